@@ -1,0 +1,76 @@
+/**
+ * One class, one table of codes, one envelope. Code is thrown where a rule is broken and caught only at an edge (router
+ * exchange, worker dispatch, command line), where it becomes `{"error": {code, message, detail?}}`. Between processes an
+ * error travels as that envelope, never as an `Error` object.
+ */
+
+/** Every code that can reach a client, once. Value: the HTTP status; null where only a WebSocket frame carries it. */
+export const ERROR_STATUS = {
+  'auth.unauthorized': 401,
+  'auth.forbidden': 403,
+  'auth.origin_forbidden': 403,
+  'op.invalid_input': 400,
+  'op.schema_violation': 400,
+  'op.not_found': 404,
+  'op.method_not_allowed': 405,
+  'op.conflict': 409,
+  'op.too_large': 413,
+  'op.unsupported_media_type': 415,
+  'op.rate_limited': 429,
+  'op.failed': 500,
+  'journal.cursor_expired': 410,
+  'session.tenant_not_found': 404,
+  'session.tenant_exists': 409,
+  'session.worker_unavailable': 503,
+  'session.outcome_unknown': 503,
+  'session.overloaded': 503,
+  'session.storage_full': 507,
+  'protocol.no_overlap': 400,
+} as const satisfies Record<string, number | null>;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** What a client sees of an error, in every HTTP body and every frame. */
+export type ErrorObject = {
+  code: ErrorCode;
+  /** What was wrong with this input and what would be right; for people. */
+  message: string;
+  /** Machine-readable particulars; its shape belongs to the code. */
+  detail?: Record<string, unknown>;
+};
+export type ErrorEnvelope = {error: ErrorObject};
+
+/** A rule of the contract was broken, or the service cannot serve right now. Match `code`, not the message. */
+export class ServiceError extends Error {
+  override name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly detail: Record<string, unknown> | undefined;
+
+  constructor(code: ErrorCode, message: string, detail?: Record<string, unknown>, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.detail = detail;
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code] ?? 400;
+  }
+}
+
+export function errorEnvelope(error: ServiceError): ErrorEnvelope {
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      ...(error.detail === undefined ? {} : {detail: error.detail}),
+    },
+  };
+}
+
+/** The envelope of anything caught at an edge. What is not a ServiceError is a bug: the client learns only that. */
+export function asServiceError(caught: unknown): ServiceError {
+  if (caught instanceof ServiceError) return caught;
+  return new ServiceError('op.failed', 'the service could not complete the request; see its log', undefined, {
+    cause: caught,
+  });
+}

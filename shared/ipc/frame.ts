@@ -1,0 +1,221 @@
+/**
+ * The binary frames between router and workers: `u32 body length, u32 stream id, u8 kind, u8 flags, u16 meta length`
+ * (little-endian), then a small meta (UTF-8) and the raw body.
+ *
+ * FrameWriter collects every frame of one event-loop turn and hands them to the socket in one write; FrameReader finds the
+ * frames in whatever chunks arrive. A frame that breaks a rule throws MalformedFrame: the owner closes that connection,
+ * never the process. Body and meta passed to a handler are views that are valid only during the call, unless they were
+ * larger than one chunk; whoever keeps one copies it.
+ */
+import {Buffer} from 'node:buffer';
+import {assert} from '../assert.ts';
+import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../limits.ts';
+
+export const FRAME_HEADER_BYTES = 12;
+
+/** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
+export const FrameKind = {
+  /** router → worker, first frame of a connection. Meta: the per-start secret. */
+  hello: 1,
+  /** router → worker. Meta: RequestMeta. Body: the client's bytes, untouched. */
+  request: 2,
+  /** worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. */
+  response: 3,
+  /** worker → router: a piece of a streamed response. Flag `end`: the last one. Flag `failed`: cut short. */
+  chunk: 4,
+  /** router → worker: the client is gone, the rest of the answer is not wanted. */
+  cancel: 5,
+  /** router → worker: the client took this many streamed bytes (meta: decimal). */
+  credit: 6,
+  /** router → worker: send your metrics. worker → router, same stream id: body is their JSON. */
+  metrics: 7,
+} as const;
+export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
+const KIND_MAX = 7;
+
+export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4} as const;
+const FLAGS_MAX = 7;
+
+export class MalformedFrame extends Error {
+  override name = 'MalformedFrame';
+}
+
+export type FrameHandler = (kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer) => void;
+
+const EMPTY = Buffer.alloc(0);
+const CHUNK_BYTES = 64 * 1024;
+/** Bodies from this size on are not copied into the chunk but written as they are. */
+const OWN_WRITE_BYTES = 32 * 1024;
+
+/** Collects frames and passes them to `write` in as few pieces as possible, in order, when `flush` is called. */
+export class FrameWriter {
+  readonly #write: (bytes: Buffer) => void;
+  #chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #start = 0;
+  #end = 0;
+
+  constructor(write: (bytes: Buffer) => void) {
+    this.#write = write;
+  }
+
+  /** True while frames wait for `flush`. */
+  get pending(): boolean {
+    return this.#end > this.#start;
+  }
+
+  /** Appends a frame. `meta` and a string `body` are written as UTF-8; a Buffer body is copied unless `bodyIsOwned`. */
+  frame(
+    kind: FrameKind,
+    stream: number,
+    flags: number,
+    meta: string,
+    body: string | Buffer,
+    bodyIsOwned = false,
+  ): void {
+    if (typeof body === 'string') {
+      // A UTF-16 unit is at most 3 bytes of UTF-8: this bound saves measuring the text first.
+      if (FRAME_HEADER_BYTES + (meta.length + body.length) * 3 <= CHUNK_BYTES) {
+        this.#reserve(FRAME_HEADER_BYTES + (meta.length + body.length) * 3);
+        const at = this.#end;
+        const metaBytes = writeText(this.#chunk, meta, at + FRAME_HEADER_BYTES);
+        const bodyBytes = writeText(this.#chunk, body, at + FRAME_HEADER_BYTES + metaBytes);
+        writeHeader(this.#chunk, at, kind, stream, flags, metaBytes, bodyBytes);
+        this.#end = at + FRAME_HEADER_BYTES + metaBytes + bodyBytes;
+        return;
+      }
+      this.frame(kind, stream, flags, meta, Buffer.from(body, 'utf8'), true);
+      return;
+    }
+    const separate = body.length >= OWN_WRITE_BYTES;
+    const need = FRAME_HEADER_BYTES + meta.length * 3 + (separate ? 0 : body.length);
+    if (need > CHUNK_BYTES) {
+      this.#frameOwn(kind, stream, flags, meta, body, bodyIsOwned);
+      return;
+    }
+    this.#reserve(need);
+    const at = this.#end;
+    const metaBytes = writeText(this.#chunk, meta, at + FRAME_HEADER_BYTES);
+    writeHeader(this.#chunk, at, kind, stream, flags, metaBytes, body.length);
+    this.#end = at + FRAME_HEADER_BYTES + metaBytes;
+    if (separate) {
+      this.flush();
+      this.#write(bodyIsOwned ? body : Buffer.from(body));
+    } else {
+      body.copy(this.#chunk, this.#end);
+      this.#end += body.length;
+    }
+  }
+
+  flush(): void {
+    if (this.#end === this.#start) return;
+    const bytes = this.#chunk.subarray(this.#start, this.#end);
+    this.#start = this.#end;
+    this.#write(bytes);
+  }
+
+  #frameOwn(kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer, bodyIsOwned: boolean): void {
+    const metaBytes = Buffer.byteLength(meta);
+    const head = Buffer.allocUnsafe(FRAME_HEADER_BYTES + metaBytes);
+    head.write(meta, FRAME_HEADER_BYTES, 'utf8');
+    writeHeader(head, 0, kind, stream, flags, metaBytes, body.length);
+    this.flush();
+    this.#write(head);
+    this.#write(bodyIsOwned ? body : Buffer.from(body));
+  }
+
+  /** A written chunk belongs to the socket until it is sent, so its used part is never written again. */
+  #reserve(bytes: number): void {
+    if (this.#end + bytes <= CHUNK_BYTES) return;
+    this.flush();
+    this.#chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    this.#start = 0;
+    this.#end = 0;
+  }
+}
+
+function writeHeader(
+  to: Buffer,
+  at: number,
+  kind: number,
+  stream: number,
+  flags: number,
+  metaBytes: number,
+  bodyBytes: number,
+): void {
+  assert(metaBytes <= FRAME_META_BYTES_MAX, `frame meta of ${metaBytes} bytes`);
+  assert(bodyBytes <= FRAME_BODY_BYTES_MAX, `frame body of ${bodyBytes} bytes`);
+  to.writeUInt32LE(bodyBytes, at);
+  to.writeUInt32LE(stream, at + 4);
+  to[at + 8] = kind;
+  to[at + 9] = flags;
+  to.writeUInt16LE(metaBytes, at + 10);
+}
+
+/** Short ASCII, the usual meta, is faster byte by byte than by a call into the runtime. */
+function writeText(to: Buffer, text: string, at: number): number {
+  const length = text.length;
+  if (length === 0) return 0;
+  if (length > 32) return to.write(text, at, 'utf8');
+  for (let i = 0; i < length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit > 0x7f) return to.write(text, at, 'utf8');
+    to[at + i] = unit;
+  }
+  return length;
+}
+
+/** Finds frames in a byte stream and hands each to `handler`. */
+export class FrameReader {
+  readonly #handler: FrameHandler;
+  /** Bytes of a frame that has not arrived whole: pieces, joined once all are there. */
+  #pieces: Buffer[] = [];
+  #have = 0;
+  #need = FRAME_HEADER_BYTES;
+
+  constructor(handler: FrameHandler) {
+    this.#handler = handler;
+  }
+
+  /** @throws MalformedFrame when the bytes cannot be a frame; the reader is of no use afterwards. */
+  push(chunk: Buffer): void {
+    let rest = chunk;
+    if (this.#have > 0) {
+      this.#pieces.push(chunk);
+      this.#have += chunk.length;
+      if (this.#have < this.#need) return;
+      rest = Buffer.concat(this.#pieces, this.#have);
+      this.#pieces = [];
+      this.#have = 0;
+    }
+    const used = this.#readFrames(rest);
+    if (used < rest.length) {
+      this.#pieces = [rest.subarray(used)];
+      this.#have = rest.length - used;
+    }
+  }
+
+  #readFrames(bytes: Buffer): number {
+    let at = 0;
+    while (bytes.length - at >= FRAME_HEADER_BYTES) {
+      const bodyBytes = bytes.readUInt32LE(at);
+      const kind = bytes[at + 8]!;
+      const flags = bytes[at + 9]!;
+      const metaBytes = bytes.readUInt16LE(at + 10);
+      if (kind === 0 || kind > KIND_MAX) throw new MalformedFrame(`unknown frame kind ${kind}`);
+      if (flags > FLAGS_MAX) throw new MalformedFrame(`unknown frame flags ${flags}`);
+      if (bodyBytes > FRAME_BODY_BYTES_MAX) throw new MalformedFrame(`frame body of ${bodyBytes} bytes`);
+      const metaAt = at + FRAME_HEADER_BYTES;
+      const end = metaAt + metaBytes + bodyBytes;
+      if (bytes.length < end) {
+        this.#need = end - at;
+        return at;
+      }
+      const meta = metaBytes === 0 ? EMPTY : bytes.subarray(metaAt, metaAt + metaBytes);
+      const body = bodyBytes === 0 ? EMPTY : bytes.subarray(metaAt + metaBytes, end);
+      this.#handler(kind as FrameKind, bytes.readUInt32LE(at + 4), flags, meta, body);
+      at = end;
+    }
+    this.#need = FRAME_HEADER_BYTES;
+    return at;
+  }
+}

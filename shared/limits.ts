@@ -1,0 +1,134 @@
+/**
+ * Every limit of the service, with its unit in its name: why that number, and what a client sees beyond it. A queue, page,
+ * body, frame, retry or cache without an entry here is a defect. `docs/limits.md` shows the same list to users.
+ */
+import {assert} from './assert.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/* HTTP edge (router) */
+
+/** Longest request body. Beyond: 413 op.too_large. (design) */
+export const BODY_BYTES_MAX = 8 * MIB;
+/** All request headers together; a signed token can be several KiB. Beyond: uWebSockets.js answers 431. (design) */
+export const HEADERS_BYTES_MAX = 16 * KIB;
+/** Longest path with its query string; also below 4 KiB of headers in front of us. Beyond: 400 op.invalid_input. (ours) */
+export const URL_BYTES_MAX = 4 * KIB;
+/** `Idempotency-Key` header. Beyond: 400 op.invalid_input. (design) */
+export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
+
+/* Placement: router and supervisor */
+
+/** Requests that wait for one waking tenant, by count and by body bytes. Beyond: 503 session.overloaded. (ours) */
+export const WAITING_REQUESTS_MAX = 1024;
+export const WAITING_BYTES_MAX = 32 * MIB;
+/** Requests of one tenant sent to its worker and not answered. Beyond: 503 session.overloaded. (ours) */
+export const IN_FLIGHT_REQUESTS_MAX = 4096;
+/** Bytes the router holds for one worker that reads slowly. Beyond: 503 session.overloaded. (ours) */
+export const LINK_BUFFER_BYTES_MAX = 64 * MIB;
+/** How long a request waits for its tenant to wake. Beyond: 503 session.worker_unavailable. (ours) */
+export const WAKE_TIMEOUT_MS = 10_000;
+/** A worker or router that sends no heartbeat for this long is killed and replaced. (design: shed within 10 s) */
+export const HEARTBEAT_INTERVAL_MS = 1_000;
+export const HEARTBEAT_TIMEOUT_MS = 8_000;
+/** A tenant whose worker died this often without HEALTHY_MS of service between rests for REST_MS: 503 meanwhile. (design) */
+export const DEATHS_BEFORE_REST = 5;
+export const HEALTHY_MS = 5_000;
+export const REST_MS = 30_000;
+/** SIGTERM to exit 0. What is not finished by then is ended. (design) */
+export const DRAIN_MS = 4_500;
+/** A child that lost its supervisor ends within this time. (design) */
+export const ORPHAN_EXIT_MS = 2_000;
+/** macOS and Linux cut longer Unix socket paths silently at 104 to 108 bytes. (design) */
+export const SOCKET_PATH_BYTES_MAX = 100;
+/** Tenants of one server: the registry is kept in memory. Beyond: 503 session.overloaded on creation. (ours) */
+export const TENANTS_MAX = 100_000;
+
+/* IPC frames */
+
+/** Meta of a frame: its length is a u16. */
+export const FRAME_META_BYTES_MAX = 0xffff;
+/** Body of a frame: the largest result and some air. A longer one closes that connection. (ours) */
+export const FRAME_BODY_BYTES_MAX = 20 * MIB;
+/** Bytes of a streamed response that may be under way without the reader's credit. (ours) */
+export const STREAM_WINDOW_BYTES = 1 * MIB;
+/** A streamed response whose reader takes nothing for this long is ended, so that it cannot pin the WAL. (ours) */
+export const STREAM_STALL_MS = 30_000;
+/** Replies a worker holds for a router that reads slowly before it stops reading requests. (ours) */
+export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;
+
+/* Values and documents */
+
+/** A document's stored JSON text of user fields, in UTF-8 bytes. Beyond: 413 op.too_large. (design) */
+export const DOCUMENT_BYTES_MAX = 1 * MIB;
+/** Nesting of a body's or a document's arrays and objects; the outermost object of a document is level 1. Beyond: 400. (design) */
+export const NESTING_LEVELS_MAX = 64;
+/** Nesting of a whole request body: a document inside its request object (`{"mutation":{"fields":{…}}}`). (ours) */
+export const BODY_NESTING_LEVELS_MAX = NESTING_LEVELS_MAX + 4;
+/** Result of a list, a query or a page. Beyond: 413 op.too_large that names query/paginated. (design) */
+export const RESULT_BYTES_MAX = 16 * MIB;
+/** Table names: `[A-Za-z][A-Za-z0-9_]*`. Beyond: 400. (reference 1.4) */
+export const TABLE_NAME_CHARS_MAX = 64;
+/** Tables of a tenant: 16 bits of an id name one. Beyond: 400. (design) */
+export const TABLES_MAX = 65_535;
+/** Caller-chosen document ids. Beyond: 400. (design) */
+export const DOCUMENT_ID_CHARS_MAX = 128;
+/** A path of a filter, order or index, in characters and in steps. Beyond: 400. (ours) */
+export const FIELD_PATH_CHARS_MAX = 1024;
+
+/* Queries */
+
+export const PAGE_DOCUMENTS_MAX = 1_000;
+/** Filters of one query. Beyond: 400. (ours) */
+export const FILTERS_MAX = 64;
+/** Documents one query may read: at some µs each it stays well below HEARTBEAT_TIMEOUT_MS. Beyond: 413 that names indexes. (ours) */
+export const SCAN_DOCUMENTS_MAX = 1_000_000;
+/** A cursor string. Beyond: 400. Index keys are at most INDEX_KEY_BYTES_MAX, in base64. (ours) */
+export const CURSOR_CHARS_MAX = 16 * KIB;
+
+/* Schemas */
+
+/** Fields and indexes of one table schema, fields of one index. Beyond: 400. (reference 1.4, 3.5) */
+export const SCHEMA_FIELDS_MAX = 1_024;
+export const SCHEMA_INDEXES_MAX = 32;
+export const INDEX_FIELDS_MAX = 16;
+/** Encoded values of one index entry. A document with a longer one is 400 op.invalid_input. (ours) */
+export const INDEX_KEY_BYTES_MAX = 8 * KIB;
+/** Documents named when existing data violates a new schema. (ours) */
+export const SCHEMA_OFFENDERS_SHOWN = 10;
+/** PUT schema answers after its indexes are built below this many documents, before otherwise. (design) */
+export const INDEX_BUILD_WAIT_DOCUMENTS = 10_000;
+
+/* Commit pipeline */
+
+/** Writes of one transaction, and the work after which it commits anyway. (design) */
+export const GROUP_WRITES_MAX = 64;
+export const GROUP_WORK_MS_MAX = 5;
+/** Writes that wait for the writer. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
+export const WRITE_QUEUE_MAX = 8_192;
+/** Long work (schema checks, back-fills, bootstrap, checks) holds the event loop for at most this long at a time. (design) */
+export const SLICE_MS = 20;
+/** `Idempotency-Key` replies are kept this long. (design) */
+export const IDEMPOTENCY_KEEP_MS = 24 * 60 * 60 * 1000;
+/** WAL pages after which a commit is followed by a checkpoint (4 KiB each). (ours) */
+export const CHECKPOINT_WAL_PAGES = 2_000;
+
+/* Journal */
+
+export const JOURNAL_PAGE_RECORDS_DEFAULT = 100;
+export const JOURNAL_PAGE_RECORDS_MAX = 1_000;
+/** Bytes of a journal page's records: a page ends early (has_more) rather than grow beyond. (ours) */
+export const JOURNAL_PAGE_BYTES_MAX = 8 * MIB;
+/** Records kept unless configured otherwise. (ours) */
+export const JOURNAL_KEEP_RECORDS_DEFAULT = 1_000_000;
+/** Records removed at most after one commit, so that retention never stalls the writer. (ours) */
+export const JOURNAL_TRIM_RECORDS = 512;
+
+assert(
+  FRAME_BODY_BYTES_MAX > RESULT_BYTES_MAX && FRAME_BODY_BYTES_MAX > BODY_BYTES_MAX,
+  'a frame holds any body and result',
+);
+assert(BODY_BYTES_MAX > DOCUMENT_BYTES_MAX, 'a body holds any document');
+assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
+assert(CURSOR_CHARS_MAX > INDEX_KEY_BYTES_MAX * 1.5, 'a cursor holds any index key');

@@ -1,0 +1,36 @@
+/** Wire types of the table schema routes. GET|PUT|DELETE /api/tenants/{tenant_id}/schema/{table} */
+import Type, {type Static} from 'typebox';
+import {INDEX_FIELDS_MAX, SCHEMA_FIELDS_MAX, SCHEMA_INDEXES_MAX} from '../limits.ts';
+
+export const FIELD_TYPES = ['string', 'number', 'boolean', 'array', 'object', 'any'] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** `building`: writes keep it, queries do not use it yet. `enabled`: complete. */
+export type IndexState = 'building' | 'enabled';
+
+export const FieldEntry = Type.Object({
+  name: Type.String(),
+  field_type: Type.Enum([...FIELD_TYPES]),
+  required: Type.Boolean({description: 'false also accepts null'}),
+});
+export type FieldEntry = Static<typeof FieldEntry>;
+
+/** What a client writes; `id` and `state` are the server's and ignored here. */
+export const IndexEntry = Type.Object({
+  name: Type.String(),
+  fields: Type.Array(Type.String(), {minItems: 1, maxItems: INDEX_FIELDS_MAX}),
+});
+export type IndexEntry = Static<typeof IndexEntry>;
+
+/** Body of PUT. `table` must equal the path's. */
+export const TableSchema = Type.Object({
+  table: Type.String(),
+  fields: Type.Array(FieldEntry, {maxItems: SCHEMA_FIELDS_MAX}),
+  indexes: Type.Array(IndexEntry, {maxItems: SCHEMA_INDEXES_MAX}),
+});
+export type TableSchema = Static<typeof TableSchema>;
+
+/** An index as GET shows it. */
+export type StoredIndex = IndexEntry & {id: string; state: IndexState};
+/** A table schema as GET shows it. */
+export type StoredTableSchema = {table: string; fields: FieldEntry[]; indexes: StoredIndex[]};
