@@ -1,0 +1,178 @@
+/**
+ * Group commit: the only write path. All writes of one event-loop turn run in one SQLite transaction, each in a savepoint of
+ * its own, with one fsync for all; then all replies go out. While a commit waits for the disk, the next group's requests
+ * gather in the socket, so the group grows with the load and a single write still commits at once.
+ *
+ *   submit ──▶ queue ──end of turn──▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─▶ COMMIT ──▶ settle all
+ *                                                  │ a write fails alone: ROLLBACK TO, its caller learns why
+ *                                                  └ no space: all of the group fails with 507
+ *
+ * Any other storage error ends the process: after a failed fsync only a recovery from disk tells what is there.
+ */
+import {performance} from 'node:perf_hooks';
+import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {CHECKPOINT_WAL_PAGES, GROUP_WORK_MS_MAX, GROUP_WRITES_MAX, WRITE_QUEUE_MAX} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../metrics.ts';
+import {storageFailure, storageFullError} from '../storage/database.ts';
+import type {Writer} from './writer.ts';
+
+/** What a write answers: an HTTP status and a JSON body (empty for 204). */
+export type Reply = {status: number; body: string};
+
+export type Write = {
+  /** Makes the change. A throw takes back this write alone. Runs synchronously, inside the group's transaction. */
+  run(writer: Writer): Reply;
+  /** Called once: with the reply after the commit is on disk, or with the error. */
+  settle(outcome: Reply | ServiceError): void;
+};
+
+const PAGE_BYTES = 4096;
+
+export class CommitGroups {
+  readonly #writer: Writer;
+  readonly #metrics: WorkerMetrics;
+  readonly #log: Logger;
+  /** Called after a group's writes are settled: replies are ready to leave. */
+  readonly #afterGroup: () => void;
+  readonly #beforeCommit: (writer: Writer) => void;
+  #queue: Write[] = [];
+  #scheduled = false;
+  #walPages = 0;
+  #onIdle: (() => void)[] = [];
+
+  constructor(
+    writer: Writer,
+    metrics: WorkerMetrics,
+    log: Logger,
+    beforeCommit: (writer: Writer) => void,
+    afterGroup: () => void,
+  ) {
+    this.#writer = writer;
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#beforeCommit = beforeCommit;
+    this.#afterGroup = afterGroup;
+  }
+
+  /** Takes a write into the current turn's group. */
+  submit(write: Write): void {
+    if (this.#queue.length >= WRITE_QUEUE_MAX) {
+      write.settle(new ServiceError('session.overloaded', 'too many writes are waiting; try again shortly'));
+      return;
+    }
+    this.#queue.push(write);
+    this.#schedule();
+  }
+
+  /** Runs a change of our own (back-fill, clean-up) in a group; resolves when it is on disk. */
+  perform<T>(change: (writer: Writer) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let result: T;
+      this.submit({
+        run: writer => {
+          result = change(writer);
+          return {status: 200, body: ''};
+        },
+        settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(result)),
+      });
+    });
+  }
+
+  /** Resolves when every submitted write is settled. */
+  idle(): Promise<void> {
+    if (this.#queue.length === 0) return Promise.resolve();
+    return new Promise(resolve => this.#onIdle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#commitGroup();
+      this.#afterGroup();
+      if (this.#queue.length > 0) this.#schedule();
+      else for (const resolve of this.#onIdle.splice(0)) resolve();
+    });
+  }
+
+  #commitGroup(): void {
+    const {statements} = this.#writer;
+    const start = this.#writer.mark();
+    const started = performance.now();
+    const done: Write[] = [];
+    const outcomes: (Reply | ServiceError)[] = [];
+    try {
+      statements.begin.run();
+      while (done.length < this.#queue.length && done.length < GROUP_WRITES_MAX) {
+        const write = this.#queue[done.length]!;
+        done.push(write);
+        outcomes.push(this.#runAlone(write));
+        if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
+      }
+      this.#beforeCommit(this.#writer);
+      this.#writer.writeCounters();
+      const beforeCommit = performance.now();
+      statements.commit.run();
+      this.#metrics.committed(done.length, performance.now() - beforeCommit, performance.now() - started);
+    } catch (caught) {
+      const failure = storageFailure(caught);
+      if (failure !== 'full') throw caught;
+      this.#rollBackGroup(start);
+      this.#log.error('the disk is full; a group of writes failed', {writes: done.length});
+      outcomes.length = 0;
+      for (const _ of done) outcomes.push(storageFullError());
+    }
+    const bytes = this.#writer.bytesWritten;
+    this.#writer.endGroup();
+    this.#queue.splice(0, done.length);
+    for (const [i, write] of done.entries()) write.settle(outcomes[i]!);
+    this.#checkpointWhenLong(4 + 2 * done.length + Math.ceil((2 * bytes) / PAGE_BYTES));
+  }
+
+  #runAlone(write: Write): Reply | ServiceError {
+    const {statements, db} = this.#writer;
+    const mark = this.#writer.mark();
+    statements.savepoint.run();
+    try {
+      const reply = write.run(this.#writer);
+      this.#writer.appendRecord();
+      statements.release.run();
+      return reply;
+    } catch (caught) {
+      // A storage error may have ended the transaction, with all that came before in it.
+      if (storageFailure(caught) !== null || !db.inTransaction) throw caught;
+      statements.rollbackTo.run();
+      statements.release.run();
+      this.#writer.returnTo(mark);
+      const error = asServiceError(caught);
+      if (error.cause !== undefined) this.#log.error('a write failed', {error: error.cause});
+      return error;
+    }
+  }
+
+  #rollBackGroup(start: ReturnType<Writer['mark']>): void {
+    if (this.#writer.db.inTransaction) this.#writer.statements.rollback.run();
+    this.#writer.returnTo(start);
+  }
+
+  /**
+   * Moves the WAL into the file once it has grown long, between groups. Pages are estimated from what was written: asking
+   * SQLite costs a checkpoint. PASSIVE never waits for readers.
+   */
+  #checkpointWhenLong(pages: number): void {
+    this.#walPages += pages;
+    if (this.#walPages < CHECKPOINT_WAL_PAGES) return;
+    this.#walPages = 0;
+    const started = performance.now();
+    try {
+      this.#writer.db.pragma('wal_checkpoint(PASSIVE)');
+      this.#metrics.checkpointed(performance.now() - started);
+    } catch (caught) {
+      // Without space the WAL stays as it is, complete and durable; the next checkpoint tries again.
+      if (storageFailure(caught) !== 'full') throw caught;
+      this.#log.error('the disk is full; a checkpoint was put off');
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * `Idempotency-Key`: a write that is sent again answers what it answered first and changes nothing. Key and 2xx reply are
+ * stored in the write's own savepoint, so either both are there or neither. Writes run one after another: a second one that
+ * arrives while the first is under way finds its reply.
+ */
+import {createHash} from 'node:crypto';
+import {ServiceError} from '../../shared/errors.ts';
+import {IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
+import type {Reply} from './group.ts';
+import type {Writer} from './writer.ts';
+
+/** Expired keys removed with each new one: more than one, so that the table shrinks again after a burst. */
+const EXPIRE_AT_ONCE = 4;
+
+/** @throws op.invalid_input 400 */
+export function checkIdempotencyKey(key: string): void {
+  if (key.length >= 1 && key.length <= IDEMPOTENCY_KEY_CHARS_MAX) return;
+  throw new ServiceError(
+    'op.invalid_input',
+    `Idempotency-Key has ${key.length} characters; 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} are allowed`,
+  );
+}
+
+/** What makes two requests the same: operation, parameters and the body's bytes. */
+export function requestDigest(op: string, params: readonly string[], body: Buffer): string {
+  return createHash('sha256').update(JSON.stringify([op, params])).update('\n').update(body).digest('hex');
+}
+
+/** @throws op.conflict 409 when the key was used with another request */
+export function once(writer: Writer, key: string, request: string, run: (writer: Writer) => Reply): Reply {
+  const {statements} = writer;
+  const expiredMs = writer.nowMs() - IDEMPOTENCY_KEEP_MS;
+  const stored = statements.idempotent.get(key);
+  if (stored !== undefined && stored.created_ms >= expiredMs) {
+    if (stored.request === request) return {status: stored.status, body: stored.body};
+    throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
+  }
+  const reply = run(writer);
+  statements.insertIdempotent.run(key, request, reply.status, reply.body, writer.nowMs());
+  statements.expireIdempotent.run(expiredMs, EXPIRE_AT_ONCE);
+  return reply;
+}

@@ -1,0 +1,259 @@
+/**
+ * The one writer of a tenant: what a write may do to documents, indexes and the journal while its group's transaction is
+ * open. Only `group.ts` opens, commits and rolls back; only mutations that run inside a group call this.
+ *
+ * Invariants
+ * - The journal's sequence is gapless: a record is appended at the end of each write, and taken back with it.
+ * - Whatever is kept in memory (head of the journal, catalog, counters) equals the file again after every roll-back.
+ * - Creation times strictly increase within a table, so document numbers and creation times have one order.
+ */
+import {createHash} from 'node:crypto';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
+import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {documentText} from '../documents/document.ts';
+import {IdFactory} from '../documents/ids.ts';
+import {valueAt} from '../queries/paths.ts';
+import type {DocumentRow} from '../queries/reader.ts';
+import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import type {Connection} from '../storage/database.ts';
+import {prepareStatements, type Statements} from '../storage/statements.ts';
+import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
+
+export type Fields = Record<string, unknown>;
+
+/** The newest record: the next one continues from it. */
+export type JournalHead = {sequence: number; digest: string; timestamp: number};
+
+/** What the current write has done so far, for its journal record. Texts are JSON. */
+type PendingRecord = {events: JournalEvent[]; writes: string[]; scheduledExecutionId: string | null};
+
+/** A point in a transaction that can be returned to, together with SQLite's savepoint. */
+export type Mark = {head: JournalHead; undos: number; bytes: number};
+
+export class Writer {
+  readonly db: Connection;
+  readonly statements: Statements;
+  readonly catalog: Catalog;
+  readonly #ids: IdFactory;
+  readonly #clock: () => number;
+  #head: JournalHead;
+  #record: PendingRecord = newRecord();
+  /** How to take back changes of the catalog, newest last. */
+  #undos: (() => void)[] = [];
+  /** Tables whose counters their row does not know yet. */
+  #counted: CatalogTable[] = [];
+  /** Bytes of documents and records written since the group began. */
+  #bytes = 0;
+
+  constructor(db: Connection, catalog: Catalog, clock: () => number) {
+    this.db = db;
+    this.catalog = catalog;
+    this.statements = prepareStatements(db);
+    this.#clock = clock;
+    this.#ids = new IdFactory(clock);
+    const last = this.statements.journalHead.get();
+    this.#head =
+      last === undefined
+        ? {sequence: 0, digest: FIRST_PREVIOUS_DIGEST, timestamp: 0}
+        : {sequence: last.sequence, digest: last.digest, timestamp: (JSON.parse(last.record) as {timestamp: number}).timestamp};
+  }
+
+  get head(): JournalHead {
+    return this.#head;
+  }
+
+  get bytesWritten(): number {
+    return this.#bytes;
+  }
+
+  /** Epoch milliseconds; never before the newest record, whatever the clock does. */
+  nowMs(): number {
+    return Math.max(this.#clock(), this.#head.timestamp);
+  }
+
+  /* ── transaction ── */
+
+  mark(): Mark {
+    return {head: this.#head, undos: this.#undos.length, bytes: this.#bytes};
+  }
+
+  /** Takes back what memory knows of the changes since `mark`; SQLite's part is the caller's. */
+  returnTo(mark: Mark): void {
+    this.#head = mark.head;
+    this.#bytes = mark.bytes;
+    this.#record = newRecord();
+    while (this.#undos.length > mark.undos) this.#undos.pop()!();
+  }
+
+  /** After the group's commit, or after all of it was taken back. */
+  endGroup(): void {
+    this.#undos = [];
+    this.#bytes = 0;
+    this.#record = newRecord();
+  }
+
+  /** Runs `undo` if what was just done is rolled back. */
+  onRollback(undo: () => void): void {
+    this.#undos.push(undo);
+  }
+
+  /** Writes the counters that the group changed, once a table; the last thing before a commit. */
+  writeCounters(): void {
+    for (const table of this.#counted) {
+      this.statements.updateTableCounters.run(table.lastN, table.lastCreated, table.number);
+      table.counted = false;
+    }
+    this.#counted = [];
+  }
+
+  /** After a roll-back of the whole group the counters stay as they are: numbers are skipped, never given twice. */
+  #count(table: CatalogTable): void {
+    if (table.counted) return;
+    table.counted = true;
+    this.#counted.push(table);
+  }
+
+  /* ── documents ── */
+
+  /** The table of this name, made if it is new. */
+  table(name: string): CatalogTable {
+    const known = this.catalog.table(name);
+    if (known !== undefined) return known;
+    const table = this.catalog.add(name);
+    this.onRollback(() => this.#forgetTable(table));
+    this.statements.insertTable.run(table.number, name, 0, 0, null);
+    return table;
+  }
+
+  #forgetTable(table: CatalogTable): void {
+    this.#counted = this.#counted.filter(counted => counted !== table);
+    this.catalog.remove(table);
+  }
+
+  /** The document, or undefined when the table has none of this id. */
+  document(table: CatalogTable, id: string): DocumentRow | undefined {
+    const row = this.statements.documentById.get(id);
+    return row !== undefined && Math.floor(row.doc / DOCS_PER_TABLE) === table.number ? row : undefined;
+  }
+
+  /** @param body the stored text of `fields`; both have been checked */
+  insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string): string {
+    this.#checkSchema(table, fields);
+    if (chosenId !== undefined && this.statements.documentById.get(chosenId) !== undefined) {
+      throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
+    }
+    assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
+    const n = ++table.lastN;
+    table.lastCreated = after(table.lastCreated, this.nowMs());
+    this.#count(table);
+    const doc = table.number * DOCS_PER_TABLE + n;
+    const id = chosenId ?? this.#ids.next(table.number);
+    const created = table.lastCreated;
+    this.statements.insertDocument.run(doc, id, created, created, body, 0);
+    for (const index of table.indexes) {
+      if (index.state !== 'dropping') this.statements.insertEntry.run(index.number, indexKey(index, fields), doc);
+    }
+    this.#wrote(table, {doc, id, created, updated: created, body, flags: 0}, 'insert');
+    return id;
+  }
+
+  /** Replaces the fields of an existing document. @param old its parsed fields, @param body the stored text of `fields` */
+  update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string): void {
+    this.#checkSchema(table, fields);
+    const updated = Math.max(this.nowMs(), row.updated);
+    this.statements.updateDocument.run(updated, body, 0, row.doc);
+    for (const index of table.indexes) {
+      if (index.state === 'dropping') continue;
+      const before = indexKey(index, old);
+      const now = indexKey(index, fields);
+      if (before.equals(now)) continue;
+      this.statements.deleteEntry.run(index.number, before, row.doc);
+      this.statements.insertEntry.run(index.number, now, row.doc);
+    }
+    this.#wrote(table, {...row, updated, body, flags: 0}, 'update');
+  }
+
+  delete(table: CatalogTable, row: DocumentRow): void {
+    this.statements.deleteDocument.run(row.doc);
+    if (table.indexes.length > 0) {
+      const old = JSON.parse(row.body) as Fields;
+      for (const index of table.indexes) {
+        if (index.state !== 'dropping') this.statements.deleteEntry.run(index.number, indexKey(index, old), row.doc);
+      }
+    }
+    this.#wrote(table, row, 'delete');
+  }
+
+  #checkSchema(table: CatalogTable, fields: Fields): void {
+    const violation = table.compiled?.(fields as never) ?? null;
+    if (violation === null) return;
+    const {field, expected, found} = violation;
+    throw new ServiceError(
+      'op.schema_violation',
+      `table ${table.name}: field ${JSON.stringify(field)} must be ${expected}, found ${found}`,
+      {table: table.name, field, expected, found},
+    );
+  }
+
+  #wrote(table: CatalogTable, row: DocumentRow, op: 'insert' | 'update' | 'delete'): void {
+    for (const watcher of table.watchers) watcher.add(row.doc);
+    const document = op === 'delete' ? 'null' : documentText(row);
+    const id = JSON.stringify(row.id);
+    this.#record.events.push({type: EVENT_OF[op], table: table.name, id: row.id});
+    this.#record.writes.push(`{"table":"${table.name}","id":${id},"op":"${op}","document":${document}}`);
+  }
+
+  /* ── journal ── */
+
+  event(event: JournalEvent): void {
+    this.#record.events.push(event);
+  }
+
+  /** Appends what the current write did as one record; nothing when it did nothing. */
+  appendRecord(): void {
+    const {events, writes, scheduledExecutionId} = this.#record;
+    if (events.length === 0) return;
+    const sequence = this.#head.sequence + 1;
+    const timestamp = this.nowMs();
+    const record =
+      `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":${JSON.stringify(events)},` +
+      `"writes":[${writes.join(',')}],"scheduled_execution_id":${JSON.stringify(scheduledExecutionId)}}`;
+    const digest = recordDigest(this.#head.digest, record);
+    this.statements.appendJournal.run(sequence, record, digest);
+    this.#head = {sequence, digest, timestamp};
+    this.#bytes += record.length;
+    this.#record = newRecord();
+  }
+}
+
+const EVENT_OF = {insert: 'document.inserted', update: 'document.updated', delete: 'document.deleted'} as const;
+
+function newRecord(): PendingRecord {
+  return {events: [], writes: [], scheduledExecutionId: null};
+}
+
+/** The digest that chains a record to the one before. */
+export function recordDigest(previous: string, record: string): string {
+  return createHash('sha256').update(previous).update('\n').update(record).digest('hex');
+}
+
+/** The entry key of a document; a client's document with values too long for one is refused. */
+export function indexKey(index: CatalogIndex, fields: Fields): Buffer {
+  const key = encodeKey(index.paths.map(path => valueAt(fields as never, path)));
+  if (key.length > INDEX_KEY_BYTES_MAX) {
+    throw new ServiceError(
+      'op.invalid_input',
+      `the indexed values of index ${index.name} take ${key.length} bytes; the limit is ${INDEX_KEY_BYTES_MAX}`,
+      {index: index.name},
+    );
+  }
+  return key;
+}
+
+/** Creation times are milliseconds of the clock, or a fraction above the table's newest one: 1,024 fit in a millisecond. */
+function after(newest: number, nowMs: number): number {
+  return nowMs > newest ? nowMs : newest + 2 ** -10;
+}

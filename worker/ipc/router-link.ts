@@ -1,0 +1,213 @@
+/**
+ * The worker's end of a router's connection. Requests are handed on in the order they arrive; replies gather and leave in
+ * one write at the end of the turn (`flush`).
+ *
+ * Back-pressure: when the router reads replies too slowly, this end stops reading requests until it has caught up. Streamed
+ * replies send at most STREAM_WINDOW_BYTES beyond what the router has credited; one whose reader takes nothing for
+ * STREAM_STALL_MS is ended.
+ *
+ *   connected ──hello with the secret──▶ serving ──malformed frame | close | drain──▶ closed
+ *       └──anything else──▶ closed
+ */
+import {Buffer} from 'node:buffer';
+import {timingSafeEqual} from 'node:crypto';
+import type {Socket} from 'node:net';
+import type {ServiceError} from '../../shared/errors.ts';
+import {errorEnvelope} from '../../shared/errors.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import type {RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
+import {STREAM_STALL_MS, STREAM_WINDOW_BYTES, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+
+export type RequestHandler = (link: RouterLink, stream: number, meta: RequestMeta, body: Buffer) => void;
+
+export type LinkEvents = {
+  onRequest: RequestHandler;
+  onMetrics: (link: RouterLink, stream: number) => void;
+  /** All frames of a chunk have been handled: the turn's reads are over. */
+  onTurnEnd: () => void;
+  onClose: (link: RouterLink) => void;
+};
+
+type OutgoingStream = {
+  pieces: Iterator<string, void, void>;
+  creditBytes: number;
+  /** The next piece is due in the next turn. */
+  scheduled: boolean;
+  stallTimer: NodeJS.Timeout | null;
+};
+
+export class RouterLink {
+  readonly #socket: Socket;
+  readonly #secret: Buffer;
+  readonly #events: LinkEvents;
+  readonly #log: Logger;
+  readonly #writer: FrameWriter;
+  readonly #reader: FrameReader;
+  readonly #streams = new Map<number, OutgoingStream>();
+  #greeted = false;
+
+  constructor(socket: Socket, secret: string, events: LinkEvents, log: Logger) {
+    this.#socket = socket;
+    this.#secret = Buffer.from(secret);
+    this.#events = events;
+    this.#log = log;
+    this.#writer = new FrameWriter(bytes => {
+      if (!this.#socket.destroyed) this.#socket.write(bytes);
+    });
+    this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
+    socket.on('data', chunk => this.#read(chunk as Buffer));
+    socket.on('drain', () => socket.resume());
+    socket.on('error', error => log.debug('a router connection failed', {error}));
+    socket.on('close', () => this.#closed());
+  }
+
+  /** Answers a request. An empty body is none. */
+  reply(stream: number, status: number, body: string): void {
+    this.#writer.frame(FrameKind.response, stream, FrameFlag.none, status === 200 ? '' : `{"s":${status}}`, body);
+  }
+
+  fail(stream: number, error: ServiceError): void {
+    const meta: ResponseMeta = {s: error.status};
+    if (error.status === 503) meta.ra = 1;
+    const body = JSON.stringify(errorEnvelope(error));
+    this.#writer.frame(FrameKind.response, stream, FrameFlag.none, JSON.stringify(meta), body);
+  }
+
+  metrics(stream: number, body: string): void {
+    this.#writer.frame(FrameKind.metrics, stream, FrameFlag.none, '', body);
+  }
+
+  /** Answers 200 with a body that is made while it is sent. The iterator is closed whatever happens. */
+  stream(stream: number, pieces: Iterator<string, void, void>): void {
+    this.#writer.frame(FrameKind.response, stream, FrameFlag.streams, '', '');
+    const outgoing: OutgoingStream = {pieces, creditBytes: STREAM_WINDOW_BYTES, scheduled: false, stallTimer: null};
+    this.#streams.set(stream, outgoing);
+    this.#schedule(stream, outgoing);
+  }
+
+  get streaming(): boolean {
+    return this.#streams.size > 0;
+  }
+
+  /** Sends what has gathered, and stops taking requests while the router is slow to read. */
+  flush(): void {
+    this.#writer.flush();
+    if (this.#socket.writableLength > WORKER_OUTPUT_BYTES_MAX) this.#socket.pause();
+  }
+
+  /** Sends what has gathered and closes. */
+  end(): void {
+    this.flush();
+    this.#socket.end();
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk);
+    } catch (caught) {
+      if (!(caught instanceof MalformedFrame)) throw caught;
+      this.#log.warn('closing a router connection', {reason: caught.message});
+      this.#socket.destroy();
+      return;
+    }
+    this.#events.onTurnEnd();
+    this.flush();
+  }
+
+  #frame(kind: FrameKind, stream: number, _flags: number, meta: Buffer, body: Buffer): void {
+    if (!this.#greeted) {
+      this.#greet(kind, meta);
+      return;
+    }
+    switch (kind) {
+      case FrameKind.request:
+        this.#events.onRequest(this, stream, parseMeta(meta), body);
+        return;
+      case FrameKind.metrics:
+        this.#events.onMetrics(this, stream);
+        return;
+      case FrameKind.cancel:
+        this.#endStream(stream);
+        return;
+      case FrameKind.credit:
+        this.#credit(stream, Number(meta.toString('latin1')));
+        return;
+      default:
+        throw new MalformedFrame(`a router does not send frames of kind ${kind}`);
+    }
+  }
+
+  #greet(kind: FrameKind, secret: Buffer): void {
+    const known = kind === FrameKind.hello && secret.length === this.#secret.length && timingSafeEqual(secret, this.#secret);
+    if (!known) throw new MalformedFrame('the first frame is not a hello with the right secret');
+    this.#greeted = true;
+  }
+
+  #credit(stream: number, bytes: number): void {
+    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
+    const outgoing = this.#streams.get(stream);
+    if (outgoing === undefined) return; // it ended while the credit was under way
+    outgoing.creditBytes += bytes;
+    this.#schedule(stream, outgoing);
+  }
+
+  #schedule(stream: number, outgoing: OutgoingStream): void {
+    if (outgoing.scheduled) return;
+    outgoing.scheduled = true;
+    setImmediate(() => {
+      outgoing.scheduled = false;
+      this.#pump(stream, outgoing);
+    });
+  }
+
+  /** Sends one piece a turn while there is credit, so that other requests are served in between. */
+  #pump(stream: number, outgoing: OutgoingStream): void {
+    if (this.#streams.get(stream) !== outgoing) return;
+    if (outgoing.stallTimer !== null) clearTimeout(outgoing.stallTimer);
+    outgoing.stallTimer = null;
+    if (outgoing.creditBytes <= 0) {
+      outgoing.stallTimer = setTimeout(() => this.#failStream(stream, 'its reader stalled'), STREAM_STALL_MS);
+      return;
+    }
+    const next = outgoing.pieces.next();
+    if (next.done === true) {
+      this.#writer.frame(FrameKind.chunk, stream, FrameFlag.end, '', '');
+      this.#streams.delete(stream);
+    } else if (next.value.length > 0) {
+      const body = Buffer.from(next.value);
+      outgoing.creditBytes -= body.length;
+      this.#writer.frame(FrameKind.chunk, stream, FrameFlag.none, '', body, true);
+    }
+    this.flush();
+    if (next.done !== true) this.#schedule(stream, outgoing);
+  }
+
+  #failStream(stream: number, reason: string): void {
+    this.#log.warn('ending a streamed reply', {reason});
+    this.#writer.frame(FrameKind.chunk, stream, FrameFlag.end | FrameFlag.failed, '', '');
+    this.#endStream(stream);
+    this.flush();
+  }
+
+  #endStream(stream: number): void {
+    const outgoing = this.#streams.get(stream);
+    if (outgoing === undefined) return;
+    if (outgoing.stallTimer !== null) clearTimeout(outgoing.stallTimer);
+    this.#streams.delete(stream);
+    outgoing.pieces.return?.();
+  }
+
+  #closed(): void {
+    for (const stream of [...this.#streams.keys()]) this.#endStream(stream);
+    this.#events.onClose(this);
+  }
+}
+
+function parseMeta(meta: Buffer): RequestMeta {
+  try {
+    return JSON.parse(meta.toString('utf8')) as RequestMeta;
+  } catch (cause) {
+    throw new MalformedFrame('request meta is not JSON', {cause});
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The whole state of a tenant at one sequence, streamed: what a follower loads before it reads the journal from
+ * `resume_after_sequence` on. It is cut in one read transaction on a connection of its own. That snapshot keeps the WAL from
+ * being reset, so a reader that takes nothing for STREAM_STALL_MS is given up (by the stream's owner).
+ *
+ * GET /api/tenants/{tenant_id}/journal/bootstrap
+ */
+import {JOURNAL_VERSION} from '../../shared/protocol/journal.ts';
+import {storedDocumentText} from '../documents/document.ts';
+import type {DocumentRow} from '../queries/reader.ts';
+import {allSchemasText} from '../schema/read.ts';
+import {Catalog} from '../storage/catalog.ts';
+import {openReader} from '../storage/database.ts';
+import {JournalReader} from './read-page.ts';
+
+/** Documents read in one go and text handed over in one piece. */
+const ROWS_AT_ONCE = 64;
+const PIECE_CHARS = 64 * 1024;
+
+/** Pieces of the payload's JSON text. Each step is short; the caller decides when to take the next one. */
+export function* bootstrapPieces(path: string): Generator<string, void, void> {
+  const db = openReader(path);
+  try {
+    db.exec('BEGIN');
+    const journal = new JournalReader(db);
+    const catalog = Catalog.read(db);
+    const cut = journal.head();
+    const floor = journal.floor();
+    const page = db.prepare<[number, number, number], DocumentRow>(
+      'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
+    );
+    yield `{"snapshot":{"version":${JOURNAL_VERSION},"applied_sequence":${cut},"durable_head":${cut},"schema":${allSchemasText(catalog)},"documents":{`;
+    let firstTable = true;
+    for (const table of catalog.tables()) {
+      let piece = `${firstTable ? '' : ','}"${table.name}":[`;
+      firstTable = false;
+      let first = true;
+      let last = table.info.lowDoc;
+      for (;;) {
+        const rows = page.all(last, table.info.highDoc, ROWS_AT_ONCE);
+        for (const row of rows) {
+          piece += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
+          first = false;
+          last = row.doc;
+          if (piece.length >= PIECE_CHARS) {
+            yield piece;
+            piece = '';
+          }
+        }
+        if (rows.length < ROWS_AT_ONCE) break;
+      }
+      yield `${piece}]`;
+    }
+    yield `},"scheduled_execution_ids":[]},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor}}`;
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Keeps the journal to the configured number of records. Old ones leave in batches, inside a group's own transaction, so
+ * that trimming never holds the writer for long; the digest before the floor is kept, so the chain can still be checked.
+ */
+import {assert} from '../../shared/assert.ts';
+import {JOURNAL_TRIM_RECORDS} from '../../shared/limits.ts';
+import type {Writer} from '../commit/writer.ts';
+
+export class JournalRetention {
+  readonly #keepRecords: number;
+  #floor: number;
+
+  constructor(writer: Writer, keepRecords: number) {
+    assert(keepRecords >= 1, 'the newest record is always kept');
+    this.#keepRecords = keepRecords;
+    this.#floor = writer.statements.meta.get('journal_floor') as number;
+  }
+
+  get floor(): number {
+    return this.#floor;
+  }
+
+  /** Called last in a group. Waits until a batch has gathered, then removes at most two batches. */
+  trim(writer: Writer): void {
+    const surplus = writer.head.sequence - this.#floor + 1 - this.#keepRecords;
+    if (surplus < Math.min(JOURNAL_TRIM_RECORDS, this.#keepRecords)) return;
+    const before = this.#floor;
+    const floor = before + Math.min(surplus, 2 * JOURNAL_TRIM_RECORDS);
+    const digest = writer.statements.journalDigest.get(floor - 1);
+    assert(digest !== undefined, `record ${floor - 1} is missing`);
+    writer.statements.trimJournal.run(floor);
+    writer.statements.setMeta.run('journal_floor', floor);
+    writer.statements.setMeta.run('floor_previous_digest', digest);
+    this.#floor = floor;
+    writer.onRollback(() => {
+      this.#floor = before;
+    });
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * A worker process: starts without a tenant (a spare), opens the one it is told, serves routers over its socket until it is
+ * told to close.
+ *
+ *   spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
+ *                      └ open_failed: exit 1
+ *   any ──channel to the supervisor closes──▶ exit within ORPHAN_EXIT_MS (a commit under way is finished or rolled back)
+ *
+ * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored
+ * while its channel is open.
+ */
+import {enableCompileCache} from 'node:module';
+import {createServer, type Server, type Socket} from 'node:net';
+import {performance} from 'node:perf_hooks';
+import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
+import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
+import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
+import {createLogger} from '../shared/log.ts';
+import {RouterLink} from './ipc/router-link.ts';
+import {Tenant} from './tenant.ts';
+
+enableCompileCache();
+let log = createLogger({process: 'worker'});
+const links = new Set<RouterLink>();
+let server: Server | null = null;
+let tenant: Tenant | null = null;
+let lagSeconds = 0;
+
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit(1));
+process.on('message', (message: SupervisorToWorker) => {
+  switch (message.type) {
+    case 'open':
+      open(message.settings).catch(openFailed);
+      return;
+    case 'close':
+      close().catch(error => {
+        log.error('closing failed', {error});
+        process.exit(1);
+      });
+      return;
+  }
+});
+
+send({type: 'spare'});
+beat();
+
+function send(message: WorkerToSupervisor): void {
+  if (process.connected) process.send?.(message);
+}
+
+/** Heartbeats come from the same loop that serves, so a stuck loop sends none; their lateness is the loop's lag. */
+function beat(): void {
+  let due = performance.now() + HEARTBEAT_INTERVAL_MS;
+  setInterval(() => {
+    lagSeconds = Math.max(0, performance.now() - due) / 1000;
+    due = performance.now() + HEARTBEAT_INTERVAL_MS;
+    send({type: 'heartbeat'});
+  }, HEARTBEAT_INTERVAL_MS);
+}
+
+async function open(settings: TenantSettings): Promise<void> {
+  log = createLogger({process: 'worker', tenant: settings.tenant});
+  const opened = await Tenant.open(settings, log, () => {
+    for (const link of links) link.flush();
+  });
+  tenant = opened;
+  const events = {
+    onRequest: opened.dispatch.handle.bind(opened.dispatch),
+    onMetrics: (link: RouterLink, stream: number) => link.metrics(stream, opened.metricsText(lagSeconds)),
+    onTurnEnd: () => opened.endTurn(),
+    onClose: (link: RouterLink) => links.delete(link),
+  };
+  server = createServer((socket: Socket) => {
+    links.add(new RouterLink(socket, settings.secret, events, log));
+  });
+  server.on('error', openFailed);
+  server.listen(settings.socketPath, () => send({type: 'opened'}));
+}
+
+function openFailed(caught: unknown): void {
+  const known = caught instanceof ServiceError;
+  if (!known) log.error('the tenant could not be opened', {error: caught});
+  const error = known
+    ? asServiceError(caught)
+    : new ServiceError('session.worker_unavailable', 'the tenant could not be opened; the log says why');
+  send({type: 'open_failed', error: errorEnvelope(error).error});
+  process.exitCode = 1;
+  process.disconnect?.();
+}
+
+async function close(): Promise<void> {
+  server?.close();
+  const nextDueMs = (await tenant?.close()) ?? null;
+  for (const link of links) link.end();
+  send({type: 'closed', nextDueMs});
+  process.exit(0);
+}

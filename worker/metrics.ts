@@ -1,0 +1,112 @@
+/**
+ * What a worker counts. The figures cross to the router as prom-client's JSON form of a registry, and are added up there
+ * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
+ */
+
+/** Seconds; from a read served from memory to a stalled disk. */
+const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+const GROUP_BUCKETS = [1, 2, 4, 8, 16, 32, 64];
+
+type Labels = Record<string, string | number>;
+/** One metric as prom-client's `getMetricsAsJSON` shows it. */
+export type MetricJson = {
+  name: string;
+  help: string;
+  type: 'counter' | 'gauge' | 'histogram';
+  aggregator: 'sum' | 'max';
+  values: {value: number; labels: Labels; metricName?: string}[];
+};
+
+class Histogram {
+  readonly #buckets: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+  #count = 0;
+
+  constructor(buckets: readonly number[]) {
+    this.#buckets = buckets;
+    this.#counts = buckets.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.#sum += value;
+    this.#count++;
+    for (let i = this.#buckets.length - 1; i >= 0 && value <= this.#buckets[i]!; i--) this.#counts[i]!++;
+  }
+
+  json(name: string, help: string): MetricJson {
+    const buckets = this.#buckets.map((le, i) => ({
+      labels: {le} as Labels,
+      value: this.#counts[i]!,
+      metricName: `${name}_bucket`,
+    }));
+    return {
+      name,
+      help,
+      type: 'histogram',
+      aggregator: 'sum',
+      values: [
+        ...buckets,
+        {labels: {le: '+Inf'}, value: this.#count, metricName: `${name}_bucket`},
+        {labels: {}, value: this.#sum, metricName: `${name}_sum`},
+        {labels: {}, value: this.#count, metricName: `${name}_count`},
+      ],
+    };
+  }
+}
+
+/** Read when the metrics are asked for. */
+export type Gauges = {journalHead: number; journalFloor: number; fileBytes: number; walBytes: number; lagSeconds: number};
+
+export class WorkerMetrics {
+  readonly #operations = new Map<string, number>();
+  readonly #groupSize = new Histogram(GROUP_BUCKETS);
+  readonly #commitSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #groupSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #checkpointSeconds = new Histogram(DURATION_BUCKETS);
+  #writes = 0;
+
+  operation(op: string): void {
+    this.#operations.set(op, (this.#operations.get(op) ?? 0) + 1);
+  }
+
+  /** @param commitMs SQLite's COMMIT with its fsync, @param groupMs the whole group */
+  committed(writes: number, commitMs: number, groupMs: number): void {
+    this.#writes += writes;
+    this.#groupSize.observe(writes);
+    this.#commitSeconds.observe(commitMs / 1000);
+    this.#groupSeconds.observe(groupMs / 1000);
+  }
+
+  checkpointed(ms: number): void {
+    this.#checkpointSeconds.observe(ms / 1000);
+  }
+
+  json(gauges: Gauges): MetricJson[] {
+    const operations = [...this.#operations].map(([op, value]) => ({labels: {op}, value}));
+    return [
+      metric('counter', 'svc_worker_operations_total', 'Operations answered by workers.', operations),
+      metric('counter', 'svc_commit_writes_total', 'Writes that took part in a commit.', [{labels: {}, value: this.#writes}]),
+      this.#groupSize.json('svc_commit_group_writes', 'Writes a commit group.'),
+      this.#commitSeconds.json('svc_commit_fsync_seconds', 'Time of COMMIT with its fsync.'),
+      this.#groupSeconds.json('svc_commit_group_seconds', 'Time of a whole commit group.'),
+      this.#checkpointSeconds.json('svc_checkpoint_seconds', 'Time of a WAL checkpoint.'),
+      gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
+      gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),
+      gauge('svc_storage_file_bytes', 'Size of tenant files.', gauges.fileBytes),
+      gauge('svc_storage_wal_bytes', 'Size of write-ahead logs.', gauges.walBytes),
+      {
+        ...gauge('svc_worker_event_loop_lag_seconds', 'Lateness of the latest heartbeat, the worst worker.', gauges.lagSeconds),
+        aggregator: 'max',
+      },
+    ];
+  }
+}
+
+function metric(type: 'counter' | 'gauge', name: string, help: string, values: MetricJson['values']): MetricJson {
+  return {name, help, type, aggregator: 'sum', values};
+}
+
+function gauge(name: string, help: string, value: number): MetricJson {
+  return metric('gauge', name, help, [{labels: {}, value}]);
+}

@@ -1,0 +1,127 @@
+/**
+ * Fills indexes that are building and empties those that are dropped, in slices inside commit groups, so that neither reads
+ * nor writes wait for more than one slice. Writes keep a building index from its first moment on; the back-fill adds the
+ * documents that were there before, in doc order, and remembers how far it came. So a restart goes on where it stopped.
+ */
+import {performance} from 'node:perf_hooks';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {assert} from '../../shared/assert.ts';
+import {SLICE_MS} from '../../shared/limits.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import {type Fields, indexKey, type Writer} from '../commit/writer.ts';
+import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
+
+const ROWS_AT_ONCE = 100;
+const ENTRIES_AT_ONCE = 500;
+
+export class BackFill {
+  readonly #catalog: Catalog;
+  readonly #groups: CommitGroups;
+  readonly #onFailure: (error: unknown) => void;
+  #running = false;
+  #stopped = false;
+  #waiting: {table: string; resolve: () => void}[] = [];
+
+  /** @param onFailure a slice failed for another reason than a full disk; the worker must end */
+  constructor(catalog: Catalog, groups: CommitGroups, onFailure: (error: unknown) => void) {
+    this.#catalog = catalog;
+    this.#groups = groups;
+    this.#onFailure = onFailure;
+  }
+
+  /** True while there is something to fill or empty. */
+  get hasWork(): boolean {
+    return this.#next() !== null;
+  }
+
+  /** Starts working, if there is work and it has not started. */
+  wake(): void {
+    if (this.#running || this.#stopped) return;
+    this.#running = true;
+    this.#run()
+      .catch(this.#onFailure)
+      .finally(() => {
+        this.#running = false;
+        this.#answer();
+      });
+  }
+
+  /** Ends after the slice under way; what is left goes on at the next open. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Resolves when no index of this table is building, or when the work stops. */
+  done(table: string): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.push({table, resolve});
+      this.#answer();
+    });
+  }
+
+  async #run(): Promise<void> {
+    for (let work = this.#next(); work !== null && !this.#stopped; work = this.#next()) {
+      const {table, index} = work;
+      await this.#groups.perform(writer =>
+        index.state === 'building' ? fillSlice(writer, table, index) : dropSlice(writer, table, index),
+      );
+      this.#answer();
+      await nextTurn();
+    }
+  }
+
+  #next(): {table: CatalogTable; index: CatalogIndex} | null {
+    let dropping: {table: CatalogTable; index: CatalogIndex} | null = null;
+    for (const table of this.#catalog.tables()) {
+      for (const index of table.indexes) {
+        if (index.state === 'building') return {table, index};
+        if (index.state === 'dropping') dropping ??= {table, index};
+      }
+    }
+    return dropping;
+  }
+
+  #answer(): void {
+    this.#waiting = this.#waiting.filter(({table, resolve}) => {
+      const building = this.#catalog.table(table)?.indexes.some(index => index.state === 'building') ?? false;
+      if (building && this.#running) return true;
+      resolve();
+      return false;
+    });
+  }
+}
+
+function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): void {
+  assert(index.state === 'building', `index ${index.number} is ${index.state}`);
+  const before = {state: index.state, builtTo: index.builtTo};
+  writer.onRollback(() => {
+    Object.assign(index, before);
+    refreshInfo(table);
+  });
+  const ends = performance.now() + SLICE_MS;
+  let from = Math.max(index.builtTo, table.info.lowDoc);
+  let complete = false;
+  do {
+    const rows = writer.statements.documentsFrom.all(from, table.info.highDoc, ROWS_AT_ONCE);
+    for (const row of rows) {
+      writer.statements.insertEntry.run(index.number, indexKey(index, JSON.parse(row.body) as Fields), row.doc);
+      from = row.doc;
+    }
+    complete = rows.length < ROWS_AT_ONCE;
+  } while (!complete && performance.now() < ends);
+  index.builtTo = from;
+  if (complete) index.state = 'enabled';
+  writer.statements.updateIndex.run(index.state, from, index.number);
+  refreshInfo(table);
+}
+
+function dropSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): void {
+  const {changes} = writer.statements.deleteEntries.run(index.number, ENTRIES_AT_ONCE);
+  if (changes === ENTRIES_AT_ONCE) return;
+  writer.statements.deleteIndex.run(index.number);
+  const before = table.indexes;
+  writer.onRollback(() => {
+    table.indexes = before;
+  });
+  table.indexes = table.indexes.filter(other => other !== index);
+}

@@ -1,0 +1,103 @@
+/**
+ * Opening a tenant's SQLite file. Everything durability rests on is set explicitly and read back: a file that cannot be
+ * opened that way is not opened at all.
+ *
+ * There is one writer connection, used by the commit pipeline alone, and read-only connections for everything else. The
+ * engine checkpoints itself (automatic checkpoints are off), so a checkpoint never hides inside a client's commit unseen.
+ */
+import {closeSync, fsyncSync, openSync} from 'node:fs';
+import {dirname} from 'node:path';
+import Database from 'better-sqlite3';
+import {ServiceError} from '../../shared/errors.ts';
+import {migrate} from './migrations.ts';
+import {APPLICATION_ID} from './tables.sql.ts';
+
+export type Connection = Database.Database;
+
+/** Older ones have a WAL bug that can corrupt a file. */
+const SQLITE_VERSION_MIN = [3, 51, 3] as const;
+/** The writer keeps the B-tree paths it works on; the reader maps the file, so that a commit elsewhere costs it no re-reads. */
+const WRITER_CACHE_KIB = 8 * 1024;
+const READER_CACHE_KIB = 2 * 1024;
+const READER_MMAP_BYTES = 1 << 30;
+
+type Pragma = [name: string, set: string, readBack: string | number];
+
+const PRAGMAS: Pragma[] = [
+  ['journal_mode', 'WAL', 'wal'],
+  ['synchronous', 'FULL', 2],
+  ['fullfsync', 'ON', 1],
+  ['checkpoint_fullfsync', 'ON', 1],
+  ['foreign_keys', 'ON', 1],
+  ['trusted_schema', 'OFF', 0],
+  ['cell_size_check', 'ON', 1],
+  ['wal_autocheckpoint', '0', 0],
+];
+
+/** Opens the writer, makes the file if there is none, and brings its tables to the current version. */
+export function openWriter(path: string): Connection {
+  const db = new Database(path);
+  try {
+    checkVersion(db);
+    for (const pragma of PRAGMAS) setPragma(db, pragma);
+    db.pragma(`cache_size = -${WRITER_CACHE_KIB}`);
+    const id = db.pragma('application_id', {simple: true});
+    if (id !== 0 && id !== APPLICATION_ID) throw new Error(`${path} is not a tenant file: its application_id is ${id}`);
+    if (migrate(db) === 'created') syncDirectory(dirname(path));
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** A read-only connection to a file that a writer has open. */
+export function openReader(path: string): Connection {
+  const db = new Database(path, {readonly: true, fileMustExist: true});
+  setPragma(db, ['trusted_schema', 'OFF', 0]);
+  setPragma(db, ['cell_size_check', 'ON', 1]);
+  db.pragma(`cache_size = -${READER_CACHE_KIB}`);
+  db.pragma(`mmap_size = ${READER_MMAP_BYTES}`);
+  return db;
+}
+
+function setPragma(db: Connection, [name, set, readBack]: Pragma): void {
+  db.pragma(`${name} = ${set}`);
+  const got = db.pragma(name, {simple: true});
+  if (got !== readBack) throw new Error(`SQLite did not take ${name} = ${set}: it says ${String(got)}`);
+}
+
+function checkVersion(db: Connection): void {
+  const version = db.prepare('SELECT sqlite_version()').pluck().get() as string;
+  const have = version.split('.').map(Number);
+  for (const [i, least] of SQLITE_VERSION_MIN.entries()) {
+    if (have[i]! > least) return;
+    if (have[i]! < least) throw new Error(`SQLite ${version} is too old: ${SQLITE_VERSION_MIN.join('.')} is the oldest`);
+  }
+}
+
+function syncDirectory(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What an SQLite error means for the transaction it ended. */
+export type StorageFailure =
+  /** No space: the group fails with 507, reads go on, later writes may work. */
+  | 'full'
+  /** The file or the device is not to be trusted: this process must end and recover from disk. */
+  | 'fatal';
+
+/** Sorts an error of the storage engine; null when it is not one. */
+export function storageFailure(caught: unknown): StorageFailure | null {
+  if (!(caught instanceof Database.SqliteError)) return null;
+  return caught.code === 'SQLITE_FULL' || caught.code.startsWith('SQLITE_FULL_') ? 'full' : 'fatal';
+}
+
+export function storageFullError(): ServiceError {
+  return new ServiceError('session.storage_full', 'the disk is full: nothing was written; free space and try again');
+}

@@ -1,0 +1,29 @@
+/**
+ * Versions of the storage layout, in PRAGMA user_version. A step brings a file from the version before to its own, in one
+ * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
+ */
+import type {Connection} from './database.ts';
+import {APPLICATION_ID, CREATE_TABLES} from './tables.sql.ts';
+
+const STEPS: ((db: Connection) => void)[] = [
+  // 1: the first layout.
+  db => db.exec(CREATE_TABLES),
+];
+
+export const STORAGE_VERSION = STEPS.length;
+
+export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
+  const from = db.pragma('user_version', {simple: true}) as number;
+  if (from === STORAGE_VERSION) return 'current';
+  if (from > STORAGE_VERSION) {
+    throw new Error(`the file has storage version ${from}, this svc knows ${STORAGE_VERSION}: use the newer svc`);
+  }
+  for (let version = from + 1; version <= STORAGE_VERSION; version++) {
+    db.transaction(() => {
+      STEPS[version - 1]!(db);
+      if (version === 1) db.pragma(`application_id = ${APPLICATION_ID}`);
+      db.pragma(`user_version = ${version}`);
+    }).immediate();
+  }
+  return from === 0 ? 'created' : 'migrated';
+}

@@ -1,0 +1,81 @@
+/**
+ * The tenant's tables. One file a tenant; every statement that uses them is in `statements.ts` and `reader.ts`.
+ *
+ * `doc` numbers every document once: `table number * DOCS_PER_TABLE + n`, n counting up from 1 and never used again. So a
+ * table is one contiguous range of the documents' B-tree, in creation order, and "by creation time, then id" is `doc` order:
+ * creation times strictly increase within a table. Index entries end in `doc` for the same reason, where the two columns
+ * would say the same in more bytes.
+ */
+export const DOCS_PER_TABLE = 2 ** 37;
+
+/** PRAGMA application_id of a tenant's file: "svct". */
+export const APPLICATION_ID = 0x73766374;
+
+export const CREATE_TABLES = `
+  -- One value a key: clean (1 after an orderly close), journal_floor and floor_previous_digest (what retention kept).
+  CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value ANY
+  ) STRICT, WITHOUT ROWID;
+
+  -- Tables, numbered from 1 in order of first use; the number is part of every id made for the table.
+  -- last_n: the highest n given to a document. last_created: the newest creation time, epoch milliseconds.
+  -- fields: JSON of the table schema's field entries, or null when the table has no schema.
+  CREATE TABLE tables (
+    number       INTEGER PRIMARY KEY,
+    name         TEXT NOT NULL UNIQUE,
+    last_n       INTEGER NOT NULL,
+    last_created REAL NOT NULL,
+    fields       TEXT
+  ) STRICT;
+
+  -- body: JSON of the user's fields, keys sorted. created, updated: epoch milliseconds, fractions allowed.
+  -- flags: bit 0, the body holds $float wrappers.
+  CREATE TABLE documents (
+    doc     INTEGER PRIMARY KEY,
+    id      TEXT NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    body    TEXT NOT NULL,
+    flags   INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX documents_by_id ON documents (id);
+
+  -- state: building (entries are kept by writes, the back-fill has reached built_to), enabled, or dropping (no longer
+  -- kept; its entries are being removed). fields: JSON array of paths.
+  CREATE TABLE indexes (
+    number       INTEGER PRIMARY KEY,
+    table_number INTEGER NOT NULL REFERENCES tables (number),
+    name         TEXT NOT NULL,
+    fields       TEXT NOT NULL,
+    state        TEXT NOT NULL CHECK (state IN ('building', 'enabled', 'dropping')),
+    built_to     INTEGER NOT NULL
+  ) STRICT;
+
+  -- key: the encoded values of the index's fields (values/key-encoding.ts), compared by memcmp.
+  CREATE TABLE index_entries (
+    index_number INTEGER NOT NULL,
+    key          BLOB NOT NULL,
+    doc          INTEGER NOT NULL,
+    PRIMARY KEY (index_number, key, doc)
+  ) STRICT, WITHOUT ROWID;
+
+  -- record: the record's JSON without integrity_sha256; digest: that field, hex.
+  CREATE TABLE journal (
+    sequence INTEGER PRIMARY KEY,
+    record   TEXT NOT NULL,
+    digest   TEXT NOT NULL
+  ) STRICT;
+
+  -- Replies to writes that carried an Idempotency-Key. request: SHA-256 of operation, parameters and body, hex.
+  CREATE TABLE idempotency (
+    key        TEXT PRIMARY KEY,
+    request    TEXT NOT NULL,
+    status     INTEGER NOT NULL,
+    body       TEXT NOT NULL,
+    created_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_by_age ON idempotency (created_ms);
+
+  INSERT INTO meta (key, value) VALUES ('clean', 1), ('journal_floor', 1);
+`;

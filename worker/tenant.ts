@@ -1,0 +1,120 @@
+/**
+ * The composition root: opens one tenant's file and wires the stages, in the order a write passes them. Everything of one
+ * tenant hangs here; a worker process has exactly one.
+ */
+import {statSync} from 'node:fs';
+import {join} from 'node:path';
+import type {TenantSettings} from '../shared/ipc/control.ts';
+import type {Logger} from '../shared/log.ts';
+import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
+import {CommitGroups} from './commit/group.ts';
+import {Writer} from './commit/writer.ts';
+import {Dispatch} from './dispatch.ts';
+import {JournalReader} from './journal/read-page.ts';
+import {JournalRetention} from './journal/retention.ts';
+import {WorkerMetrics} from './metrics.ts';
+import {BackFill} from './schema/back-fill.ts';
+import {SchemaChanges} from './schema/change.ts';
+import {Catalog} from './storage/catalog.ts';
+import {CleanMark} from './storage/clean-mark.ts';
+import {type Connection, openReader, openWriter} from './storage/database.ts';
+import {checkInBackground} from './storage/quick-check.ts';
+import {Reader} from './storage/reader.ts';
+
+/** The tenant's data, inside its directory. */
+export const TENANT_FILE = 'tenant.sqlite';
+/** How long an earlier owner, left over from a killed supervisor, may take to end. */
+const OWNER_WAIT_MS = 4_000;
+
+export class Tenant {
+  readonly dispatch: Dispatch;
+  readonly metrics = new WorkerMetrics();
+  readonly #path: string;
+  readonly #lock: OwnerLock;
+  readonly #writerDb: Connection;
+  readonly #readerDb: Connection;
+  readonly #writer: Writer;
+  readonly #reader: Reader;
+  readonly #groups: CommitGroups;
+  readonly #backFill: BackFill;
+  readonly #retention: JournalRetention;
+  readonly #clean: CleanMark;
+
+  /** @param afterGroup called when the replies of a commit group are ready to leave */
+  static async open(settings: TenantSettings, log: Logger, afterGroup: () => void): Promise<Tenant> {
+    const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
+    return new Tenant(settings, lock, log, afterGroup);
+  }
+
+  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, afterGroup: () => void) {
+    this.#lock = lock;
+    this.#path = join(settings.directory, TENANT_FILE);
+    this.#writerDb = openWriter(this.#path);
+    this.#readerDb = openReader(this.#path);
+    const catalog = Catalog.read(this.#writerDb);
+    this.#writer = new Writer(this.#writerDb, catalog, Date.now);
+    this.#clean = new CleanMark(this.#writer);
+    this.#retention = new JournalRetention(this.#writer, settings.journalKeepRecords);
+    const beforeCommit = (writer: Writer) => {
+      this.#clean.clear(writer);
+      this.#retention.trim(writer);
+    };
+    this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, afterGroup);
+    this.#reader = new Reader(this.#readerDb, catalog);
+    this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
+    this.dispatch = new Dispatch({
+      path: this.#path,
+      catalog,
+      reader: this.#reader,
+      journal: new JournalReader(this.#readerDb),
+      groups: this.#groups,
+      schemas: new SchemaChanges(catalog, this.#reader, this.#groups, this.#backFill),
+      metrics: this.metrics,
+      log,
+    });
+    this.#backFill.wake();
+    if (!this.#clean.wasClean) {
+      log.info('the tenant did not close in order the last time; checking its file in the background');
+      checkInBackground(this.#path, finding => fail(log, 'the file is damaged', finding));
+    }
+  }
+
+  /** The turn's reads are over. */
+  endTurn(): void {
+    this.#reader.endTurn();
+  }
+
+  metricsText(lagSeconds: number): string {
+    const journalHead = this.#writer.head.sequence;
+    const gauges = {
+      journalHead,
+      journalFloor: this.#retention.floor,
+      fileBytes: sizeOf(this.#path),
+      walBytes: sizeOf(`${this.#path}-wal`),
+      lagSeconds,
+    };
+    return JSON.stringify(this.metrics.json(gauges));
+  }
+
+  /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
+  async close(): Promise<number | null> {
+    this.#backFill.stop();
+    await this.#groups.idle();
+    this.#readerDb.close();
+    this.#clean.set();
+    this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
+    this.#writerDb.close();
+    this.#lock.release();
+    return this.#backFill.hasWork ? Date.now() : null;
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, {throwIfNoEntry: false})?.size ?? 0;
+}
+
+/** The tenant cannot go on in this process: end it, so that the next one starts from disk. */
+function fail(log: Logger, message: string, error: unknown): never {
+  log.error(message, {error});
+  process.exit(1);
+}
