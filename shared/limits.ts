@@ -18,6 +18,11 @@ export const URL_BYTES_MAX = 4 * KIB;
 /** `Idempotency-Key` header. Beyond: 400 op.invalid_input. (design) */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 
+/** A client's `X-Request-Id`, printable ASCII. Beyond, or other characters: the router's own id is used instead. (ours) */
+export const REQUEST_ID_CHARS_MAX = 64;
+/** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
+export const LARGE_REPLY_BYTES = 128 * KIB;
+
 /* Placement: router and supervisor */
 
 /** Requests that wait for one waking tenant, by count and by body bytes. Beyond: 503 session.overloaded. (ours) */
@@ -29,6 +34,12 @@ export const IN_FLIGHT_REQUESTS_MAX = 4096;
 export const LINK_BUFFER_BYTES_MAX = 64 * MIB;
 /** How long a request waits for its tenant to wake. Beyond: 503 session.worker_unavailable. (ours) */
 export const WAKE_TIMEOUT_MS = 10_000;
+/** Pause before a worker that could not be connected to is asked for again. (ours) */
+export const WAKE_RETRY_MS = 50;
+/** How often the router reports which tenants had traffic, and looks for requests that waited too long. (ours) */
+export const ACTIVITY_INTERVAL_MS = 1_000;
+/** A process that does not report its metrics within this time is left out of a scrape. (ours) */
+export const METRICS_TIMEOUT_MS = 1_000;
 /** A worker or router that sends no heartbeat for this long is killed and replaced. (design: shed within 10 s) */
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 export const HEARTBEAT_TIMEOUT_MS = 8_000;
@@ -84,8 +95,8 @@ export const PAGE_DOCUMENTS_MAX = 1_000;
 export const FILTERS_MAX = 64;
 /** Documents one query may read: at some µs each it stays well below HEARTBEAT_TIMEOUT_MS. Beyond: 413 that names indexes. (ours) */
 export const SCAN_DOCUMENTS_MAX = 1_000_000;
-/** A cursor string. Beyond: 400. Index keys are at most INDEX_KEY_BYTES_MAX, in base64. (ours) */
-export const CURSOR_CHARS_MAX = 16 * KIB;
+/** A cursor string. It holds the order field's value, which may be most of a document, in base64. Beyond: 400. (ours) */
+export const CURSOR_CHARS_MAX = 2 * MIB;
 
 /* Schemas */
 
@@ -131,4 +142,4 @@ assert(
 );
 assert(BODY_BYTES_MAX > DOCUMENT_BYTES_MAX, 'a body holds any document');
 assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
-assert(CURSOR_CHARS_MAX > INDEX_KEY_BYTES_MAX * 1.5, 'a cursor holds any index key');
+assert(CURSOR_CHARS_MAX > DOCUMENT_BYTES_MAX * 1.5, 'a cursor holds any value of a document');

@@ -3,7 +3,8 @@
  * throw becomes an envelope here. What is not a ServiceError is logged with its cause and shown as op.failed; an assertion
  * or a storage error is not caught: it ends the process.
  */
-import Type, {type TSchema} from 'typebox';
+import type Type from 'typebox';
+import type {TSchema} from 'typebox';
 import {Compile, type Validator} from 'typebox/compile';
 import {AssertionError, unreachable} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
@@ -203,6 +204,7 @@ function decode<T extends TSchema>(type: Validator<Record<never, never>, T>, bod
   const value = parseJson(body);
   if (type.Check(value)) return value as Type.Static<T>;
   const [error] = type.Errors(value);
-  const at = error === undefined || error.instancePath === '' ? 'the body' : error.instancePath.slice(1).replaceAll('/', '.');
+  const at =
+    error === undefined || error.instancePath === '' ? 'the body' : error.instancePath.slice(1).replaceAll('/', '.');
   throw new ServiceError('op.invalid_input', `${at} ${error?.message ?? 'is not what this route takes'}`);
 }

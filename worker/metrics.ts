@@ -56,7 +56,13 @@ class Histogram {
 }
 
 /** Read when the metrics are asked for. */
-export type Gauges = {journalHead: number; journalFloor: number; fileBytes: number; walBytes: number; lagSeconds: number};
+export type Gauges = {
+  journalHead: number;
+  journalFloor: number;
+  fileBytes: number;
+  walBytes: number;
+  lagSeconds: number;
+};
 
 export class WorkerMetrics {
   readonly #operations = new Map<string, number>();
@@ -86,7 +92,9 @@ export class WorkerMetrics {
     const operations = [...this.#operations].map(([op, value]) => ({labels: {op}, value}));
     return [
       metric('counter', 'svc_worker_operations_total', 'Operations answered by workers.', operations),
-      metric('counter', 'svc_commit_writes_total', 'Writes that took part in a commit.', [{labels: {}, value: this.#writes}]),
+      metric('counter', 'svc_commit_writes_total', 'Writes that took part in a commit.', [
+        {labels: {}, value: this.#writes},
+      ]),
       this.#groupSize.json('svc_commit_group_writes', 'Writes a commit group.'),
       this.#commitSeconds.json('svc_commit_fsync_seconds', 'Time of COMMIT with its fsync.'),
       this.#groupSeconds.json('svc_commit_group_seconds', 'Time of a whole commit group.'),
@@ -96,7 +104,11 @@ export class WorkerMetrics {
       gauge('svc_storage_file_bytes', 'Size of tenant files.', gauges.fileBytes),
       gauge('svc_storage_wal_bytes', 'Size of write-ahead logs.', gauges.walBytes),
       {
-        ...gauge('svc_worker_event_loop_lag_seconds', 'Lateness of the latest heartbeat, the worst worker.', gauges.lagSeconds),
+        ...gauge(
+          'svc_worker_event_loop_lag_seconds',
+          'Lateness of the latest heartbeat, the worst worker.',
+          gauges.lagSeconds,
+        ),
         aggregator: 'max',
       },
     ];

@@ -23,7 +23,11 @@ export function checkIdempotencyKey(key: string): void {
 
 /** What makes two requests the same: operation, parameters and the body's bytes. */
 export function requestDigest(op: string, params: readonly string[], body: Buffer): string {
-  return createHash('sha256').update(JSON.stringify([op, params])).update('\n').update(body).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([op, params]))
+    .update('\n')
+    .update(body)
+    .digest('hex');
 }
 
 /** @throws op.conflict 409 when the key was used with another request */

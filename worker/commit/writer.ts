@@ -58,7 +58,11 @@ export class Writer {
     this.#head =
       last === undefined
         ? {sequence: 0, digest: FIRST_PREVIOUS_DIGEST, timestamp: 0}
-        : {sequence: last.sequence, digest: last.digest, timestamp: (JSON.parse(last.record) as {timestamp: number}).timestamp};
+        : {
+            sequence: last.sequence,
+            digest: last.digest,
+            timestamp: (JSON.parse(last.record) as {timestamp: number}).timestamp,
+          };
   }
 
   get head(): JournalHead {

@@ -139,7 +139,8 @@ export class RouterLink {
   }
 
   #greet(kind: FrameKind, secret: Buffer): void {
-    const known = kind === FrameKind.hello && secret.length === this.#secret.length && timingSafeEqual(secret, this.#secret);
+    const known =
+      kind === FrameKind.hello && secret.length === this.#secret.length && timingSafeEqual(secret, this.#secret);
     if (!known) throw new MalformedFrame('the first frame is not a hello with the right secret');
     this.#greeted = true;
   }

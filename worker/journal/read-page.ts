@@ -20,7 +20,9 @@ export class JournalReader {
   readonly #floor: Database.Statement<[], number>;
 
   constructor(db: Connection) {
-    this.#after = db.prepare('SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?');
+    this.#after = db.prepare(
+      'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?',
+    );
     this.#head = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
     this.#floor = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'journal_floor'").pluck();
   }

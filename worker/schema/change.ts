@@ -78,7 +78,8 @@ export class SchemaChanges {
     const compiled = compileSchema({fields});
     const written = new Set<number>();
     const probes = schema.indexes.map(index => catalogIndex(0, index.name, index.fields, 'building', 0));
-    const table = this.#catalog.table(schema.table) ?? (await this.#groups.perform(writer => writer.table(schema.table)));
+    const table =
+      this.#catalog.table(schema.table) ?? (await this.#groups.perform(writer => writer.table(schema.table)));
     let documents = 0;
     table.watchers.add(written);
     try {
@@ -194,7 +195,9 @@ function install(
       index => index.state !== 'dropping' && index.name === name && index.fields.join('\n') === paths.join('\n'),
     );
     if (same === undefined) {
-      added.push(catalogIndex(writer.catalog.nextIndexNumber(), name, paths, table.lastN === 0 ? 'enabled' : 'building', 0));
+      added.push(
+        catalogIndex(writer.catalog.nextIndexNumber(), name, paths, table.lastN === 0 ? 'enabled' : 'building', 0),
+      );
     } else kept.add(same);
   }
   for (const index of table.indexes) {

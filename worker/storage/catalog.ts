@@ -44,7 +44,14 @@ export type CatalogTable = {
 };
 
 type TableRow = {number: number; name: string; last_n: number; last_created: number; fields: string | null};
-type IndexRow = {number: number; table_number: number; name: string; fields: string; state: IndexState; built_to: number};
+type IndexRow = {
+  number: number;
+  table_number: number;
+  name: string;
+  fields: string;
+  state: IndexState;
+  built_to: number;
+};
 
 export class Catalog {
   readonly #byName = new Map<string, CatalogTable>();

@@ -72,7 +72,8 @@ function checkVersion(db: Connection): void {
   const have = version.split('.').map(Number);
   for (const [i, least] of SQLITE_VERSION_MIN.entries()) {
     if (have[i]! > least) return;
-    if (have[i]! < least) throw new Error(`SQLite ${version} is too old: ${SQLITE_VERSION_MIN.join('.')} is the oldest`);
+    if (have[i]! < least)
+      throw new Error(`SQLite ${version} is too old: ${SQLITE_VERSION_MIN.join('.')} is the oldest`);
   }
 }
 

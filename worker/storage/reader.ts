@@ -8,7 +8,8 @@ import type {Catalog} from './catalog.ts';
 import type {Connection} from './database.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags';
-const JOINED = 'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags, e.key AS key';
+const JOINED =
+  'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags, e.key AS key';
 const ENTRIES = `SELECT ${JOINED} FROM index_entries e CROSS JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?`;
 
 export class Reader implements QueryReader {
@@ -29,7 +30,9 @@ export class Reader implements QueryReader {
     this.#end = db.prepare('COMMIT');
     this.#byId = db.prepare(`SELECT ${DOCUMENT} FROM documents WHERE id = ?`);
     this.#forward = db.prepare(`SELECT ${DOCUMENT} FROM documents WHERE doc >= ? AND doc <= ? ORDER BY doc LIMIT ?`);
-    this.#backward = db.prepare(`SELECT ${DOCUMENT} FROM documents WHERE doc >= ? AND doc <= ? ORDER BY doc DESC LIMIT ?`);
+    this.#backward = db.prepare(
+      `SELECT ${DOCUMENT} FROM documents WHERE doc >= ? AND doc <= ? ORDER BY doc DESC LIMIT ?`,
+    );
   }
 
   /** Makes what is read until `endTurn` one snapshot. */

@@ -22,19 +22,27 @@ export function prepareStatements(db: Connection) {
       'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
     ),
     documentByDoc: db.prepare<[number], DocumentRow>('SELECT * FROM documents WHERE doc = ?'),
-    insertDocument: run<[number, string, number, number, string, number]>('INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)'),
-    updateDocument: run<[number, string, number, number]>('UPDATE documents SET updated = ?, body = ?, flags = ? WHERE doc = ?'),
+    insertDocument: run<[number, string, number, number, string, number]>(
+      'INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    updateDocument: run<[number, string, number, number]>(
+      'UPDATE documents SET updated = ?, body = ?, flags = ? WHERE doc = ?',
+    ),
     deleteDocument: run<[number]>('DELETE FROM documents WHERE doc = ?'),
 
     insertEntry: run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
-    deleteEntry: run<[number, Buffer, number]>('DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?'),
+    deleteEntry: run<[number, Buffer, number]>(
+      'DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?',
+    ),
     deleteEntries: run<[number, number]>(
       `DELETE FROM index_entries WHERE (index_number, key, doc) IN
          (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,
     ),
 
     insertTable: run<[number, string, number, number, string | null]>('INSERT INTO tables VALUES (?, ?, ?, ?, ?)'),
-    updateTableCounters: run<[number, number, number]>('UPDATE tables SET last_n = ?, last_created = ? WHERE number = ?'),
+    updateTableCounters: run<[number, number, number]>(
+      'UPDATE tables SET last_n = ?, last_created = ? WHERE number = ?',
+    ),
     updateTableFields: run<[string | null, number]>('UPDATE tables SET fields = ? WHERE number = ?'),
     insertIndex: run<[number, number, string, string, string, number]>('INSERT INTO indexes VALUES (?, ?, ?, ?, ?, ?)'),
     updateIndex: run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
@@ -48,12 +56,16 @@ export function prepareStatements(db: Connection) {
     trimJournal: run<[number]>('DELETE FROM journal WHERE sequence < ?'),
 
     meta: db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck(),
-    setMeta: run<[string, string | number]>('INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value'),
+    setMeta: run<[string, string | number]>(
+      'INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+    ),
 
     idempotent: db.prepare<[string], {request: string; status: number; body: string; created_ms: number}>(
       'SELECT request, status, body, created_ms FROM idempotency WHERE key = ?',
     ),
-    insertIdempotent: run<[string, string, number, string, number]>('INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)'),
+    insertIdempotent: run<[string, string, number, string, number]>(
+      'INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)',
+    ),
     expireIdempotent: run<[number, number]>(
       'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ?)',
     ),

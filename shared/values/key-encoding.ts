@@ -1,0 +1,101 @@
+/**
+ * Values as bytes whose memcmp order is the order of the values (`order.ts`), each value self-delimiting, so that a list of
+ * values is just their encodings in a row. What an index, and a cursor of an ordered query, stores.
+ *
+ *   missing 01 · null 02 · false 04 · true 05
+ *   number  03, then the 8 bytes of the double, big-endian: sign bit set for positives, all bits inverted for negatives
+ *   string  06, then its UTF-8 bytes with 00 written as 00 ff, then 00
+ *   array   07, its elements, then 00
+ *   object  08, its entries sorted by key, each the key as a string and the value, then 00
+ *
+ * After a whole value comes a tag (01 to 08), 00, or the end; never ff. So `prefix ++ ff` is above every key that goes on
+ * from `prefix` with another value, and below every longer string that merely shares its bytes.
+ */
+import {Buffer} from 'node:buffer';
+import {compareUtf8, Rank, rankOf} from './order.ts';
+import type {Value} from './value.ts';
+
+const AFTER = Buffer.from([0xff]);
+
+/** Grows to the largest key ever encoded: below the size of a document. */
+let scratch = Buffer.allocUnsafeSlow(4096);
+let end = 0;
+
+export function encodeKey(values: readonly (Value | undefined)[]): Buffer {
+  end = 0;
+  for (const value of values) write(value);
+  return Buffer.from(scratch.subarray(0, end));
+}
+
+/** A key above all keys that continue `prefix` with further values, and below all others that are above `prefix`. */
+export function keySuccessor(prefix: Buffer): Buffer {
+  return Buffer.concat([prefix, AFTER]);
+}
+
+function write(value: Value | undefined): void {
+  const rank = rankOf(value);
+  reserve(16);
+  scratch[end++] = rank;
+  switch (rank) {
+    case Rank.number:
+      writeNumber(value as number);
+      return;
+    case Rank.string:
+      writeString(value as string);
+      return;
+    case Rank.array:
+      for (const element of value as Value[]) write(element);
+      writeEnd();
+      return;
+    case Rank.object: {
+      const object = value as Record<string, Value>;
+      for (const key of Object.keys(object).sort(compareUtf8)) {
+        write(key);
+        write(object[key]);
+      }
+      writeEnd();
+      return;
+    }
+  }
+}
+
+function writeNumber(value: number): void {
+  // Every NaN is written as one: V8 may keep other payloads.
+  scratch.writeDoubleBE(Number.isNaN(value) ? Number.NaN : value, end);
+  if ((scratch[end]! & 0x80) === 0 || Number.isNaN(value)) {
+    scratch[end] = scratch[end]! | 0x80;
+  } else {
+    for (let i = end; i < end + 8; i++) scratch[i] = ~scratch[i]! & 0xff;
+  }
+  end += 8;
+}
+
+function writeString(value: string): void {
+  const start = end;
+  reserve(value.length * 3 + 1);
+  end += scratch.write(value, start, 'utf8');
+  if (value.includes('\0')) escapeZeros(start);
+  writeEnd();
+}
+
+function escapeZeros(start: number): void {
+  const plain = Buffer.from(scratch.subarray(start, end));
+  reserve(plain.length + 1);
+  end = start;
+  for (const byte of plain) {
+    scratch[end++] = byte;
+    if (byte === 0) scratch[end++] = 0xff;
+  }
+}
+
+function writeEnd(): void {
+  reserve(1);
+  scratch[end++] = 0;
+}
+
+function reserve(bytes: number): void {
+  if (end + bytes <= scratch.length) return;
+  const larger = Buffer.allocUnsafeSlow(Math.max(scratch.length * 2, end + bytes));
+  scratch.copy(larger, 0, 0, end);
+  scratch = larger;
+}

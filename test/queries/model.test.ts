@@ -1,0 +1,285 @@
+/**
+ * The query engine on a real file, held against a model that sorts and filters arrays: whatever plan is chosen, the answer
+ * is the model's; and a walk over pages delivers every document that was there throughout exactly once, in order.
+ */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import fc from 'fast-check';
+import {afterAll, describe, expect, test} from 'vitest';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import {storedText} from '../../shared/values/json.ts';
+import {compareValues} from '../../shared/values/order.ts';
+import type {Value} from '../../shared/values/value.ts';
+import {Writer} from '../../worker/commit/writer.ts';
+import {runPage, runQuery} from '../../worker/queries/run.ts';
+import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
+import {openReader, openWriter} from '../../worker/storage/database.ts';
+import {Reader} from '../../worker/storage/reader.ts';
+import {nativeValue} from '../harness/values.ts';
+
+type Doc = Record<string, Value> & {_id: string; _creationTime: number};
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-model-'));
+const writerDb = openWriter(join(directory, 'tenant.sqlite'));
+const readerDb = openReader(join(directory, 'tenant.sqlite'));
+afterAll(() => {
+  readerDb.close();
+  writerDb.close();
+  rmSync(directory, {recursive: true});
+});
+const catalog = Catalog.read(writerDb);
+let clock = 1_800_000_000_000;
+const writer = new Writer(writerDb, catalog, () => clock++);
+const reader = new Reader(readerDb, catalog);
+
+const FIELDS = ['a', 'b', 'c.d'];
+const INDEXES = [['a'], ['a', 'b'], ['b', 'a'], ['c.d'], ['a', 'b', 'c.d']];
+let tables = 0;
+
+/** A new table with these indexes, driven through the writer as mutations drive it. */
+function newTable(indexes: string[][]) {
+  const name = `t${++tables}`;
+  const transaction = <T>(change: () => T): T => {
+    writer.statements.begin.run();
+    const result = change();
+    writer.appendRecord();
+    writer.writeCounters();
+    writer.statements.commit.run();
+    writer.endGroup();
+    return result;
+  };
+  const table = transaction(() => writer.table(name));
+  for (const fields of indexes) {
+    table.indexes.push(catalogIndex(catalog.nextIndexNumber(), fields.join('_'), fields, 'enabled', 0));
+  }
+  refreshInfo(table);
+  return {
+    name,
+    insert: (fields: Record<string, Value>) => transaction(() => writer.insert(table, fields, storedText(fields))),
+    delete: (id: string) => transaction(() => writer.delete(table, writer.document(table, id)!)),
+    enableAgain: (enabled: boolean) => {
+      for (const index of table.indexes) index.state = enabled ? 'enabled' : 'building';
+      refreshInfo(table);
+    },
+    all: () => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data,
+  };
+}
+
+function at(document: Doc, field: string): Value | undefined {
+  let value: Value | undefined = document;
+  for (const step of field.split('.')) {
+    const inside: Value | undefined = value;
+    value =
+      typeof inside === 'object' && inside !== null && !Array.isArray(inside) && Object.hasOwn(inside, step)
+        ? inside[step]
+        : undefined;
+  }
+  return value;
+}
+
+const HOLDS: Record<string, (order: number) => boolean> = {
+  eq: order => order === 0,
+  neq: order => order !== 0,
+  gt: order => order > 0,
+  gte: order => order >= 0,
+  lt: order => order < 0,
+  lte: order => order <= 0,
+};
+
+/** The documents are given in creation order. */
+function model(documents: Doc[], query: QueryObject): Doc[] {
+  const found = documents.filter(document =>
+    query.filters.every(({field, op, value}) => HOLDS[op]!(compareValues(at(document, field), value as Value))),
+  );
+  const {order} = query;
+  if (order !== undefined) {
+    const sign = order.direction === 'desc' ? -1 : 1;
+    found.sort(
+      (x, y) => sign * (compareValues(at(x, order.field), at(y, order.field)) || x._creationTime - y._creationTime),
+    );
+  }
+  return found.slice(0, query.limit);
+}
+
+/** Few distinct values, so that filters match, ranges meet and ties happen. */
+const fieldValue = fc.oneof(
+  {arbitrary: fc.constantFrom<Value>(null, 0, 1, 2, 'x', 'x\0', 'y', true, [1], {}), weight: 5},
+  {arbitrary: nativeValue, weight: 1},
+);
+const fields = fc.record(
+  {a: fieldValue, b: fieldValue, c: fc.oneof(fc.record({d: fieldValue}), fieldValue)},
+  {requiredKeys: []},
+) as fc.Arbitrary<Record<string, Value>>;
+const clause = fc.record({
+  field: fc.constantFrom(...FIELDS, 'c', 'missing'),
+  op: fc.constantFrom(
+    'eq' as const,
+    'eq' as const,
+    'neq' as const,
+    'gt' as const,
+    'gte' as const,
+    'lt' as const,
+    'lte' as const,
+  ),
+  value: fieldValue as fc.Arbitrary<unknown>,
+});
+const shape = fc.record(
+  {
+    filters: fc.array(clause, {maxLength: 3}),
+    order: fc.record({
+      field: fc.constantFrom(...FIELDS, '_creationTime', '_id', 'missing'),
+      direction: fc.constantFrom('asc' as const, 'desc' as const),
+    }),
+    limit: fc.integer({min: 1, max: 12}),
+  },
+  {requiredKeys: ['filters']},
+);
+const indexes = fc.subarray(INDEXES);
+
+describe('a query answers what the model answers, with whatever indexes there are', () => {
+  test('random documents, filters, orders and limits', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fields, {maxLength: 25}),
+        indexes,
+        fc.array(shape, {minLength: 5, maxLength: 15}),
+        (docs, lists, shapes) => {
+          const table = newTable(lists);
+          for (const doc of docs) table.insert(doc);
+          const all = table.all();
+          for (const query of shapes.map(part => ({table: table.name, ...part}))) {
+            const {data} = JSON.parse(runQuery(reader, query)) as {data: Doc[]};
+            expect(data.map(doc => doc._id)).toEqual(model(all, query).map(doc => doc._id));
+          }
+        },
+      ),
+      {numRuns: 150},
+    );
+  });
+
+  test('ranges on _creationTime and a look-up by _id', () => {
+    const table = newTable([]);
+    for (let i = 0; i < 40; i++) table.insert({i});
+    const all = table.all();
+    for (const op of ['eq', 'gt', 'gte', 'lt', 'lte', 'neq'] as const) {
+      for (const value of [
+        0,
+        all[0]!._creationTime,
+        all[17]!._creationTime,
+        all[17]!._creationTime + 0.5,
+        all[39]!._creationTime,
+        9e15,
+      ]) {
+        const query: QueryObject = {table: table.name, filters: [{field: '_creationTime', op, value}]};
+        const {data} = JSON.parse(runQuery(reader, query)) as {data: Doc[]};
+        expect(data.map(doc => doc.i)).toEqual(model(all, query).map(doc => doc.i));
+      }
+    }
+    const byId = {table: table.name, filters: [{field: '_id', op: 'eq' as const, value: all[5]!._id}]};
+    expect(JSON.parse(runQuery(reader, byId))).toEqual({data: [all[5]]});
+    expect(JSON.parse(runQuery(reader, {...byId, table: newTable([]).name}))).toEqual({data: []});
+  });
+});
+
+describe('a walk over pages delivers what was there throughout exactly once, in order', () => {
+  const step = fc.record({
+    pageSize: fc.integer({min: 1, max: 5}),
+    inserts: fc.array(fields, {maxLength: 3}),
+    deletes: fc.array(fc.nat(), {maxLength: 3}),
+    indexed: fc.boolean(),
+  });
+
+  test('while documents come and go and indexes become usable between pages', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fields, {maxLength: 25}),
+        indexes,
+        shape,
+        fc.array(step, {minLength: 1, maxLength: 40}),
+        (docs, lists, part, steps) => {
+          const table = newTable(lists);
+          for (const doc of docs) table.insert(doc);
+          const {limit: _, ...unlimited} = part;
+          const query = {table: table.name, ...unlimited};
+          let stayed = model(table.all(), query);
+          const delivered: Doc[] = [];
+          let after: string | undefined;
+          for (let i = 0; ; i++) {
+            const {pageSize, inserts, deletes, indexed} = steps[i % steps.length]!;
+            const page = JSON.parse(
+              runPage(reader, {query, page_size: pageSize, ...(after === undefined ? {} : {after})}),
+            ) as {
+              data: Doc[];
+              next_cursor: string | null;
+              has_more: boolean;
+            };
+            delivered.push(...page.data);
+            expect(page.has_more).toBe(page.next_cursor !== null);
+            if (page.next_cursor === null) break;
+            expect(page.data.length).toBe(pageSize);
+            after = page.next_cursor;
+            if (i < 30) for (const doc of inserts) table.insert(doc);
+            for (const pick of deletes) {
+              const all = table.all();
+              const gone = all[pick % Math.max(1, all.length)];
+              if (gone === undefined) continue;
+              table.delete(gone._id);
+              stayed = stayed.filter(doc => doc._id !== gone._id);
+            }
+            table.enableAgain(indexed);
+          }
+          const ids = delivered.map(doc => doc._id);
+          expect(new Set(ids).size).toBe(ids.length);
+          expect(
+            model(
+              delivered.toSorted((x, y) => x._creationTime - y._creationTime),
+              query,
+            ).map(doc => doc._id),
+          ).toEqual(ids);
+          const there = new Set(stayed.map(doc => doc._id));
+          expect(ids.filter(id => there.has(id))).toEqual(stayed.map(doc => doc._id));
+        },
+      ),
+      {numRuns: 200},
+    );
+  });
+
+  test('a limit bounds the whole walk', () => {
+    const table = newTable([]);
+    for (let i = 0; i < 10; i++) table.insert({a: i});
+    for (const limit of [1, 3, 4, 9, 10, 11]) {
+      const query: QueryObject = {table: table.name, filters: [], limit, order: {field: 'a', direction: 'desc'}};
+      const seen: Value[] = [];
+      let after: string | null = null;
+      do {
+        const page = JSON.parse(runPage(reader, {query, page_size: 4, ...(after === null ? {} : {after})})) as {
+          data: Doc[];
+          next_cursor: string | null;
+        };
+        seen.push(...page.data.map(doc => doc.a!));
+        after = page.next_cursor;
+      } while (after !== null);
+      expect(seen).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0].slice(0, limit));
+    }
+  });
+
+  test.each(['', 'x', 'AAAA', 'Ag'.repeat(30), '!'.repeat(40)])('%j is not a cursor', after => {
+    expect(() => runPage(reader, {query: {table: 't', filters: []}, page_size: 1, after})).toThrow('not a cursor');
+  });
+
+  test('a cursor of another query is refused', () => {
+    const table = newTable([]);
+    for (let i = 0; i < 3; i++) table.insert({a: i});
+    const query: QueryObject = {table: table.name, filters: []};
+    const {next_cursor: after} = JSON.parse(runPage(reader, {query, page_size: 1})) as {next_cursor: string};
+    for (const other of [
+      {...query, table: 'other'},
+      {...query, filters: [{field: 'a', op: 'eq' as const, value: 1}]},
+      {...query, order: {field: 'a', direction: 'asc' as const}},
+      {...query, limit: 2},
+    ]) {
+      expect(() => runPage(reader, {query: other, page_size: 1, after})).toThrow('another query');
+    }
+  });
+});

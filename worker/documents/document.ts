@@ -1,0 +1,43 @@
+/**
+ * A stored row as the document clients see. The usual way joins texts and parses nothing: system fields first, then the
+ * stored fields.
+ *
+ * Functions may store NaN, Infinity, -Infinity and -0, kept as `{"$float": base64 of the double}` with a flag on the row.
+ * Native responses show null, null, null and 0; journal and bootstrap keep what is stored.
+ */
+import {Buffer} from 'node:buffer';
+import type {Value} from '../../shared/values/value.ts';
+import type {DocumentRow} from '../queries/reader.ts';
+
+export const FLAG_FLOATS = 1;
+
+/** As native responses show it. */
+export function documentText(row: DocumentRow): string {
+  if ((row.flags & FLAG_FLOATS) === 0) return storedDocumentText(row);
+  return storedDocumentText({...row, body: JSON.stringify(JSON.parse(row.body, reviveFloat))});
+}
+
+/** As it is stored. */
+export function storedDocumentText(row: DocumentRow): string {
+  const rest = row.body.length === 2 ? '}' : `,${row.body.slice(1)}`;
+  return `{"_id":${JSON.stringify(row.id)},"_creationTime":${row.created},"_updateTime":${row.updated}${rest}`;
+}
+
+/** All its fields with the system fields, for filters and order. Stored top-level keys never begin with `_`. */
+export function parseDocument(row: DocumentRow): Record<string, Value> {
+  const document = parseFields(row);
+  document._id = row.id;
+  document._creationTime = row.created;
+  document._updateTime = row.updated;
+  return document;
+}
+
+/** The user's own fields. */
+export function parseFields(row: DocumentRow): Record<string, Value> {
+  return JSON.parse(row.body, (row.flags & FLAG_FLOATS) === 0 ? undefined : reviveFloat) as Record<string, Value>;
+}
+
+function reviveFloat(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, '$float')) return value;
+  return Buffer.from((value as {$float: string}).$float, 'base64').readDoubleLE(0);
+}

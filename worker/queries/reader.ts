@@ -1,0 +1,29 @@
+/** What queries need of the storage. All calls of one query happen in one turn and see one snapshot. */
+
+export type DocumentRow = {doc: number; id: string; created: number; updated: number; body: string; flags: number};
+export type IndexRow = DocumentRow & {key: Buffer};
+export type IndexInfo = {number: number; name: string; fields: string[]};
+
+/** A table's range of document numbers and its enabled indexes. Document order is creation order. */
+export type TableInfo = {number: number; lowDoc: number; highDoc: number; indexes: IndexInfo[]};
+
+export interface QueryReader {
+  /** Undefined: never written, so every answer is empty. */
+  table(name: string): TableInfo | undefined;
+  /** A document of any table; the caller compares `doc` with its table's range. */
+  documentById(id: string): DocumentRow | undefined;
+  /** Rows with low ≤ doc ≤ high, ascending or descending, at most `limit`. */
+  documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[];
+  /**
+   * Entries of one index with lower ≤ key < upper (null: to the end), in (key, doc) order or its reverse, strictly beyond
+   * `after` in that direction, at most `limit`.
+   */
+  indexEntries(
+    index: number,
+    lower: Buffer,
+    upper: Buffer | null,
+    reverse: boolean,
+    after: {key: Buffer; doc: number} | null,
+    limit: number,
+  ): IndexRow[];
+}
