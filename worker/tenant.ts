@@ -20,9 +20,8 @@ import {CleanMark} from './storage/clean-mark.ts';
 import {type Connection, openReader, openWriter} from './storage/database.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
+import {TENANT_FILE} from './tenant-file.ts';
 
-/** The tenant's data, inside its directory. */
-export const TENANT_FILE = 'tenant.sqlite';
 /** How long an earlier owner, left over from a killed supervisor, may take to end. */
 const OWNER_WAIT_MS = 4_000;
 
