@@ -1,7 +1,6 @@
 /** What queries need of the storage. All calls of one query happen in one turn and see one snapshot. */
 
 export type DocumentRow = {doc: number; id: string; created: number; updated: number; body: string; flags: number};
-export type IndexRow = DocumentRow & {key: Buffer};
 export type IndexInfo = {number: number; name: string; fields: string[]};
 
 /** A table's range of document numbers and its enabled indexes. Document order is creation order. */
@@ -16,7 +15,8 @@ export interface QueryReader {
   documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[];
   /**
    * Entries of one index with lower ≤ key < upper (null: to the end), in (key, doc) order or its reverse, strictly beyond
-   * `after` in that direction, at most `limit`.
+   * `after` in that direction, at most `limit`. The keys themselves stay in the storage: a buffer a row would cost as much as
+   * the rest of the row.
    */
   indexEntries(
     index: number,
@@ -25,5 +25,5 @@ export interface QueryReader {
     reverse: boolean,
     after: {key: Buffer; doc: number} | null,
     limit: number,
-  ): IndexRow[];
+  ): DocumentRow[];
 }

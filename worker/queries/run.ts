@@ -11,13 +11,13 @@ import {ServiceError} from '../../shared/errors.ts';
 import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX, SCAN_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {documentText, parseDocument} from '../documents/document.ts';
+import {documentText, parseDocument, parseFields} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {decodeCursor, encodeCursor, type Position} from './cursor.ts';
 import {compileFilters, matches} from './filter.ts';
 import {compilePath, type FieldPath, valueAt} from './paths.ts';
 import {type Order, orderOf, type Plan, planQuery} from './plan.ts';
-import type {DocumentRow, QueryReader, TableInfo} from './reader.ts';
+import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from './reader.ts';
 import {FirstInOrder} from './top.ts';
 
 const NO_KEY = Buffer.alloc(0);
@@ -183,10 +183,9 @@ class Candidates {
       case 'index': {
         if (Buffer.compare(plan.lower, plan.upper) >= 0) return [];
         const {index, lower, upper, reverse} = plan;
-        const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, this.#after, size);
-        const last = rows.at(-1);
-        if (last !== undefined) this.#after = {key: last.key, doc: last.doc};
-        return rows;
+        const last = this.#rows.at(-1);
+        if (last !== undefined) this.#after = {key: entryKey(index, last), doc: last.doc};
+        return this.#reader.indexEntries(index.number, lower, upper, reverse, this.#after, size);
       }
       case 'table': {
         const from = this.#after?.doc;
@@ -200,6 +199,11 @@ class Candidates {
       }
     }
   }
+}
+
+function entryKey(index: IndexInfo, row: DocumentRow): Buffer {
+  const fields = parseFields(row);
+  return encodeKey(index.fields.map(field => valueAt(fields, compilePath(field))));
 }
 
 /** Where a plan that gives the order resumes; a plan that does not reads everything and lets the heap skip. */

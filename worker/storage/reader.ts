@@ -3,13 +3,12 @@
  * opens it on first use and `endTurn` closes it, so that no snapshot outlives a turn and pins the WAL.
  */
 import type Database from 'better-sqlite3';
-import type {DocumentRow, IndexRow, QueryReader, TableInfo} from '../queries/reader.ts';
+import type {DocumentRow, QueryReader, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import type {Connection} from './database.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags';
-const JOINED =
-  'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags, e.key AS key';
+const JOINED = 'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags';
 const ENTRIES = `SELECT ${JOINED} FROM index_entries e CROSS JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?`;
 
 export class Reader implements QueryReader {
@@ -19,7 +18,7 @@ export class Reader implements QueryReader {
   readonly #byId: Database.Statement<[string], DocumentRow>;
   readonly #forward: Database.Statement<[number, number, number], DocumentRow>;
   readonly #backward: Database.Statement<[number, number, number], DocumentRow>;
-  readonly #entries: Record<string, Database.Statement<unknown[], IndexRow>> = {};
+  readonly #entries: Record<string, Database.Statement<unknown[], DocumentRow>> = {};
   readonly #db: Connection;
   #inSnapshot = false;
 
@@ -67,7 +66,7 @@ export class Reader implements QueryReader {
     reverse: boolean,
     after: {key: Buffer; doc: number} | null,
     limit: number,
-  ): IndexRow[] {
+  ): DocumentRow[] {
     const bounds: unknown[] = [index, lower];
     if (upper !== null) bounds.push(upper);
     if (after !== null) bounds.push(after.key, after.doc);
@@ -75,7 +74,11 @@ export class Reader implements QueryReader {
   }
 
   /** One statement for each shape of range, prepared when first used. */
-  #entriesStatement(hasUpper: boolean, hasAfter: boolean, reverse: boolean): Database.Statement<unknown[], IndexRow> {
+  #entriesStatement(
+    hasUpper: boolean,
+    hasAfter: boolean,
+    reverse: boolean,
+  ): Database.Statement<unknown[], DocumentRow> {
     const shape = `${hasUpper}${hasAfter}${reverse}`;
     const upper = hasUpper ? ' AND e.key < ?' : '';
     const after = hasAfter ? ` AND (e.key, e.doc) ${reverse ? '<' : '>'} (?, ?)` : '';
