@@ -49,6 +49,10 @@ export const HEALTHY_MS = 5_000;
 export const REST_MS = 30_000;
 /** SIGTERM to exit 0. What is not finished by then is ended. (design) */
 export const DRAIN_MS = 4_500;
+/** The part of it that a router has for its requests; the rest is for workers to close their files. (ours) */
+export const ROUTER_DRAIN_MS = 3_000;
+/** Tenants opened at once without being asked for (after a start, when due), so that they do not delay those that are. (ours) */
+export const SILENT_WAKES_MAX = 2;
 /** A child that lost its supervisor ends within this time. (design) */
 export const ORPHAN_EXIT_MS = 2_000;
 /** macOS and Linux cut longer Unix socket paths silently at 104 to 108 bytes. (design) */
@@ -95,6 +99,10 @@ export const PAGE_DOCUMENTS_MAX = 1_000;
 export const FILTERS_MAX = 64;
 /** Documents one query may read: at some µs each it stays well below HEARTBEAT_TIMEOUT_MS. Beyond: 413 that names indexes. (ours) */
 export const SCAN_DOCUMENTS_MAX = 1_000_000;
+/** Stored text one query may read, in characters, for the same reason: large documents take longer. Beyond: the same 413. (ours) */
+export const SCAN_CHARS_MAX = 512 * MIB;
+/** Values of the order field that a query without a fitting index holds at once. Beyond: 413 op.too_large. (ours) */
+export const ORDER_KEYS_BYTES_MAX = 64 * MIB;
 /** A cursor string. It holds the order field's value, which may be most of a document, in base64. Beyond: 400. (ours) */
 export const CURSOR_CHARS_MAX = 2 * MIB;
 
@@ -136,10 +144,47 @@ export const JOURNAL_KEEP_RECORDS_DEFAULT = 1_000_000;
 /** Records removed at most after one commit, so that retention never stalls the writer. (ours) */
 export const JOURNAL_TRIM_RECORDS = 512;
 
+/* Scheduler */
+
+/** Furthest future of a job: ten years. Beyond: 400. (ours) */
+export const RUN_AFTER_MS_MAX = 10 * 366 * 24 * 60 * 60 * 1000;
+/** Cron intervals: a second to ten years. Beyond: 400. (ours) */
+export const CRON_SECONDS_MIN = 1;
+export const CRON_SECONDS_MAX = RUN_AFTER_MS_MAX / 1000;
+/** Pending jobs and crons of a tenant. Beyond: 429 op.rate_limited. (ours) */
+export const JOBS_PENDING_MAX = 1_000_000;
+export const CRONS_MAX = 1_000;
+/** A cron's name: printable, without `/`. Beyond: 400. (ours) */
+export const CRON_NAME_CHARS_MAX = 128;
+/** Job results kept, the newest; older ones are 404. (ours) */
+export const JOB_RESULTS_KEEP = 10_000;
+/** Due work handed to the writer at a time; requests get their turn in between. (ours) */
+export const DUE_AT_ONCE = 32;
+/** The clock is looked at this often, at least: a timer does not notice a clock that is set. (ours) */
+export const CLOCK_CHECK_MS = 30_000;
+/** Pause after due work that the writer refused (full disk, full queue). (ours) */
+export const DUE_RETRY_MS = 1_000;
+
+/* Command line */
+
+/** Requests `svc import` has under way unless told otherwise, and at most; one connection each. (ours) */
+export const IMPORT_IN_FLIGHT_DEFAULT = 64;
+export const IMPORT_IN_FLIGHT_MAX = 512;
+/** Tries of one request of a command: with the pauses below, half a minute, as long as a failing tenant rests. (ours) */
+export const COMMAND_ATTEMPTS_MAX = 12;
+/** The pause after the first try and the longest one; each is twice the one before, or what `Retry-After` asks for. (ours) */
+export const COMMAND_RETRY_MS = 100;
+export const COMMAND_RETRY_MS_MAX = 5_000;
+/** A request of a command that gets no answer for this long has failed. (ours) */
+export const COMMAND_TIMEOUT_MS = 60_000;
+/** Lines that `svc import --skip-bad` describes; the others are only counted. (ours) */
+export const BAD_LINES_SHOWN = 20;
+
 assert(
   FRAME_BODY_BYTES_MAX > RESULT_BYTES_MAX && FRAME_BODY_BYTES_MAX > BODY_BYTES_MAX,
   'a frame holds any body and result',
 );
 assert(BODY_BYTES_MAX > DOCUMENT_BYTES_MAX, 'a body holds any document');
+assert(ROUTER_DRAIN_MS < DRAIN_MS, 'a drain has time left for the workers');
 assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
 assert(CURSOR_CHARS_MAX > DOCUMENT_BYTES_MAX * 1.5, 'a cursor holds any value of a document');

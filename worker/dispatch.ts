@@ -3,21 +3,18 @@
  * throw becomes an envelope here. What is not a ServiceError is logged with its cause and shown as op.failed; an assertion
  * or a storage error is not caught: it ends the process.
  */
-import type Type from 'typebox';
-import type {TSchema} from 'typebox';
-import {Compile, type Validator} from 'typebox/compile';
 import {AssertionError, unreachable} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
 import {OPERATIONS, type RequestMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
 import {InsertBody, PatchBody} from '../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../shared/protocol/queries.ts';
+import {CronBody, ScheduleBody} from '../shared/protocol/schedule.ts';
 import {TableSchema} from '../shared/protocol/schema.ts';
-import {parseJson} from '../shared/values/json.ts';
 import type {CommitGroups, Reply, Write} from './commit/group.ts';
 import {checkIdempotencyKey, once, requestDigest} from './commit/idempotency.ts';
-import {documentNotFound, prepareDelete, prepareInsert, preparePatch} from './commit/mutation.ts';
-import type {Writer} from './commit/writer.ts';
+import {deleteEffect, documentNotFound, type Effect, insertEffect, patchEffect} from './commit/mutation.ts';
+import type {Fields, Writer} from './commit/writer.ts';
 import {documentText} from './documents/document.ts';
 import {checkTableName} from './documents/table-name.ts';
 import type {RouterLink} from './ipc/router-link.ts';
@@ -25,11 +22,16 @@ import {bootstrapPieces} from './journal/bootstrap.ts';
 import {type JournalReader, parseJournalParameters} from './journal/read-page.ts';
 import type {WorkerMetrics} from './metrics.ts';
 import {listTable, runPage, runQuery} from './queries/run.ts';
+import {type CronReader, checkCronName, createCron, deleteCron} from './scheduler/crons.ts';
+import {cancelJob, type JobReader, scheduleJob} from './scheduler/jobs.ts';
+import type {ScheduleRunner} from './scheduler/runner.ts';
+import {checkedMutation} from './scheduler/work.ts';
 import type {SchemaChanges} from './schema/change.ts';
 import {allSchemasText, schemaText} from './schema/read.ts';
 import type {Catalog} from './storage/catalog.ts';
 import {storageFailure} from './storage/database.ts';
 import type {Reader} from './storage/reader.ts';
+import {decodeBody, wireType} from './wire-type.ts';
 
 /** What dispatch needs of the open tenant. */
 export type TenantStages = {
@@ -39,6 +41,11 @@ export type TenantStages = {
   journal: JournalReader;
   groups: CommitGroups;
   schemas: SchemaChanges;
+  jobs: JobReader;
+  crons: CronReader;
+  schedule: ScheduleRunner;
+  /** Epoch milliseconds. */
+  clock: () => number;
   metrics: WorkerMetrics;
   log: Logger;
 };
@@ -75,17 +82,17 @@ export class Dispatch {
         link.reply(stream, OK, this.#document(first, second));
         return;
       case 'documents.insert': {
-        const {table, fields} = decode(insertBody(), body);
-        this.#write(link, stream, meta, body, prepareInsert(table, fields as Record<string, unknown>));
+        const {table, fields} = decodeBody(insertBody, body);
+        this.#write(link, stream, meta, body, created(insertEffect(table, fields as Fields)));
         return;
       }
       case 'documents.patch': {
-        const {patch} = decode(patchBody(), body);
-        this.#write(link, stream, meta, body, preparePatch(first, second, patch as Record<string, unknown>));
+        const {patch} = decodeBody(patchBody, body);
+        this.#write(link, stream, meta, body, changed(patchEffect(first, second, patch as Fields)));
         return;
       }
       case 'documents.delete':
-        this.#write(link, stream, meta, body, prepareDelete(first, second));
+        this.#write(link, stream, meta, body, gone(deleteEffect(first, second)));
         return;
       case 'documents.list':
         checkTableName(first);
@@ -93,13 +100,13 @@ export class Dispatch {
         link.reply(stream, OK, listTable(reader, first));
         return;
       case 'query.run': {
-        const query = decode(queryBody(), body);
+        const query = decodeBody(queryBody, body);
         reader.inSnapshot();
         link.reply(stream, OK, runQuery(reader, query));
         return;
       }
       case 'query.paginated': {
-        const page = decode(paginatedQueryBody(), body);
+        const page = decodeBody(paginatedQueryBody, body);
         reader.inSnapshot();
         link.reply(stream, OK, runPage(reader, page));
         return;
@@ -120,10 +127,28 @@ export class Dispatch {
         link.reply(stream, OK, schemaText(catalog, first));
         return;
       case 'schema.put':
-        this.#later(link, stream, meta, schemas.put(first, decode(tableSchemaBody(), body)));
+        this.#later(link, stream, meta, schemas.put(first, decodeBody(tableSchemaBody, body)));
         return;
       case 'schema.delete':
         this.#later(link, stream, meta, schemas.delete(first));
+        return;
+      case 'schedule.create':
+      case 'schedule.cancel':
+      case 'crons.create':
+      case 'crons.delete':
+        this.#changeSchedule(link, stream, meta, body);
+        return;
+      case 'schedule.list':
+        reader.inSnapshot();
+        link.reply(stream, OK, this.#tenant.jobs.list());
+        return;
+      case 'schedule.result':
+        reader.inSnapshot();
+        link.reply(stream, OK, this.#tenant.jobs.result(first));
+        return;
+      case 'crons.list':
+        reader.inSnapshot();
+        link.reply(stream, OK, this.#tenant.crons.list());
         return;
       default:
         unreachable(meta.op);
@@ -141,7 +166,14 @@ export class Dispatch {
     return `{"document":${documentText(row)}}`;
   }
 
-  #write(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, run: (writer: Writer) => Reply): void {
+  #write(
+    link: RouterLink,
+    stream: number,
+    meta: RequestMeta,
+    body: Buffer,
+    run: (writer: Writer) => Reply,
+    onCommitted?: () => void,
+  ): void {
     let guarded = run;
     const {k: key} = meta;
     if (key !== undefined) {
@@ -155,10 +187,41 @@ export class Dispatch {
       settle: outcome => {
         this.#open--;
         if (outcome instanceof ServiceError) link.fail(stream, outcome);
-        else link.reply(stream, outcome.status, outcome.body);
+        else {
+          link.reply(stream, outcome.status, outcome.body);
+          onCommitted?.();
+        }
       },
     };
     this.#tenant.groups.submit(write);
+  }
+
+  /** A change of the schedule; the runner looks for the next due time once it is committed. */
+  #changeSchedule(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer): void {
+    const {schedule} = this.#tenant;
+    this.#write(link, stream, meta, body, this.#scheduleChange(meta, body), () => schedule.arm());
+  }
+
+  #scheduleChange(meta: RequestMeta, body: Buffer): (writer: Writer) => Reply {
+    const {clock} = this.#tenant;
+    const [first = ''] = meta.p ?? [];
+    switch (meta.op) {
+      case 'schedule.create': {
+        const {run_after_ms: runAfterMs, mutation} = decodeBody(scheduleBody, body);
+        const work = checkedMutation(mutation);
+        return writer => scheduleJob(writer, clock(), runAfterMs, work);
+      }
+      case 'schedule.cancel':
+        return writer => cancelJob(writer, first);
+      case 'crons.create': {
+        const {name, schedule, mutation} = decodeBody(cronBody, body);
+        checkCronName(name);
+        const work = checkedMutation(mutation);
+        return writer => createCron(writer, clock(), name, schedule.seconds, work);
+      }
+      default:
+        return writer => deleteCron(writer, first);
+    }
   }
 
   #later(link: RouterLink, stream: number, meta: RequestMeta, outcome: Promise<Reply>): void {
@@ -184,27 +247,27 @@ export class Dispatch {
   }
 }
 
-/* Wire types are compiled when first used: that costs a millisecond each, which a tenant's start need not pay. */
-const insertBody = lazily(InsertBody);
-const patchBody = lazily(PatchBody);
-const queryBody = lazily(QueryObject);
-const paginatedQueryBody = lazily(PaginatedQueryBody);
-const tableSchemaBody = lazily(TableSchema);
+const insertBody = wireType(InsertBody);
+const patchBody = wireType(PatchBody);
+const queryBody = wireType(QueryObject);
+const paginatedQueryBody = wireType(PaginatedQueryBody);
+const tableSchemaBody = wireType(TableSchema);
+const scheduleBody = wireType(ScheduleBody);
+const cronBody = wireType(CronBody);
 
-function lazily<T extends TSchema>(schema: T): () => Validator<Record<never, never>, T> {
-  let compiled: Validator<Record<never, never>, T> | undefined;
-  return () => {
-    compiled ??= Compile(schema);
-    return compiled;
-  };
+/* What a document change answers. */
+
+function created(effect: Effect): (writer: Writer) => Reply {
+  return writer => ({status: 201, body: `{"id":"${effect(writer)}"}`});
 }
 
-/** The body as its wire type. @throws op.invalid_input 400 that names the first field at fault */
-function decode<T extends TSchema>(type: Validator<Record<never, never>, T>, body: Buffer): Type.Static<T> {
-  const value = parseJson(body);
-  if (type.Check(value)) return value as Type.Static<T>;
-  const [error] = type.Errors(value);
-  const at =
-    error === undefined || error.instancePath === '' ? 'the body' : error.instancePath.slice(1).replaceAll('/', '.');
-  throw new ServiceError('op.invalid_input', `${at} ${error?.message ?? 'is not what this route takes'}`);
+function changed(effect: Effect): (writer: Writer) => Reply {
+  return writer => ({status: OK, body: `{"id":${JSON.stringify(effect(writer))}}`});
+}
+
+function gone(effect: Effect): (writer: Writer) => Reply {
+  return writer => {
+    effect(writer);
+    return {status: 204, body: ''};
+  };
 }

@@ -5,6 +5,7 @@
 
 /** Seconds; from a read served from memory to a stalled disk. */
 const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+const LATENESS_BUCKETS = [0.005, 0.02, 0.1, 0.5, 1, 5, 30, 300, 3600];
 const GROUP_BUCKETS = [1, 2, 4, 8, 16, 32, 64];
 
 type Labels = Record<string, string | number>;
@@ -70,6 +71,8 @@ export class WorkerMetrics {
   readonly #commitSeconds = new Histogram(DURATION_BUCKETS);
   readonly #groupSeconds = new Histogram(DURATION_BUCKETS);
   readonly #checkpointSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #jobLateness = new Histogram(LATENESS_BUCKETS);
+  readonly #runs = new Map<string, number>();
   #writes = 0;
 
   operation(op: string): void {
@@ -88,6 +91,13 @@ export class WorkerMetrics {
     this.#checkpointSeconds.observe(ms / 1000);
   }
 
+  /** A job or cron tick ran, so many seconds after it was due. */
+  ran(kind: 'job' | 'cron', lateSeconds: number, failed: boolean): void {
+    const key = `${kind} ${failed ? 'failed' : 'completed'}`;
+    this.#runs.set(key, (this.#runs.get(key) ?? 0) + 1);
+    this.#jobLateness.observe(lateSeconds);
+  }
+
   json(gauges: Gauges): MetricJson[] {
     const operations = [...this.#operations].map(([op, value]) => ({labels: {op}, value}));
     return [
@@ -99,6 +109,16 @@ export class WorkerMetrics {
       this.#commitSeconds.json('svc_commit_fsync_seconds', 'Time of COMMIT with its fsync.'),
       this.#groupSeconds.json('svc_commit_group_seconds', 'Time of a whole commit group.'),
       this.#checkpointSeconds.json('svc_checkpoint_seconds', 'Time of a WAL checkpoint.'),
+      metric(
+        'counter',
+        'svc_scheduled_runs_total',
+        'Jobs and cron ticks that ran.',
+        [...this.#runs].map(([key, value]) => {
+          const [kind = '', outcome = ''] = key.split(' ');
+          return {labels: {kind, outcome}, value};
+        }),
+      ),
+      this.#jobLateness.json('svc_scheduled_lateness_seconds', 'How long after its time scheduled work ran.'),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
       gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),
       gauge('svc_storage_file_bytes', 'Size of tenant files.', gauges.fileBytes),

@@ -13,6 +13,9 @@ import {Dispatch} from './dispatch.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {WorkerMetrics} from './metrics.ts';
+import {CronReader} from './scheduler/crons.ts';
+import {JobReader} from './scheduler/jobs.ts';
+import {ScheduleRunner} from './scheduler/runner.ts';
 import {BackFill} from './schema/back-fill.ts';
 import {SchemaChanges} from './schema/change.ts';
 import {Catalog} from './storage/catalog.ts';
@@ -38,6 +41,7 @@ export class Tenant {
   readonly #backFill: BackFill;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
+  readonly #schedule: ScheduleRunner;
 
   /** @param afterGroup called when the replies of a commit group are ready to leave */
   static async open(settings: TenantSettings, log: Logger, afterGroup: () => void): Promise<Tenant> {
@@ -61,6 +65,7 @@ export class Tenant {
     this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, afterGroup);
     this.#reader = new Reader(this.#readerDb, catalog);
     this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
+    this.#schedule = new ScheduleRunner(this.#writer, this.#groups, this.metrics, log, Date.now);
     this.dispatch = new Dispatch({
       path: this.#path,
       catalog,
@@ -68,10 +73,15 @@ export class Tenant {
       journal: new JournalReader(this.#readerDb),
       groups: this.#groups,
       schemas: new SchemaChanges(catalog, this.#reader, this.#groups, this.#backFill),
+      jobs: new JobReader(this.#readerDb),
+      crons: new CronReader(this.#readerDb),
+      schedule: this.#schedule,
+      clock: Date.now,
       metrics: this.metrics,
       log,
     });
     this.#backFill.wake();
+    this.#schedule.arm();
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
       checkInBackground(this.#path, finding => fail(log, 'the file is damaged', finding));
@@ -98,13 +108,15 @@ export class Tenant {
   /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
   async close(): Promise<number | null> {
     this.#backFill.stop();
+    this.#schedule.stop();
     await this.#groups.idle();
+    const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     this.#readerDb.close();
     this.#clean.set();
     this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
     this.#writerDb.close();
     this.#lock.release();
-    return this.#backFill.hasWork ? Date.now() : null;
+    return nextDueMs;
   }
 }
 

@@ -21,6 +21,13 @@ export const OPERATIONS = {
   'schema.get': 'read',
   'schema.put': 'write',
   'schema.delete': 'write',
+  'schedule.create': 'write',
+  'schedule.list': 'read',
+  'schedule.cancel': 'write',
+  'schedule.result': 'read',
+  'crons.create': 'write',
+  'crons.list': 'read',
+  'crons.delete': 'write',
 } as const satisfies Record<string, 'read' | 'write'>;
 export type Operation = keyof typeof OPERATIONS;
 

@@ -2,7 +2,19 @@
 
 /** What a record says happened. `table`, `id` and `name` are there where the type has one. */
 export type JournalEvent = {
-  type: 'document.inserted' | 'document.updated' | 'document.deleted' | 'schema.set' | 'schema.deleted';
+  type:
+    | 'document.inserted'
+    | 'document.updated'
+    | 'document.deleted'
+    | 'schema.set'
+    | 'schema.deleted'
+    | 'job.scheduled'
+    | 'job.cancelled'
+    | 'job.completed'
+    | 'job.failed'
+    | 'cron.created'
+    | 'cron.deleted'
+    | 'cron.fired';
   table?: string;
   id?: string;
   name?: string;

@@ -4,41 +4,48 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {checkDocumentSize, checkFields, mergeFields, storedText} from '../../shared/values/json.ts';
+import {parseFields} from '../documents/document.ts';
+import {checkChosenId} from '../documents/ids.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import type {DocumentRow} from '../queries/reader.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
-import type {Reply} from './group.ts';
 import type {Fields, Writer} from './writer.ts';
 
-/** POST documents. @throws op.invalid_input 400, op.too_large 413; inside the group op.schema_violation 400 */
-export function prepareInsert(tableName: string, fields: Fields): (writer: Writer) => Reply {
+/** A checked change of one document; returns its id. Throws what the data says against it. */
+export type Effect = (writer: Writer) => string;
+
+/** @throws op.invalid_input 400, op.too_large 413; the effect op.schema_violation 400, op.conflict 409 */
+export function insertEffect(tableName: string, fields: Fields, chosenId?: string): Effect {
   checkTableName(tableName);
   checkFields(fields, 'fields');
+  if (chosenId !== undefined) checkChosenId(chosenId);
   const body = storedText(fields);
   checkDocumentSize(body);
-  return writer => ({status: 201, body: `{"id":"${writer.insert(writer.table(tableName), fields, body)}"}`});
+  return writer => writer.insert(writer.table(tableName), fields, body, chosenId);
 }
 
-/** PATCH one document. @throws op.invalid_input 400; inside the group op.not_found 404, op.too_large 413, op.schema_violation 400 */
-export function preparePatch(tableName: string, id: string, patch: Fields): (writer: Writer) => Reply {
+/** A shallow merge. @throws op.invalid_input 400; the effect op.not_found 404, op.too_large 413, op.schema_violation 400 */
+export function patchEffect(tableName: string, id: string, patch: Fields): Effect {
+  checkTableName(tableName);
   checkFields(patch, 'patch');
   return writer => {
     const [table, row] = existing(writer, tableName, id);
-    const old = JSON.parse(row.body) as Fields;
+    const old = parseFields(row);
     const fields = mergeFields(old, patch) as Fields;
     const body = storedText(fields);
     checkDocumentSize(body);
     writer.update(table, row, old, fields, body);
-    return {status: 200, body: `{"id":${JSON.stringify(row.id)}}`};
+    return row.id;
   };
 }
 
-/** DELETE one document. @throws inside the group op.not_found 404 */
-export function prepareDelete(tableName: string, id: string): (writer: Writer) => Reply {
+/** @throws op.invalid_input 400; the effect op.not_found 404 */
+export function deleteEffect(tableName: string, id: string): Effect {
+  checkTableName(tableName);
   return writer => {
     const [table, row] = existing(writer, tableName, id);
     writer.delete(table, row);
-    return {status: 204, body: ''};
+    return row.id;
   };
 }
 

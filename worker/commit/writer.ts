@@ -210,6 +210,41 @@ export class Writer {
     this.#record.writes.push(`{"table":"${table.name}","id":${id},"op":"${op}","document":${document}}`);
   }
 
+  /* ── scheduled work ── */
+
+  /** An id for a job; it belongs to no table. */
+  newJobId(): string {
+    return this.#ids.next(0);
+  }
+
+  /** The current write is the run of this job or cron tick. */
+  executing(scheduledExecutionId: string): void {
+    this.#record.scheduledExecutionId = scheduledExecutionId;
+  }
+
+  /**
+   * Makes a change that may fail without failing the write around it: a rule it breaks takes back this change alone and is
+   * returned. Called before the write has done anything else.
+   */
+  attempt(change: () => void): ServiceError | null {
+    assert(this.#record.events.length === 0, 'an attempt comes first in a write');
+    const mark = this.mark();
+    const {scheduledExecutionId} = this.#record;
+    this.statements.savepointAttempt.run();
+    try {
+      change();
+      this.statements.releaseAttempt.run();
+      return null;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.statements.rollbackToAttempt.run();
+      this.statements.releaseAttempt.run();
+      this.returnTo(mark);
+      this.#record.scheduledExecutionId = scheduledExecutionId;
+      return caught;
+    }
+  }
+
   /* ── journal ── */
 
   event(event: JournalEvent): void {

@@ -3,9 +3,10 @@
  * a 16-bit checksum. Time first: new ids are neighbours in the B-tree. Table and checksum last: an id says which table it
  * belongs to, and a mistyped one is known without a look-up.
  */
-
 import {Buffer} from 'node:buffer';
 import {randomFillSync} from 'node:crypto';
+import {ServiceError} from '../../shared/errors.ts';
+import {DOCUMENT_ID_CHARS_MAX} from '../../shared/limits.ts';
 
 /** Ascending in ASCII, so that ids sort by time. Without i, l, o and u. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -15,6 +16,9 @@ const ID_CHARS = 32;
 const ID_BYTES = 20;
 const RANDOM_BYTES = 10;
 const SVC_ID = /^[0-9a-hjkmnp-tv-z]{32}$/;
+
+/** No control characters, separators other than the space, unassigned or private ones, lone surrogates or slashes. */
+const PRINTABLE = /^(?: |[^\p{C}\p{Z}/])+$/u;
 
 const CRC_TABLE = Uint16Array.from({length: 256}, (_, byte) => {
   let crc = byte << 8;
@@ -31,17 +35,19 @@ function checksum(bytes: Buffer): number {
 
 export class IdFactory {
   readonly #now: () => number;
+  readonly #randomFill: (bytes: Buffer) => void;
   readonly #bytes = Buffer.alloc(ID_BYTES);
   readonly #pool = Buffer.alloc(RANDOM_BYTES * 256);
   #used = this.#pool.length;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, randomFill: (bytes: Buffer) => void = randomFillSync) {
     this.#now = now;
+    this.#randomFill = randomFill;
   }
 
   next(tableNumber: number): string {
     if (this.#used === this.#pool.length) {
-      randomFillSync(this.#pool);
+      this.#randomFill(this.#pool);
       this.#used = 0;
     }
     const bytes = this.#bytes;
@@ -60,6 +66,15 @@ export function decodeId(id: string): {tableNumber: number; createdMs: number} |
   const bytes = decode(id);
   if (checksum(bytes) !== bytes.readUInt16BE(18)) return null;
   return {tableNumber: bytes.readUInt16BE(16), createdMs: bytes.readUIntBE(0, 6)};
+}
+
+/** A caller's own id for a document. @throws op.invalid_input 400 */
+export function checkChosenId(id: string): void {
+  if (id.length >= 1 && id.length <= DOCUMENT_ID_CHARS_MAX && PRINTABLE.test(id) && decodeId(id) === null) return;
+  throw new ServiceError(
+    'op.invalid_input',
+    `an id of your own has 1 to ${DOCUMENT_ID_CHARS_MAX} printable characters without /, and is not one that the service made`,
+  );
 }
 
 /** 5 bytes are 40 bits are four pairs of characters. */

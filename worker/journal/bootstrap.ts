@@ -8,6 +8,7 @@
 import {JOURNAL_VERSION} from '../../shared/protocol/journal.ts';
 import {storedDocumentText} from '../documents/document.ts';
 import type {DocumentRow} from '../queries/reader.ts';
+import {JobReader} from '../scheduler/jobs.ts';
 import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
 import {openReader} from '../storage/database.ts';
@@ -26,6 +27,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     const catalog = Catalog.read(db);
     const cut = journal.head();
     const floor = journal.floor();
+    const executions = new JobReader(db).resultIds();
     const page = db.prepare<[number, number, number], DocumentRow>(
       'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
     );
@@ -51,7 +53,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       }
       yield `${piece}]`;
     }
-    yield `},"scheduled_execution_ids":[]},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor}}`;
+    yield `},"scheduled_execution_ids":${JSON.stringify(executions)}},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor}}`;
   } finally {
     db.close();
   }

@@ -120,7 +120,7 @@ function firstFrom(reader: QueryReader, table: TableInfo, time: number, beyond: 
   let low = table.lowDoc;
   let high = newest === undefined ? low : newest.doc + 1;
   while (low < high) {
-    const middle = Math.floor((low + high) / 2);
+    const middle = low + Math.floor((high - low) / 2); // low + high may be beyond 2^53
     const [row] = reader.documents(middle, high, false, 1);
     if (row === undefined || (beyond ? row.created > time : row.created >= time)) high = middle;
     else low = row.doc + 1;

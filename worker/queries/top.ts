@@ -1,15 +1,24 @@
 /**
- * The first k positions of those offered, in an order given by key, then document number. A binary heap whose root is the
- * last one kept, so memory is bounded by k, not by what is offered.
+ * The first k documents of those offered, in an order given by key, then document number. A binary heap whose root is the
+ * last one kept, so memory is bounded by k, not by what is offered. Rows are kept beside their positions while they are
+ * few bytes; beyond that the caller reads the chosen ones again.
  */
 import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {ORDER_KEYS_BYTES_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Position} from './cursor.ts';
+import type {DocumentRow} from './reader.ts';
+
+/** `row` null: it was too much to keep. */
+export type Kept = Position & {row: DocumentRow | null};
 
 export class FirstInOrder {
   readonly #most: number;
   readonly #sign: number;
   readonly #after: Position | null;
-  readonly #heap: Position[] = [];
+  readonly #heap: Kept[] = [];
+  #keyBytes = 0;
+  #rowChars = 0;
 
   /** @param most k, or Infinity to keep all, @param after only positions strictly beyond this one are kept */
   constructor(most: number, reverse: boolean, after: Position | null) {
@@ -18,22 +27,33 @@ export class FirstInOrder {
     this.#after = after;
   }
 
-  /** True when the position is among the first k so far. */
-  offer(position: Position): boolean {
-    if (this.#after !== null && this.#compare(position, this.#after) <= 0) return false;
-    if (this.#heap.length < this.#most) {
-      this.#heap.push(position);
+  /** True when the document is among the first k so far. @throws op.too_large 413 when their keys are too large to hold */
+  offer(key: Buffer, row: DocumentRow): boolean {
+    const kept: Kept = {key, doc: row.doc, row};
+    if (this.#after !== null && this.#compare(kept, this.#after) <= 0) return false;
+    const full = this.#heap.length >= this.#most;
+    if (full && this.#compare(kept, this.#heap[0]!) >= 0) return false;
+    if (full) this.#count(this.#heap[0]!, -1);
+    if (this.#rowChars + row.body.length > RESULT_BYTES_MAX) kept.row = null;
+    this.#count(kept, 1);
+    if (this.#keyBytes > ORDER_KEYS_BYTES_MAX) throw keysTooLarge();
+    if (full) {
+      this.#heap[0] = kept;
+      this.#sink();
+    } else {
+      this.#heap.push(kept);
       if (Number.isFinite(this.#most)) this.#rise(this.#heap.length - 1);
-      return true;
     }
-    if (this.#compare(position, this.#heap[0]!) >= 0) return false;
-    this.#heap[0] = position;
-    this.#sink();
     return true;
   }
 
-  inOrder(): Position[] {
+  inOrder(): Kept[] {
     return this.#heap.sort((a, b) => this.#compare(a, b));
+  }
+
+  #count({key, row}: Kept, sign: 1 | -1): void {
+    this.#keyBytes += sign * key.length;
+    if (row !== null) this.#rowChars += sign * row.body.length;
   }
 
   #compare(a: Position, b: Position): number {
@@ -66,4 +86,11 @@ export class FirstInOrder {
   #swap(a: number, b: number): void {
     [this.#heap[a], this.#heap[b]] = [this.#heap[b]!, this.#heap[a]!];
   }
+}
+
+function keysTooLarge(): ServiceError {
+  return new ServiceError(
+    'op.too_large',
+    `the values to order by take more than ${ORDER_KEYS_BYTES_MAX} bytes; ask for smaller pages, or order by a shorter field`,
+  );
 }

@@ -47,16 +47,14 @@ function typeName(value: Value): string {
 /** @throws op.invalid_input 400 that names the rule */
 export function checkTableSchema(schema: TableSchema, pathTable: string): void {
   if (schema.table !== pathTable) {
-    throw invalid(
-      `the body's table ${JSON.stringify(schema.table)} differs from the path's ${JSON.stringify(pathTable)}`,
-    );
+    throw invalid(`the body's table ${shown(schema.table)} differs from the path's ${shown(pathTable)}`);
   }
   const names = new Set<string>();
   for (const {name} of schema.fields) {
     if (name === '' || name.startsWith('_') || name.startsWith('$') || !name.isWellFormed()) {
-      throw invalid(`${JSON.stringify(name)} cannot be a field: a name is not empty and does not begin with _ or $`);
+      throw invalid(`${shown(name)} cannot be a field: a name is not empty and does not begin with _ or $`);
     }
-    if (names.has(name)) throw invalid(`field ${JSON.stringify(name)} is declared twice`);
+    if (names.has(name)) throw invalid(`field ${shown(name)} is declared twice`);
     names.add(name);
   }
   checkIndexes(schema);
@@ -68,7 +66,7 @@ function checkIndexes(schema: TableSchema): void {
   for (const {name, fields} of schema.indexes) {
     if (!INDEX_NAME.test(name) || RESERVED_INDEX_NAMES.includes(name)) {
       throw invalid(
-        `${JSON.stringify(name)} cannot be an index: a name is a letter, then letters, digits and _, at most 64 characters, ` +
+        `${shown(name)} cannot be an index: a name is a letter, then letters, digits and _, at most 64 characters, ` +
           `and not ${RESERVED_INDEX_NAMES.join(' or ')}`,
       );
     }
@@ -80,11 +78,16 @@ function checkIndexes(schema: TableSchema): void {
         throw invalid(`index ${name}: system fields are always part of an index and not listed`);
     }
     if (new Set(fields).size < fields.length) throw invalid(`index ${name} lists a field twice`);
-    const list = fields.join('\n');
+    const list = JSON.stringify(fields);
     const same = lists.get(list);
     if (same !== undefined) throw invalid(`indexes ${same} and ${name} have the same fields`);
     lists.set(list, name);
   }
+}
+
+/** Names come as long as a body may be. */
+function shown(name: string): string {
+  return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }
 
 function invalid(message: string): ServiceError {

@@ -3,6 +3,17 @@ import type Database from 'better-sqlite3';
 import type {DocumentRow} from '../queries/reader.ts';
 import type {Connection} from './database.ts';
 
+export type JobRow = {id: string; run_at: number; created_at: number; mutation: string};
+export type CronRow = {
+  name: string;
+  interval_ms: number;
+  mutation: string;
+  enabled: number;
+  last_run: number | null;
+  next_run: number;
+  created_at: number;
+};
+
 type Run<P extends unknown[]> = Database.Statement<P>;
 
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -16,6 +27,9 @@ export function prepareStatements(db: Connection) {
     savepoint: run<[]>('SAVEPOINT w'),
     release: run<[]>('RELEASE w'),
     rollbackTo: run<[]>('ROLLBACK TO w'),
+    savepointAttempt: run<[]>('SAVEPOINT a'),
+    releaseAttempt: run<[]>('RELEASE a'),
+    rollbackToAttempt: run<[]>('ROLLBACK TO a'),
 
     documentById: db.prepare<[string], DocumentRow>('SELECT * FROM documents WHERE id = ?'),
     documentsFrom: db.prepare<[number, number, number], DocumentRow>(
@@ -47,6 +61,33 @@ export function prepareStatements(db: Connection) {
     insertIndex: run<[number, number, string, string, string, number]>('INSERT INTO indexes VALUES (?, ?, ?, ?, ?, ?)'),
     updateIndex: run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
     deleteIndex: run<[number]>('DELETE FROM indexes WHERE number = ?'),
+
+    insertJob: run<[string, number, number, string]>('INSERT INTO jobs VALUES (?, ?, ?, ?)'),
+    job: db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),
+    deleteJob: run<[string]>('DELETE FROM jobs WHERE id = ?'),
+    dueJobs: db
+      .prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ?')
+      .pluck(),
+    nextJob: db.prepare<[], number | null>('SELECT min(run_at) FROM jobs').pluck(),
+    countJobs: db.prepare<[], number>('SELECT count(*) FROM jobs').pluck(),
+    insertJobResult: run<[string, number, number, string, string, string | null]>(
+      'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    forgetJobResults: run<[number]>('DELETE FROM job_results WHERE n <= (SELECT max(n) FROM job_results) - ?'),
+    insertCron: run<[string, number, string, number, number]>(
+      'INSERT INTO crons (name, interval_ms, mutation, enabled, next_run, created_at) VALUES (?, ?, ?, 1, ?, ?)',
+    ),
+    cron: db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
+    deleteCron: run<[string]>('DELETE FROM crons WHERE name = ?'),
+    dueCrons: db
+      .prepare<[number, number], string>(
+        'SELECT name FROM crons WHERE enabled = 1 AND next_run <= ? ORDER BY next_run LIMIT ?',
+      )
+      .pluck(),
+    nextCron: db.prepare<[], number | null>('SELECT min(next_run) FROM crons WHERE enabled = 1').pluck(),
+    farCrons: db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
+    countCrons: db.prepare<[], number>('SELECT count(*) FROM crons').pluck(),
+    cronRan: run<[number | null, number, string]>('UPDATE crons SET last_run = ?, next_run = ? WHERE name = ?'),
 
     journalHead: db.prepare<[], {sequence: number; record: string; digest: string}>(
       'SELECT * FROM journal ORDER BY sequence DESC LIMIT 1',

@@ -77,5 +77,37 @@ export const CREATE_TABLES = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_by_age ON idempotency (created_ms);
 
+  -- Work that runs once. run_at, created_at: epoch milliseconds. mutation: JSON of the mutation object.
+  CREATE TABLE jobs (
+    id         TEXT PRIMARY KEY,
+    run_at     INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    mutation   TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX jobs_by_time ON jobs (run_at);
+
+  -- What became of jobs; n counts up, so that the oldest can be forgotten.
+  CREATE TABLE job_results (
+    n           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          TEXT NOT NULL UNIQUE,
+    run_at      INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    mutation    TEXT NOT NULL,
+    outcome     TEXT NOT NULL CHECK (outcome IN ('completed', 'failed')),
+    error       TEXT
+  ) STRICT;
+
+  -- Work that repeats. A cron's ticks are created_at plus whole intervals; next_run is the first one not run yet.
+  CREATE TABLE crons (
+    name        TEXT PRIMARY KEY,
+    interval_ms INTEGER NOT NULL,
+    mutation    TEXT NOT NULL,
+    enabled     INTEGER NOT NULL,
+    last_run    INTEGER,
+    next_run    INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX crons_by_time ON crons (next_run) WHERE enabled = 1;
+
   INSERT INTO meta (key, value) VALUES ('clean', 1), ('journal_floor', 1);
 `;

@@ -1,0 +1,41 @@
+import {readdirSync, readFileSync} from 'node:fs';
+import {join, relative} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {describe, expect, test} from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function sources(folder: string): string[] {
+  return readdirSync(join(root, folder), {recursive: true, withFileTypes: true})
+    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
+    .map(entry => relative(root, join(entry.parentPath, entry.name)));
+}
+
+/** Every folder with what it must not import: the processes share only `shared/`. */
+const WALLS: [folder: string, forbidden: RegExp][] = [
+  ['shared', /^(router|worker|cli|sdk|test|deploy|bench)\//],
+  ['router', /^(worker|cli|sdk|test|deploy|bench)\//],
+  ['worker', /^(router|cli|sdk|test|deploy|bench)\//],
+];
+
+describe('the house', () => {
+  test.each(WALLS)('%s imports nothing it must not', (folder, forbidden) => {
+    const breaches: string[] = [];
+    for (const file of sources(folder)) {
+      for (const [, target] of readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
+        const imported = relative(root, join(root, file, '..', target!));
+        if (forbidden.test(imported)) breaches.push(`${file} imports ${imported}`);
+      }
+    }
+    expect(breaches).toEqual([]);
+  });
+
+  test('every limit is described in docs/limits.md', () => {
+    const documented = readFileSync(join(root, 'docs/limits.md'), 'utf8');
+    const names = [...readFileSync(join(root, 'shared/limits.ts'), 'utf8').matchAll(/^export const (\w+)/gm)].map(
+      match => match[1]!,
+    );
+    expect(names.length).toBeGreaterThan(30);
+    expect(names.filter(name => !documented.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,92 @@
+/**
+ * Crons: work that repeats. A cron's ticks lie at its creation plus whole intervals. When ticks were missed (the tenant
+ * slept, the server was down, the clock was set forward) it runs once for all of them and keeps its phase. When the clock is
+ * set back, its next tick is the first one of the new time, so it neither pauses nor repeats a burst.
+ */
+import type Database from 'better-sqlite3';
+import {ServiceError} from '../../shared/errors.ts';
+import {CRON_NAME_CHARS_MAX, CRONS_MAX} from '../../shared/limits.ts';
+import type {Reply} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {Connection} from '../storage/database.ts';
+import type {CronRow} from '../storage/statements.ts';
+import {storedEffect} from './work.ts';
+
+const NAME = /^[^\p{C}/]+$/u;
+
+/** @throws op.invalid_input 400 */
+export function checkCronName(name: string): void {
+  if (name.length >= 1 && name.length <= CRON_NAME_CHARS_MAX && NAME.test(name)) return;
+  throw new ServiceError(
+    'op.invalid_input',
+    `name must have 1 to ${CRON_NAME_CHARS_MAX} printable characters, and no /`,
+  );
+}
+
+/** @throws op.conflict 409 when there is one of this name */
+export function createCron(writer: Writer, nowMs: number, name: string, seconds: number, mutation: string): Reply {
+  const {statements} = writer;
+  if (statements.cron.get(name) !== undefined) {
+    throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it anew`);
+  }
+  if (statements.countCrons.get()! >= CRONS_MAX) {
+    throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
+  }
+  const intervalMs = Math.round(seconds * 1000);
+  statements.insertCron.run(name, intervalMs, mutation, nowMs + intervalMs, nowMs);
+  writer.event({type: 'cron.created', name});
+  return {status: 201, body: ''};
+}
+
+/** @throws op.not_found 404 */
+export function deleteCron(writer: Writer, name: string): Reply {
+  if (writer.statements.deleteCron.run(name).changes === 0) {
+    throw new ServiceError('op.not_found', `there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
+  }
+  writer.event({type: 'cron.deleted', name});
+  return {status: 204, body: ''};
+}
+
+/** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. */
+export function runCron(writer: Writer, nowMs: number, name: string): {lateMs: number; failed: boolean} | null {
+  const {statements} = writer;
+  const cron = statements.cron.get(name);
+  if (cron === undefined || cron.next_run > nowMs) return null;
+  writer.executing(`${name}@${cron.next_run}`);
+  const failure = writer.attempt(() => storedEffect(cron.mutation)(writer));
+  statements.cronRan.run(nowMs, tickAfter(cron, nowMs), name);
+  writer.event({type: 'cron.fired', name});
+  return {lateMs: nowMs - cron.next_run, failed: failure !== null};
+}
+
+/** Brings the crons back whose next tick is more than an interval away: the clock was set back. */
+export function rephaseCrons(writer: Writer, nowMs: number): number {
+  const far = writer.statements.farCrons.all(nowMs);
+  for (const cron of far) writer.statements.cronRan.run(cron.last_run, tickAfter(cron, nowMs), cron.name);
+  return far.length;
+}
+
+/** The first tick after `nowMs`. */
+function tickAfter({next_run: tick, interval_ms: intervalMs}: CronRow, nowMs: number): number {
+  return tick + (Math.floor((nowMs - tick) / intervalMs) + 1) * intervalMs;
+}
+
+export class CronReader {
+  readonly #all: Database.Statement<[], CronRow>;
+
+  constructor(db: Connection) {
+    this.#all = db.prepare('SELECT * FROM crons ORDER BY name');
+  }
+
+  /** `{"crons": [cron object]}`, by name. */
+  list(): string {
+    const crons = this.#all
+      .all()
+      .map(
+        ({name, interval_ms, mutation, enabled, last_run, next_run, created_at}) =>
+          `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
+          `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at}}`,
+      );
+    return `{"crons":[${crons.join(',')}]}`;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Jobs: work that runs once, at its time or as soon as possible after. A job is in `jobs` until it ran or was cancelled, and
+ * in `job_results` from then on; the move, its effect and the journal record are one write, so a job runs exactly once
+ * whatever is killed when. A job that fails is not tried again.
+ */
+import type Database from 'better-sqlite3';
+import {ServiceError} from '../../shared/errors.ts';
+import {JOB_RESULTS_KEEP, JOBS_PENDING_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {Reply} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {Connection} from '../storage/database.ts';
+import type {JobRow} from '../storage/statements.ts';
+import {storedEffect} from './work.ts';
+
+/** @param nowMs the clock's time, @param mutation stored text of checked work */
+export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): Reply {
+  const {statements} = writer;
+  if (statements.countJobs.get()! >= JOBS_PENDING_MAX) {
+    throw new ServiceError('op.rate_limited', `${JOBS_PENDING_MAX} jobs are pending already; cancel some or wait`);
+  }
+  const id = writer.newJobId();
+  statements.insertJob.run(id, Math.round(nowMs + runAfterMs), nowMs, mutation);
+  writer.event({type: 'job.scheduled', id});
+  return {status: 201, body: `{"job_id":"${id}"}`};
+}
+
+/** @throws op.not_found 404 when no such job is pending: it ran, was cancelled, or never was */
+export function cancelJob(writer: Writer, id: string): Reply {
+  if (writer.statements.deleteJob.run(id).changes === 0) throw jobNotFound(id, 'pending job');
+  writer.event({type: 'job.cancelled', id});
+  return {status: 204, body: ''};
+}
+
+/** Runs a job that is due. One that is gone by now was cancelled. */
+export function runJob(writer: Writer, nowMs: number, id: string): {lateMs: number; failed: boolean} | null {
+  const {statements} = writer;
+  const job = statements.job.get(id);
+  if (job === undefined) return null;
+  writer.executing(id);
+  const failure = writer.attempt(() => storedEffect(job.mutation)(writer));
+  const outcome = failure === null ? 'completed' : 'failed';
+  statements.deleteJob.run(id);
+  const error = failure === null ? null : `${failure.code}: ${failure.message}`;
+  statements.insertJobResult.run(id, job.run_at, nowMs, job.mutation, outcome, error);
+  statements.forgetJobResults.run(JOB_RESULTS_KEEP);
+  writer.event({type: `job.${outcome}`, id});
+  return {lateMs: nowMs - job.run_at, failed: failure !== null};
+}
+
+type ResultRow = Omit<JobRow, 'created_at'> & {finished_at: number; outcome: string; error: string | null};
+
+/** What clients read of jobs, from committed data. */
+export class JobReader {
+  readonly #pending: Database.Statement<[], JobRow>;
+  readonly #result: Database.Statement<[string], ResultRow>;
+  readonly #resultIds: Database.Statement<[], string>;
+
+  constructor(db: Connection) {
+    this.#pending = db.prepare('SELECT * FROM jobs ORDER BY run_at, id');
+    this.#result = db.prepare('SELECT * FROM job_results WHERE id = ?');
+    this.#resultIds = db.prepare<[], string>('SELECT id FROM job_results ORDER BY n').pluck();
+  }
+
+  /** `{"jobs": [pending job]}`, the next one first. @throws op.too_large 413 */
+  list(): string {
+    const jobs: string[] = [];
+    let chars = 0;
+    for (const {id, run_at, created_at, mutation} of this.#pending.iterate()) {
+      const job = `{"id":"${id}","run_at":${run_at},"mutation":${mutation},"created_at":${created_at}}`;
+      chars += job.length;
+      if (chars > RESULT_BYTES_MAX)
+        throw new ServiceError('op.too_large', 'the pending jobs take more than 16 MiB to list');
+      jobs.push(job);
+    }
+    return `{"jobs":[${jobs.join(',')}]}`;
+  }
+
+  /** `{"result": job result}`. @throws op.not_found 404 */
+  result(id: string): string {
+    const row = this.#result.get(id);
+    if (row === undefined) throw jobNotFound(id, 'job result');
+    const {run_at, finished_at, mutation, outcome, error} = row;
+    return (
+      `{"result":{"id":"${row.id}","run_at":${run_at},"finished_at":${finished_at},"mutation":${mutation},` +
+      `"outcome":"${outcome}","error":${JSON.stringify(error)}}}`
+    );
+  }
+
+  /** Ids of the jobs whose results are kept, oldest first. */
+  resultIds(): string[] {
+    return this.#resultIds.all();
+  }
+}
+
+function jobNotFound(id: string, what: string): ServiceError {
+  return new ServiceError('op.not_found', `there is no ${what} ${JSON.stringify(id.slice(0, 64))}`);
+}

@@ -1,0 +1,112 @@
+/**
+ * Runs what is due. One timer stands for the next due job or cron, however many are pending; when it fires, due work enters
+ * the commit group like any other write, a few at a time, so requests get their turn in between.
+ *
+ *   idle ──arm──▶ armed ──time──▶ running ──nothing due──▶ armed | idle
+ *     ▲                              └─ a batch settles: look again
+ *     └──stop── any
+ */
+import {CLOCK_CHECK_MS, DUE_AT_ONCE, DUE_RETRY_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {WorkerMetrics} from '../metrics.ts';
+import {rephaseCrons, runCron} from './crons.ts';
+import {runJob} from './jobs.ts';
+
+type Ran = {lateMs: number; failed: boolean} | null;
+
+export class ScheduleRunner {
+  readonly #writer: Writer;
+  readonly #groups: CommitGroups;
+  readonly #metrics: WorkerMetrics;
+  readonly #log: Logger;
+  readonly #clock: () => number;
+  #timer: NodeJS.Timeout | null = null;
+  #running = false;
+  #stopped = false;
+
+  constructor(writer: Writer, groups: CommitGroups, metrics: WorkerMetrics, log: Logger, clock: () => number) {
+    this.#writer = writer;
+    this.#groups = groups;
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  /** When the next job or cron is due, epoch milliseconds; null: none. */
+  nextDueMs(): number | null {
+    const {statements} = this.#writer;
+    const job = statements.nextJob.get() ?? null;
+    const cron = statements.nextCron.get() ?? null;
+    if (job === null || cron === null) return job ?? cron;
+    return Math.min(job, cron);
+  }
+
+  /** To be called at the start and whenever something was scheduled or cancelled. */
+  arm(): void {
+    if (this.#running || this.#stopped) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const dueMs = this.nextDueMs();
+    if (dueMs === null) return;
+    // Never longer than CLOCK_CHECK_MS: timers count elapsed time and do not see a clock that is set.
+    const waitMs = Math.min(Math.max(0, dueMs - this.#clock()), CLOCK_CHECK_MS);
+    this.#timer = setTimeout(() => void this.#run(), waitMs);
+  }
+
+  /** Starts nothing more; what has been handed to the writer is finished there. */
+  stop(): void {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    this.#timer = null;
+    this.#running = true;
+    try {
+      await this.#rephase();
+      while (!this.#stopped && (await this.#runDue()) > 0);
+    } catch (error) {
+      // The writer refused (disk full, queue full): the work is still due, the next look finds it.
+      this.#log.warn('due work could not run and will be tried again', {error});
+    }
+    this.#running = false;
+    this.#armAgain();
+  }
+
+  /** After a refusal the next look is a while away, so that a full disk is not hammered. */
+  #armAgain(): void {
+    const dueMs = this.nextDueMs();
+    if (this.#stopped || dueMs === null || dueMs > this.#clock()) {
+      this.arm();
+      return;
+    }
+    this.#timer = setTimeout(() => void this.#run(), DUE_RETRY_MS);
+  }
+
+  async #rephase(): Promise<void> {
+    const nowMs = this.#clock();
+    if (this.#writer.statements.farCrons.get(nowMs) === undefined) return;
+    const moved = await this.#groups.perform(writer => rephaseCrons(writer, nowMs));
+    this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
+  }
+
+  /** Runs one batch of due work; returns how much there was. */
+  async #runDue(): Promise<number> {
+    const nowMs = this.#clock();
+    const {statements} = this.#writer;
+    const jobs = statements.dueJobs.all(nowMs, DUE_AT_ONCE);
+    const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
+    await Promise.all([
+      ...jobs.map(id => this.#perform('job', writer => runJob(writer, this.#clock(), id))),
+      ...crons.map(name => this.#perform('cron', writer => runCron(writer, this.#clock(), name))),
+    ]);
+    return jobs.length + crons.length;
+  }
+
+  async #perform(kind: 'job' | 'cron', run: (writer: Writer) => Ran): Promise<void> {
+    const ran = await this.#groups.perform(run);
+    if (ran !== null) this.#metrics.ran(kind, ran.lateMs / 1000, ran.failed);
+  }
+}

@@ -1,0 +1,57 @@
+/** Scheduled work: a mutation object, checked when it is scheduled and made into an effect when it runs. */
+import {unreachable} from '../../shared/assert.ts';
+import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
+import {storedText} from '../../shared/values/json.ts';
+import {deleteEffect, type Effect, insertEffect, patchEffect} from '../commit/mutation.ts';
+import type {Fields} from '../commit/writer.ts';
+import {checkWireType, wireType} from '../wire-type.ts';
+
+const insertMutation = wireType(InsertMutation);
+const updateMutation = wireType(UpdateMutation);
+const deleteMutation = wireType(DeleteMutation);
+
+/** The stored text of a mutation that could run. @throws op.invalid_input 400, op.too_large 413 */
+export function checkedMutation(mutation: {type: Mutation['type']}): string {
+  const checked = known(mutation);
+  effectOf(checked);
+  return storedText(checked);
+}
+
+/** The mutation with its known fields only: others are ignored, so they are not stored either. */
+function known(mutation: {type: Mutation['type']}): Mutation {
+  const at = 'mutation.';
+  switch (mutation.type) {
+    case 'insert': {
+      const {type, table, fields, id} = checkWireType(insertMutation, mutation, at);
+      return {type, table, fields, ...(id === undefined ? {} : {id})};
+    }
+    case 'update': {
+      const {type, table, id, patch} = checkWireType(updateMutation, mutation, at);
+      return {type, table, id, patch};
+    }
+    case 'delete': {
+      const {type, table, id} = checkWireType(deleteMutation, mutation, at);
+      return {type, table, id};
+    }
+    default:
+      return unreachable(mutation.type);
+  }
+}
+
+/** What running stored work does. @throws what was said against it when it was scheduled (limits may have changed) */
+export function storedEffect(mutation: string): Effect {
+  return effectOf(JSON.parse(mutation) as Mutation);
+}
+
+function effectOf(mutation: Mutation): Effect {
+  switch (mutation.type) {
+    case 'insert':
+      return insertEffect(mutation.table, mutation.fields as Fields, mutation.id);
+    case 'update':
+      return patchEffect(mutation.table, mutation.id, mutation.patch as Fields);
+    case 'delete':
+      return deleteEffect(mutation.table, mutation.id);
+    default:
+      return unreachable(mutation);
+  }
+}
