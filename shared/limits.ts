@@ -144,6 +144,31 @@ export const JOURNAL_KEEP_RECORDS_DEFAULT = 1_000_000;
 /** Records removed at most after one commit, so that retention never stalls the writer. (ours) */
 export const JOURNAL_TRIM_RECORDS = 512;
 
+/* Live queries */
+
+/** `client_hello` must arrive within this time. Beyond: fatal_error protocol.hello_timeout. (spec) */
+export const HELLO_TIMEOUT_MS = 10_000;
+/** A client's frame on /ws. Beyond: error op.too_large; the connection stays. (design) */
+export const SOCKET_FRAME_BYTES_MAX = 64 * KIB;
+/** A client's frame that is not even read: the connection is closed with 1009. (ours) */
+export const SOCKET_FRAME_BYTES_READ = 1 * MIB;
+/** Frames a client may send a second, on average and at once. Beyond: error op.rate_limited, the frame is dropped. (ours) */
+export const SOCKET_FRAMES_PER_SECOND = 500;
+export const SOCKET_FRAMES_AT_ONCE = 8_192;
+/** Live subscriptions of one connection. Beyond: op.failed with op.rate_limited. (design) */
+export const SUBSCRIPTIONS_PER_SOCKET_MAX = 4_096;
+/** Open sockets of one router. Beyond: 503 session.overloaded at the upgrade. (ours) */
+export const SOCKETS_MAX = 100_000;
+/** Bytes a socket may owe its reader before it gets only the newest snapshots, once it has caught up. (ours) */
+export const SOCKET_SLOW_BYTES = 256 * KIB;
+/** Bytes owed beyond which a socket is closed with 1013: one snapshot and the design's 4 MiB. (design) */
+export const SOCKET_OWED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
+/** A socket that is silent for this long, pings included, is dead. Seconds, as uWebSockets.js wants it. (ours) */
+export const SOCKET_IDLE_SECONDS = 60;
+/** Distinct live queries of a tenant, and the bytes of their results. Beyond: op.failed with session.overloaded. (ours) */
+export const LIVE_QUERIES_MAX = 50_000;
+export const LIVE_RESULT_BYTES_MAX = 256 * MIB;
+
 /* Scheduler */
 
 /** Furthest future of a job: ten years. Beyond: 400. (ours) */

@@ -31,6 +31,7 @@ import {allSchemasText, schemaText} from './schema/read.ts';
 import type {Catalog} from './storage/catalog.ts';
 import {storageFailure} from './storage/database.ts';
 import type {Reader} from './storage/reader.ts';
+import type {LiveQueries} from './subscriptions/live-queries.ts';
 import {decodeBody, wireType} from './wire-type.ts';
 
 /** What dispatch needs of the open tenant. */
@@ -41,6 +42,7 @@ export type TenantStages = {
   journal: JournalReader;
   groups: CommitGroups;
   schemas: SchemaChanges;
+  live: LiveQueries;
   jobs: JobReader;
   crons: CronReader;
   schedule: ScheduleRunner;
@@ -72,6 +74,20 @@ export class Dispatch {
     } catch (caught) {
       this.#fail(link, stream, meta, caught);
     }
+  }
+
+  /** A router holds a live query from now on. */
+  subscribe(link: RouterLink, stream: number, body: Buffer): void {
+    const {live} = this.#tenant;
+    let query: QueryObject;
+    try {
+      query = decodeBody(queryBody, body);
+    } catch (caught) {
+      link.liveFailed(stream, asServiceError(caught));
+      link.liveEnd(0);
+      return;
+    }
+    live.subscribe(link, stream, query);
   }
 
   #run(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer): void {

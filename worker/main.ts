@@ -47,7 +47,8 @@ send({type: 'spare'});
 beat();
 
 function send(message: WorkerToSupervisor): void {
-  if (process.connected) process.send?.(message);
+  // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
+  if (process.connected) process.send?.(message, () => undefined);
 }
 
 /** Heartbeats come from the same loop that serves, so a stuck loop sends none; their lateness is the loop's lag. */
@@ -68,9 +69,14 @@ async function open(settings: TenantSettings): Promise<void> {
   tenant = opened;
   const events = {
     onRequest: opened.dispatch.handle.bind(opened.dispatch),
+    onSubscribe: opened.dispatch.subscribe.bind(opened.dispatch),
+    onUnsubscribe: (link: RouterLink, stream: number) => opened.live.unsubscribe(link, stream),
     onMetrics: (link: RouterLink, stream: number) => link.metrics(stream, opened.metricsText(lagSeconds)),
     onTurnEnd: () => opened.endTurn(),
-    onClose: (link: RouterLink) => links.delete(link),
+    onClose: (link: RouterLink) => {
+      links.delete(link);
+      opened.live.release(link);
+    },
   };
   server = createServer((socket: Socket) => {
     links.add(new RouterLink(socket, settings.secret, events, log));

@@ -58,6 +58,7 @@ class Histogram {
 
 /** Read when the metrics are asked for. */
 export type Gauges = {
+  liveQueries: number;
   journalHead: number;
   journalFloor: number;
   fileBytes: number;
@@ -74,6 +75,8 @@ export class WorkerMetrics {
   readonly #jobLateness = new Histogram(LATENESS_BUCKETS);
   readonly #runs = new Map<string, number>();
   #writes = 0;
+  #liveChanged = 0;
+  #liveEqual = 0;
 
   operation(op: string): void {
     this.#operations.set(op, (this.#operations.get(op) ?? 0) + 1);
@@ -98,6 +101,12 @@ export class WorkerMetrics {
     this.#jobLateness.observe(lateSeconds);
   }
 
+  /** A commit concerned a live query; its result changed, or was equal. */
+  evaluated(changed: boolean): void {
+    if (changed) this.#liveChanged++;
+    else this.#liveEqual++;
+  }
+
   json(gauges: Gauges): MetricJson[] {
     const operations = [...this.#operations].map(([op, value]) => ({labels: {op}, value}));
     return [
@@ -119,6 +128,16 @@ export class WorkerMetrics {
         }),
       ),
       this.#jobLateness.json('svc_scheduled_lateness_seconds', 'How long after its time scheduled work ran.'),
+      metric(
+        'counter',
+        'svc_live_evaluations_total',
+        'Live queries looked at for a commit, by whether their result changed.',
+        [
+          {labels: {result: 'changed'}, value: this.#liveChanged},
+          {labels: {result: 'equal'}, value: this.#liveEqual},
+        ],
+      ),
+      gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
       gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),
       gauge('svc_storage_file_bytes', 'Size of tenant files.', gauges.fileBytes),

@@ -8,7 +8,7 @@ import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {CommitGroups} from './commit/group.ts';
-import {Writer} from './commit/writer.ts';
+import {type Change, Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
@@ -23,6 +23,7 @@ import {CleanMark} from './storage/clean-mark.ts';
 import {type Connection, openReader, openWriter} from './storage/database.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
+import {LiveQueries} from './subscriptions/live-queries.ts';
 import {TENANT_FILE} from './tenant-file.ts';
 
 /** How long an earlier owner, left over from a killed supervisor, may take to end. */
@@ -30,6 +31,7 @@ const OWNER_WAIT_MS = 4_000;
 
 export class Tenant {
   readonly dispatch: Dispatch;
+  readonly live: LiveQueries;
   readonly metrics = new WorkerMetrics();
   readonly #path: string;
   readonly #lock: OwnerLock;
@@ -62,8 +64,10 @@ export class Tenant {
       this.#clean.clear(writer);
       this.#retention.trim(writer);
     };
-    this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, afterGroup);
     this.#reader = new Reader(this.#readerDb, catalog);
+    this.live = new LiveQueries(this.#reader, this.metrics, () => this.#writer.head.sequence);
+    const onCommitted = (changes: readonly Change[]) => this.live.committed(changes);
+    this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
     this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
     this.#schedule = new ScheduleRunner(this.#writer, this.#groups, this.metrics, log, Date.now);
     this.dispatch = new Dispatch({
@@ -73,6 +77,7 @@ export class Tenant {
       journal: new JournalReader(this.#readerDb),
       groups: this.#groups,
       schemas: new SchemaChanges(catalog, this.#reader, this.#groups, this.#backFill),
+      live: this.live,
       jobs: new JobReader(this.#readerDb),
       crons: new CronReader(this.#readerDb),
       schedule: this.#schedule,
@@ -84,7 +89,11 @@ export class Tenant {
     this.#schedule.arm();
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
-      checkInBackground(this.#path, finding => fail(log, 'the file is damaged', finding));
+      checkInBackground(
+        this.#path,
+        finding => fail(log, 'the file is damaged', finding),
+        error => log.error('the check of the file could not run', {error}),
+      );
     }
   }
 
@@ -96,6 +105,7 @@ export class Tenant {
   metricsText(lagSeconds: number): string {
     const journalHead = this.#writer.head.sequence;
     const gauges = {
+      liveQueries: this.live.size,
       journalHead,
       journalFloor: this.#retention.floor,
       fileBytes: sizeOf(this.#path),

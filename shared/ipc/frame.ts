@@ -29,9 +29,16 @@ export const FrameKind = {
   credit: 6,
   /** router → worker: send your metrics. worker → router, same stream id: body is their JSON. */
   metrics: 7,
+  /** router → worker: hold this live query (body: query object, as JSON) under the stream id until `unsubscribe`. */
+  subscribe: 8,
+  unsubscribe: 9,
+  /** worker → router: the whole result (body: JSON array) of a live query. Flag `failed`: it ended, body is the error object. */
+  live: 10,
+  /** worker → router: the `live` frames since the last one belong to one moment (meta: its sequence). */
+  liveEnd: 11,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 7;
+const KIND_MAX = 11;
 
 export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4} as const;
 const FLAGS_MAX = 7;

@@ -1,6 +1,6 @@
 /**
  * JSON at the edge: bytes into values, the checks that native input passes, and our own serialisation. Size and nesting are
- * checked before anything is parsed. `__proto__` is data like any other key: JSON.parse makes it an own property, and
+ * checked before anything is parsed; -0 becomes 0 before anything is derived from a value. `__proto__` is data like any other key: JSON.parse makes it an own property, and
  * nothing here assigns it to an ordinary object.
  */
 import {Buffer, isAscii, isUtf8} from 'node:buffer';
@@ -44,13 +44,16 @@ function checkNesting(bytes: Buffer): void {
 /**
  * Refuses what a native value must not hold: numbers beyond the range of a double, text that is not valid Unicode, keys that
  * begin with `$`, more than NESTING_LEVELS_MAX levels. `path` names the value in the message. @throws op.invalid_input 400
+ *
+ * Makes every -0 inside `value` 0, in place. The stored text shows 0 for either, but index keys tell them apart: an entry
+ * written for -0 would not be found by the key that the stored text gives.
  */
 export function checkValue(value: unknown, path: string): void {
   const fault = findFault(value, 1);
   if (fault !== null) throw invalid(`${path}${fault.path.reverse().join('')} ${fault.reason}`);
 }
 
-/** As `checkValue`, and no top-level key may begin with `_`. @throws op.invalid_input 400 */
+/** As `checkValue`, -0 included, and no top-level key may begin with `_`. @throws op.invalid_input 400 */
 export function checkFields(fields: object, what: 'fields' | 'patch'): void {
   for (const key of Object.keys(fields)) {
     if (key.startsWith('_')) {
@@ -79,7 +82,9 @@ function findFault(value: unknown, level: number): Fault | null {
 
 function faultInArray(array: unknown[], level: number): Fault | null {
   for (let i = 0; i < array.length; i++) {
-    const fault = findFault(array[i], level + 1);
+    const element = array[i];
+    if (Object.is(element, -0)) array[i] = 0;
+    const fault = findFault(element, level + 1);
     if (fault === null) continue;
     fault.path.push(`[${i}]`);
     return fault;
@@ -89,10 +94,13 @@ function faultInArray(array: unknown[], level: number): Fault | null {
 
 function faultInObject(object: Record<string, unknown>, level: number): Fault | null {
   for (const key of Object.keys(object)) {
+    const value = object[key];
+    // The key is an own property, so this assignment cannot reach a setter, not even for `__proto__`.
+    if (Object.is(value, -0)) object[key] = 0;
     let fault: Fault | null;
     if (key.charCodeAt(0) === 0x24) fault = {reason: 'has a key that begins with $, which is reserved', path: []};
     else if (!key.isWellFormed()) fault = {reason: 'has a key that is not valid Unicode', path: []};
-    else fault = findFault(object[key], level + 1);
+    else fault = findFault(value, level + 1);
     if (fault === null) continue;
     fault.path.push(step(key));
     return fault;
@@ -107,20 +115,46 @@ function step(key: string): string {
 
 /** The JSON text that is stored: keys sorted by code unit at every depth, -0 as 0, never the client's own bytes. */
 export function storedText(fields: object): string {
-  return isSorted(fields) ? JSON.stringify(fields) : sortedText(fields);
+  const traits = traitsOf(fields);
+  if ((traits & UNSORTED) === 0) return JSON.stringify(fields);
+  return (traits & ODD_KEYS) === 0 ? JSON.stringify(sortedCopy(fields)) : sortedText(fields);
 }
 
-function isSorted(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (Array.isArray(value)) return value.every(isSorted);
+const UNSORTED = 1;
+/** Keys that a copy would not keep in its place: JavaScript puts integers first, and `__proto__` does not become a key. */
+const ODD_KEYS = 2;
+
+function traitsOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let traits = 0;
+  if (Array.isArray(value)) {
+    for (const element of value) traits |= traitsOf(element);
+    return traits;
+  }
   const object = value as Record<string, unknown>;
-  let previous: string | null = null;
+  let previous = '';
   for (const key of Object.keys(object)) {
-    if (previous !== null && key < previous) return false;
-    if (!isSorted(object[key])) return false;
+    if (key < previous) traits |= UNSORTED;
+    const first = key.charCodeAt(0);
+    if ((first >= 0x30 && first <= 0x39) || key === '__proto__') traits |= ODD_KEYS;
+    const field = object[key];
+    if (typeof field === 'object') traits |= traitsOf(field);
     previous = key;
   }
-  return true;
+  return traits;
+}
+
+/** Copying and the engine's own serialisation take a third of the time of `sortedText`. */
+function sortedCopy(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(sortedCopy);
+  const object = value as Record<string, unknown>;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(object).sort()) {
+    const field = object[key];
+    copy[key] = typeof field === 'object' ? sortedCopy(field) : field;
+  }
+  return copy;
 }
 
 function sortedText(value: unknown): string {

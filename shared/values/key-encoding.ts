@@ -12,6 +12,7 @@
  * from `prefix` with another value, and below every longer string that merely shares its bytes.
  */
 import {Buffer} from 'node:buffer';
+import {assert} from '../assert.ts';
 import {compareUtf8, Rank, rankOf} from './order.ts';
 import type {Value} from './value.ts';
 
@@ -98,4 +99,80 @@ function reserve(bytes: number): void {
   const larger = Buffer.allocUnsafeSlow(Math.max(scratch.length * 2, end + bytes));
   scratch.copy(larger, 0, 0, end);
   scratch = larger;
+}
+
+/** The values of a whole key that `encodeKey` made. Objects have a null prototype. */
+export function decodeKey(key: Buffer): (Value | undefined)[] {
+  const values: (Value | undefined)[] = [];
+  const cursor: KeyCursor = {key, at: 0};
+  while (cursor.at < key.length) values.push(read(cursor));
+  return values;
+}
+
+type KeyCursor = {readonly key: Buffer; at: number};
+
+function read(cursor: KeyCursor): Value | undefined {
+  const rank = cursor.key[cursor.at++];
+  switch (rank) {
+    case Rank.missing:
+      return undefined;
+    case Rank.null:
+      return null;
+    case Rank.false:
+    case Rank.true:
+      return rank === Rank.true;
+    case Rank.number:
+      return readNumber(cursor);
+    case Rank.string:
+      return readString(cursor);
+    case Rank.array: {
+      const array: Value[] = [];
+      while (!atEnd(cursor)) array.push(read(cursor) as Value);
+      return array;
+    }
+    default:
+      assert(rank === Rank.object, `key tag ${rank}`);
+      return readObject(cursor);
+  }
+}
+
+function readNumber(cursor: KeyCursor): number {
+  const bytes = Buffer.from(cursor.key.subarray(cursor.at, cursor.at + 8));
+  assert(bytes.length === 8, 'a key ends inside a number');
+  cursor.at += 8;
+  if ((bytes[0]! & 0x80) !== 0) bytes[0] = bytes[0]! & 0x7f;
+  else for (let i = 0; i < 8; i++) bytes[i] = ~bytes[i]! & 0xff;
+  return bytes.readDoubleBE(0);
+}
+
+function readString(cursor: KeyCursor): string {
+  const {key} = cursor;
+  const bytes: number[] = [];
+  for (;;) {
+    const byte = key[cursor.at++];
+    assert(byte !== undefined, 'a key ends inside a string');
+    if (byte === 0) {
+      if (key[cursor.at] !== 0xff) break;
+      cursor.at++;
+    }
+    bytes.push(byte);
+  }
+  return Buffer.from(bytes).toString('utf8');
+}
+
+function readObject(cursor: KeyCursor): Value {
+  const object = Object.create(null) as Record<string, Value>;
+  while (!atEnd(cursor)) {
+    const name = read(cursor) as string;
+    object[name] = read(cursor) as Value;
+  }
+  return object;
+}
+
+/** Steps over the 00 behind an array's or object's last element, if it is there. */
+function atEnd(cursor: KeyCursor): boolean {
+  assert(cursor.at < cursor.key.length, 'a key ends inside an array or object');
+  if (cursor.key[cursor.at] !== 0) return false;
+  cursor.at++;
+  return true;
 }

@@ -1,5 +1,21 @@
 import {describe, expect, test} from 'vitest';
-import {decodeId, IdFactory} from '../../worker/documents/ids.ts';
+import {checkChosenId, decodeId, IdFactory} from '../../worker/documents/ids.ts';
+
+describe('an id that the caller chose has 1 to 128 printable characters without /, and is not like ours', () => {
+  test.each(['a', 'x'.repeat(127), 'x'.repeat(128), 'order 7', 'é', '日本', '__proto__', '.', '%2F', 'z'.repeat(32)])(
+    '%j is one',
+    id => {
+      expect(() => checkChosenId(id)).not.toThrow();
+    },
+  );
+
+  test.each(['', 'x'.repeat(129), 'a/b', 'a\0', 'a\nb', '\u2028', '\ud800', '\u202e', new IdFactory(Date.now).next(1)])(
+    '%j is not',
+    id => {
+      expect(() => checkChosenId(id)).toThrow('printable characters');
+    },
+  );
+});
 
 describe('document ids', () => {
   test('are 32 characters of lower-case base32, and say their table and time', () => {
@@ -9,6 +25,16 @@ describe('document ids', () => {
       expect(id).toMatch(/^[0-9a-z]{32}$/);
       expect(decodeId(id)).toEqual({tableNumber: table, createdMs: 1_800_000_000_123});
     }
+  });
+
+  test('take their randomness from where they are told', () => {
+    const make = (byte: number) =>
+      new IdFactory(
+        () => 1_800_000_000_123,
+        bytes => bytes.fill(byte),
+      ).next(1);
+    expect(make(1)).toBe(make(1));
+    expect(make(1)).not.toBe(make(2));
   });
 
   test('of later milliseconds sort behind earlier ones', () => {

@@ -1,8 +1,15 @@
 import {Buffer} from 'node:buffer';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../../shared/limits.ts';
-import {checkDocumentSize, checkFields, mergeFields, parseJson, storedText} from '../../shared/values/json.ts';
+import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../../shared/limits.ts';
+import {
+  checkDocumentSize,
+  checkFields,
+  checkValue,
+  mergeFields,
+  parseJson,
+  storedText,
+} from '../../shared/values/json.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {nativeValue} from '../harness/values.ts';
 
@@ -28,6 +35,15 @@ describe('stored text', () => {
     expect(storedText({b: 1, a: {d: 1, c: 2}, 10: 0, 9: 0})).toBe('{"10":0,"9":0,"a":{"c":2,"d":1},"b":1}');
   });
 
+  test('is the plain serialisation with sorted keys, whichever way it is made', () => {
+    const key = fc.oneof(fc.constantFrom('__proto__', '10', '9', '09', '', 'a', 'b', 'toJSON'), fc.string());
+    const tree = fc.dictionary(key, fc.oneof(nativeValue, fc.dictionary(key, nativeValue, {maxKeys: 4})), {maxKeys: 6});
+    fc.assert(
+      fc.property(tree, value => expect(storedText(value)).toBe(plainText(value))),
+      {numRuns: 1000},
+    );
+  });
+
   test('writes -0 as 0 and keeps __proto__ as data', () => {
     const value = JSON.parse('{"z":-0,"__proto__":{"admin":true}}') as object;
     expect(storedText(value)).toBe('{"__proto__":{"admin":true},"z":0}');
@@ -43,9 +59,28 @@ describe('a body', () => {
     ['{', 'not JSON'],
     ['{"a":1}x', 'not JSON'],
     ['\ufeff{}', 'not JSON'],
-    [nested(70), 'nests deeper'],
   ])('%j is refused: %s', (text, message) => {
     expect(() => parseJson(Buffer.from(text))).toThrow(message);
+  });
+
+  test.each([
+    [BODY_NESTING_LEVELS_MAX - 1, true],
+    [BODY_NESTING_LEVELS_MAX, true],
+    [BODY_NESTING_LEVELS_MAX + 1, false],
+    [100_000, false],
+  ])('of %i levels: accepted %s', (levels, accepted) => {
+    const attempt = () => parseJson(Buffer.from(nested(levels)));
+    if (accepted) expect(attempt).not.toThrow();
+    else expect(attempt).toThrow('nests deeper');
+  });
+
+  test('that is refused is not echoed at length', () => {
+    try {
+      parseJson(Buffer.from(`{"a": ${'x'.repeat(5000)}`));
+      expect.unreachable();
+    } catch (caught) {
+      expect((caught as Error).message.length).toBeLessThan(160);
+    }
   });
 
   test('that is not UTF-8 is refused', () => {
@@ -86,6 +121,21 @@ describe('native fields', () => {
   });
 
   test.each([
+    ['{"a":-0}', '{"a":0}'],
+    ['{"a":-1e-400}', '{"a":0}'],
+    ['{"a":[-0,{"b":-0,"__proto__":-0}]}', '{"a":[0,{"b":0,"__proto__":0}]}'],
+  ])('%s is taken as %s, so that index keys agree with the stored text', (text, taken) => {
+    const fields = JSON.parse(text) as object;
+    checkFields(fields, 'fields');
+    expect(fields).toStrictEqual(JSON.parse(taken));
+    expect(zeros(fields as Value).every(zero => Object.is(zero, 0))).toBe(true);
+    const list = [JSON.parse(text)] as Value;
+    checkValue(list, 'value');
+    expect(zeros(list).every(zero => Object.is(zero, 0))).toBe(true);
+  });
+
+  test.each([
+    [NESTING_LEVELS_MAX - 2, true],
     [NESTING_LEVELS_MAX - 1, true],
     [NESTING_LEVELS_MAX, false],
   ])('%i arrays inside the document object: accepted %s', (levels, accepted) => {
@@ -104,6 +154,18 @@ describe('native fields', () => {
     else expect(attempt).toThrow(/takes 1048577 bytes/);
   });
 });
+
+function zeros(value: Value): Value[] {
+  if (value === 0) return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(zeros) : [];
+}
+
+function plainText(value: Value): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(plainText).join(',')}]`;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, field]) => `${JSON.stringify(key)}:${plainText(field)}`).join(',')}}`;
+}
 
 /** A shape that compares `__proto__` like any other key. */
 function sortedEntries(value: Value): unknown {

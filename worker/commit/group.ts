@@ -15,7 +15,7 @@ import {CHECKPOINT_WAL_PAGES, GROUP_WORK_MS_MAX, GROUP_WRITES_MAX, WRITE_QUEUE_M
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
-import type {Writer} from './writer.ts';
+import type {Change, Writer} from './writer.ts';
 
 /** What a write answers: an HTTP status and a JSON body (empty for 204). */
 export type Reply = {status: number; body: string};
@@ -36,6 +36,8 @@ export class CommitGroups {
   /** Called after a group's writes are settled: replies are ready to leave. */
   readonly #afterGroup: () => void;
   readonly #beforeCommit: (writer: Writer) => void;
+  /** Called with the documents written by a group that is on disk. */
+  readonly #onCommitted: (changes: readonly Change[]) => void;
   #queue: Write[] = [];
   #scheduled = false;
   #walPages = 0;
@@ -46,12 +48,14 @@ export class CommitGroups {
     metrics: WorkerMetrics,
     log: Logger,
     beforeCommit: (writer: Writer) => void,
+    onCommitted: (changes: readonly Change[]) => void,
     afterGroup: () => void,
   ) {
     this.#writer = writer;
     this.#metrics = metrics;
     this.#log = log;
     this.#beforeCommit = beforeCommit;
+    this.#onCommitted = onCommitted;
     this.#afterGroup = afterGroup;
   }
 
@@ -125,6 +129,8 @@ export class CommitGroups {
       for (const _ of done) outcomes.push(storageFullError());
     }
     const bytes = this.#writer.bytesWritten;
+    // Live results leave before the replies: whoever learns of a write finds it in what follows.
+    this.#onCommitted(this.#writer.changes);
     this.#writer.endGroup();
     this.#queue.splice(0, done.length);
     for (const [i, write] of done.entries()) write.settle(outcomes[i]!);

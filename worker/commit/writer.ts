@@ -13,7 +13,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {documentText} from '../documents/document.ts';
+import {storedDocumentText} from '../documents/document.ts';
 import {IdFactory} from '../documents/ids.ts';
 import {valueAt} from '../queries/paths.ts';
 import type {DocumentRow} from '../queries/reader.ts';
@@ -31,7 +31,10 @@ export type JournalHead = {sequence: number; digest: string; timestamp: number};
 type PendingRecord = {events: JournalEvent[]; writes: string[]; scheduledExecutionId: string | null};
 
 /** A point in a transaction that can be returned to, together with SQLite's savepoint. */
-export type Mark = {head: JournalHead; undos: number; bytes: number};
+export type Mark = {head: JournalHead; undos: number; bytes: number; changes: number};
+
+/** One written document, for live queries: as it was and as it is, null where it was not or is not there. */
+export type Change = {table: string; doc: number; before: DocumentRow | null; after: DocumentRow | null};
 
 export class Writer {
   readonly db: Connection;
@@ -45,6 +48,8 @@ export class Writer {
   #undos: (() => void)[] = [];
   /** Tables whose counters their row does not know yet. */
   #counted: CatalogTable[] = [];
+  /** What the group has written so far, in order. */
+  #changes: Change[] = [];
   /** Bytes of documents and records written since the group began. */
   #bytes = 0;
 
@@ -81,19 +86,25 @@ export class Writer {
   /* ── transaction ── */
 
   mark(): Mark {
-    return {head: this.#head, undos: this.#undos.length, bytes: this.#bytes};
+    return {head: this.#head, undos: this.#undos.length, bytes: this.#bytes, changes: this.#changes.length};
   }
 
   /** Takes back what memory knows of the changes since `mark`; SQLite's part is the caller's. */
   returnTo(mark: Mark): void {
     this.#head = mark.head;
     this.#bytes = mark.bytes;
+    this.#changes.length = mark.changes;
     this.#record = newRecord();
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
   }
 
+  get changes(): readonly Change[] {
+    return this.#changes;
+  }
+
   /** After the group's commit, or after all of it was taken back. */
   endGroup(): void {
+    this.#changes = [];
     this.#undos = [];
     this.#bytes = 0;
     this.#record = newRecord();
@@ -160,7 +171,7 @@ export class Writer {
     for (const index of table.indexes) {
       if (index.state !== 'dropping') this.statements.insertEntry.run(index.number, indexKey(index, fields), doc);
     }
-    this.#wrote(table, {doc, id, created, updated: created, body, flags: 0}, 'insert');
+    this.#wrote(table, null, {doc, id, created, updated: created, body, flags: 0});
     return id;
   }
 
@@ -177,7 +188,7 @@ export class Writer {
       this.statements.deleteEntry.run(index.number, before, row.doc);
       this.statements.insertEntry.run(index.number, now, row.doc);
     }
-    this.#wrote(table, {...row, updated, body, flags: 0}, 'update');
+    this.#wrote(table, row, {...row, updated, body, flags: 0});
   }
 
   delete(table: CatalogTable, row: DocumentRow): void {
@@ -188,7 +199,7 @@ export class Writer {
         if (index.state !== 'dropping') this.statements.deleteEntry.run(index.number, indexKey(index, old), row.doc);
       }
     }
-    this.#wrote(table, row, 'delete');
+    this.#wrote(table, row, null);
   }
 
   #checkSchema(table: CatalogTable, fields: Fields): void {
@@ -202,12 +213,16 @@ export class Writer {
     );
   }
 
-  #wrote(table: CatalogTable, row: DocumentRow, op: 'insert' | 'update' | 'delete'): void {
-    for (const watcher of table.watchers) watcher.add(row.doc);
-    const document = op === 'delete' ? 'null' : documentText(row);
-    const id = JSON.stringify(row.id);
-    this.#record.events.push({type: EVENT_OF[op], table: table.name, id: row.id});
-    this.#record.writes.push(`{"table":"${table.name}","id":${id},"op":"${op}","document":${document}}`);
+  #wrote(table: CatalogTable, before: DocumentRow | null, after: DocumentRow | null): void {
+    const {doc, id} = (after ?? before)!;
+    const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
+    for (const watcher of table.watchers) watcher.add(doc);
+    this.#changes.push({table: table.name, doc, before, after});
+    const document = after === null ? 'null' : storedDocumentText(after);
+    this.#record.events.push({type: EVENT_OF[op], table: table.name, id});
+    this.#record.writes.push(
+      `{"table":"${table.name}","id":${JSON.stringify(id)},"op":"${op}","document":${document}}`,
+    );
   }
 
   /* ── scheduled work ── */

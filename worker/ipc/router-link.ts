@@ -18,11 +18,15 @@ import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '..
 import type {RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_STALL_MS, STREAM_WINDOW_BYTES, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {LiveHolder} from '../subscriptions/live-queries.ts';
 
 export type RequestHandler = (link: RouterLink, stream: number, meta: RequestMeta, body: Buffer) => void;
 
 export type LinkEvents = {
   onRequest: RequestHandler;
+  /** Body: a query object as JSON. */
+  onSubscribe: (link: RouterLink, stream: number, body: Buffer) => void;
+  onUnsubscribe: (link: RouterLink, stream: number) => void;
   onMetrics: (link: RouterLink, stream: number) => void;
   /** All frames of a chunk have been handled: the turn's reads are over. */
   onTurnEnd: () => void;
@@ -37,7 +41,7 @@ type OutgoingStream = {
   stallTimer: NodeJS.Timeout | null;
 };
 
-export class RouterLink {
+export class RouterLink implements LiveHolder {
   readonly #socket: Socket;
   readonly #secret: Buffer;
   readonly #events: LinkEvents;
@@ -76,6 +80,18 @@ export class RouterLink {
 
   metrics(stream: number, body: string): void {
     this.#writer.frame(FrameKind.metrics, stream, FrameFlag.none, '', body);
+  }
+
+  live(stream: number, text: string): void {
+    this.#writer.frame(FrameKind.live, stream, FrameFlag.none, '', text);
+  }
+
+  liveFailed(stream: number, error: ServiceError): void {
+    this.#writer.frame(FrameKind.live, stream, FrameFlag.failed, '', JSON.stringify(errorEnvelope(error).error));
+  }
+
+  liveEnd(sequence: number): void {
+    this.#writer.frame(FrameKind.liveEnd, 0, FrameFlag.none, String(sequence), '');
   }
 
   /** Answers 200 with a body that is made while it is sent. The iterator is closed whatever happens. */
@@ -126,6 +142,12 @@ export class RouterLink {
         return;
       case FrameKind.metrics:
         this.#events.onMetrics(this, stream);
+        return;
+      case FrameKind.subscribe:
+        this.#events.onSubscribe(this, stream, body);
+        return;
+      case FrameKind.unsubscribe:
+        this.#events.onUnsubscribe(this, stream);
         return;
       case FrameKind.cancel:
         this.#endStream(stream);

@@ -17,7 +17,7 @@ import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from './reader.ts';
 export const NO_KEY = Buffer.alloc(0);
 /** Rows of the first piece: few where a filter may stop early, more where every row is wanted. */
 const ROWS_FIRST_FILTERED = 16;
-const ROWS_FIRST = 64;
+const ROWS_FIRST = 128;
 const ROWS_LEAST = 4;
 const ROWS_MOST = 256;
 /** Text that a piece should not exceed, judged by the piece before. */

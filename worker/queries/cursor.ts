@@ -10,7 +10,7 @@ import {hash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
 import {CURSOR_CHARS_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {storedText} from '../../shared/values/json.ts';
+import {shapeText} from './shape.ts';
 
 /** Just after this document in the query's order. `key` is empty when the order is that of creation. */
 export type Position = {key: Buffer; doc: number};
@@ -42,13 +42,8 @@ export function decodeCursor(query: QueryObject, text: string): Cursor {
   return {position: {key: bytes.subarray(HEAD_BYTES), doc}, delivered};
 }
 
-function shapeOf({table, filters, order, limit}: QueryObject): Buffer {
-  const clauses = filters.map(({field, op, value}) => ({field, op, value}));
-  const by = order === undefined ? null : {field: order.field, direction: order.direction};
-  return hash('sha256', storedText({table, filters: clauses, order: by, limit: limit ?? null}), 'buffer').subarray(
-    0,
-    SHAPE_BYTES,
-  );
+function shapeOf(query: QueryObject): Buffer {
+  return hash('sha256', shapeText(query), 'buffer').subarray(0, SHAPE_BYTES);
 }
 
 function notACursor(): ServiceError {

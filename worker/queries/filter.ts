@@ -7,7 +7,7 @@ import type {Value} from '../../shared/values/value.ts';
 import {compilePath, type FieldPath, valueAt} from './paths.ts';
 
 export type Filter = {field: string; path: FieldPath; op: FilterOperator; value: Value};
-type Predicate = (document: Readonly<Record<string, Value>>) => boolean;
+export type Predicate = (document: Readonly<Record<string, Value>>) => boolean;
 
 /** @throws op.invalid_input 400 for a field or value that cannot be */
 export function compileFilters(clauses: QueryObject['filters']): Filter[] {

@@ -67,7 +67,7 @@ function joinDocuments(rows: DocumentRow[]): string {
 }
 
 /** The first `most` matching rows beyond `after`, in order; `path` is that of the order field, null for creation order. */
-function find(
+export function find(
   reader: QueryReader,
   query: QueryObject,
   most: number,

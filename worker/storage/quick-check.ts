@@ -5,13 +5,20 @@
  */
 import {Worker} from 'node:worker_threads';
 
-/** Calls `onFinding` with SQLite's words when the file is damaged; a sound file is not mentioned. */
-export function checkInBackground(path: string, onFinding: (finding: string) => void): void {
+/**
+ * Calls `onFinding` with SQLite's words when the file is damaged, `onError` when the check itself could not run; a sound
+ * file is not mentioned.
+ */
+export function checkInBackground(
+  path: string,
+  onFinding: (finding: string) => void,
+  onError: (error: Error) => void,
+): void {
   const thread = new Worker(new URL('./quick-check.thread.js', import.meta.url), {
     workerData: {path},
     resourceLimits: {maxOldGenerationSizeMb: 32},
   });
   thread.on('message', (finding: string) => onFinding(finding));
-  thread.on('error', error => onFinding(error.message));
+  thread.on('error', onError);
   thread.unref();
 }

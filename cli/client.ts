@@ -1,0 +1,225 @@
+/**
+ * The HTTP client of the commands that talk to a running server: where it is, with which credential, and what its failures
+ * mean in one sentence. The credential comes from SVC_ACCESS_TOKEN or the data directory's admin.json; there is no flag for
+ * it, because every user of a machine can read the command lines of its processes.
+ *
+ * A request that certainly or possibly did not happen (503, a broken connection, no answer in time) is sent again, with
+ * growing pauses. So every write sent through here carries an `Idempotency-Key`, or is one that may be repeated.
+ */
+import {readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import type {Readable} from 'node:stream';
+import {setTimeout as delay} from 'node:timers/promises';
+import {type Command, Option} from 'commander';
+import {type Dispatcher, Pool} from 'undici';
+import type {ErrorObject} from '../shared/errors.ts';
+import {
+  COMMAND_ATTEMPTS_MAX,
+  COMMAND_RETRY_MS,
+  COMMAND_RETRY_MS_MAX,
+  COMMAND_TIMEOUT_MS,
+  REST_MS,
+} from '../shared/limits.ts';
+import {CommandFailure} from './failure.ts';
+
+export type ServerOptions = {url: string; data: string};
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Reply = {status: number; body: Buffer};
+
+export function addServerOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--url <url>', 'where the server is').default('http://127.0.0.1:3210').env('SVC_URL'))
+    .addOption(
+      new Option('--data <directory>', "the server's data directory; its admin.json has the token, unless SVC_ACCESS_TOKEN is set")
+        .default('./data')
+        .env('SVC_DATA'),
+    );
+}
+
+/** A 4xx or 5xx answer that was not repeated, or not any more. */
+export class RefusedRequest extends CommandFailure {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, error: Pick<ErrorObject, 'message'> & {code: string}) {
+    super(error.message);
+    this.name = 'RefusedRequest';
+    this.status = status;
+    this.code = error.code;
+  }
+}
+
+export class ServiceClient {
+  readonly url: string;
+  readonly #pool: Pool;
+  readonly #authorization: string;
+
+  private constructor(url: string, token: string, connections: number) {
+    this.url = url;
+    this.#authorization = `Bearer ${token}`;
+    this.#pool = new Pool(url, {
+      connections,
+      pipelining: 1,
+      headersTimeout: COMMAND_TIMEOUT_MS,
+      bodyTimeout: COMMAND_TIMEOUT_MS,
+    });
+  }
+
+  /** @param connections requests that can be under way at once */
+  static async open(options: ServerOptions, connections: number): Promise<ServiceClient> {
+    const url = originOf(options.url);
+    const client = new ServiceClient(url, await accessToken(options.data), connections);
+    try {
+      await client.#checkServer();
+    } catch (caught) {
+      await client.close();
+      throw caught;
+    }
+    return client;
+  }
+
+  /** One JSON request. @throws RefusedRequest for an answer that is not a success */
+  async request(method: Method, path: string, body?: Buffer | string, headers: Record<string, string> = {}): Promise<Reply> {
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt(method, path, body, headers);
+      if (!('again' in outcome)) return outcome;
+      if (attempt === COMMAND_ATTEMPTS_MAX) throw outcome.again;
+      await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
+    }
+  }
+
+  async json<T>(method: Method, path: string, body?: unknown): Promise<T> {
+    const {body: bytes} = await this.request(method, path, body === undefined ? undefined : JSON.stringify(body));
+    return (bytes.length === 0 ? null : JSON.parse(bytes.toString())) as T;
+  }
+
+  /** A long answer as it arrives; it is not repeated. @throws RefusedRequest */
+  async stream(path: string): Promise<Readable> {
+    let response: Dispatcher.ResponseData;
+    try {
+      response = await this.#send('GET', path, undefined, {});
+    } catch (caught) {
+      throw new CommandFailure(`the connection to ${this.url} failed: ${(caught as Error).message}`, 1, {cause: caught});
+    }
+    if (response.statusCode < 300) return response.body;
+    throw refusal(response.statusCode, await readAll(response));
+  }
+
+  /** Makes the tenant. @returns false when it was there already */
+  async createTenant(tenant: string): Promise<boolean> {
+    try {
+      await this.json('POST', '/api/tenants', {id: tenant});
+      return true;
+    } catch (caught) {
+      if (caught instanceof RefusedRequest && caught.code === 'session.tenant_exists') return false;
+      throw caught;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  /** Fails at once and clearly where repeating would not help: no server there, or not with this credential. */
+  async #checkServer(): Promise<void> {
+    let response: Dispatcher.ResponseData;
+    try {
+      response = await this.#send('GET', '/api/tenants', undefined, {});
+    } catch (caught) {
+      throw new CommandFailure(`no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?`, 1, {
+        cause: caught,
+      });
+    }
+    const body = await readAll(response);
+    if (response.statusCode === 401) {
+      throw new CommandFailure(
+        `${this.url} does not accept this access token; set SVC_ACCESS_TOKEN or point --data at the server's data directory`,
+      );
+    }
+    if (response.statusCode >= 300) throw new CommandFailure(`${this.url}: ${refusal(response.statusCode, body).message}`);
+  }
+
+  async #attempt(
+    method: Method,
+    path: string,
+    body: Buffer | string | undefined,
+    headers: Record<string, string>,
+  ): Promise<Reply | {again: Error; retryAfterMs: number}> {
+    let response: Dispatcher.ResponseData;
+    let bytes: Buffer;
+    try {
+      response = await this.#send(method, path, body, headers);
+      bytes = await readAll(response);
+    } catch (caught) {
+      const message = `the connection to ${this.url} failed: ${(caught as Error).message}`;
+      return {again: new CommandFailure(message, 1, {cause: caught}), retryAfterMs: 0};
+    }
+    const status = response.statusCode;
+    if (status < 300) return {status, body: bytes};
+    if (status !== 503) throw refusal(status, bytes);
+    const seconds = Number(response.headers['retry-after'] ?? 0);
+    return {again: refusal(status, bytes), retryAfterMs: Math.min(seconds * 1000 || 0, REST_MS)};
+  }
+
+  #send(
+    method: Method,
+    path: string,
+    body: Buffer | string | undefined,
+    headers: Record<string, string>,
+  ): Promise<Dispatcher.ResponseData> {
+    return this.#pool.request({
+      method,
+      path,
+      body: body ?? null,
+      headers: {authorization: this.#authorization, ...headers},
+    });
+  }
+}
+
+export function tenantPath(tenant: string, ...rest: string[]): string {
+  return ['/api/tenants', ...[tenant, ...rest].map(encodeURIComponent)].join('/');
+}
+
+function originOf(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new CommandFailure(`--url must be like http://127.0.0.1:3210, not ${JSON.stringify(text)}`, 2);
+  }
+  return url.origin;
+}
+
+async function accessToken(data: string): Promise<string> {
+  const given = process.env.SVC_ACCESS_TOKEN;
+  if (given !== undefined && given !== '') return given;
+  const path = join(data, 'admin.json');
+  let token: unknown;
+  try {
+    token = (JSON.parse(await readFile(path, 'utf8')) as {access_token?: unknown}).access_token;
+  } catch (caught) {
+    throw new CommandFailure(
+      `no access token: SVC_ACCESS_TOKEN is not set and ${path} cannot be read; point --data at the server's data directory`,
+      1,
+      {cause: caught},
+    );
+  }
+  if (typeof token !== 'string') throw new CommandFailure(`${path} holds no access_token`);
+  return token;
+}
+
+function pauseMs(attempt: number): number {
+  return Math.min(COMMAND_RETRY_MS * 2 ** (attempt - 1), COMMAND_RETRY_MS_MAX);
+}
+
+async function readAll(response: Dispatcher.ResponseData): Promise<Buffer> {
+  return Buffer.from(await response.body.arrayBuffer());
+}
+
+function refusal(status: number, body: Buffer): RefusedRequest {
+  try {
+    const {error} = JSON.parse(body.toString()) as {error: ErrorObject};
+    return new RefusedRequest(status, error);
+  } catch {
+    return new RefusedRequest(status, {code: '', message: `HTTP status ${status}`}); // not from svc: a proxy, say
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The settings of `svc start`: each is a flag and an SVC_ variable, the flag wins. Values are checked here, once; a wrong
+ * one is a sentence that names the flag. `--help` shows the table below, and `docs/configuration.md` repeats it.
+ */
+import {isIPv4} from 'node:net';
+import {resolve} from 'node:path';
+import {type Command, InvalidArgumentError, Option} from 'commander';
+import {JOURNAL_KEEP_RECORDS_DEFAULT} from '../shared/limits.ts';
+import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
+
+export type StartOptions = {
+  port: number;
+  host: string;
+  data: string;
+  /** Milliseconds; 0: never. */
+  idleStop: number;
+  spareWorkers: number;
+  maxAwake: number;
+  metricsPort?: number;
+  allowedHost: string[];
+  journalKeepRecords: number;
+  logLevel: LogLevel;
+  logFormat: LogFormat;
+  listenBeyondLoopback: boolean;
+};
+
+const MINUTE_MS = 60_000;
+const DURATION_UNITS_MS = {ms: 1, s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS} as const;
+/** A year: beyond it a number was mistyped. */
+const DURATION_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
+
+export function addStartOptions(command: Command): Command {
+  const options = [
+    new Option('--port <port>', 'port of the HTTP API; 0: any free one').argParser(integer(0, 65_535)).default(3210),
+    new Option('--host <address>', 'address to listen on').default('127.0.0.1'),
+    new Option('--data <directory>', 'data directory, made if it is missing').default('./data'),
+    new Option(
+      '--idle-stop <duration>',
+      'stop the worker of a tenant that is idle this long, as 500ms, 300s or 5m; 0: never',
+    )
+      .argParser(duration)
+      .default(5 * MINUTE_MS, '5m'),
+    new Option('--spare-workers <count>', 'started workers that wait for a tenant')
+      .argParser(integer(0, 64))
+      .default(1),
+    new Option('--max-awake <count>', 'tenants with a worker at the same time')
+      .argParser(integer(1, 10_000))
+      .default(128),
+    new Option(
+      '--metrics-port <port>',
+      'serve GET /metrics without credential on this loopback port; 0: any free one',
+    ).argParser(integer(0, 65_535)),
+    new Option(
+      '--allowed-host <name>',
+      'a name that a Host header may carry beside the loopback ones (repeat it, or commas)',
+    )
+      .argParser(hosts)
+      .default([], 'none'),
+    new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
+      .argParser(integer(1, Number.MAX_SAFE_INTEGER))
+      .default(JOURNAL_KEEP_RECORDS_DEFAULT),
+    new Option('--log-level <level>', 'least level of log lines').choices([...LOG_LEVELS]).default('info'),
+    new Option('--log-format <format>', 'form of log lines; auto: pretty on a terminal, else json')
+      .choices([...LOG_FORMATS])
+      .default('auto'),
+    new Option('--listen-beyond-loopback', 'confirms a --host that other machines can reach')
+      .argParser(yesOrNo)
+      .default(false),
+  ];
+  for (const option of options) command.addOption(option.env(variableOf(option.long!)));
+  command.hook('preAction', () => checkTogether(command));
+  return command;
+}
+
+/** Absolute, so that what is printed about it is true in any directory. */
+export function dataDirectory(options: StartOptions): string {
+  return resolve(options.data);
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+/** `--idle-stop` is SVC_IDLE_STOP. */
+function variableOf(flag: string): string {
+  return `SVC_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`;
+}
+
+function checkTogether(command: Command): void {
+  const {host, listenBeyondLoopback} = command.opts<StartOptions>();
+  if (listenBeyondLoopback || isLoopback(host)) return;
+  command.error(
+    `error: --host ${host} can be reached from other machines: add --listen-beyond-loopback if that is meant`,
+  );
+}
+
+function integer(least: number, most: number): (text: string) => number {
+  return text => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range =
+      most === Number.MAX_SAFE_INTEGER ? `an integer from ${least} on` : `an integer from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be ${range}.`);
+  };
+}
+
+function duration(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+  if (text === '0') return 0;
+  const valueMs =
+    match === null ? Number.NaN : Number(match[1]) * DURATION_UNITS_MS[match[2] as keyof typeof DURATION_UNITS_MS];
+  if (valueMs === 0 || (valueMs >= 1 && valueMs <= DURATION_MS_MAX)) return Math.round(valueMs);
+  throw new InvalidArgumentError('It must be a number with its unit, as 500ms, 300s, 5m or 1h, or 0 for never.');
+}
+
+function hosts(text: string, previous: string[]): string[] {
+  const names = text.split(',').map(name => name.trim().toLowerCase());
+  for (const name of names) {
+    if (!/^[a-z0-9._[\]:-]{1,255}$/.test(name)) {
+      throw new InvalidArgumentError('It must be a name or name:port, several with commas between.');
+    }
+  }
+  return [...previous, ...names];
+}
+
+/** Only a variable gives this flag a value. */
+function yesOrNo(text: string): boolean {
+  if (['1', 'true', 'yes'].includes(text)) return true;
+  if (['0', 'false', 'no', ''].includes(text)) return false;
+  throw new InvalidArgumentError('It must be 1 or 0.');
+}

@@ -1,0 +1,28 @@
+/**
+ * How a command that talks to a server fails: one clear sentence on stderr and an exit code, never a stack trace. Anything
+ * else that is thrown is a bug and ends the process as such.
+ */
+
+/** The command could not be done. The message is the sentence the user reads. */
+export class CommandFailure extends Error {
+  override name = 'CommandFailure';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** After Ctrl-C, as shells count it: 128 + SIGINT. */
+export const EXIT_INTERRUPTED = 130;
+
+export async function reportFailure(verb: string, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (caught) {
+    if (!(caught instanceof CommandFailure)) throw caught;
+    process.stderr.write(`${verb}: ${caught.message}\n`);
+    process.exitCode = caught.exitCode;
+  }
+}

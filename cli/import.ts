@@ -1,0 +1,161 @@
+/**
+ * `svc import --tenant T [--table NAME] FILE|-`: JSON lines into a tenant, streaming, over many requests at a time. It may be
+ * interrupted or may fail anywhere and simply be run again: see transfer/import-run.ts.
+ *
+ * Exit codes: 0 every line is imported (or counted as bad with --skip-bad); 1 it stopped; 2 wrong usage; 130 Ctrl-C.
+ */
+import type {Buffer} from 'node:buffer';
+import {createHash} from 'node:crypto';
+import {createReadStream} from 'node:fs';
+import {stat} from 'node:fs/promises';
+import {type Command, InvalidArgumentError, Option} from 'commander';
+import {BAD_LINES_SHOWN, IMPORT_IN_FLIGHT_DEFAULT, IMPORT_IN_FLIGHT_MAX} from '../shared/limits.ts';
+import {addServerOptions, ServiceClient, type ServerOptions, tenantPath} from './client.ts';
+import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
+import {type ImportEnd, importLines, LINE_BYTES_MAX} from './transfer/import-run.ts';
+import {readLines} from './transfer/line-reader.ts';
+import {Progress, summary} from './transfer/progress.ts';
+
+type Options = ServerOptions & {
+  tenant: string;
+  table?: string;
+  createTenant?: true;
+  skipBad?: true;
+  inFlight: number;
+  importId?: string;
+};
+
+/** So much of the input says which one it is; enough to tell files apart, little enough to hold for a pipe. */
+const IDENTITY_BYTES = 64 * 1024;
+
+export function register(program: Command): void {
+  const command = program
+    .command('import')
+    .description('insert documents from JSON lines')
+    .argument('<file>', 'one JSON object a line; -: standard input')
+    .requiredOption('--tenant <id>', 'the tenant')
+    .option('--table <name>', 'lines are documents of this table; otherwise each line is {"table": …, "document": …}')
+    .option('--create-tenant', 'make the tenant if it does not exist')
+    .option('--skip-bad', 'go on after a line that the server refuses, and count it')
+    .addOption(
+      new Option('--in-flight <count>', 'requests under way at once; with 1 documents are created in the order of lines')
+        .argParser(inFlight)
+        .default(IMPORT_IN_FLIGHT_DEFAULT),
+    )
+    .option('--import-id <text>', 'imports with different ids are different documents, even from the same file');
+  addServerOptions(command).action((file: string, options: Options) =>
+    reportFailure('svc import', () => importFile(file, options)),
+  );
+}
+
+async function importFile(file: string, options: Options): Promise<void> {
+  const input = file === '-' ? {chunks: process.stdin as AsyncIterable<Buffer>, bytes: null} : await openFile(file);
+  const client = await ServiceClient.open(options, options.inFlight);
+  try {
+    await findTenant(client, options);
+    const {importId, chunks} = await identified(input.chunks, options.importId);
+    const progress = new Progress('import', input.bytes);
+    const interrupted = interruption();
+    const end = await importLines(
+      readLines(chunks, LINE_BYTES_MAX),
+      {
+        client,
+        tenant: options.tenant,
+        table: options.table ?? null,
+        importId,
+        inFlight: options.inFlight,
+        skipBad: options.skipBad === true,
+      },
+      {
+        moved: ({imported, bytes}) => progress.update(imported, bytes),
+        badLine: badLinePrinter(file),
+      },
+      interrupted,
+    );
+    progress.stop();
+    process.stdout.write(`imported ${summary(end.imported, end.bytes, progress.seconds)}${badCount(end)}\n`);
+    finish(file, end, interrupted.aborted);
+  } finally {
+    await client.close();
+  }
+}
+
+function finish(file: string, {stoppedBy}: ImportEnd, wasInterrupted: boolean): void {
+  const again = 'run the same command again within 24 hours to go on; what is imported already is not imported twice';
+  if (stoppedBy !== null) throw new CommandFailure(`${place(file, stoppedBy.line)}: ${stoppedBy.message}; ${again}`);
+  if (wasInterrupted) throw new CommandFailure(`interrupted; ${again}`, EXIT_INTERRUPTED);
+}
+
+async function openFile(file: string): Promise<{chunks: AsyncIterable<Buffer>; bytes: number | null}> {
+  try {
+    const found = await stat(file);
+    if (found.isDirectory()) throw new CommandFailure(`${file} is a directory`);
+    return {chunks: createReadStream(file, {highWaterMark: 256 * 1024}), bytes: found.isFile() ? found.size : null};
+  } catch (caught) {
+    if (caught instanceof CommandFailure) throw caught;
+    throw new CommandFailure(`cannot read ${file}: ${(caught as Error).message}`, 1, {cause: caught});
+  }
+}
+
+async function findTenant(client: ServiceClient, {tenant, createTenant}: Options): Promise<void> {
+  if (createTenant === true) await client.createTenant(tenant);
+  const {tenants} = await client.json<{tenants: string[]}>('GET', '/api/tenants');
+  if (!tenants.includes(tenant)) throw new CommandFailure(`there is no tenant ${tenant}; --create-tenant makes it`);
+  await client.request('GET', tenantPath(tenant, 'schema')); // wakes it before many requests come at once
+}
+
+/** The same input has the same id whenever it is read and whatever it is called, unless the user names the import. */
+async function identified(
+  chunks: AsyncIterable<Buffer>,
+  given: string | undefined,
+): Promise<{importId: string; chunks: AsyncIterable<Buffer>}> {
+  if (given !== undefined) return {importId: `named ${given}`, chunks};
+  const rest = chunks[Symbol.asyncIterator]();
+  const head: Buffer[] = [];
+  const digest = createHash('sha256');
+  for (let length = 0; length < IDENTITY_BYTES; ) {
+    const {done, value} = await rest.next();
+    if (done === true) break;
+    head.push(value);
+    digest.update(value.subarray(0, IDENTITY_BYTES - length));
+    length += value.length;
+  }
+  return {importId: `content ${digest.digest('hex')}`, chunks: chained(head, rest)};
+}
+
+async function* chained(head: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, void> {
+  yield* head.splice(0);
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+/** The first Ctrl-C ends in order, the second one at once. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  process.once('SIGINT', () => controller.abort());
+  return controller.signal;
+}
+
+function badLinePrinter(file: string): (line: number, message: string) => void {
+  let shown = 0;
+  return (line, message) => {
+    shown += 1;
+    if (shown <= BAD_LINES_SHOWN) process.stderr.write(`${place(file, line)}: ${message}\n`);
+    if (shown === BAD_LINES_SHOWN) process.stderr.write('further bad lines are only counted\n');
+  };
+}
+
+function badCount({bad}: ImportEnd): string {
+  return bad === 0 ? '' : `; ${bad} bad lines skipped`;
+}
+
+function place(file: string, line: number): string {
+  return `${file === '-' ? 'standard input' : file}:${line}`;
+}
+
+function inFlight(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > IMPORT_IN_FLIGHT_MAX) {
+    throw new InvalidArgumentError(`It must be an integer from 1 to ${IMPORT_IN_FLIGHT_MAX}.`);
+  }
+  return count;
+}

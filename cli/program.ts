@@ -1,0 +1,43 @@
+/**
+ * The verbs of the svc command, one module each; only the one that is asked for is loaded.
+ *
+ * Exit codes: 0 done; 1 it could not be done; 2 the command line or an SVC_ variable is wrong.
+ */
+import {Command, CommanderError} from 'commander';
+import {BUILD, VERSION} from '../shared/version.ts';
+
+type Verb = {register(program: Command): void};
+
+const VERBS: Record<string, () => Promise<Verb>> = {
+  start: () => import('./start.ts'),
+  verify: () => import('./verify.ts'),
+  import: () => import('./import.ts'),
+  export: () => import('./export.ts'),
+};
+
+const EXIT_WRONG_USAGE = 2;
+
+export async function run(argv: string[]): Promise<void> {
+  const program = new Command('svc')
+    .description('A self-hosted, multi-tenant document service')
+    .version(`svc ${VERSION} (${BUILD})`)
+    .configureHelp({showGlobalOptions: false})
+    .configureOutput({outputError: (text, write) => write(text.replace(/^error: /, 'svc: '))})
+    .exitOverride();
+  const verb = argv[2] ?? '';
+  const loaders = Object.hasOwn(VERBS, verb) ? [VERBS[verb]!] : Object.values(VERBS);
+  for (const load of loaders) (await load()).register(program);
+  inherit(program);
+  try {
+    await program.parseAsync(argv);
+  } catch (caught) {
+    if (!(caught instanceof CommanderError)) throw caught;
+    // Help and version end this way too, with exit code 0.
+    process.exitCode = caught.exitCode === 0 ? 0 : EXIT_WRONG_USAGE;
+  }
+}
+
+/** Verbs that were added ready-made take the program's ways of writing and ending. */
+function inherit(program: Command): void {
+  for (const command of program.commands) command.copyInheritedSettings(program);
+}

@@ -1,0 +1,114 @@
+/** `svc start`: runs the server until it is told to stop, and tells the operator where it is and how to talk to it. */
+import {setTimeout as delay} from 'node:timers/promises';
+import type {Command} from 'commander';
+import type {Credentials} from '../router/supervisor/credentials.ts';
+import {BUNDLED_ENTRIES, Supervisor} from '../router/supervisor/main.ts';
+import {StartError} from '../router/supervisor/start-error.ts';
+import {createLogger, type Logger} from '../shared/log.ts';
+import {VERSION} from '../shared/version.ts';
+import {addStartOptions, dataDirectory, type StartOptions} from './config.ts';
+
+/** After a second Ctrl-C, as shells count it: 128 + SIGINT. */
+const EXIT_INTERRUPTED = 130;
+/** The drain bounds itself; this bounds a drain with a bug. SIGTERM to exit stays within 5 s. */
+const DRAIN_GIVE_UP_MS = 4_900;
+
+export function register(program: Command): void {
+  addStartOptions(program.command('start').description('run the server')).action((options: StartOptions) =>
+    start(options),
+  );
+}
+
+async function start(options: StartOptions): Promise<void> {
+  const log = createLogger({process: 'supervisor'}, {level: options.logLevel, format: options.logFormat});
+  endOnBugs(log);
+  // Whatever this server and its children write is for this user alone.
+  process.umask(0o077);
+  const stop = stopOnSignals(log);
+  const data = dataDirectory(options);
+  try {
+    const supervisor = await Supervisor.open(
+      {
+        ...options,
+        data,
+        metricsPort: options.metricsPort ?? null,
+        allowedHosts: options.allowedHost,
+        idleStopMs: options.idleStop,
+        entries: BUNDLED_ENTRIES,
+      },
+      process.env,
+      log,
+    );
+    const listening = await supervisor.start();
+    stop.drain = () => supervisor.drain();
+    process.stdout.write(welcome(listening, supervisor.credentials));
+    log.info('listening', {host: listening.host, port: listening.port, data, version: VERSION, pid: process.pid});
+  } catch (caught) {
+    if (!(caught instanceof StartError)) throw caught;
+    process.stderr.write(`svc: ${caught.message}\n`);
+    process.exit(1);
+  }
+}
+
+/** Nothing is caught that was not expected: children end with this process, and the next start recovers from disk. */
+function endOnBugs(log: Logger): void {
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      log.error('the supervisor has a bug and ends', {error});
+      process.exit(1);
+    });
+  }
+  // Whoever read our few lines may be gone; the server goes on.
+  process.stdout.on('error', error => log.debug('stdout is closed', {error}));
+}
+
+/** SIGINT and SIGTERM end the server in order; before it has started there is nothing to put in order. */
+function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
+  const stop: {drain: (() => Promise<void>) | null} = {drain: null};
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (isStopping) {
+      if (signal === 'SIGINT') process.exit(EXIT_INTERRUPTED);
+      return;
+    }
+    isStopping = true;
+    if (stop.drain === null) process.exit(0);
+    void Promise.race([stop.drain(), delay(DRAIN_GIVE_UP_MS)]).then(() => {
+      log.info('stopped');
+      process.exit(0);
+    });
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return stop;
+}
+
+/** The first line is what scripts wait for: keep it. */
+function welcome(
+  listening: {host: string; port: number; metricsPort: number | null},
+  credentials: Credentials,
+): string {
+  const host = listening.host.includes(':') ? `[${listening.host}]` : listening.host;
+  const url = `http://${host}:${listening.port}`;
+  const {accessTokenFile, adminTokenFile} = credentials;
+  const places = [
+    `access token: ${accessTokenFile ?? '$SVC_ACCESS_TOKEN'}`,
+    `admin token: ${adminTokenFile ?? '$SVC_ADMIN_TOKEN'}`,
+  ];
+  const token =
+    accessTokenFile === null
+      ? '$SVC_ACCESS_TOKEN'
+      : `$(sed -n 's/.*"access_token": *"\\([^"]*\\)".*/\\1/p' ${shellQuoted(accessTokenFile)})`;
+  const lines = [
+    `svc listening on ${url}`,
+    accessTokenFile === adminTokenFile ? `credentials: ${accessTokenFile}` : places.join(', '),
+    ...(listening.metricsPort === null ? [] : [`metrics: http://127.0.0.1:${listening.metricsPort}/metrics`]),
+    'try it:',
+    `  curl -H "Authorization: Bearer ${token}" ${url}/api/tenants`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,91 @@
+/**
+ * `npm run build`: the sources become `dist/`, one bundle a process. JavaScript dependencies are bundled (one file to read
+ * makes a worker start faster), native ones stay packages beside it.
+ *
+ *   cli.js        the svc command: checks Node, then loads the verb it was given from its own chunk
+ *   router.js     the router process
+ *   worker.js     a tenant's worker process
+ *   *.thread.js   threads of a worker
+ *
+ * A file that did not change is not touched and the others are replaced by renaming, so building beside a running server
+ * never shows a process half a file.
+ */
+import {execFileSync} from 'node:child_process';
+import {chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
+import {basename, dirname, join, relative} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {type BuildOptions, build} from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const dist = join(root, 'dist');
+const {version} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {version: string};
+
+const common: BuildOptions = {
+  absWorkingDir: root,
+  outdir: dist,
+  bundle: true,
+  write: false,
+  platform: 'node',
+  format: 'esm',
+  target: 'node22',
+  external: ['better-sqlite3', 'uWebSockets.js'],
+  define: {__VERSION__: JSON.stringify(version), __BUILD__: JSON.stringify(gitRevision())},
+  sourcemap: 'linked',
+  // Stack traces get their lines from the maps and their text from the sources, so the maps stay small.
+  sourcesContent: false,
+  minifySyntax: true,
+  // Bundled CommonJS packages call `require` for Node's own modules.
+  banner: {
+    js: "import {createRequire as __createRequire} from 'node:module';const require=__createRequire(import.meta.url);",
+  },
+  legalComments: 'linked',
+  logLevel: 'warning',
+};
+
+const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
+const processes: Record<string, string> = {router: 'router/main.ts', worker: 'worker/main.ts'};
+for (const thread of threads) processes[basename(thread, '.ts')] = thread;
+
+const results = await Promise.all([
+  build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
+  build({...common, entryPoints: processes}),
+]);
+
+mkdirSync(dist, {recursive: true});
+const made = new Set<string>();
+for (const file of results.flatMap(result => result.outputFiles ?? [])) {
+  const name = relative(dist, file.path);
+  made.add(name);
+  replaceFile(file.path, file.contents);
+}
+chmodSync(join(dist, 'cli.js'), 0o755);
+// Another build may be under way beside this one: its temporary files are not ours.
+for (const name of readdirSync(dist)) {
+  if (!made.has(name) && !name.endsWith('.tmp')) rmSync(join(dist, name), {recursive: true});
+}
+
+function replaceFile(path: string, contents: Uint8Array): void {
+  if (readIfThere(path)?.equals(contents)) return;
+  mkdirSync(dirname(path), {recursive: true});
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, contents);
+  renameSync(temporary, path);
+}
+
+function readIfThere(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch {
+    return null; // Not there yet: it is about to be written.
+  }
+}
+
+function gitRevision(): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], {cwd: root, stdio: ['ignore', 'pipe', 'ignore']})
+      .toString()
+      .trim();
+  } catch {
+    return 'dev'; // A source archive has no history.
+  }
+}

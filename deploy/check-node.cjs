@@ -1,0 +1,11 @@
+// Ends with one clear sentence under a Node that svc does not run on. Written so that any old Node can parse it, and free
+// of imports: it is the first thing `npm start`, `npm test` and the svc command run.
+var parts = process.versions.node.split('.').map(Number);
+if (parts[0] !== 22 || parts[1] < 12) {
+  console.error(
+    'svc needs Node 22 (22.12 or newer) and this is Node ' +
+      process.versions.node +
+      '; install Node 22, or put the command behind it: npx -y -p node@22 -c "npm start"',
+  );
+  process.exit(1);
+}

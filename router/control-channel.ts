@@ -1,0 +1,49 @@
+/**
+ * The router's end of the channel to the supervisor: typed messages out, and requests matched with their replies. A broken
+ * channel is not handled here: the process ends when it closes (see main.ts).
+ */
+import {ServiceError} from '../shared/errors.ts';
+import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
+
+type Pending = {resolve: (result: unknown) => void; reject: (error: ServiceError) => void};
+type Reply = Extract<SupervisorToRouter, {type: 'reply' | 'reply_error'}>;
+
+export class ControlChannel {
+  readonly #send: (message: RouterToSupervisor) => void;
+  readonly #pending = new Map<number, Pending>();
+  #id = 0;
+
+  constructor(send: (message: RouterToSupervisor) => void) {
+    this.#send = send;
+  }
+
+  send(message: RouterToSupervisor): void {
+    this.#send(message);
+  }
+
+  /** @throws the supervisor's ServiceError, e.g. session.tenant_exists 409 or session.tenant_not_found 404 */
+  async changeTenant(action: 'tenant_create' | 'tenant_delete', tenant: string): Promise<void> {
+    await this.#request(id => ({type: 'request', id, action, tenant}));
+  }
+
+  /** prom-client's metrics of the supervisor as JSON. */
+  metrics(): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, action: 'metrics'}));
+  }
+
+  /** A reply to a request that is no longer waited for cannot come: requests wait until the process ends. */
+  settle(message: Reply): void {
+    const pending = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if (message.type === 'reply') pending?.resolve(message.result);
+    else pending?.reject(new ServiceError(message.error.code, message.error.message, message.error.detail));
+  }
+
+  #request(message: (id: number) => RouterToSupervisor): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#id;
+      this.#pending.set(id, {resolve, reject});
+      this.#send(message(id));
+    });
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * The way of a request through the router, in the order in which its rules are checked (the first broken one answers):
+ *
+ *   Origin and Host → length of the URL → route and method → credential → tenant → body → forward to the worker
+ *
+ * An unknown tenant is told only to those with a credential. The body is looked at last and never parsed here, except for
+ * the tenant routes' own.
+ */
+import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
+import {AssertionError, unreachable} from '../../shared/assert.ts';
+import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import type {Operation} from '../../shared/ipc/operations.ts';
+import {URL_BYTES_MAX} from '../../shared/limits.ts';
+import type {AdminCredential} from '../auth/admin-credential.ts';
+import type {ControlChannel} from '../control-channel.ts';
+import {type MetricsPage, PROMETHEUS_TEXT} from '../metrics/page.ts';
+import type {TenantDirectory} from '../tenants/directory.ts';
+import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
+import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import {Exchange, type ExchangeObserver} from './exchange.ts';
+import type {OriginRule} from './origin.ts';
+import {RequestIds} from './request-id.ts';
+import {requestMeta} from './request-meta.ts';
+import {decodeParameter, findPath, type PathEntry, type Route, type RouterHandler} from './routes.ts';
+
+export type IntakeParts = {
+  credential: AdminCredential;
+  directory: TenantDirectory;
+  control: ControlChannel;
+  metrics: MetricsPage;
+  observer: ExchangeObserver;
+  /** A failure that is not the client's. */
+  onBug: (exchange: Exchange, error: unknown) => void;
+};
+
+export class Intake {
+  readonly #parts: IntakeParts;
+  readonly #requestIds = new RequestIds();
+  readonly #originRule: OriginRule;
+  #isDraining = false;
+
+  constructor(parts: IntakeParts, originRule: OriginRule) {
+    this.#parts = parts;
+    this.#originRule = originRule;
+  }
+
+  /** From now on every answer closes its connection, and new work is refused. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  handle(method: string, res: HttpResponse, req: HttpRequest): void {
+    const requestId = this.#requestIds.next(req.getHeader('x-request-id'));
+    const exchange = new Exchange(res, method, requestId, this.#isDraining, this.#parts.observer);
+    try {
+      this.#take(exchange, req);
+    } catch (caught) {
+      this.#fail(exchange, caught);
+    }
+  }
+
+  #take(exchange: Exchange, req: HttpRequest): void {
+    this.#originRule.check(req.getHeader('origin'), req.getHeader('host'));
+    const path = req.getUrl();
+    // The types promise a string, but there is none without a query string.
+    const query = (req.getQuery() as string | undefined) ?? '';
+    if (path.length + 1 + query.length > URL_BYTES_MAX) {
+      throw new ServiceError('op.invalid_input', `the URL is longer than ${URL_BYTES_MAX} bytes`);
+    }
+    const parameters: string[] = [];
+    const entry = findPath(path, parameters);
+    if (entry === null) throw new ServiceError('op.not_found', 'there is no such route');
+    const route = entry.methods.get(exchange.method);
+    if (route === undefined) {
+      this.#refuseMethod(exchange, entry);
+      return;
+    }
+    exchange.route = route;
+    if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
+    if (route.access === 'admin') this.#authenticate(req);
+    if ('operation' in route.answer) this.#operate(exchange, route, route.answer.operation, parameters, query, req);
+    else this.#answerHere(exchange, route.answer.handler, parameters, req);
+  }
+
+  #refuseMethod(exchange: Exchange, entry: PathEntry): void {
+    const error = new ServiceError('op.method_not_allowed', `this path takes ${entry.allow}`);
+    exchange.fail(error, 0, [['Allow', entry.allow]]);
+  }
+
+  #authenticate(req: HttpRequest): void {
+    if (this.#parts.credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'))) return;
+    throw new ServiceError(
+      'auth.unauthorized',
+      'this route needs Authorization: Bearer with the access token, or X-Svc-Admin-Token with the admin token',
+    );
+  }
+
+  #operate(
+    exchange: Exchange,
+    route: Route,
+    operation: Operation,
+    parameters: string[],
+    query: string,
+    req: HttpRequest,
+  ): void {
+    for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
+    const tenant = this.#tenant(exchange, parameters.shift()!);
+    const key = route.isRead ? '' : req.getHeader('idempotency-key');
+    exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
+    exchange.isRead = route.isRead;
+    const {directory} = this.#parts;
+    if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
+    else directory.forward(tenant, exchange);
+  }
+
+  #tenant(exchange: Exchange, id: string): PlacedTenant {
+    const tenant = this.#parts.directory.find(id);
+    if (tenant === undefined) throw tenantNotFound(id);
+    exchange.tenantId = id;
+    return tenant;
+  }
+
+  #answerHere(exchange: Exchange, handler: RouterHandler, parameters: string[], req: HttpRequest): void {
+    const {control, directory, metrics} = this.#parts;
+    switch (handler) {
+      case 'health':
+        exchange.reply(200, '{"ok":true}');
+        return;
+      case 'metrics':
+        this.#later(
+          exchange,
+          metrics.render().then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT)),
+        );
+        return;
+      case 'tenants.list':
+        listTenants(directory, exchange);
+        return;
+      case 'tenants.create':
+        this.#readBody(exchange, req, () => this.#later(exchange, createTenant(control, exchange)));
+        return;
+      case 'tenants.delete':
+        this.#tenant(exchange, decodeParameter(parameters[0]!));
+        this.#later(exchange, deleteTenant(control, exchange));
+        return;
+      default:
+        unreachable(handler);
+    }
+  }
+
+  /** `then` may throw: it runs when the whole body is there. */
+  #readBody(exchange: Exchange, req: HttpRequest, then: () => void): void {
+    const encoding = req.getHeader('content-encoding');
+    if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
+      throw new ServiceError(
+        'op.unsupported_media_type',
+        'bodies with a Content-Encoding are not taken; send it plain',
+      );
+    }
+    exchange.collectBody(req.getHeader('content-length'), () => {
+      try {
+        then();
+      } catch (caught) {
+        this.#fail(exchange, caught);
+      }
+    });
+  }
+
+  #later(exchange: Exchange, answer: Promise<void>): void {
+    answer.catch(caught => this.#fail(exchange, caught));
+  }
+
+  /**
+   * The edge: a broken rule is its envelope, anything else a bug that is logged and told as op.failed. A failed assertion is
+   * not caught: what the router believes of itself is wrong, so it ends and is started anew.
+   */
+  #fail(exchange: Exchange, caught: unknown): void {
+    if (caught instanceof AssertionError) throw caught;
+    if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
+    exchange.fail(asServiceError(caught));
+  }
+}

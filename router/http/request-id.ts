@@ -1,0 +1,16 @@
+/** X-Request-Id: the client's own when it is usable, else one that is unique over restarts and cheap to make. */
+import {randomBytes} from 'node:crypto';
+import {REQUEST_ID_CHARS_MAX} from '../../shared/limits.ts';
+
+const USABLE = new RegExp(`^[\\x21-\\x7e]{1,${REQUEST_ID_CHARS_MAX}}$`);
+
+export class RequestIds {
+  readonly #prefix = `${randomBytes(5).toString('hex')}-`;
+  #count = 0;
+
+  /** @param fromClient the header's value; empty when there is none */
+  next(fromClient: string): string {
+    if (fromClient !== '' && USABLE.test(fromClient)) return fromClient;
+    return this.#prefix + (++this.#count).toString(36);
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * A reply whose pieces come from a worker while it is sent (chunked encoding). The worker sends at most a window beyond what
+ * is credited, so crediting only what the kernel took bounds the memory that a slow reader costs.
+ *
+ * uWebSockets.js buffers what the kernel does not take and says so, but never says when its buffer is empty again: only a
+ * write that is accepted whole proves that. So while it is blocked pieces queue here, and each time the socket becomes
+ * writable a small part of them is written as a probe. There is always something to probe with: the worker still has
+ * window left when the first write blocks, and without more to send there is nothing to credit.
+ */
+
+import type {HttpResponse} from 'uWebSockets.js';
+import type {Buffer} from 'node:buffer';
+
+const PROBE_BYTES = 1024;
+
+export class StreamedReply {
+  readonly #res: HttpResponse;
+  readonly #onTaken: (bytes: number) => void;
+  readonly #queue: Buffer[] = [];
+  /** Written, but perhaps still in the buffer of uWebSockets.js. */
+  #unprovenBytes = 0;
+  #isBlocked = false;
+
+  constructor(res: HttpResponse, onTaken: (bytes: number) => void) {
+    this.#res = res;
+    this.#onTaken = onTaken;
+    res.onWritable(() => {
+      if (this.#isBlocked) this.#res.cork(() => this.#probe());
+      return true;
+    });
+  }
+
+  /** The piece is only borrowed: it is copied if it has to wait. */
+  write(piece: Buffer): void {
+    if (this.#isBlocked) this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
+    else this.#res.cork(() => this.#put(piece));
+  }
+
+  /** No more pieces. What waits is left to uWebSockets.js; it is less than the window. */
+  end(): void {
+    this.#res.cork(() => {
+      for (const piece of this.#queue) this.#res.write(piece);
+      this.#res.end();
+    });
+  }
+
+  #probe(): void {
+    const first = this.#queue.shift();
+    if (first === undefined) return;
+    if (first.length > PROBE_BYTES) this.#queue.unshift(first.subarray(PROBE_BYTES));
+    this.#put(first.subarray(0, PROBE_BYTES));
+    while (!this.#isBlocked) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      this.#put(next);
+    }
+  }
+
+  #put(piece: Buffer): void {
+    this.#unprovenBytes += piece.length;
+    this.#isBlocked = !this.#res.write(piece);
+    if (this.#isBlocked) return;
+    const taken = this.#unprovenBytes;
+    this.#unprovenBytes = 0;
+    this.#onTaken(taken);
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * A router process: told what to serve by the supervisor, listens, serves until told to drain.
+ *
+ *   waiting ──start──▶ listening ──drain──▶ draining ──nothing under way | ROUTER_DRAIN_MS──▶ exit 0
+ *      └ port taken: listen_failed, exit 1
+ *   any ──channel to the supervisor closes──▶ exit at once: the workers end as well
+ *
+ * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored here.
+ */
+import {unreachable} from '../shared/assert.ts';
+import type {RouterSettings, RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
+import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
+import {createLogger} from '../shared/log.ts';
+import {AdminCredential} from './auth/admin-credential.ts';
+import {ControlChannel} from './control-channel.ts';
+import type {Exchange} from './http/exchange.ts';
+import {Intake} from './http/intake.ts';
+import {OriginRule} from './http/origin.ts';
+import {metricsHandler} from './metrics/listener.ts';
+import {MetricsPage} from './metrics/page.ts';
+import {Traffic} from './metrics/traffic.ts';
+import {Server} from './server.ts';
+import {TenantDirectory} from './tenants/directory.ts';
+
+const METRICS_HOST = '127.0.0.1';
+
+const log = createLogger({process: 'router'});
+const control = new ControlChannel(send);
+const logsRequests = log.writes('debug');
+const traffic = new Traffic((exchange, status, seconds) => {
+  if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
+  else if (logsRequests) log.debug('request', requestFields(exchange, status, seconds));
+});
+let directory: TenantDirectory | null = null;
+let intake: Intake | null = null;
+let servers: Server[] = [];
+
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit(1));
+process.on('uncaughtException', error => {
+  log.error('the router ends after an unexpected error', {error});
+  process.exit(1);
+});
+process.on('message', (message: SupervisorToRouter) => receive(message));
+setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
+
+/** A send that fails means that the supervisor is gone; `disconnect` follows and ends this process. */
+function send(message: RouterToSupervisor): void {
+  if (!process.connected) return;
+  process.send?.(message, (error: Error | null) => {
+    if (error !== null) log.debug('the supervisor cannot be reached', {error});
+  });
+}
+
+function receive(message: SupervisorToRouter): void {
+  switch (message.type) {
+    case 'start':
+      start(message).catch(error => {
+        log.error('the router could not start', {error});
+        process.exit(1);
+      });
+      return;
+    case 'reply':
+    case 'reply_error':
+      control.settle(message);
+      return;
+    case 'tenant_added':
+    case 'tenant_removed':
+    case 'worker_ready':
+    case 'worker_failed':
+    case 'release':
+      directory?.receive(message);
+      return;
+    case 'drain':
+      drain();
+      return;
+    default:
+      unreachable(message);
+  }
+}
+
+async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
+  const tenantDirectory = new TenantDirectory(tenants, workers, send, log);
+  directory = tenantDirectory;
+  const metrics = new MetricsPage(traffic, tenantDirectory, control, log);
+  const server = await Server.listen(settings.host, settings.port, port => {
+    const parts = {
+      credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
+      directory: tenantDirectory,
+      control,
+      metrics,
+      observer: traffic,
+      onBug: (exchange: Exchange, error: unknown) =>
+        log.error('a request met an unexpected error', {request: exchange.requestId, error}),
+    };
+    const made = new Intake(parts, new OriginRule(settings.host, port, settings.allowedHosts));
+    intake = made;
+    return (method, res, req) => made.handle(method, res, req);
+  });
+  if (server === null) {
+    listenFailed(settings.host, settings.port);
+    return;
+  }
+  const metricsServer = await listenForMetrics(settings, metrics);
+  if (metricsServer === undefined) {
+    listenFailed(METRICS_HOST, settings.metricsPort!);
+    return;
+  }
+  servers = metricsServer === null ? [server] : [server, metricsServer];
+  send({type: 'listening', host: settings.host, port: server.port, metricsPort: metricsServer?.port ?? null});
+}
+
+/** @returns null when none is wanted, undefined when its port cannot be had */
+async function listenForMetrics(settings: RouterSettings, metrics: MetricsPage): Promise<Server | null | undefined> {
+  if (settings.metricsPort === null) return null;
+  const onBug = (error: unknown) => log.error('metrics could not be shown', {error});
+  const server = await Server.listen(METRICS_HOST, settings.metricsPort, port =>
+    metricsHandler(metrics, new OriginRule(METRICS_HOST, port, settings.allowedHosts), onBug),
+  );
+  return server ?? undefined;
+}
+
+function listenFailed(host: string, port: number): void {
+  const message = `cannot listen on ${host} port ${port}: it is taken, or the address is not this machine's`;
+  process.send?.({type: 'listen_failed', message} satisfies RouterToSupervisor, () => process.exit(1));
+}
+
+/** Requests under way go on; whatever is left after ROUTER_DRAIN_MS ends with the process. */
+function drain(): void {
+  for (const server of servers) server.stopAccepting();
+  intake?.drain();
+  setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
+  traffic.whenIdle(() => process.exit(0));
+}
+
+function requestFields(exchange: Exchange, status: number, seconds: number): Record<string, unknown> {
+  return {
+    request: exchange.requestId,
+    method: exchange.method,
+    route: exchange.route?.pattern ?? 'none',
+    tenant: exchange.tenantId,
+    status,
+    ms: Math.round(seconds * 1e5) / 100,
+  };
+}

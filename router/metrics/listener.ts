@@ -1,0 +1,34 @@
+/** The metrics page on a port of its own, loopback only and without credential: for a Prometheus on the same machine. */
+import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
+import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
+import type {OriginRule} from '../http/origin.ts';
+import {RequestIds} from '../http/request-id.ts';
+import type {Handler} from '../server.ts';
+import {type MetricsPage, PROMETHEUS_TEXT} from './page.ts';
+
+/** Scrapes are not traffic. */
+const UNOBSERVED: ExchangeObserver = {began: () => undefined, ended: () => undefined};
+
+export function metricsHandler(page: MetricsPage, originRule: OriginRule, onBug: (error: unknown) => void): Handler {
+  const requestIds = new RequestIds();
+  return (method: string, res: HttpResponse, req: HttpRequest) => {
+    const exchange = new Exchange(res, method, requestIds.next(req.getHeader('x-request-id')), false, UNOBSERVED);
+    const fail = (caught: unknown) => {
+      if (!(caught instanceof ServiceError)) onBug(caught);
+      exchange.fail(asServiceError(caught));
+    };
+    try {
+      originRule.check(req.getHeader('origin'), req.getHeader('host'));
+      if (req.getUrl() !== '/metrics') throw new ServiceError('op.not_found', 'this port serves /metrics only');
+      if (method !== 'GET') throw new ServiceError('op.method_not_allowed', 'this path takes GET');
+    } catch (caught) {
+      fail(caught);
+      return;
+    }
+    page
+      .render()
+      .then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT))
+      .catch(fail);
+  };
+}

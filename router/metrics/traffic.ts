@@ -1,0 +1,126 @@
+/**
+ * What the router counts of every request: by route and status, and how long it took by route. Counting is a few typed array
+ * stores, because it happens on the hottest path; the figures take prom-client's form only when they are asked for.
+ */
+import type {Exchange, ExchangeObserver} from '../http/exchange.ts';
+import {ROUTES} from '../http/routes.ts';
+import type {MetricJson} from './metric-json.ts';
+
+/** Seconds; from a read served from memory to a write behind a stalled disk. */
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const STATUSES = 600;
+/** Requests without a route (unknown paths, refused origins) are counted behind the last one. */
+const NO_ROUTE = ROUTES.length;
+
+export class Traffic implements ExchangeObserver {
+  readonly #counts = new Float64Array((ROUTES.length + 1) * STATUSES);
+  /** One more bucket for what is slower than all. */
+  readonly #durations = new Float64Array((ROUTES.length + 1) * (BUCKETS.length + 1));
+  readonly #seconds = new Float64Array(ROUTES.length + 1);
+  readonly #onEnded: (exchange: Exchange, status: number, seconds: number) => void;
+  #onIdle: (() => void) | null = null;
+  #bytesIn = 0;
+  #bytesOut = 0;
+  #inFlight = 0;
+
+  /** @param onEnded called after every request, for the log */
+  constructor(onEnded: (exchange: Exchange, status: number, seconds: number) => void) {
+    this.#onEnded = onEnded;
+  }
+
+  /** Calls back once nothing is under way: in the turn after the last answer, so that its bytes are on their way. */
+  whenIdle(onIdle: () => void): void {
+    this.#onIdle = onIdle;
+    if (this.#inFlight === 0) setImmediate(onIdle);
+  }
+
+  began(): void {
+    this.#inFlight++;
+  }
+
+  ended(exchange: Exchange, status: number): void {
+    this.#inFlight--;
+    const seconds = (performance.now() - exchange.startedMs) / 1000;
+    const route = exchange.route === null ? NO_ROUTE : exchange.route.index;
+    this.#counts[route * STATUSES + status]!++;
+    this.#seconds[route]! += seconds;
+    let bucket = 0;
+    while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
+    this.#durations[route * (BUCKETS.length + 1) + bucket]!++;
+    this.#bytesIn += exchange.bytesIn;
+    this.#bytesOut += exchange.bytesOut;
+    this.#onEnded(exchange, status, seconds);
+    if (this.#inFlight === 0 && this.#onIdle !== null) setImmediate(this.#onIdle);
+  }
+
+  json(): MetricJson[] {
+    const bytes = [
+      {labels: {direction: 'in'}, value: this.#bytesIn},
+      {labels: {direction: 'out'}, value: this.#bytesOut},
+    ];
+    return [
+      {
+        name: 'svc_http_requests_total',
+        help: 'Requests answered, by route and status; status "aborted": the client went before the answer.',
+        type: 'counter',
+        aggregator: 'sum',
+        values: this.#requests(),
+      },
+      {
+        name: 'svc_http_request_duration_seconds',
+        help: 'Time from the last byte of the request head to the answer being handed over, by route.',
+        type: 'histogram',
+        aggregator: 'sum',
+        values: this.#histogram('svc_http_request_duration_seconds'),
+      },
+      {
+        name: 'svc_http_body_bytes_total',
+        help: 'Bytes of request bodies read and of reply bodies handed over.',
+        type: 'counter',
+        aggregator: 'sum',
+        values: bytes,
+      },
+      {
+        name: 'svc_http_requests_in_flight',
+        help: 'Requests that are not answered yet.',
+        type: 'gauge',
+        aggregator: 'sum',
+        values: [{labels: {}, value: this.#inFlight}],
+      },
+    ];
+  }
+
+  #requests(): MetricJson['values'] {
+    const values: MetricJson['values'] = [];
+    for (const [i, value] of this.#counts.entries()) {
+      if (value === 0) continue;
+      const status = i % STATUSES;
+      const labels = {...routeLabels(Math.floor(i / STATUSES)), status: status === 0 ? 'aborted' : String(status)};
+      values.push({labels, value});
+    }
+    return values;
+  }
+
+  #histogram(name: string): MetricJson['values'] {
+    const values: MetricJson['values'] = [];
+    for (let route = 0; route <= NO_ROUTE; route++) {
+      const counts = this.#durations.subarray(route * (BUCKETS.length + 1), (route + 1) * (BUCKETS.length + 1));
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      if (total === 0) continue;
+      const labels = routeLabels(route);
+      let below = 0;
+      for (const [i, le] of [...BUCKETS, '+Inf'].entries()) {
+        below += counts[i]!;
+        values.push({labels: {...labels, le}, value: below, metricName: `${name}_bucket`});
+      }
+      values.push({labels, value: this.#seconds[route]!, metricName: `${name}_sum`});
+      values.push({labels, value: total, metricName: `${name}_count`});
+    }
+    return values;
+  }
+}
+
+function routeLabels(index: number): {method: string; route: string} {
+  const route = ROUTES[index];
+  return route === undefined ? {method: 'other', route: 'none'} : {method: route.method, route: route.pattern};
+}

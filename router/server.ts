@@ -1,0 +1,72 @@
+/** A listening HTTP server: mounts one handler for every method and path, nothing else. */
+import type {HttpRequest, HttpResponse, TemplatedApp, us_listen_socket} from 'uWebSockets.js';
+import {uws} from './http/uws.ts';
+
+export type Handler = (method: string, res: HttpResponse, req: HttpRequest) => void;
+
+/** One app method each, so that the method need not be read from every request. */
+const MOUNTS = [
+  ['get', 'GET'],
+  ['post', 'POST'],
+  ['put', 'PUT'],
+  ['patch', 'PATCH'],
+  ['del', 'DELETE'],
+] as const;
+
+export class Server {
+  readonly port: number;
+  #socket: us_listen_socket | null;
+
+  private constructor(socket: us_listen_socket) {
+    this.#socket = socket;
+    this.port = uws.us_socket_local_port(socket);
+  }
+
+  /**
+   * @param port 0: any free one
+   * @param mount makes the handler once the port is known
+   * @returns null when the port cannot be had
+   */
+  static listen(host: string, port: number, mount: (port: number) => Handler): Promise<Server | null> {
+    return new Promise(resolve => {
+      const app = uws.App();
+      let handler: Handler | null = null;
+      const handle: Handler = (method, res, req) => handler?.(method, res, req);
+      for (const [name, method] of MOUNTS) app[name]('/*', (res, req) => handle(method, res, req));
+      app.any('/*', (res, req) => handle(req.getCaseSensitiveMethod(), res, req));
+      listenExclusively(app, host, port, socket => {
+        if (socket === false) {
+          resolve(null);
+          return;
+        }
+        const server = new Server(socket);
+        handler = mount(server.port);
+        resolve(server);
+      });
+    });
+  }
+
+  /** Accepts no more connections; those there are stay. */
+  stopAccepting(): void {
+    if (this.#socket !== null) uws.us_listen_socket_close(this.#socket);
+    this.#socket = null;
+  }
+}
+
+type ListenExclusively = (
+  host: string,
+  port: number,
+  options: number,
+  done: (socket: us_listen_socket | false) => void,
+) => TemplatedApp;
+
+/** The package's types lack the form with both a host and options. */
+function listenExclusively(
+  app: TemplatedApp,
+  host: string,
+  port: number,
+  done: (s: us_listen_socket | false) => void,
+): void {
+  const listen = app.listen as unknown as ListenExclusively;
+  listen.call(app, host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, done);
+}

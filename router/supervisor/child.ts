@@ -1,0 +1,125 @@
+/**
+ * One child process: its channel, its heartbeat, its end. The channel is also its lifeline (see shared/ipc/control.ts).
+ *
+ * A child counts as ended when the process is gone and its channel is read to the end, so that a last message, such as
+ * `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
+ * no child is blamed for it.
+ */
+import {type ChildProcess, spawn} from 'node:child_process';
+import {HEARTBEAT_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+
+export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
+
+export type ChildOptions<Received> = {
+  /** The bundle to run. */
+  entry: string;
+  nodeFlags: string[];
+  env: Record<string, string>;
+  log: Logger;
+  onMessage: (message: Received) => void;
+  /** Once, whatever way it ended; also when it could not be started. */
+  onEnd: (end: ChildEnd) => void;
+};
+
+/** The rest of a dead process's channel is read at once; this bounds the wait should somebody else hold it open. */
+const CHANNEL_END_MS = 1_000;
+const SILENT_TICKS_MAX = Math.floor(HEARTBEAT_TIMEOUT_MS / HEARTBEAT_INTERVAL_MS);
+
+export class Child<Sent extends object, Received extends {type: string}> {
+  readonly pid: number | undefined;
+  readonly #process: ChildProcess;
+  readonly #options: ChildOptions<Received>;
+  #silentTicks = 0;
+  readonly #watch: NodeJS.Timeout;
+  #killTimer: NodeJS.Timeout | null = null;
+  #exit: ChildEnd | null = null;
+  #hasEnded = false;
+
+  constructor(options: ChildOptions<Received>) {
+    this.#options = options;
+    const child = spawn(process.execPath, [...options.nodeFlags, options.entry], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: options.env,
+      serialization: 'json',
+    });
+    this.#process = child;
+    this.pid = child.pid;
+    child.on('message', message => this.#received(message as Received));
+    child.on('error', error => {
+      options.log.error('a child process failed', {pid: child.pid, error});
+      if (child.pid === undefined) this.#end({code: null, signal: null});
+    });
+    child.on('exit', (code, signal) => this.#exited({code, signal}));
+    child.on('disconnect', () => {
+      if (this.#exit !== null) this.#end(this.#exit);
+      else this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
+    });
+    this.#watch = setInterval(() => this.#tick(), HEARTBEAT_INTERVAL_MS);
+  }
+
+  /** Messages to a process that is ending are lost, as they are on any wire: its end is reported anyway. */
+  send(message: Sent): void {
+    if (!this.#process.connected) return;
+    this.#process.send(message, error => {
+      if (error !== null) this.#options.log.debug('a message to an ending child was lost', {pid: this.pid, error});
+    });
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL');
+  }
+
+  /** Kills it unless it has ended by then. */
+  killAfter(ms: number): void {
+    if (this.#hasEnded) return;
+    this.#killTimer ??= setTimeout(() => {
+      this.#options.log.warn('a child process did not end in time and is killed', {pid: this.pid, ms});
+      this.kill();
+    }, ms);
+  }
+
+  #received(message: Received): void {
+    this.#silentTicks = 0;
+    if (message.type !== 'heartbeat' && !this.#hasEnded) this.#options.onMessage(message);
+  }
+
+  #tick(): void {
+    this.#silentTicks++;
+    if (this.#silentTicks !== SILENT_TICKS_MAX) return;
+    this.#options.log.error('a child process gives no sign of life and is killed', {pid: this.pid});
+    this.kill();
+  }
+
+  #exited(end: ChildEnd): void {
+    this.#exit = end;
+    if (this.#process.connected) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
+    else this.#end(end);
+  }
+
+  #end(end: ChildEnd): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearInterval(this.#watch);
+    if (this.#killTimer !== null) clearTimeout(this.#killTimer);
+    this.#options.onEnd(end);
+  }
+}
+
+/** What a child may see of our environment: where things are and how to write, no settings and no secrets of ours. */
+const PASSED_ON = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'TZ',
+  'LANG',
+  'LC_ALL',
+  'NODE_ENV',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+];
+
+export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, string>): Record<string, string> {
+  const passed = PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+  return {...Object.fromEntries(passed), ...added};
+}

@@ -1,0 +1,88 @@
+/**
+ * The two admin credentials. On first start they are made and written to `<data>/admin.json`, readable by this user alone;
+ * SVC_ACCESS_TOKEN and SVC_ADMIN_TOKEN come before that file, each for its own. Beyond this module only digests travel, and
+ * no child process gets either the file or the variables.
+ */
+import {hash, randomBytes} from 'node:crypto';
+import {open, readFile, rename} from 'node:fs/promises';
+import {join} from 'node:path';
+import {StartError} from './start-error.ts';
+import {syncDirectory} from './tenant-files.ts';
+
+export type Credentials = {
+  accessTokenSha256: string;
+  adminTokenSha256: string;
+  /** Where a person finds the access token: this file, or null when it is in SVC_ACCESS_TOKEN. */
+  accessTokenFile: string | null;
+  /** The same of the admin token and SVC_ADMIN_TOKEN. */
+  adminTokenFile: string | null;
+};
+
+type AdminFile = {access_token: string; admin_token: string};
+
+const TOKEN_BYTES = 32;
+/** Printable ASCII, as a header carries it; long enough not to be guessed. */
+const TOKEN = /^[\x21-\x7e]{16,512}$/;
+
+export async function loadCredentials(data: string, env: NodeJS.ProcessEnv): Promise<Credentials> {
+  const access = tokenFromEnvironment(env, 'SVC_ACCESS_TOKEN');
+  const admin = tokenFromEnvironment(env, 'SVC_ADMIN_TOKEN');
+  const path = join(data, 'admin.json');
+  const file =
+    access === null || admin === null ? ((await readAdminFile(path)) ?? (await makeAdminFile(data, path))) : null;
+  return {
+    accessTokenSha256: hash('sha256', access ?? file!.access_token, 'hex'),
+    adminTokenSha256: hash('sha256', admin ?? file!.admin_token, 'hex'),
+    accessTokenFile: access === null ? path : null,
+    adminTokenFile: admin === null ? path : null,
+  };
+}
+
+function tokenFromEnvironment(env: NodeJS.ProcessEnv, name: string): string | null {
+  const token = env[name];
+  if (token === undefined || token === '') return null;
+  if (!TOKEN.test(token)) throw new StartError(`${name} must be 16 to 512 printable ASCII characters without spaces`);
+  return token;
+}
+
+async function readAdminFile(path: string): Promise<AdminFile | null> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new StartError(`cannot read the credentials: ${(caught as Error).message}`);
+  }
+  const file = parsed(text);
+  if (!TOKEN.test(file?.access_token ?? '') || !TOKEN.test(file?.admin_token ?? '')) {
+    throw new StartError(`${path} does not hold an access_token and an admin_token; remove it to have it made anew`);
+  }
+  return file as AdminFile;
+}
+
+function parsed(text: string): Partial<AdminFile> | null {
+  try {
+    return JSON.parse(text) as Partial<AdminFile> | null;
+  } catch {
+    return null; // The caller says what the file should be; the parser's words could quote a token.
+  }
+}
+
+async function makeAdminFile(data: string, path: string): Promise<AdminFile> {
+  const file: AdminFile = {
+    access_token: `svc_access_${randomBytes(TOKEN_BYTES).toString('base64url')}`,
+    admin_token: `svc_admin_${randomBytes(TOKEN_BYTES).toString('base64url')}`,
+  };
+  const temporary = `${path}.tmp`;
+  const handle = await open(temporary, 'w', 0o600);
+  try {
+    await handle.chmod(0o600); // A file left by a crash keeps the mode it had.
+    await handle.writeFile(`${JSON.stringify(file, null, 2)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, path);
+  await syncDirectory(data);
+  return file;
+}

@@ -1,0 +1,82 @@
+/** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The router asks for it as JSON. */
+import {Counter, Gauge, Histogram, Registry} from 'prom-client';
+import type {Residence} from './residence.ts';
+
+const STATES = ['queued', 'waking', 'awake', 'releasing', 'closing', 'resting', 'deleting'] as const;
+type ShownState = (typeof STATES)[number];
+
+/** Read when metrics are asked for. */
+export type Gauges = {
+  tenants: number;
+  spares: number;
+  /** Tenants by state; sleeping ones are the rest. */
+  states: Iterable<Residence['state']>;
+};
+
+export class SupervisorMetrics {
+  readonly #registry = new Registry();
+  readonly #gauges: () => Gauges;
+  readonly #wakeSeconds: Histogram<'kind'>;
+  readonly #wakeFailures: Counter;
+  readonly #deaths: Counter<'process'>;
+  readonly #tenants: Gauge;
+  readonly #spares: Gauge;
+  readonly #workers: Gauge<'state'>;
+
+  constructor(gauges: () => Gauges) {
+    this.#gauges = gauges;
+    const registers = [this.#registry];
+    this.#wakeSeconds = new Histogram({
+      name: 'svc_wake_seconds',
+      help: 'Time from taking a worker for a tenant until it serves, by whether it was a spare or a new process',
+      labelNames: ['kind'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    });
+    this.#wakeFailures = new Counter({
+      name: 'svc_wake_failures_total',
+      help: 'Wakes a router asked for that ended without a worker',
+      registers,
+    });
+    this.#deaths = new Counter({
+      name: 'svc_process_deaths_total',
+      help: 'Processes that ended without being told to, by kind',
+      labelNames: ['process'],
+      registers,
+    });
+    this.#tenants = new Gauge({name: 'svc_tenants', help: 'Tenants that exist', registers});
+    this.#spares = new Gauge({name: 'svc_spare_workers', help: 'Started workers without a tenant', registers});
+    this.#workers = new Gauge({
+      name: 'svc_workers',
+      help: 'Tenants by the state of their worker; tenants asleep are not counted',
+      labelNames: ['state'],
+      registers,
+    });
+    for (const process of ['router', 'worker']) this.#deaths.inc({process}, 0);
+  }
+
+  woke(kind: 'spare' | 'cold', seconds: number): void {
+    this.#wakeSeconds.observe({kind}, seconds);
+  }
+
+  wakeFailed(): void {
+    this.#wakeFailures.inc();
+  }
+
+  died(process: 'router' | 'worker'): void {
+    this.#deaths.inc({process});
+  }
+
+  async json(): Promise<unknown> {
+    const {tenants, spares, states} = this.#gauges();
+    this.#tenants.set(tenants);
+    this.#spares.set(spares);
+    for (const state of STATES) this.#workers.set({state}, 0);
+    for (const state of states) if (isShown(state)) this.#workers.inc({state});
+    return await this.#registry.getMetricsAsJSON();
+  }
+}
+
+function isShown(state: Residence['state']): state is ShownState {
+  return (STATES as readonly string[]).includes(state);
+}

@@ -1,0 +1,32 @@
+/** What the supervisor holds of one tenant in memory: its state and, while it has one, its worker. */
+import type {ErrorObject} from '../../shared/errors.ts';
+import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import type {Residence} from './residence.ts';
+import type {Worker} from './worker-pool.ts';
+
+export class Place {
+  readonly id: string;
+  readonly generation: number;
+  residence: Residence = {state: 'asleep', deaths: 0};
+  worker: Worker | null = null;
+  /** Where `worker` listens, from the moment it is told to. */
+  address: WorkerAddress | null = null;
+  /** Why `worker` could not open the tenant, when it said so. */
+  openError: ErrorObject | null = null;
+  /** The registry's mark, so that a second worker of the same tenant costs no second write. */
+  isMarkedAwake: boolean;
+  /** When the router last reported traffic or requests under way. */
+  lastActiveMs = 0;
+  /** Not asked to let go before this: it answered that requests are under way. */
+  busyUntilMs = 0;
+  /** The pause after a death, or the rest. */
+  laterTimer: NodeJS.Timeout | null = null;
+  /** Resolved when a deletion may remove the files. */
+  onRemovable: (() => void) | null = null;
+
+  constructor(id: string, generation: number, isMarkedAwake: boolean) {
+    this.id = id;
+    this.generation = generation;
+    this.isMarkedAwake = isMarkedAwake;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * All tenants, as the supervisor's registry names them, and where each is served. Once a second it reports which had
+ * traffic (the supervisor stops idle workers) and fails requests that waited too long for a worker.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import type {RouterToSupervisor, SupervisorToRouter, WorkerAddress} from '../../shared/ipc/control.ts';
+import {ACTIVITY_INTERVAL_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Forwarded} from '../workers/forwarded.ts';
+import type {WorkerLink} from '../workers/link.ts';
+import {PlacedTenant} from './placed-tenant.ts';
+
+type Send = (message: RouterToSupervisor) => void;
+export type PlacementMessage = Extract<
+  SupervisorToRouter,
+  {type: 'tenant_added' | 'tenant_removed' | 'worker_ready' | 'worker_failed' | 'release'}
+>;
+
+export class TenantDirectory {
+  readonly #tenants = new Map<string, PlacedTenant>();
+  /** Tenants with a link or with waiting requests: few, however many tenants there are. */
+  readonly #placed = new Set<PlacedTenant>();
+  #active: PlacedTenant[] = [];
+  readonly #send: Send;
+  readonly #log: Logger;
+
+  constructor(tenants: readonly string[], workers: readonly WorkerAddress[], send: Send, log: Logger) {
+    this.#send = send;
+    this.#log = log;
+    for (const tenant of tenants) this.#add(tenant);
+    for (const address of workers) this.#workerReady(address);
+    setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
+  }
+
+  find(id: string): PlacedTenant | undefined {
+    return this.#tenants.get(id);
+  }
+
+  /** All ids in code unit order. */
+  ids(): string[] {
+    return [...this.#tenants.keys()].sort();
+  }
+
+  /** Sends the request to the tenant's worker, waking it if need be. @throws session.overloaded, session.tenant_not_found */
+  forward(tenant: PlacedTenant, request: Forwarded): void {
+    if (!tenant.isActive) {
+      tenant.isActive = true;
+      this.#active.push(tenant);
+    }
+    if (tenant.link === null) this.#placed.add(tenant);
+    tenant.forward(request);
+  }
+
+  receive(message: PlacementMessage): void {
+    switch (message.type) {
+      case 'tenant_added':
+        this.#add(message.tenant);
+        return;
+      case 'tenant_removed':
+        this.#tenants.get(message.tenant)?.remove();
+        this.#tenants.delete(message.tenant);
+        return;
+      case 'worker_ready':
+        this.#workerReady(message.address);
+        return;
+      case 'worker_failed': {
+        const {code, message: text, detail} = message.error;
+        this.#tenants.get(message.tenant)?.workerFailed(new ServiceError(code, text, detail), message.retryAfterS);
+        return;
+      }
+      case 'release': {
+        const busy = this.#tenants.get(message.tenant)?.release() ?? false;
+        this.#send({type: 'released', tenant: message.tenant, busy});
+        return;
+      }
+    }
+  }
+
+  links(): WorkerLink[] {
+    return [...this.#placed].map(tenant => tenant.link).filter(link => link !== null);
+  }
+
+  waiting(): number {
+    let waiting = 0;
+    for (const tenant of this.#placed) waiting += tenant.waiting;
+    return waiting;
+  }
+
+  #add(id: string): void {
+    if (this.#tenants.has(id)) return;
+    this.#tenants.set(id, new PlacedTenant(id, this.#log, () => this.#send({type: 'wake', tenant: id})));
+  }
+
+  #workerReady(address: WorkerAddress): void {
+    const tenant = this.#tenants.get(address.tenant);
+    if (tenant === undefined) return; // removed while its worker started
+    this.#placed.add(tenant);
+    tenant.workerReady(address);
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    const busy: string[] = [];
+    for (const tenant of this.#placed) {
+      tenant.expire(nowMs);
+      if (tenant.isBusy) busy.push(tenant.id);
+      else if (tenant.link === null) this.#placed.delete(tenant);
+    }
+    const active = this.#active.filter(tenant => !tenant.isRemoved);
+    this.#active = [];
+    for (const tenant of active) tenant.isActive = false;
+    if (active.length > 0 || busy.length > 0) {
+      this.#send({type: 'activity', active: active.map(tenant => tenant.id), busy});
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/** The tenant routes, which the router answers from its list and through the supervisor, who owns the registry. */
+import type {Buffer} from 'node:buffer';
+import {Compile} from 'typebox/compile';
+import {ServiceError} from '../../shared/errors.ts';
+import {CreateTenantBody, TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {parseJson} from '../../shared/values/json.ts';
+import type {ControlChannel} from '../control-channel.ts';
+import type {Exchange} from '../http/exchange.ts';
+import type {TenantDirectory} from './directory.ts';
+
+const createBody = Compile(CreateTenantBody);
+
+/** GET /api/tenants → 200 {tenants: [string]}, sorted. */
+export function listTenants(directory: TenantDirectory, exchange: Exchange): void {
+  exchange.reply(200, JSON.stringify({tenants: directory.ids()}));
+}
+
+/** POST /api/tenants {id} → 201 {id}. @throws op.invalid_input 400, session.tenant_exists 409 */
+export async function createTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
+  const id = decodeCreateBody(exchange.body);
+  await control.changeTenant('tenant_create', id);
+  exchange.reply(201, JSON.stringify({id}));
+}
+
+/** DELETE /api/tenants/{tenant_id} → 204, once its worker has ended and its files are gone. */
+export async function deleteTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
+  await control.changeTenant('tenant_delete', exchange.tenantId);
+  exchange.reply(204, '');
+}
+
+function decodeCreateBody(bytes: Buffer): string {
+  const body = parseJson(bytes);
+  if (!createBody.Check(body)) {
+    throw new ServiceError('op.invalid_input', 'the body must be an object with the string id');
+  }
+  if (!TENANT_ID.test(body.id)) {
+    throw new ServiceError(
+      'op.invalid_input',
+      'a tenant id has 1 to 64 letters, digits, - and _, and begins with a letter or digit',
+    );
+  }
+  return body.id;
+}

@@ -1,0 +1,184 @@
+/**
+ * One tenant as the router sees it: which link serves it, and which requests wait until one does.
+ *
+ *   asleep ──request: wake──▶ waking ──worker_ready──▶ linked ──release, nothing under way──▶ asleep
+ *              ▲                │  ▲                      │
+ *              │                │  └── link lost, reads go again: wake ──┐
+ *              └─worker_failed──┘                         └─────────────┘
+ *
+ * When a worker dies, two notices come in either order: its socket closes here, and the supervisor says worker_failed. The
+ * second of them must not fail what already waits for the next worker, so the lost worker is remembered until the
+ * supervisor has spoken of it, and that worker_failed only repeats the wake.
+ */
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Forwarded, Holder} from '../workers/forwarded.ts';
+import {type LinkClosed, WorkerLink} from '../workers/link.ts';
+
+export class PlacedTenant implements Holder {
+  readonly id: string;
+  /** Had traffic since the last activity report; set here, cleared by the directory. */
+  isActive = false;
+  /** It is being deleted: what still arrives for it is 404. */
+  isRemoved = false;
+  readonly #log: Logger;
+  readonly #wake: () => void;
+  #link: WorkerLink | null = null;
+  readonly #waiting = new Set<Forwarded>();
+  #waitingBytes = 0;
+  /** Socket of the worker whose link was lost while the supervisor has not spoken of it; null: none. */
+  #lostSocketPath: string | null = null;
+  /** Set after a failed connect: the next wake is sent when it fires. */
+  #retryTimer: NodeJS.Timeout | null = null;
+
+  constructor(id: string, log: Logger, wake: () => void) {
+    this.id = id;
+    this.#log = log;
+    this.#wake = wake;
+  }
+
+  get link(): WorkerLink | null {
+    return this.#link;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  get isBusy(): boolean {
+    return this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+  }
+
+  /** @throws session.overloaded 503, session.tenant_not_found 404 */
+  forward(request: Forwarded): void {
+    if (this.isRemoved) throw tenantNotFound(this.id);
+    if (this.#link !== null) this.#link.send(request);
+    else this.#wait(request);
+  }
+
+  workerReady(address: WorkerAddress): void {
+    if (this.isRemoved) return;
+    if (address.socketPath !== this.#lostSocketPath) this.#lostSocketPath = null;
+    const current = this.#link;
+    if (current !== null) {
+      if (current.address.socketPath === address.socketPath) return;
+      this.#link = null; // the new worker replaces it; its requests end when it closes
+      current.retire();
+    }
+    const link = new WorkerLink(address, this.#log, closed => this.#linkClosed(closed));
+    this.#link = link;
+    for (const request of this.#takeWaiting()) this.#send(link, request);
+  }
+
+  workerFailed(error: ServiceError, retryAfterS: number): void {
+    const link = this.#link;
+    if (link !== null) {
+      this.#link = null;
+      link.destroy(); // its closing decides about what it holds
+      return;
+    }
+    if (this.#lostSocketPath !== null) {
+      this.#lostSocketPath = null;
+      if (this.#waiting.size > 0) this.#wake();
+      return;
+    }
+    for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
+  }
+
+  /** Gives the worker up if nothing is under way. @returns whether it is still in use */
+  release(): boolean {
+    if (this.isBusy) return true;
+    this.#link?.retire();
+    this.#link = null;
+    return false;
+  }
+
+  remove(): void {
+    this.isRemoved = true;
+    for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
+    this.#link?.retire();
+    this.#link = null;
+  }
+
+  /** Fails what has waited for too long. */
+  expire(nowMs: number): void {
+    for (const request of this.#waiting) {
+      if (nowMs - request.waitingSinceMs < WAKE_TIMEOUT_MS) continue;
+      this.abandon(request);
+      request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker did not start in time"));
+    }
+  }
+
+  /** A waiting request leaves the queue: its client has gone, or it waited for too long. */
+  abandon(request: Forwarded): void {
+    request.holder = null;
+    if (this.#waiting.delete(request)) this.#waitingBytes -= request.body.length;
+  }
+
+  credit(): void {
+    assert(false, 'a waiting request does not stream');
+  }
+
+  #wait(request: Forwarded): void {
+    const bytes = this.#waitingBytes + request.body.length;
+    if (this.#waiting.size >= WAITING_REQUESTS_MAX || bytes > WAITING_BYTES_MAX) {
+      throw new ServiceError('session.overloaded', 'too many requests wait for this tenant to wake; try again later');
+    }
+    if (request.waitingSinceMs === 0) request.waitingSinceMs = performance.now();
+    request.holder = this;
+    this.#waitingBytes = bytes;
+    this.#waiting.add(request);
+    if (this.#waiting.size === 1 && this.#retryTimer === null) this.#wake();
+  }
+
+  #takeWaiting(): Forwarded[] {
+    const requests = [...this.#waiting];
+    for (const request of requests) request.holder = null;
+    this.#waiting.clear();
+    this.#waitingBytes = 0;
+    return requests;
+  }
+
+  #send(link: WorkerLink, request: Forwarded): void {
+    try {
+      link.send(request);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      request.fail(caught);
+    }
+  }
+
+  #linkClosed({link, wasOpen, retired, unanswered}: LinkClosed): void {
+    if (this.#link === link) {
+      this.#link = null;
+      if (wasOpen && !retired) this.#lostSocketPath = link.address.socketPath;
+    }
+    if (!wasOpen) this.#wakeLater();
+    for (const request of unanswered) this.#again(request);
+  }
+
+  #again(request: Forwarded): void {
+    try {
+      this.forward(request);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      request.fail(caught);
+    }
+  }
+
+  /** The address did not answer: the worker is just ending, or its queue of connections is full. */
+  #wakeLater(): void {
+    this.#retryTimer ??= setTimeout(() => {
+      this.#retryTimer = null;
+      if (this.#link === null && this.#waiting.size > 0) this.#wake();
+    }, WAKE_RETRY_MS);
+  }
+}
+
+/** One wording, so that an id that cannot exist and one that does not are told apart by nobody. */
+export function tenantNotFound(id: string): ServiceError {
+  return new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
+}

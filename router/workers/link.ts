@@ -1,0 +1,258 @@
+/**
+ * The router's end of the connection to one tenant's worker. All requests of one event-loop turn leave in one write;
+ * answers come back in any order, matched by stream id.
+ *
+ *   connecting ──connect──▶ open ──retire──▶ retiring ──last answer──▶ closed
+ *        └──────────────────┴── malformed frame | worker gone ──────────▶ closed
+ *
+ * When a link closes, each request it still holds is one of: never written to the socket (it is handed back, and may go to
+ * the next worker), a read (handed back too), a stream (cut, visibly for the client), or a write whose outcome is unknown.
+ */
+import type {Buffer} from 'node:buffer';
+import {connect, type Socket} from 'node:net';
+import {ServiceError} from '../../shared/errors.ts';
+import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import {IN_FLIGHT_REQUESTS_MAX, LINK_BUFFER_BYTES_MAX, METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Forwarded, Holder} from './forwarded.ts';
+import {parseResponseMeta} from './response-meta.ts';
+
+/** Stream ids are u32; 0 is the hello's. */
+const STREAM_MAX = 0xffff_ffff;
+
+export type LinkClosed = {
+  link: WorkerLink;
+  /** The worker was reached: its loss is a death, not a failed connect. */
+  wasOpen: boolean;
+  /** Closed by us because nothing more was to be sent. */
+  retired: boolean;
+  /** Requests that may be sent to another worker. */
+  unanswered: Forwarded[];
+};
+
+export class WorkerLink implements Holder {
+  readonly address: WorkerAddress;
+  readonly #socket: Socket;
+  readonly #log: Logger;
+  readonly #onClosed: (closed: LinkClosed) => void;
+  readonly #writer: FrameWriter;
+  readonly #reader: FrameReader;
+  readonly #inFlight = new Map<number, Forwarded>();
+  /** Streams of #inFlight whose first frame came. */
+  readonly #streaming = new Set<number>();
+  readonly #metrics = new Map<number, (body: string | null) => void>();
+  readonly #flush: () => void;
+  #flushScheduled = false;
+  #order = 0;
+  /** The highest order whose bytes may have reached the socket. */
+  #writtenOrder = 0;
+  #wasOpen = false;
+  #retired = false;
+
+  constructor(address: WorkerAddress, log: Logger, onClosed: (closed: LinkClosed) => void) {
+    this.address = address;
+    this.#log = log;
+    this.#onClosed = onClosed;
+    this.#socket = connect({path: address.socketPath});
+    this.#writer = new FrameWriter(bytes => {
+      if (this.#socket.destroyed) return;
+      this.#writtenOrder = this.#order;
+      this.#socket.write(bytes);
+    });
+    this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
+    this.#flush = () => {
+      this.#flushScheduled = false;
+      this.#writer.flush();
+    };
+    this.#socket.on('connect', () => {
+      this.#wasOpen = true;
+    });
+    this.#socket.on('data', chunk => this.#read(chunk as Buffer));
+    this.#socket.on('error', error => log.debug('a worker connection failed', {tenant: address.tenant, error}));
+    this.#socket.on('close', () => this.#closed());
+    this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, address.secret, '');
+    this.#scheduleFlush();
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** Bytes the worker has not taken yet. */
+  get bufferedBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** @throws session.overloaded 503 when the worker is too far behind */
+  send(request: Forwarded): void {
+    if (this.#inFlight.size >= IN_FLIGHT_REQUESTS_MAX || this.#socket.writableLength > LINK_BUFFER_BYTES_MAX) {
+      throw new ServiceError('session.overloaded', 'too many requests of this tenant are under way; try again later');
+    }
+    const stream = this.#nextStream();
+    request.order = this.#order;
+    request.holder = this;
+    this.#inFlight.set(stream, request);
+    // A large body is written as it is: it belongs to the request, and nobody changes it.
+    this.#writer.frame(FrameKind.request, stream, FrameFlag.none, request.meta, request.body, true);
+    this.#scheduleFlush();
+  }
+
+  /** The client has gone. A stream is cancelled; a short answer is awaited and dropped, so that the count stays right. */
+  abandon(request: Forwarded): void {
+    request.holder = null;
+    const stream = streamOf(request.order);
+    if (this.#streaming.delete(stream)) this.#cancel(stream);
+  }
+
+  credit(request: Forwarded, bytes: number): void {
+    this.#writer.frame(FrameKind.credit, streamOf(request.order), FrameFlag.none, String(bytes), '');
+    this.#scheduleFlush();
+  }
+
+  /** The worker's metrics as JSON; null when it does not answer in time. */
+  requestMetrics(): Promise<string | null> {
+    return new Promise(resolve => {
+      const stream = this.#nextStream();
+      const timer = setTimeout(() => settle(null), METRICS_TIMEOUT_MS);
+      const settle = (body: string | null) => {
+        clearTimeout(timer);
+        this.#metrics.delete(stream);
+        resolve(body);
+      };
+      this.#metrics.set(stream, settle);
+      this.#writer.frame(FrameKind.metrics, stream, FrameFlag.none, '', '');
+      this.#scheduleFlush();
+    });
+  }
+
+  /** Takes no more requests and closes once those under way are answered. */
+  retire(): void {
+    this.#retired = true;
+    this.#closeIfIdle();
+  }
+
+  /** The supervisor says that the worker is gone. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #nextStream(): number {
+    do this.#order++;
+    while (streamOf(this.#order) === 0 || this.#inFlight.has(streamOf(this.#order)));
+    return streamOf(this.#order);
+  }
+
+  #scheduleFlush(): void {
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
+    // After the poll phase: one write for all requests that arrived in this turn. A microtask would run after each.
+    setImmediate(this.#flush);
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk);
+    } catch (caught) {
+      if (!(caught instanceof MalformedFrame)) throw caught;
+      this.#log.error('closing a worker connection', {tenant: this.address.tenant, reason: caught.message});
+      this.#socket.destroy();
+    }
+  }
+
+  #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {
+    switch (kind) {
+      case FrameKind.response:
+        this.#response(stream, flags, meta, body);
+        return;
+      case FrameKind.chunk:
+        this.#chunk(stream, flags, body);
+        return;
+      case FrameKind.metrics:
+        this.#metrics.get(stream)?.(body.toString('utf8'));
+        return;
+      default:
+        throw new MalformedFrame(`a worker does not send frames of kind ${kind}`);
+    }
+  }
+
+  #response(stream: number, flags: number, meta: Buffer, body: Buffer): void {
+    const request = this.#inFlight.get(stream);
+    if (request === undefined) throw new MalformedFrame(`an answer to the unknown stream ${stream}`);
+    const {s: status, ra: retryAfterS = 0} = parseResponseMeta(meta);
+    if ((flags & FrameFlag.streams) !== 0) {
+      if (request.aborted) {
+        this.#cancel(stream);
+        return;
+      }
+      this.#streaming.add(stream);
+      request.startStream(status);
+      return;
+    }
+    this.#inFlight.delete(stream);
+    request.holder = null;
+    request.answer(status, retryAfterS, body);
+    if (this.#retired) this.#closeIfIdle();
+  }
+
+  #chunk(stream: number, flags: number, body: Buffer): void {
+    if (!this.#streaming.has(stream)) return; // cancelled while it was under way
+    const request = this.#inFlight.get(stream)!;
+    if (body.length > 0) request.streamPiece(body);
+    if ((flags & FrameFlag.end) === 0 || request.aborted) return;
+    this.#streaming.delete(stream);
+    this.#inFlight.delete(stream);
+    request.holder = null;
+    request.endStream((flags & FrameFlag.failed) !== 0);
+    if (this.#retired) this.#closeIfIdle();
+  }
+
+  #cancel(stream: number): void {
+    this.#inFlight.delete(stream);
+    this.#writer.frame(FrameKind.cancel, stream, FrameFlag.none, '', '');
+    this.#scheduleFlush();
+    if (this.#retired) this.#closeIfIdle();
+  }
+
+  #closeIfIdle(): void {
+    if (this.#inFlight.size > 0) return;
+    this.#writer.flush();
+    this.#socket.end();
+  }
+
+  #closed(): void {
+    const unanswered: Forwarded[] = [];
+    for (const [stream, request] of this.#inFlight) {
+      request.holder = null;
+      if (request.aborted) continue;
+      if (this.#streaming.has(stream)) request.endStream(true);
+      else if (!this.#wasOpen || request.order > this.#writtenOrder) unanswered.push(request);
+      else if (request.isRead) retryOnce(request, unanswered);
+      else request.fail(outcomeUnknown());
+    }
+    this.#inFlight.clear();
+    this.#streaming.clear();
+    for (const settle of [...this.#metrics.values()]) settle(null);
+    this.#onClosed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered});
+  }
+}
+
+function streamOf(order: number): number {
+  return order % (STREAM_MAX + 1);
+}
+
+function retryOnce(request: Forwarded, unanswered: Forwarded[]): void {
+  if (request.wasRetried) {
+    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended twice during this read"));
+    return;
+  }
+  request.wasRetried = true;
+  unanswered.push(request);
+}
+
+function outcomeUnknown(): ServiceError {
+  return new ServiceError(
+    'session.outcome_unknown',
+    "the tenant's worker ended before it answered; the write may or may not have happened",
+  );
+}

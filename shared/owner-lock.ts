@@ -1,0 +1,102 @@
+/**
+ * One owner of a directory or file at a time, over all processes of the machine.
+ *
+ * The lock is an SQLite database held in an exclusive transaction: the operating system drops it when the process ends,
+ * whatever way, so there is no stale lock to recognise. (A file with a process id in it cannot tell a dead owner from
+ * another process that got its number.) Beside it lies a note that says who the owner is, for messages only.
+ *
+ *   <path>.lock    the locked, empty database
+ *   <path>.owner   {"pid", "boot_id", "started_at"} of the owner; left behind after a crash, never trusted
+ */
+import {readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {setTimeout as delay} from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import {assert} from './assert.ts';
+
+/** How often a waiting acquirer looks again. */
+const POLL_MS = 50;
+
+export type Owner = {
+  pid: number;
+  /** Linux: tells the note of an owner before a reboot from one after it. Elsewhere null. */
+  boot_id: string | null;
+  started_at: string;
+};
+
+/** Somebody else holds the lock. `owner`: who, as far as the note says. */
+export class OwnerLockHeld extends Error {
+  override name = 'OwnerLockHeld';
+  readonly path: string;
+  readonly owner: Owner | null;
+
+  constructor(path: string, owner: Owner | null) {
+    super(`${path} is locked by ${owner === null ? 'another process' : `process ${owner.pid}`}`);
+    this.path = path;
+    this.owner = owner;
+  }
+}
+
+export class OwnerLock {
+  readonly #path: string;
+  readonly #db: Database.Database;
+
+  constructor(path: string, db: Database.Database) {
+    this.#path = path;
+    this.#db = db;
+  }
+
+  /** Gives the lock back; a second call is a bug. */
+  release(): void {
+    assert(this.#db.open, `the lock of ${this.#path} was released before`);
+    rmSync(`${this.#path}.owner`, {force: true});
+    this.#db.close();
+  }
+}
+
+/**
+ * Takes the lock of `path`.
+ * @param options.waitMs how long to wait for an earlier owner to end; 0: not at all
+ * @throws OwnerLockHeld when it is still held after that; errors of the file system as they are
+ */
+export async function acquireOwnerLock(path: string, options: {waitMs: number} = {waitMs: 0}): Promise<OwnerLock> {
+  for (let waitedMs = 0; ; waitedMs += POLL_MS) {
+    const lock = tryAcquire(path);
+    if (lock !== null) return lock;
+    if (waitedMs >= options.waitMs) throw new OwnerLockHeld(path, readOwner(path));
+    await delay(POLL_MS);
+  }
+}
+
+function tryAcquire(path: string): OwnerLock | null {
+  const db = new Database(`${path}.lock`, {timeout: 0});
+  try {
+    // Nothing is ever written to it, so there is nothing to keep a journal of on disk.
+    db.pragma('journal_mode = MEMORY');
+    db.exec('BEGIN EXCLUSIVE');
+    const owner: Owner = {pid: process.pid, boot_id: bootId(), started_at: new Date().toISOString()};
+    writeFileSync(`${path}.owner`, `${JSON.stringify(owner)}\n`, {mode: 0o600});
+    return new OwnerLock(path, db);
+  } catch (caught) {
+    db.close();
+    if (caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_BUSY')) return null;
+    throw caught;
+  }
+}
+
+function readOwner(path: string): Owner | null {
+  try {
+    const owner = JSON.parse(readFileSync(`${path}.owner`, 'utf8')) as Partial<Owner>;
+    if (typeof owner.pid !== 'number') return null;
+    return {pid: owner.pid, boot_id: owner.boot_id ?? null, started_at: owner.started_at ?? ''};
+  } catch {
+    return null; // The owner may be about to write it, or gone by now: the note serves a message, nothing else.
+  }
+}
+
+function bootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return null; // Only Linux has one.
+  }
+}

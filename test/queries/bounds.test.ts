@@ -1,0 +1,128 @@
+/** What a query may cost: how much it reads, holds and answers. The storage is an array that counts what is read of it. */
+import {describe, expect, test} from 'vitest';
+import {DOCUMENT_BYTES_MAX, ORDER_KEYS_BYTES_MAX, RESULT_BYTES_MAX, SCAN_CHARS_MAX} from '../../shared/limits.ts';
+import type {DocumentRow, QueryReader} from '../../worker/queries/reader.ts';
+import {listTable, runPage, runQuery} from '../../worker/queries/run.ts';
+
+const DOCS = 2 ** 37;
+
+class ArrayReader implements QueryReader {
+  readonly rows: DocumentRow[];
+  calls = 0;
+  rowsRead = 0;
+  readonly #low: number;
+
+  constructor(bodies: string[], tableNumber = 1) {
+    this.#low = tableNumber * DOCS;
+    this.rows = bodies.map((body, i) => ({
+      doc: this.#low + 1 + i,
+      id: `id${i}`,
+      created: 1000 + i,
+      updated: 1000 + i,
+      body,
+      flags: 0,
+    }));
+  }
+
+  table() {
+    return {number: this.#low / DOCS, lowDoc: this.#low, highDoc: this.#low + DOCS - 1, indexes: []};
+  }
+
+  documentById(id: string) {
+    return this.rows.find(row => row.id === id);
+  }
+
+  documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
+    const first = Math.max(0, low - this.#low - 1);
+    const found = this.rows.slice(first, Math.max(first, high - this.#low));
+    const rows = (reverse ? found.reverse() : found).slice(0, limit);
+    this.calls++;
+    this.rowsRead += rows.length;
+    return rows;
+  }
+
+  indexEntries(): DocumentRow[] {
+    return [];
+  }
+}
+
+const numbered = (count: number) => Array.from({length: count}, (_, i) => `{"n":${i}}`);
+/** A document of exactly so many characters. */
+const sized = (chars: number) => `{"s":"${'x'.repeat(chars - 8)}"}`;
+
+describe('what a query reads', () => {
+  test('the first of an order without an index reads the table once, in large pieces', () => {
+    const reader = new ArrayReader(numbered(5000));
+    const text = runQuery(reader, {table: 't', filters: [], order: {field: 'n', direction: 'desc'}, limit: 1});
+    expect(JSON.parse(text)).toMatchObject({data: [{n: 4999}]});
+    expect(reader.rowsRead).toBe(5000);
+    expect(reader.calls).toBeLessThan(30);
+  });
+
+  test('a page in creation order reads the page and one document more', () => {
+    const reader = new ArrayReader(numbered(5000));
+    runPage(reader, {query: {table: 't', filters: []}, page_size: 20});
+    expect(reader.rowsRead).toBe(21);
+  });
+
+  test('large documents are read a few at a time', () => {
+    const reader = new ArrayReader(Array.from({length: 1000}, () => sized(DOCUMENT_BYTES_MAX)));
+    expect(() => listTable(reader, 't')).toThrow('takes more than');
+    expect(reader.rowsRead).toBeLessThan(160);
+  });
+
+  test('a scan of more text than SCAN_CHARS_MAX is refused, naming an index', () => {
+    const body = sized(DOCUMENT_BYTES_MAX);
+    const bodies = (count: number) => Array.from({length: count}, () => body);
+    const query = {table: 't', filters: [{field: '_id', op: 'lt' as const, value: ''}]};
+    const fitting = SCAN_CHARS_MAX / DOCUMENT_BYTES_MAX;
+    expect(runQuery(new ArrayReader(bodies(fitting)), query)).toBe('{"data":[]}');
+    expect(() => runQuery(new ArrayReader(bodies(fitting + 1)), query)).toThrow('add an index');
+  }, 30_000);
+
+  test.each([1, 32_768, 65_535])('ranges on _creationTime end in table number %i', tableNumber => {
+    const reader = new ArrayReader(numbered(100), tableNumber);
+    for (const [op, value, count] of [
+      ['gte', 1050, 50],
+      ['gt', 1050, 49],
+      ['lt', 1050, 50],
+      ['lte', 1050, 51],
+      ['eq', 1050, 1],
+      ['eq', 1050.5, 0],
+    ] as const) {
+      const text = runQuery(reader, {table: 't', filters: [{field: '_creationTime', op, value}]});
+      expect((JSON.parse(text) as {data: unknown[]}).data.length, `${op} ${value}`).toBe(count);
+    }
+  });
+});
+
+describe('what a query answers is at most RESULT_BYTES_MAX', () => {
+  const ORDERS = [undefined, {field: 's', direction: 'asc' as const}];
+  // Sixteen documents of which each takes a sixteenth of what is allowed, with system fields, commas and brackets.
+  const room = RESULT_BYTES_MAX / 16 - 100;
+
+  test.each(ORDERS)('a page that fits is answered, however large the document after it (order %o)', order => {
+    const bodies = Array.from({length: 17}, () => sized(room));
+    const query = {table: 't', filters: [], ...(order === undefined ? {} : {order})};
+    const text = runPage(new ArrayReader(bodies), {query, page_size: 16});
+    expect((JSON.parse(text) as {data: unknown[]}).data.length).toBe(16);
+    expect(() => runPage(new ArrayReader(bodies), {query, page_size: 17})).toThrow('query/paginated');
+    expect(() => runQuery(new ArrayReader(bodies), query)).toThrow('query/paginated');
+    expect(() => runQuery(new ArrayReader(bodies), {...query, limit: 1_000_000})).toThrow('query/paginated');
+  });
+
+  test('many small documents are refused before all of them are read', () => {
+    const reader = new ArrayReader(Array.from({length: 600_000}, () => '{}'));
+    expect(() => listTable(reader, 't')).toThrow('query/paginated');
+    expect(reader.rowsRead).toBeLessThan(450_000);
+  });
+});
+
+test('an order by long values without an index holds at most ORDER_KEYS_BYTES_MAX of them', () => {
+  const count = Math.ceil(ORDER_KEYS_BYTES_MAX / DOCUMENT_BYTES_MAX) + 1;
+  const reader = new ArrayReader(Array.from({length: count}, () => sized(DOCUMENT_BYTES_MAX)));
+  const query = {table: 't', filters: [], order: {field: 's', direction: 'asc' as const}};
+  expect(() => runPage(reader, {query, page_size: 1000})).toThrow('smaller pages');
+  const {data} = JSON.parse(runPage(reader, {query, page_size: 2})) as {data: unknown[]};
+  expect(data.length).toBe(2);
+});

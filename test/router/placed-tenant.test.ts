@@ -1,0 +1,208 @@
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
+import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
+
+const log = createLogger({}, {write: () => undefined});
+const died = new ServiceError('session.worker_unavailable', 'its worker died');
+
+/** What the tenant asked of the supervisor; made anew for each test, because a lost link may ask after its test. */
+let asked: {wakes: number; next: PromiseWithResolvers<void>};
+let tenant: PlacedTenant;
+let workers: ScriptedWorker[];
+
+beforeEach(() => {
+  const mine = {wakes: 0, next: Promise.withResolvers<void>()};
+  asked = mine;
+  workers = [];
+  tenant = new PlacedTenant('acme', log, () => {
+    mine.wakes++;
+    mine.next.resolve();
+    mine.next = Promise.withResolvers();
+  });
+});
+
+afterEach(() => {
+  for (const worker of workers) worker.die();
+});
+
+async function newWorker(): Promise<ScriptedWorker> {
+  const worker = new ScriptedWorker('acme');
+  workers.push(worker);
+  await worker.listen();
+  return worker;
+}
+
+/** A tenant with a worker that has received this request. */
+async function underWay(request: RecordedRequest): Promise<ScriptedWorker> {
+  const worker = await newWorker();
+  tenant.workerReady(worker.address);
+  tenant.forward(request);
+  await worker.received(2);
+  return worker;
+}
+
+describe('requests of a sleeping tenant', () => {
+  test('wake it once, and are sent when its worker is ready', async () => {
+    const [first, second] = [new RecordedRequest(true), new RecordedRequest(false, 'body')];
+    tenant.forward(first);
+    tenant.forward(second);
+    expect(asked.wakes).toBe(1);
+    const worker = await newWorker();
+    tenant.workerReady(worker.address);
+    await worker.received(3);
+    expect(worker.frames.map(frame => frame.kind)).toEqual([FrameKind.hello, FrameKind.request, FrameKind.request]);
+    expect(worker.frames[2]!.body).toBe('body');
+    worker.answer('{"s":201}', 'done');
+    expect(await second.outcome).toBe('201 done');
+  });
+
+  test('fail with what the supervisor says when there is no worker to be had', async () => {
+    const request = new RecordedRequest(true);
+    tenant.forward(request);
+    tenant.workerFailed(died, 30);
+    expect(await request.outcome).toBe('session.worker_unavailable/30');
+  });
+
+  test('are session.overloaded beyond the limit on their number', () => {
+    for (let i = 0; i < WAITING_REQUESTS_MAX; i++) tenant.forward(new RecordedRequest(true));
+    const overloaded = expect.objectContaining({code: 'session.overloaded'});
+    expect(() => tenant.forward(new RecordedRequest(true))).toThrowError(overloaded);
+  });
+
+  test('are session.overloaded beyond the limit on their bytes; one whose client goes makes room', () => {
+    const half = 'x'.repeat(WAITING_BYTES_MAX / 2);
+    const leaving = new RecordedRequest(false, half);
+    tenant.forward(leaving);
+    tenant.forward(new RecordedRequest(false, half));
+    expect(() => tenant.forward(new RecordedRequest(false, 'x'))).toThrowError(
+      expect.objectContaining({code: 'session.overloaded'}),
+    );
+    leaving.abort();
+    expect(() => tenant.forward(new RecordedRequest(false, 'x'))).not.toThrow();
+  });
+
+  test('fail once they have waited too long', async () => {
+    const request = new RecordedRequest(true);
+    tenant.forward(request);
+    tenant.expire(request.waitingSinceMs + WAKE_TIMEOUT_MS - 1);
+    expect(tenant.waiting).toBe(1);
+    tenant.expire(request.waitingSinceMs + WAKE_TIMEOUT_MS);
+    expect(await request.outcome).toBe('session.worker_unavailable');
+    expect(tenant.isBusy).toBe(false);
+  });
+
+  test('are tried again when the worker they were promised cannot be reached', async () => {
+    const gone = await newWorker();
+    gone.die();
+    const write = new RecordedRequest(false);
+    tenant.forward(write);
+    const woken = asked.next.promise;
+    tenant.workerReady(gone.address);
+    await woken;
+    const worker = await newWorker();
+    tenant.workerReady(worker.address);
+    await worker.received(2);
+    worker.answer('', 'ok');
+    expect(await write.outcome).toBe('200 ok');
+  });
+});
+
+describe('requests under way when the worker dies', () => {
+  test.each([
+    ['the socket closes first', ['close', 'notice']],
+    ['the supervisor speaks first', ['notice', 'close']],
+  ])('a read is sent once more to the next worker: %s', async (_title, order) => {
+    const read = new RecordedRequest(true);
+    const worker = await underWay(read);
+    const woken = asked.next.promise;
+    if (order[0] === 'notice') tenant.workerFailed(died, 1);
+    worker.die();
+    await woken;
+    if (order[0] === 'close') tenant.workerFailed(died, 1);
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(2);
+    next.answer('', 'ok');
+    expect(await read.outcome).toBe('200 ok');
+  });
+
+  test('a read fails when a second worker dies under it', async () => {
+    const read = new RecordedRequest(true);
+    const worker = await underWay(read);
+    const woken = asked.next.promise;
+    worker.die();
+    await woken;
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(2);
+    next.die();
+    expect(await read.outcome).toBe('session.worker_unavailable');
+  });
+
+  test('a write is session.outcome_unknown and is not sent again', async () => {
+    const write = new RecordedRequest(false);
+    const worker = await underWay(write);
+    worker.die();
+    expect(await write.outcome).toBe('session.outcome_unknown');
+    expect(asked.wakes).toBe(0);
+  });
+
+  test('a streamed reply is cut', async () => {
+    const read = new RecordedRequest(true);
+    const worker = await underWay(read);
+    const stream = worker.frames[1]!.stream;
+    worker.send(FrameKind.response, stream, FrameFlag.streams, '', '');
+    worker.send(FrameKind.chunk, stream, FrameFlag.none, '', 'piece');
+    worker.sendGarbage();
+    expect(await read.outcome).toBe('cut');
+    expect(read.pieces).toEqual(['200', 'piece']);
+  });
+});
+
+describe('release', () => {
+  test('is refused while a request is under way', async () => {
+    await underWay(new RecordedRequest(true));
+    expect(tenant.release()).toBe(true);
+  });
+
+  test('gives the worker up; the next request wakes the tenant again', async () => {
+    const read = new RecordedRequest(true);
+    const worker = await underWay(read);
+    worker.answer('', 'ok');
+    await read.outcome;
+    expect(tenant.release()).toBe(false);
+    tenant.forward(new RecordedRequest(true));
+    expect(asked.wakes).toBe(1);
+  });
+});
+
+test('a removed tenant lets go of what waits, and is 404 afterwards', async () => {
+  const waiting = new RecordedRequest(true);
+  tenant.forward(waiting);
+  tenant.remove();
+  expect(await waiting.outcome).toBe('session.tenant_not_found');
+  expect(() => tenant.forward(new RecordedRequest(true))).toThrowError(
+    expect.objectContaining({code: 'session.tenant_not_found'}),
+  );
+});
+
+test('a streamed reply whose client goes is cancelled at the worker', async () => {
+  const read = new RecordedRequest(true);
+  const worker = await underWay(read);
+  const stream = worker.frames[1]!.stream;
+  worker.send(FrameKind.response, stream, FrameFlag.streams, '', '');
+  worker.send(FrameKind.chunk, stream, FrameFlag.none, '', 'piece');
+  const other = new RecordedRequest(true);
+  tenant.forward(other);
+  await worker.received(3);
+  worker.answer('', 'ok');
+  await other.outcome; // everything sent before has arrived as well
+  read.abort();
+  await worker.received(4);
+  expect(worker.frames[3]).toMatchObject({kind: FrameKind.cancel, stream});
+  expect(tenant.isBusy).toBe(false);
+});

@@ -1,0 +1,117 @@
+/** A worker's socket whose answers a test writes by hand, and requests whose answers it can read. */
+import {Buffer} from 'node:buffer';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {createServer, type Server, type Socket} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type {Forwarded, Holder} from '../../router/workers/forwarded.ts';
+import type {ServiceError} from '../../shared/errors.ts';
+import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
+
+export type Frame = {kind: number; stream: number; flags: number; meta: string; body: string};
+
+export class ScriptedWorker {
+  readonly address: WorkerAddress;
+  readonly frames: Frame[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  #server: Server | null = null;
+  #socket: Socket | null = null;
+  #wanted: {frames: number; resolve: () => void} | null = null;
+
+  constructor(tenant: string) {
+    this.address = {tenant, socketPath: join(this.#directory, 'w'), secret: 'secret'};
+  }
+
+  listen(): Promise<void> {
+    this.#server = createServer(socket => {
+      this.#socket = socket;
+      const reader = new FrameReader((kind, stream, flags, meta, body) => {
+        this.frames.push({kind, stream, flags, meta: meta.toString(), body: body.toString()});
+        if (this.#wanted !== null && this.frames.length >= this.#wanted.frames) this.#wanted.resolve();
+      });
+      socket.on('data', chunk => reader.push(chunk as Buffer));
+    });
+    return new Promise(resolve => this.#server!.listen(this.address.socketPath, resolve));
+  }
+
+  /** Resolves once this many frames have come, the hello included. */
+  received(frames: number): Promise<void> {
+    if (this.frames.length >= frames) return Promise.resolve();
+    return new Promise(resolve => {
+      this.#wanted = {frames, resolve};
+    });
+  }
+
+  send(kind: FrameKind, stream: number, flags: number, meta: string, body: string): void {
+    const writer = new FrameWriter(bytes => this.#socket!.write(bytes));
+    writer.frame(kind, stream, flags, meta, body);
+    writer.flush();
+  }
+
+  /** Answers the last request. */
+  answer(meta: string, body: string): void {
+    const request = this.frames.findLast(frame => frame.kind === FrameKind.request)!;
+    this.send(FrameKind.response, request.stream, FrameFlag.none, meta, body);
+  }
+
+  sendGarbage(): void {
+    this.#socket!.write(Buffer.alloc(64, 0xee));
+  }
+
+  /** As a killed process: the connection is gone and nobody listens. */
+  die(): void {
+    this.#socket?.destroy();
+    this.#socket = null;
+    this.#server?.close();
+    rmSync(this.#directory, {recursive: true, force: true});
+  }
+}
+
+/** What became of a request: `status body`, or `code/Retry-After`. */
+export class RecordedRequest implements Forwarded {
+  readonly meta = '{"op":"documents.get"}';
+  readonly body: Buffer;
+  readonly isRead: boolean;
+  aborted = false;
+  holder: Holder | null = null;
+  order = 0;
+  wasRetried = false;
+  waitingSinceMs = 0;
+  readonly pieces: string[] = [];
+  readonly outcome: Promise<string>;
+  #resolve: (outcome: string) => void = () => undefined;
+
+  constructor(isRead: boolean, body = '') {
+    this.isRead = isRead;
+    this.body = Buffer.from(body);
+    this.outcome = new Promise(resolve => {
+      this.#resolve = resolve;
+    });
+  }
+
+  answer(status: number, retryAfterS: number, body: Buffer): void {
+    this.#resolve(`${status} ${body.toString()}${retryAfterS === 0 ? '' : `/${retryAfterS}`}`);
+  }
+
+  startStream(status: number): void {
+    this.pieces.push(String(status));
+  }
+
+  streamPiece(piece: Buffer): void {
+    this.pieces.push(piece.toString());
+  }
+
+  endStream(failed: boolean): void {
+    this.#resolve(failed ? 'cut' : `streamed ${this.pieces.join(',')}`);
+  }
+
+  fail(error: ServiceError, retryAfterS?: number): void {
+    this.#resolve(retryAfterS === undefined ? error.code : `${error.code}/${retryAfterS}`);
+  }
+
+  abort(): void {
+    this.aborted = true;
+    this.holder?.abandon(this);
+  }
+}
