@@ -31,7 +31,10 @@ export function addServerOptions(command: Command): Command {
   return command
     .addOption(new Option('--url <url>', 'where the server is').default('http://127.0.0.1:3210').env('SVC_URL'))
     .addOption(
-      new Option('--data <directory>', "the server's data directory; its admin.json has the token, unless SVC_ACCESS_TOKEN is set")
+      new Option(
+        '--data <directory>',
+        "the server's data directory; its admin.json has the token, unless SVC_ACCESS_TOKEN is set",
+      )
         .default('./data')
         .env('SVC_DATA'),
     );
@@ -80,7 +83,12 @@ export class ServiceClient {
   }
 
   /** One JSON request. @throws RefusedRequest for an answer that is not a success */
-  async request(method: Method, path: string, body?: Buffer | string, headers: Record<string, string> = {}): Promise<Reply> {
+  async request(
+    method: Method,
+    path: string,
+    body?: Buffer | string,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#attempt(method, path, body, headers);
       if (!('again' in outcome)) return outcome;
@@ -100,7 +108,9 @@ export class ServiceClient {
     try {
       response = await this.#send('GET', path, undefined, {});
     } catch (caught) {
-      throw new CommandFailure(`the connection to ${this.url} failed: ${(caught as Error).message}`, 1, {cause: caught});
+      throw new CommandFailure(`the connection to ${this.url} failed: ${(caught as Error).message}`, 1, {
+        cause: caught,
+      });
     }
     if (response.statusCode < 300) return response.body;
     throw refusal(response.statusCode, await readAll(response));
@@ -127,9 +137,13 @@ export class ServiceClient {
     try {
       response = await this.#send('GET', '/api/tenants', undefined, {});
     } catch (caught) {
-      throw new CommandFailure(`no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?`, 1, {
-        cause: caught,
-      });
+      throw new CommandFailure(
+        `no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?`,
+        1,
+        {
+          cause: caught,
+        },
+      );
     }
     const body = await readAll(response);
     if (response.statusCode === 401) {
@@ -137,7 +151,8 @@ export class ServiceClient {
         `${this.url} does not accept this access token; set SVC_ACCESS_TOKEN or point --data at the server's data directory`,
       );
     }
-    if (response.statusCode >= 300) throw new CommandFailure(`${this.url}: ${refusal(response.statusCode, body).message}`);
+    if (response.statusCode >= 300)
+      throw new CommandFailure(`${this.url}: ${refusal(response.statusCode, body).message}`);
   }
 
   async #attempt(

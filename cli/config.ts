@@ -63,7 +63,8 @@ export function addStartOptions(command: Command): Command {
     new Option('--log-format <format>', 'form of log lines; auto: pretty on a terminal, else json')
       .choices([...LOG_FORMATS])
       .default('auto'),
-    new Option('--listen-beyond-loopback', 'confirms a --host that other machines can reach')
+    new Option('--listen-beyond-loopback [yes]', 'confirms a --host that other machines can reach')
+      .preset('yes')
       .argParser(yesOrNo)
       .default(false),
   ];
@@ -123,7 +124,7 @@ function hosts(text: string, previous: string[]): string[] {
   return [...previous, ...names];
 }
 
-/** Only a variable gives this flag a value. */
+/** The flag alone means yes; the variable has to say so, since `=0` would surprise as a yes. */
 function yesOrNo(text: string): boolean {
   if (['1', 'true', 'yes'].includes(text)) return true;
   if (['0', 'false', 'no', ''].includes(text)) return false;

@@ -8,9 +8,10 @@ import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
 import {stat} from 'node:fs/promises';
+import {addAbortSignal, type Readable} from 'node:stream';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {BAD_LINES_SHOWN, IMPORT_IN_FLIGHT_DEFAULT, IMPORT_IN_FLIGHT_MAX} from '../shared/limits.ts';
-import {addServerOptions, ServiceClient, type ServerOptions, tenantPath} from './client.ts';
+import {addServerOptions, type ServerOptions, ServiceClient, tenantPath} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
 import {type ImportEnd, importLines, LINE_BYTES_MAX} from './transfer/import-run.ts';
 import {readLines} from './transfer/line-reader.ts';
@@ -38,7 +39,10 @@ export function register(program: Command): void {
     .option('--create-tenant', 'make the tenant if it does not exist')
     .option('--skip-bad', 'go on after a line that the server refuses, and count it')
     .addOption(
-      new Option('--in-flight <count>', 'requests under way at once; with 1 documents are created in the order of lines')
+      new Option(
+        '--in-flight <count>',
+        'requests under way at once; with 1 documents are created in the order of lines',
+      )
         .argParser(inFlight)
         .default(IMPORT_IN_FLIGHT_DEFAULT),
     )
@@ -49,13 +53,15 @@ export function register(program: Command): void {
 }
 
 async function importFile(file: string, options: Options): Promise<void> {
-  const input = file === '-' ? {chunks: process.stdin as AsyncIterable<Buffer>, bytes: null} : await openFile(file);
   const client = await ServiceClient.open(options, options.inFlight);
   try {
     await findTenant(client, options);
-    const {importId, chunks} = await identified(input.chunks, options.importId);
-    const progress = new Progress('import', input.bytes);
     const interrupted = interruption();
+    const input = await openInput(file);
+    // A read that waits (for a person at a terminal, say) must not outwait a Ctrl-C.
+    addAbortSignal(interrupted, input.stream);
+    const {importId, chunks} = await identified(chunksOf(file, input.stream, interrupted), options.importId);
+    const progress = new Progress('import', input.bytes);
     const end = await importLines(
       readLines(chunks, LINE_BYTES_MAX),
       {
@@ -72,6 +78,7 @@ async function importFile(file: string, options: Options): Promise<void> {
       },
       interrupted,
     );
+    input.stream.destroy();
     progress.stop();
     process.stdout.write(`imported ${summary(end.imported, end.bytes, progress.seconds)}${badCount(end)}\n`);
     finish(file, end, interrupted.aborted);
@@ -86,15 +93,28 @@ function finish(file: string, {stoppedBy}: ImportEnd, wasInterrupted: boolean): 
   if (wasInterrupted) throw new CommandFailure(`interrupted; ${again}`, EXIT_INTERRUPTED);
 }
 
-async function openFile(file: string): Promise<{chunks: AsyncIterable<Buffer>; bytes: number | null}> {
+async function openInput(file: string): Promise<{stream: Readable; bytes: number | null}> {
+  if (file === '-') return {stream: process.stdin, bytes: null};
   try {
     const found = await stat(file);
-    if (found.isDirectory()) throw new CommandFailure(`${file} is a directory`);
-    return {chunks: createReadStream(file, {highWaterMark: 256 * 1024}), bytes: found.isFile() ? found.size : null};
+    if (found.isDirectory()) throw new Error('it is a directory');
+    return {stream: createReadStream(file, {highWaterMark: 256 * 1024}), bytes: found.isFile() ? found.size : null};
   } catch (caught) {
-    if (caught instanceof CommandFailure) throw caught;
-    throw new CommandFailure(`cannot read ${file}: ${(caught as Error).message}`, 1, {cause: caught});
+    throw cannotRead(file, caught as Error);
   }
+}
+
+/** Ends quietly when the user interrupts; any other end before the input's own is a failure. */
+async function* chunksOf(file: string, stream: Readable, interrupted: AbortSignal): AsyncGenerator<Buffer, void, void> {
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (caught) {
+    if (!interrupted.aborted) throw cannotRead(file, caught as Error);
+  }
+}
+
+function cannotRead(file: string, cause: Error): CommandFailure {
+  return new CommandFailure(`cannot read ${file}: ${cause.message}`, 1, {cause});
 }
 
 async function findTenant(client: ServiceClient, {tenant, createTenant}: Options): Promise<void> {

@@ -10,6 +10,8 @@ import {addStartOptions, dataDirectory, type StartOptions} from './config.ts';
 
 /** After a second Ctrl-C, as shells count it: 128 + SIGINT. */
 const EXIT_INTERRUPTED = 130;
+/** npm passes a signal on to us that the terminal has sent already; a person is slower than this. */
+const SAME_SIGNAL_MS = 300;
 /** The drain bounds itself; this bounds a drain with a bug. SIGTERM to exit stays within 5 s. */
 const DRAIN_GIVE_UP_MS = 4_900;
 
@@ -65,13 +67,13 @@ function endOnBugs(log: Logger): void {
 /** SIGINT and SIGTERM end the server in order; before it has started there is nothing to put in order. */
 function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
   const stop: {drain: (() => Promise<void>) | null} = {drain: null};
-  let isStopping = false;
+  let stoppingSinceMs: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (isStopping) {
-      if (signal === 'SIGINT') process.exit(EXIT_INTERRUPTED);
+    if (stoppingSinceMs !== null) {
+      if (signal === 'SIGINT' && performance.now() - stoppingSinceMs > SAME_SIGNAL_MS) process.exit(EXIT_INTERRUPTED);
       return;
     }
-    isStopping = true;
+    stoppingSinceMs = performance.now();
     if (stop.drain === null) process.exit(0);
     void Promise.race([stop.drain(), delay(DRAIN_GIVE_UP_MS)]).then(() => {
       log.info('stopped');

@@ -33,6 +33,7 @@ const common: BuildOptions = {
   sourcemap: 'linked',
   // Stack traces get their lines from the maps and their text from the sources, so the maps stay small.
   sourcesContent: false,
+  // Names and lines stay: a worker runs without its source map, and a stack trace has to say where it was.
   minifySyntax: true,
   // Bundled CommonJS packages call `require` for Node's own modules.
   banner: {
@@ -49,7 +50,7 @@ for (const thread of threads) processes[basename(thread, '.ts')] = thread;
 const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
   build({...common, entryPoints: processes}),
-]);
+]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.
 
 mkdirSync(dist, {recursive: true});
 const made = new Set<string>();

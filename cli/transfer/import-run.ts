@@ -63,10 +63,12 @@ export async function importLines(
   const stopAt = (line: number, message: string): void => {
     if (end.stoppedBy === null || line < end.stoppedBy.line) end.stoppedBy = {line, message};
   };
+  const isInterrupted = (): boolean => interrupted?.aborted === true;
   const lane = async (): Promise<void> => {
-    while (end.stoppedBy === null && interrupted?.aborted !== true) {
+    while (end.stoppedBy === null && !isInterrupted()) {
       const {done, value: line} = await lines.next();
-      if (done === true) return;
+      // After an interruption the last line may be cut short.
+      if (done === true || isInterrupted()) return;
       try {
         await insertLine(line, target);
         end.imported += 1;
@@ -104,8 +106,8 @@ function insertBody({bytes}: Line, table: string | null): Buffer {
   const members = topLevelMembers(bytes);
   if (members === null) throw new BadLine('the line is not a JSON object');
   if (table !== null) return joined(JSON.stringify(table), withoutMembers(bytes, members, SYSTEM_FIELDS));
-  const tableText = valueOf(bytes, members, 'table');
-  const document = valueOf(bytes, members, 'document');
+  const tableText = memberOf(bytes, members, 'table');
+  const document = memberOf(bytes, members, 'document');
   const documentMembers = document && topLevelMembers(document);
   if (!tableText || !document || !documentMembers) {
     throw new BadLine('the line is not {"table": …, "document": {…}}; give --table if lines are documents');
@@ -113,7 +115,7 @@ function insertBody({bytes}: Line, table: string | null): Buffer {
   return joined(tableText.toString(), withoutMembers(document, documentMembers, SYSTEM_FIELDS));
 }
 
-function valueOf(text: Buffer, members: readonly Member[], key: string): Buffer | null {
+function memberOf(text: Buffer, members: readonly Member[], key: string): Buffer | null {
   const member = members.findLast(each => each.key === key);
   return member === undefined ? null : text.subarray(member.valueStart, member.end);
 }

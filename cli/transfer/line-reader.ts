@@ -29,7 +29,7 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number
     const bytes = isTooLong ? null : pieces.length === 0 ? last : Buffer.concat([...pieces, last], length);
     pieces = [];
     length = 0;
-    return bytes !== null && bytes.every(byte => BLANK.has(byte)) ? null : {number, bytes, endsAt: offset};
+    return bytes?.every(byte => BLANK.has(byte)) ? null : {number, bytes, endsAt: offset};
   };
   for await (const chunk of chunks) {
     const chunkStart = offset;

@@ -2,8 +2,8 @@
  * Where an export goes: a file that appears under its name only when it is complete and on disk, or standard output. Writing
  * waits for whoever reads, so a slow disk or pipe slows the export down instead of filling memory.
  */
-import {Buffer} from 'node:buffer';
-import {type FileHandle, open, rename, rm} from 'node:fs/promises';
+import type {Buffer} from 'node:buffer';
+import {type FileHandle, open, realpath, rename, rm, stat} from 'node:fs/promises';
 import {CommandFailure} from '../failure.ts';
 
 export interface Output {
@@ -25,18 +25,22 @@ export async function openOutput(file: string): Promise<Output> {
 
 class FileOutput implements Output {
   readonly #path: string;
-  readonly #temporary: string;
+  /** What is written to until it is complete. */
+  readonly #writtenPath: string;
   readonly #handle: FileHandle;
 
-  private constructor(path: string, temporary: string, handle: FileHandle) {
+  private constructor(path: string, writtenPath: string, handle: FileHandle) {
     this.#path = path;
-    this.#temporary = temporary;
+    this.#writtenPath = writtenPath;
     this.#handle = handle;
   }
 
+  /** What is there and no regular file (a device, a named pipe) is written to as it is: renaming would replace it. */
   static async open(path: string): Promise<FileOutput> {
-    const temporary = `${path}.${process.pid}.tmp`;
-    return new FileOutput(path, temporary, await reported(path, open(temporary, 'w', 0o600)));
+    const target = await realpath(path).catch(() => path); // not there yet
+    const found = await stat(target).catch(() => null);
+    const writtenPath = found === null || found.isFile() ? `${target}.${process.pid}.tmp` : target;
+    return new FileOutput(target, writtenPath, await reported(path, open(writtenPath, 'w')));
   }
 
   async write(bytes: Buffer): Promise<void> {
@@ -44,14 +48,14 @@ class FileOutput implements Output {
   }
 
   async finish(): Promise<void> {
-    await reported(this.#path, this.#handle.sync());
+    if (this.#writtenPath !== this.#path) await reported(this.#path, this.#handle.sync());
     await this.#handle.close();
-    await reported(this.#path, rename(this.#temporary, this.#path));
+    if (this.#writtenPath !== this.#path) await reported(this.#path, rename(this.#writtenPath, this.#path));
   }
 
   async abandon(): Promise<void> {
     await this.#handle.close();
-    await rm(this.#temporary, {force: true});
+    if (this.#writtenPath !== this.#path) await rm(this.#writtenPath, {force: true});
   }
 }
 

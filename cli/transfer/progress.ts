@@ -66,7 +66,10 @@ function newBar(verb: string, bytesTotal: number | null): SingleBar {
   const counts = '{documents} documents, {mib} MiB, {rate}/s';
   return new SingleBar({
     stream: process.stderr,
-    format: bytesTotal === null ? `${verb} ${counts}, {duration_formatted}` : `${verb} [{bar}] {percentage}% ${counts}, {eta_formatted} left`,
+    format:
+      bytesTotal === null
+        ? `${verb} ${counts}, {duration_formatted}`
+        : `${verb} [{bar}] {percentage}% ${counts}, {eta_formatted} left`,
     barsize: 24,
     etaBuffer: 1_000,
     hideCursor: true,

@@ -138,8 +138,8 @@ export class Supervisor {
       this.#router.kill();
       this.#placement.killAll();
     }, DRAIN_MS);
-    await this.#router.drain();
     this.#pool.close();
+    await this.#router.drain();
     await this.#placement.drain();
     clearTimeout(deadline);
     this.#registry.close();

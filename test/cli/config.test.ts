@@ -1,0 +1,125 @@
+import {Command, CommanderError} from 'commander';
+import {afterEach, describe, expect, test} from 'vitest';
+import {addStartOptions, isLoopback, type StartOptions} from '../../cli/config.ts';
+
+/** What `svc start ARGS` would run with, or the sentence it would end with. */
+function parse(args: string[], env: Record<string, string> = {}): StartOptions | string {
+  for (const [name, value] of Object.entries(env)) process.env[name] = value;
+  let said = '';
+  const command = addStartOptions(new Command('start'))
+    .exitOverride()
+    .configureOutput({writeErr: text => (said += text)})
+    .action(() => undefined);
+  try {
+    command.parse(args, {from: 'user'});
+    return command.opts<StartOptions>();
+  } catch (caught) {
+    if (!(caught instanceof CommanderError)) throw caught;
+    return said;
+  }
+}
+
+afterEach(() => {
+  for (const name of Object.keys(process.env)) if (name.startsWith('SVC_')) delete process.env[name];
+});
+
+describe('svc start: settings', () => {
+  test('without flags everything has its default', () => {
+    expect(parse([])).toEqual({
+      port: 3210,
+      host: '127.0.0.1',
+      data: './data',
+      idleStop: 300_000,
+      spareWorkers: 1,
+      maxAwake: 128,
+      allowedHost: [],
+      journalKeepRecords: 1_000_000,
+      logLevel: 'info',
+      logFormat: 'auto',
+      listenBeyondLoopback: false,
+    });
+  });
+
+  test.each([
+    [['--port', '0'], 'port', 0],
+    [['--port', '65535'], 'port', 65_535],
+    [['--idle-stop', '0'], 'idleStop', 0],
+    [['--idle-stop', '500ms'], 'idleStop', 500],
+    [['--idle-stop', '300s'], 'idleStop', 300_000],
+    [['--idle-stop', '1.5m'], 'idleStop', 90_000],
+    [['--idle-stop', '1h'], 'idleStop', 3_600_000],
+    [['--spare-workers', '0'], 'spareWorkers', 0],
+    [['--metrics-port', '9000'], 'metricsPort', 9000],
+    [
+      ['--allowed-host', 'a.example', '--allowed-host', 'B.example:80,c'],
+      'allowedHost',
+      ['a.example', 'b.example:80', 'c'],
+    ],
+    [['--host', '0.0.0.0', '--listen-beyond-loopback'], 'host', '0.0.0.0'],
+  ])('%j', (args, name, value) => {
+    expect(parse(args)).toMatchObject({[name]: value});
+  });
+
+  test('each is also a variable', () => {
+    const env = {SVC_PORT: '1', SVC_DATA: '/x', SVC_IDLE_STOP: '2s', SVC_ALLOWED_HOST: 'a,b', SVC_LOG_FORMAT: 'json'};
+    const expected = {port: 1, data: '/x', idleStop: 2_000, allowedHost: ['a', 'b'], logFormat: 'json'};
+    expect(parse([], env)).toMatchObject(expected);
+  });
+
+  test.each([
+    ['1', true],
+    ['yes', true],
+    ['0', false],
+    ['', false],
+  ])('SVC_LISTEN_BEYOND_LOOPBACK=%j is %s', (text, confirmed) => {
+    expect(parse([], {SVC_LISTEN_BEYOND_LOOPBACK: text})).toMatchObject({listenBeyondLoopback: confirmed});
+  });
+
+  test('the flag wins over the variable', () => {
+    expect(
+      parse(['--port', '2', '--allowed-host', 'flag'], {SVC_PORT: '1', SVC_ALLOWED_HOST: 'variable'}),
+    ).toMatchObject({
+      port: 2,
+      allowedHost: ['flag'],
+    });
+  });
+});
+
+describe('svc start: a wrong value is a sentence that names the flag', () => {
+  test.each([
+    [['--port', '65536'], '--port'],
+    [['--port', '-1'], '--port'],
+    [['--port', '1e3'], '--port'],
+    [['--idle-stop', '300'], '--idle-stop'],
+    [['--idle-stop', '0.1ms'], '--idle-stop'],
+    [['--idle-stop', '9999h'], '--idle-stop'],
+    [['--spare-workers', '65'], '--spare-workers'],
+    [['--max-awake', '0'], '--max-awake'],
+    [['--metrics-port', 'x'], '--metrics-port'],
+    [['--allowed-host', 'a b'], '--allowed-host'],
+    [['--allowed-host', ''], '--allowed-host'],
+    [['--journal-keep-records', '0'], '--journal-keep-records'],
+    [['--log-level', 'loud'], '--log-level'],
+    [['--host', '0.0.0.0'], '--listen-beyond-loopback'],
+    [['--host', 'example.org'], '--listen-beyond-loopback'],
+    [['--frob'], '--frob'],
+  ])('%j → %s', (args, flag) => {
+    expect(parse(args)).toContain(flag);
+  });
+
+  test('a wrong variable is named too', () => {
+    expect(parse([], {SVC_MAX_AWAKE: 'many'})).toContain('SVC_MAX_AWAKE');
+  });
+});
+
+test.each([
+  ['127.0.0.1', true],
+  ['127.1.2.3', true],
+  ['::1', true],
+  ['localhost', true],
+  ['0.0.0.0', false],
+  ['::', false],
+  ['127.example.org', false],
+])('%s is loopback: %s', (host, loopback) => {
+  expect(isLoopback(host)).toBe(loopback);
+});

@@ -1,0 +1,136 @@
+import fc from 'fast-check';
+import {describe, expect, test} from 'vitest';
+import {hasWorker, type Input, type Residence, step} from '../../router/supervisor/residence.ts';
+import {DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../shared/limits.ts';
+
+const NOW_MS = 1_000_000;
+const ERROR = {code: 'session.storage_full', message: 'full'} as const;
+
+const asleep: Residence = {state: 'asleep', deaths: 0};
+const queued: Residence = {state: 'queued', deaths: 0, asked: true};
+const waking: Residence = {state: 'waking', deaths: 0, asked: true, retried: false};
+const awake: Residence = {state: 'awake', deaths: 0, sinceMs: NOW_MS};
+const releasing: Residence = {state: 'releasing', deaths: 0, sinceMs: NOW_MS};
+const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: false, stored: false};
+const resting: Residence = {state: 'resting', deaths: DEATHS_BEFORE_REST, untilMs: NOW_MS + 12_345};
+const deleting: Residence = {state: 'deleting', hasWorker: true};
+
+const asked: Input = {type: 'want', asked: true};
+const due: Input = {type: 'want', asked: false};
+const ended: Input = {type: 'ended', error: null};
+
+describe('a tenant moves between disk and a worker', () => {
+  test.each<[string, Residence, Input, Residence['state'], string]>([
+    ['asleep, a request comes', asleep, asked, 'queued', 'enqueue'],
+    ['asleep, it is due', asleep, due, 'queued', 'enqueue'],
+    ['queued, a slot is free', queued, {type: 'admit'}, 'waking', 'start'],
+    ['queued for the router, no slot', queued, {type: 'refuse', error: ERROR}, 'asleep', 'fail'],
+    ['queued for itself, no slot', {...queued, asked: false}, {type: 'refuse', error: ERROR}, 'asleep', ''],
+    ['waking, the worker has opened it', waking, {type: 'opened'}, 'awake', 'ready'],
+    ['waking, the worker ends before', waking, ended, 'waking', 'start'],
+    ['waking again, the worker ends before', {...waking, retried: true}, ended, 'asleep', 'fail later'],
+    ['waking, the file cannot be opened', waking, {type: 'ended', error: ERROR}, 'asleep', 'fail later'],
+    ['awake, the router asks again', awake, asked, 'awake', 'confirm'],
+    ['awake on the second look', awake, {type: 'confirm'}, 'awake', 'ready'],
+    ['gone on the second look', asleep, {type: 'confirm'}, 'queued', 'enqueue'],
+    ['awake, its worker dies', awake, ended, 'asleep', 'later'],
+    ['awake and idle', awake, {type: 'let_go'}, 'releasing', 'release'],
+    ['asked to let go, and in use', releasing, {type: 'released', busy: true}, 'awake', ''],
+    ['asked to let go, and unused', releasing, {type: 'released', busy: false}, 'closing', 'close'],
+    ['asked to let go, the router dies', releasing, {type: 'router_ended'}, 'awake', ''],
+    ['asked to let go, its worker dies', releasing, ended, 'asleep', 'later'],
+    ['closing, a request comes', closing, asked, 'closing', ''],
+    ['closing, the worker reports its next due time', closing, {type: 'closed', nextDueMs: 7}, 'closing', 'store'],
+    ['closed in order', {...closing, stored: true}, ended, 'asleep', ''],
+    ['closed in order, and wanted again', {...closing, stored: true, wanted: true}, ended, 'queued', 'enqueue'],
+    ['closing, the worker dies before it reported', closing, ended, 'asleep', 'later'],
+    ['resting, a request comes', resting, asked, 'resting', 'fail'],
+    ['rested', resting, {type: 'rested'}, 'queued', 'enqueue'],
+    ['asleep, it is deleted', asleep, {type: 'delete'}, 'deleting', 'remove'],
+    ['resting, it is deleted', resting, {type: 'delete'}, 'deleting', 'remove'],
+    ['waking, it is deleted', waking, {type: 'delete'}, 'deleting', 'kill'],
+    ['awake, it is deleted', awake, {type: 'delete'}, 'deleting', 'close'],
+    ['closing, it is deleted', closing, {type: 'delete'}, 'deleting', ''],
+    ['being deleted, its worker ends', deleting, ended, 'deleting', 'remove'],
+    ['being deleted, a request comes', deleting, asked, 'deleting', ''],
+    ['awake, the server stops', awake, {type: 'shut_down'}, 'closing', 'close'],
+    ['waking, the server stops', waking, {type: 'shut_down'}, 'waking', 'kill'],
+  ])('%s', (_, residence, input, state, effects) => {
+    const {next, effects: got} = step(residence, input, NOW_MS);
+    expect(next.state).toBe(state);
+    expect(got.map(effect => effect.type).join(' ')).toBe(effects);
+  });
+});
+
+describe('deaths', () => {
+  test('the second worker of a wake is a new process, not another spare', () => {
+    expect(step(waking, ended, NOW_MS).effects).toEqual([{type: 'start', fresh: true}]);
+  });
+
+  test(`${DEATHS_BEFORE_REST} without ${HEALTHY_MS} ms of service between them rest the tenant for ${REST_MS} ms`, () => {
+    let residence: Residence = awake;
+    for (let deaths = 1; deaths < DEATHS_BEFORE_REST; deaths++) {
+      residence = step(residence, ended, NOW_MS).next;
+      expect(residence).toEqual({state: 'asleep', deaths});
+      residence = wake(residence);
+    }
+    expect(step(residence, ended, NOW_MS).next).toEqual({
+      state: 'resting',
+      deaths: DEATHS_BEFORE_REST,
+      untilMs: NOW_MS + REST_MS,
+    });
+  });
+
+  test('one after healthy service is the first', () => {
+    const residence: Residence = {state: 'awake', deaths: DEATHS_BEFORE_REST - 1, sinceMs: NOW_MS - HEALTHY_MS};
+    expect(step(residence, ended, NOW_MS).next).toEqual({state: 'asleep', deaths: 1});
+  });
+
+  test('a request to a resting tenant learns how long the rest still is', () => {
+    expect(step(resting, asked, NOW_MS).effects).toMatchObject([{type: 'fail', retryAfterMs: 12_345}]);
+  });
+
+  test('the first death after a rest is followed by the next rest', () => {
+    const residence = wake(step(resting, {type: 'rested'}, NOW_MS).next);
+    expect(step(residence, ended, NOW_MS).next.state).toBe('resting');
+  });
+});
+
+test('whatever happens: workers are started only without one, and only who asked is answered', () => {
+  const input = fc.oneof(
+    fc.constantFrom<Input>(
+      ...[asked, due, ended, {type: 'confirm'} as const, {type: 'admit'} as const, {type: 'opened'} as const],
+      ...[{type: 'let_go'} as const, {type: 'router_ended'} as const, {type: 'rested'} as const],
+      ...[{type: 'delete'} as const, {type: 'shut_down'} as const, {type: 'closed', nextDueMs: null} as const],
+      ...[{type: 'refuse', error: ERROR} as const, {type: 'ended', error: ERROR} as const],
+    ),
+    fc.boolean().map((busy): Input => ({type: 'released', busy})),
+  );
+  fc.assert(
+    fc.property(fc.array(input, {maxLength: 60}), inputs => {
+      let residence: Residence = asleep;
+      let isAsked = false;
+      for (const next of inputs) {
+        if (next.type === 'ended' && !hasWorker(residence)) continue; // nothing there to end
+        if ((next.type === 'want' && next.asked) || next.type === 'confirm') isAsked = true;
+        if (next.type === 'router_ended') isAsked = false;
+        const before = residence;
+        const {next: after, effects} = step(residence, next, NOW_MS);
+        for (const effect of effects) {
+          if (effect.type === 'start') expect(!hasWorker(before) || next.type === 'ended').toBe(true);
+          if (effect.type === 'fail') expect(isAsked).toBe(true);
+          if (effect.type === 'ready') expect(after.state === 'awake' || after.state === 'releasing').toBe(true);
+          if (effect.type === 'remove') expect(hasWorker(after)).toBe(false);
+          if (effect.type === 'fail' || effect.type === 'ready') isAsked = false;
+        }
+        if (before.state === 'deleting') expect(after.state).toBe('deleting');
+        residence = after;
+      }
+    }),
+  );
+});
+
+function wake(residence: Residence): Residence {
+  const inputs: Input[] = [due, {type: 'admit'}, {type: 'opened'}];
+  return inputs.reduce((at, input) => step(at, input, NOW_MS).next, residence);
+}

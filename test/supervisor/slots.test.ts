@@ -1,0 +1,93 @@
+import {beforeEach, describe, expect, test} from 'vitest';
+import {Place} from '../../router/supervisor/place.ts';
+import type {Residence} from '../../router/supervisor/residence.ts';
+import {Slots} from '../../router/supervisor/slots.ts';
+import {SILENT_WAKES_MAX} from '../../shared/limits.ts';
+
+const NOW_MS = 10_000;
+let slots: Slots;
+
+beforeEach(() => {
+  slots = new Slots(2);
+});
+
+function place(id: string, residence: Residence, lastActiveMs = 0): Place {
+  const made = new Place(id, 1, false);
+  made.lastActiveMs = lastActiveMs;
+  return move(made, residence);
+}
+
+function move(at: Place, residence: Residence): Place {
+  at.residence = residence;
+  slots.follow(at);
+  return at;
+}
+
+const awake: Residence = {state: 'awake', deaths: 0, sinceMs: 0};
+const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: false, stored: false};
+const asked: Residence = {state: 'queued', deaths: 0, asked: true};
+const silent: Residence = {state: 'queued', deaths: 0, asked: false};
+
+function decision(): string {
+  const next = slots.decide(NOW_MS);
+  return next === null ? 'nothing' : `${next.input.type} ${next.place.id}`;
+}
+
+describe('who gets a worker', () => {
+  test('nobody waits: nothing to do', () => {
+    place('a', awake);
+    expect(decision()).toBe('nothing');
+  });
+
+  test('a free slot goes to who was asked for, before who came first', () => {
+    place('first', silent);
+    place('second', asked);
+    expect(decision()).toBe('admit second');
+  });
+
+  test(`tenants nobody asked for open ${SILENT_WAKES_MAX} at a time`, () => {
+    slots = new Slots(10);
+    for (let i = 0; i < SILENT_WAKES_MAX; i++) {
+      place(`opening ${i}`, {state: 'waking', deaths: 0, asked: false, retried: false});
+    }
+    place('waits', silent);
+    expect(decision()).toBe('nothing');
+    place('asked', asked);
+    expect(decision()).toBe('admit asked');
+  });
+
+  test('no free slot: the least recently used worker is asked to let go', () => {
+    place('newer', awake, 2);
+    place('older', awake, 1);
+    place('waits', asked);
+    expect(decision()).toBe('let_go older');
+  });
+
+  test('one slot becoming free is enough for one that waits', () => {
+    place('a', awake);
+    place('b', closing);
+    place('waits', asked);
+    expect(decision()).toBe('nothing');
+  });
+
+  test('all in use: who came last is refused', () => {
+    for (const id of ['a', 'b']) place(id, awake).busyUntilMs = NOW_MS + 1;
+    place('waits', asked);
+    place('waits longer', asked);
+    expect(decision()).toBe('refuse waits longer');
+  });
+
+  test('all in use: who was not asked for goes on waiting', () => {
+    for (const id of ['a', 'b']) place(id, awake).busyUntilMs = NOW_MS + 1;
+    place('waits', silent);
+    expect(decision()).toBe('nothing');
+  });
+
+  test('a worker that has ended leaves its slot', () => {
+    const a = place('a', awake);
+    place('b', awake);
+    place('waits', asked);
+    move(a, {state: 'asleep', deaths: 0});
+    expect(decision()).toBe('admit waits');
+  });
+});
