@@ -7,13 +7,13 @@
 import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
-import {stat} from 'node:fs/promises';
+import {realpath, stat} from 'node:fs/promises';
 import {addAbortSignal, type Readable} from 'node:stream';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {BAD_LINES_SHOWN, IMPORT_IN_FLIGHT_DEFAULT, IMPORT_IN_FLIGHT_MAX} from '../shared/limits.ts';
-import {addServerOptions, type ServerOptions, ServiceClient, tenantPath} from './client.ts';
+import {addServerOptions, RefusedRequest, type ServerOptions, ServiceClient} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
-import {type ImportEnd, importLines, LINE_BYTES_MAX} from './transfer/import-run.ts';
+import {type ImportEnd, importLines, LINE_BYTES_MAX, latestWriteMs} from './transfer/import-run.ts';
 import {readLines} from './transfer/line-reader.ts';
 import {Progress, summary} from './transfer/progress.ts';
 
@@ -26,7 +26,7 @@ type Options = ServerOptions & {
   importId?: string;
 };
 
-/** So much of the input says which one it is; enough to tell files apart, little enough to hold for a pipe. */
+/** So much of what a pipe delivers says which import it is. */
 const IDENTITY_BYTES = 64 * 1024;
 
 export function register(program: Command): void {
@@ -55,12 +55,12 @@ export function register(program: Command): void {
 async function importFile(file: string, options: Options): Promise<void> {
   const client = await ServiceClient.open(options, options.inFlight);
   try {
-    await findTenant(client, options);
+    const latestMs = await findTenant(client, options);
     const interrupted = interruption();
     const input = await openInput(file);
     // A read that waits (for a person at a terminal, say) must not outwait a Ctrl-C.
     addAbortSignal(interrupted, input.stream);
-    const {importId, chunks} = await identified(chunksOf(file, input.stream, interrupted), options.importId);
+    const {importId, chunks} = await identified(file, chunksOf(file, input.stream, interrupted), options.importId);
     const progress = new Progress('import', input.bytes);
     const end = await importLines(
       readLines(chunks, LINE_BYTES_MAX),
@@ -69,6 +69,7 @@ async function importFile(file: string, options: Options): Promise<void> {
         tenant: options.tenant,
         table: options.table ?? null,
         importId,
+        latestWriteMs: latestMs,
         inFlight: options.inFlight,
         skipBad: options.skipBad === true,
       },
@@ -80,7 +81,7 @@ async function importFile(file: string, options: Options): Promise<void> {
     );
     input.stream.destroy();
     progress.stop();
-    process.stdout.write(`imported ${summary(end.imported, end.bytes, progress.seconds)}${badCount(end)}\n`);
+    process.stdout.write(`imported ${summary(end.imported, end.bytes, progress.seconds)}${asides(end)}\n`);
     finish(file, end, interrupted.aborted);
   } finally {
     await client.close();
@@ -88,8 +89,12 @@ async function importFile(file: string, options: Options): Promise<void> {
 }
 
 function finish(file: string, {stoppedBy}: ImportEnd, wasInterrupted: boolean): void {
-  const again = 'run the same command again within 24 hours to go on; what is imported already is not imported twice';
-  if (stoppedBy !== null) throw new CommandFailure(`${place(file, stoppedBy.line)}: ${stoppedBy.message}; ${again}`);
+  const again = 'run the same command again within 24 hours: no line is imported twice';
+  if (stoppedBy !== null) {
+    const {line, message, isBadLine} = stoppedBy;
+    const advice = isBadLine ? `correct the line or give --skip-bad, then ${again}` : again;
+    throw new CommandFailure(`${place(file, line)}: ${message}; ${advice}`);
+  }
   if (wasInterrupted) throw new CommandFailure(`interrupted; ${again}`, EXIT_INTERRUPTED);
 }
 
@@ -117,19 +122,28 @@ function cannotRead(file: string, cause: Error): CommandFailure {
   return new CommandFailure(`cannot read ${file}: ${cause.message}`, 1, {cause});
 }
 
-async function findTenant(client: ServiceClient, {tenant, createTenant}: Options): Promise<void> {
+/** Wakes the tenant before many requests come at once. @returns when it was last written to, 0 for never */
+async function findTenant(client: ServiceClient, {tenant, createTenant}: Options): Promise<number> {
   if (createTenant === true) await client.createTenant(tenant);
-  const {tenants} = await client.json<{tenants: string[]}>('GET', '/api/tenants');
-  if (!tenants.includes(tenant)) throw new CommandFailure(`there is no tenant ${tenant}; --create-tenant makes it`);
-  await client.request('GET', tenantPath(tenant, 'schema')); // wakes it before many requests come at once
+  try {
+    return await latestWriteMs(client, tenant);
+  } catch (caught) {
+    if (!(caught instanceof RefusedRequest && caught.code === 'session.tenant_not_found')) throw caught;
+    throw new CommandFailure(`there is no tenant ${tenant}; --create-tenant makes it`, 1, {cause: caught});
+  }
 }
 
-/** The same input has the same id whenever it is read and whatever it is called, unless the user names the import. */
+/**
+ * What says that a line here is the same as in an earlier run, beside its number and bytes: the name the user gave to the
+ * import, the file's path (its content may be corrected between two runs), or the beginning of what a pipe delivers.
+ */
 async function identified(
+  file: string,
   chunks: AsyncIterable<Buffer>,
   given: string | undefined,
 ): Promise<{importId: string; chunks: AsyncIterable<Buffer>}> {
   if (given !== undefined) return {importId: `named ${given}`, chunks};
+  if (file !== '-') return {importId: `file ${await realpath(file)}`, chunks};
   const rest = chunks[Symbol.asyncIterator]();
   const head: Buffer[] = [];
   const digest = createHash('sha256');
@@ -164,8 +178,9 @@ function badLinePrinter(file: string): (line: number, message: string) => void {
   };
 }
 
-function badCount({bad}: ImportEnd): string {
-  return bad === 0 ? '' : `; ${bad} bad lines skipped`;
+function asides({existing, bad}: ImportEnd): string {
+  const earlier = existing === 0 ? '' : `; ${existing} of them had been imported earlier`;
+  return `${earlier}${bad === 0 ? '' : `; ${bad} bad lines skipped`}`;
 }
 
 function place(file: string, line: number): string {

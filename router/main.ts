@@ -21,6 +21,8 @@ import {MetricsPage} from './metrics/page.ts';
 import {Traffic} from './metrics/traffic.ts';
 import {Server} from './server.ts';
 import {TenantDirectory} from './tenants/directory.ts';
+import {Sockets} from './ws/sockets.ts';
+import {SocketHub} from './ws/tenant-live.ts';
 
 const METRICS_HOST = '127.0.0.1';
 
@@ -33,6 +35,7 @@ const traffic = new Traffic((exchange, status, seconds) => {
 });
 let directory: TenantDirectory | null = null;
 let intake: Intake | null = null;
+let sockets: Sockets | null = null;
 let servers: Server[] = [];
 
 process.on('SIGINT', () => undefined);
@@ -84,7 +87,7 @@ async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {
   const tenantDirectory = new TenantDirectory(tenants, workers, send, log);
   directory = tenantDirectory;
   const metrics = new MetricsPage(traffic, tenantDirectory, control, log);
-  const server = await Server.listen(settings.host, settings.port, port => {
+  const server = await Server.listen(settings.host, settings.port, (port, app) => {
     const parts = {
       credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
       directory: tenantDirectory,
@@ -94,7 +97,13 @@ async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
     };
-    const made = new Intake(parts, new OriginRule(settings.host, port, settings.allowedHosts));
+    const originRule = new OriginRule(settings.host, port, settings.allowedHosts);
+    const made = new Intake(parts, originRule);
+    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
+    mounted.mount(app);
+    tenantDirectory.useHub(new SocketHub(app, mounted.traffic));
+    metrics.addSource(() => mounted.metrics());
+    sockets = mounted;
     intake = made;
     return (method, res, req) => made.handle(method, res, req);
   });
@@ -130,6 +139,7 @@ function listenFailed(host: string, port: number): void {
 function drain(): void {
   for (const server of servers) server.stopAccepting();
   intake?.drain();
+  sockets?.drain();
   setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
   traffic.whenIdle(() => process.exit(0));
 }

@@ -24,10 +24,14 @@ export class Server {
 
   /**
    * @param port 0: any free one
-   * @param mount makes the handler once the port is known
+   * @param mount makes the handler once the port is known; it may add to the app, sockets for one
    * @returns null when the port cannot be had
    */
-  static listen(host: string, port: number, mount: (port: number) => Handler): Promise<Server | null> {
+  static listen(
+    host: string,
+    port: number,
+    mount: (port: number, app: TemplatedApp) => Handler,
+  ): Promise<Server | null> {
     return new Promise(resolve => {
       const app = uws.App();
       let handler: Handler | null = null;
@@ -40,7 +44,7 @@ export class Server {
           return;
         }
         const server = new Server(socket);
-        handler = mount(server.port);
+        handler = mount(server.port, app);
         resolve(server);
       });
     });

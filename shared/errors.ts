@@ -26,6 +26,13 @@ export const ERROR_STATUS = {
   'session.overloaded': 503,
   'session.storage_full': 507,
   'protocol.no_overlap': 400,
+  'protocol.hello_timeout': null,
+  'protocol.invalid_json': null,
+  'protocol.unsupported_message_type': null,
+  'protocol.unsupported_version': null,
+  'protocol.unsupported_binary': null,
+  'session.subscription_error': null,
+  'session.unsubscribe_failed': null,
 } as const satisfies Record<string, number | null>;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

@@ -9,6 +9,8 @@ import {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {DOCUMENT_BYTES_MAX} from '../../shared/limits.ts';
+import type {JournalPage} from '../../shared/protocol/journal.ts';
+import {decodeId} from '../../worker/documents/ids.ts';
 import {RefusedRequest, type ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
 import {type Member, topLevelMembers, withoutMembers} from './json-members.ts';
@@ -21,6 +23,8 @@ export type ImportTarget = {
   table: string | null;
   /** Lines of two imports with different ids are different documents, even when they look the same. */
   importId: string;
+  /** The tenant's latest write before the import: a document that is not younger was imported by an earlier run. */
+  latestWriteMs: number;
   inFlight: number;
   /** Count a line the server refuses instead of stopping at it. */
   skipBad: boolean;
@@ -28,6 +32,8 @@ export type ImportTarget = {
 
 export type ImportTally = {
   imported: number;
+  /** Those of `imported` that an earlier run had imported already. */
+  existing: number;
   bad: number;
   /** Bytes of the input up to the furthest line that was dealt with. */
   bytes: number;
@@ -38,9 +44,11 @@ export type ImportObserver = {
   badLine(line: number, message: string): void;
 };
 
+export type StopReason = {line: number; message: string; isBadLine: boolean};
+
 export type ImportEnd = ImportTally & {
   /** Why it stopped early, and at which line; the first such line where there are several. */
-  stoppedBy: {line: number; message: string} | null;
+  stoppedBy: StopReason | null;
 };
 
 /** A line: a document with its system fields and its table around it, and air. A longer one cannot be a document. */
@@ -59,9 +67,9 @@ export async function importLines(
   interrupted?: AbortSignal,
 ): Promise<ImportEnd> {
   assert(target.inFlight >= 1, `${target.inFlight} requests in flight`);
-  const end: ImportEnd = {imported: 0, bad: 0, bytes: 0, stoppedBy: null};
-  const stopAt = (line: number, message: string): void => {
-    if (end.stoppedBy === null || line < end.stoppedBy.line) end.stoppedBy = {line, message};
+  const end: ImportEnd = {imported: 0, existing: 0, bad: 0, bytes: 0, stoppedBy: null};
+  const stop = (reason: StopReason): void => {
+    if (end.stoppedBy === null || reason.line < end.stoppedBy.line) end.stoppedBy = reason;
   };
   const isInterrupted = (): boolean => interrupted?.aborted === true;
   const lane = async (): Promise<void> => {
@@ -70,12 +78,14 @@ export async function importLines(
       // After an interruption the last line may be cut short.
       if (done === true || isInterrupted()) return;
       try {
-        await insertLine(line, target);
+        const id = await insertLine(line, target);
         end.imported += 1;
+        if ((decodeId(id)?.createdMs ?? 0) <= target.latestWriteMs) end.existing += 1;
       } catch (caught) {
         if (!(caught instanceof CommandFailure)) throw caught;
-        if (!(target.skipBad && isBadLine(caught))) {
-          stopAt(line.number, caught.message);
+        const badLine = isBadLine(caught);
+        if (!(target.skipBad && badLine)) {
+          stop({line: line.number, message: caught.message, isBadLine: badLine});
           return;
         }
         end.bad += 1;
@@ -89,16 +99,26 @@ export async function importLines(
   return end;
 }
 
+/** When the tenant was last written to, in its own clock; 0 for never. */
+export async function latestWriteMs(client: ServiceClient, tenant: string): Promise<number> {
+  const path = tenantPath(tenant, 'journal');
+  const end = await client.json<JournalPage>('GET', `${path}?after=${Number.MAX_SAFE_INTEGER}&limit=1`);
+  if (end.latest_sequence === 0) return 0;
+  const last = await client.json<JournalPage>('GET', `${path}?after=${end.latest_sequence - 1}&limit=1`);
+  return last.records[0]?.timestamp ?? 0;
+}
+
 class BadLine extends CommandFailure {}
 
 function isBadLine(failure: CommandFailure): boolean {
   return failure instanceof BadLine || (failure instanceof RefusedRequest && BAD_LINE_CODES.has(failure.code));
 }
 
-async function insertLine(line: Line, target: ImportTarget): Promise<void> {
-  await target.client.request('POST', tenantPath(target.tenant, 'documents'), insertBody(line, target.table), {
-    'idempotency-key': keyOf(line, target),
-  });
+async function insertLine(line: Line, target: ImportTarget): Promise<string> {
+  const path = tenantPath(target.tenant, 'documents');
+  const headers = {'idempotency-key': keyOf(line, target)};
+  const {body} = await target.client.request('POST', path, insertBody(line, target.table), headers);
+  return (JSON.parse(body.toString()) as {id: string}).id;
 }
 
 function insertBody({bytes}: Line, table: string | null): Buffer {

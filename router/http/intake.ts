@@ -35,7 +35,7 @@ export type IntakeParts = {
 
 export class Intake {
   readonly #parts: IntakeParts;
-  readonly #requestIds = new RequestIds();
+  readonly requestIds = new RequestIds();
   readonly #originRule: OriginRule;
   #isDraining = false;
 
@@ -50,7 +50,7 @@ export class Intake {
   }
 
   handle(method: string, res: HttpResponse, req: HttpRequest): void {
-    const requestId = this.#requestIds.next(req.getHeader('x-request-id'));
+    const requestId = this.requestIds.next(req.getHeader('x-request-id'));
     const exchange = new Exchange(res, method, requestId, this.#isDraining, this.#parts.observer);
     try {
       this.#take(exchange, req);
@@ -132,6 +132,8 @@ export class Intake {
           metrics.render().then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT)),
         );
         return;
+      case 'socket':
+        throw new ServiceError('op.invalid_input', 'this path takes WebSocket upgrades of the subprotocol svc.v2');
       case 'tenants.list':
         listTenants(directory, exchange);
         return;

@@ -7,7 +7,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {OPERATIONS, type Operation} from '../../shared/ipc/operations.ts';
 
 /** What the router answers itself. */
-export type RouterHandler = 'health' | 'metrics' | 'tenants.create' | 'tenants.list' | 'tenants.delete';
+export type RouterHandler = 'socket' | 'health' | 'metrics' | 'tenants.create' | 'tenants.list' | 'tenants.delete';
 
 export type Route = {
   /** Position in ROUTES: the key of its metrics. */
@@ -30,6 +30,7 @@ const TENANT = '/api/tenants/{tenant_id}';
 const ROWS: Row[] = [
   ['GET', '/health', 'health', {open: true}],
   ['GET', '/metrics', 'metrics'],
+  ['GET', '/ws', 'socket'],
   ['POST', '/api/tenants', 'tenants.create'],
   ['GET', '/api/tenants', 'tenants.list'],
   ['DELETE', TENANT, 'tenants.delete'],

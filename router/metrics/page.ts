@@ -22,6 +22,8 @@ export class MetricsPage {
   readonly #log: Logger;
   readonly #lag = monitorEventLoopDelay({resolution: LAG_RESOLUTION_MS});
   #missing = 0;
+  /** Parts of the router that report themselves. */
+  readonly #sources: (() => MetricJson[])[] = [];
 
   constructor(traffic: Traffic, directory: TenantDirectory, control: ControlChannel, log: Logger) {
     this.#traffic = traffic;
@@ -29,6 +31,10 @@ export class MetricsPage {
     this.#control = control;
     this.#log = log;
     this.#lag.enable();
+  }
+
+  addSource(source: () => MetricJson[]): void {
+    this.#sources.push(source);
   }
 
   /** Prometheus text. */
@@ -63,6 +69,7 @@ export class MetricsPage {
     this.#lag.reset();
     return [
       ...this.#traffic.json(),
+      ...this.#sources.flatMap(source => source()),
       gauge('svc_router_links', 'Workers this router is connected to.', links.length),
       gauge('svc_router_waiting_requests', 'Requests that wait for their tenant to wake.', this.#directory.waiting()),
       gauge(

@@ -2,12 +2,15 @@
  * All tenants, as the supervisor's registry names them, and where each is served. Once a second it reports which had
  * traffic (the supervisor stops idle workers) and fails requests that waited too long for a worker.
  */
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterToSupervisor, SupervisorToRouter, WorkerAddress} from '../../shared/ipc/control.ts';
 import {ACTIVITY_INTERVAL_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
+import type {Connection} from '../ws/connection.ts';
+import type {SocketHub} from '../ws/tenant-live.ts';
 import {PlacedTenant} from './placed-tenant.ts';
 
 type Send = (message: RouterToSupervisor) => void;
@@ -21,6 +24,8 @@ export class TenantDirectory {
   /** Tenants with a link or with waiting requests: few, however many tenants there are. */
   readonly #placed = new Set<PlacedTenant>();
   #active: PlacedTenant[] = [];
+  /** Set once the server listens; no socket can be open before. */
+  #hub: SocketHub | null = null;
   readonly #send: Send;
   readonly #log: Logger;
 
@@ -30,6 +35,11 @@ export class TenantDirectory {
     for (const tenant of tenants) this.#add(tenant);
     for (const address of workers) this.#workerReady(address);
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
+  }
+
+  /** Sockets publish through this from now on. */
+  useHub(hub: SocketHub): void {
+    this.#hub = hub;
   }
 
   find(id: string): PlacedTenant | undefined {
@@ -49,6 +59,18 @@ export class TenantDirectory {
     }
     if (tenant.link === null) this.#placed.add(tenant);
     tenant.forward(request);
+  }
+
+  /** The tenant stays awake, once it is, while the socket is open. */
+  socketOpened(tenant: PlacedTenant, connection: Connection): void {
+    this.#placed.add(tenant);
+    tenant.live.connections.add(connection);
+  }
+
+  liveQueries(): number {
+    let queries = 0;
+    for (const tenant of this.#placed) queries += tenant.live.size;
+    return queries;
   }
 
   receive(message: PlacementMessage): void {
@@ -86,9 +108,14 @@ export class TenantDirectory {
     return waiting;
   }
 
+  readonly #hubNow = (): SocketHub => {
+    assert(this.#hub !== null, 'the server listens');
+    return this.#hub;
+  };
+
   #add(id: string): void {
     if (this.#tenants.has(id)) return;
-    this.#tenants.set(id, new PlacedTenant(id, this.#log, () => this.#send({type: 'wake', tenant: id})));
+    this.#tenants.set(id, new PlacedTenant(id, this.#log, this.#hubNow, () => this.#send({type: 'wake', tenant: id})));
   }
 
   #workerReady(address: WorkerAddress): void {

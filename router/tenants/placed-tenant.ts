@@ -17,6 +17,7 @@ import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_RETRY_MS, WAKE_TIMEOUT_MS}
 import type {Logger} from '../../shared/log.ts';
 import type {Forwarded, Holder} from '../workers/forwarded.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
+import {type SocketHub, TenantLive} from '../ws/tenant-live.ts';
 
 export class PlacedTenant implements Holder {
   readonly id: string;
@@ -24,6 +25,8 @@ export class PlacedTenant implements Holder {
   isActive = false;
   /** It is being deleted: what still arrives for it is 404. */
   isRemoved = false;
+  /** Its sockets' live queries. */
+  readonly live: TenantLive;
   readonly #log: Logger;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
@@ -34,10 +37,11 @@ export class PlacedTenant implements Holder {
   /** Set after a failed connect: the next wake is sent when it fires. */
   #retryTimer: NodeJS.Timeout | null = null;
 
-  constructor(id: string, log: Logger, wake: () => void) {
+  constructor(id: string, log: Logger, hub: () => SocketHub, wake: () => void) {
     this.id = id;
     this.#log = log;
     this.#wake = wake;
+    this.live = new TenantLive(hub, () => this.#wakeForLive());
   }
 
   get link(): WorkerLink | null {
@@ -49,7 +53,7 @@ export class PlacedTenant implements Holder {
   }
 
   get isBusy(): boolean {
-    return this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+    return this.#waiting.size > 0 || this.live.connections.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
   }
 
   /** @throws session.overloaded 503, session.tenant_not_found 404 */
@@ -68,8 +72,9 @@ export class PlacedTenant implements Holder {
       this.#link = null; // the new worker replaces it; its requests end when it closes
       current.retire();
     }
-    const link = new WorkerLink(address, this.#log, closed => this.#linkClosed(closed));
+    const link = new WorkerLink(address, this.#log, this.live, closed => this.#linkClosed(closed));
     this.#link = link;
+    this.live.attach(link);
     for (const request of this.#takeWaiting()) this.#send(link, request);
   }
 
@@ -82,10 +87,13 @@ export class PlacedTenant implements Holder {
     }
     if (this.#lostSocketPath !== null) {
       this.#lostSocketPath = null;
-      if (this.#waiting.size > 0) this.#wake();
+      if (this.#waiting.size > 0 || this.live.size > 0) this.#wake();
       return;
     }
     for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
+    this.live.unavailable(error);
+    // Sockets that have a result keep it, and their queries are asked for again when the tenant may run again.
+    if (this.live.size > 0) this.#wakeLater(Math.max(retryAfterS * 1000, WAKE_RETRY_MS));
   }
 
   /** Gives the worker up if nothing is under way. @returns whether it is still in use */
@@ -99,6 +107,7 @@ export class PlacedTenant implements Holder {
   remove(): void {
     this.isRemoved = true;
     for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
+    this.live.end(tenantNotFound(this.id));
     this.#link?.retire();
     this.#link = null;
   }
@@ -134,6 +143,11 @@ export class PlacedTenant implements Holder {
     if (this.#waiting.size === 1 && this.#retryTimer === null) this.#wake();
   }
 
+  /** A live query needs the worker; requests that wait have asked for it already. */
+  #wakeForLive(): void {
+    if (this.#link === null && this.#waiting.size === 0 && this.#retryTimer === null && !this.isRemoved) this.#wake();
+  }
+
   #takeWaiting(): Forwarded[] {
     const requests = [...this.#waiting];
     for (const request of requests) request.holder = null;
@@ -154,9 +168,10 @@ export class PlacedTenant implements Holder {
   #linkClosed({link, wasOpen, retired, unanswered}: LinkClosed): void {
     if (this.#link === link) {
       this.#link = null;
+      this.live.detach();
       if (wasOpen && !retired) this.#lostSocketPath = link.address.socketPath;
     }
-    if (!wasOpen) this.#wakeLater();
+    if (!wasOpen) this.#wakeLater(WAKE_RETRY_MS);
     for (const request of unanswered) this.#again(request);
   }
 
@@ -170,11 +185,11 @@ export class PlacedTenant implements Holder {
   }
 
   /** The address did not answer: the worker is just ending, or its queue of connections is full. */
-  #wakeLater(): void {
+  #wakeLater(afterMs: number): void {
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = null;
-      if (this.#link === null && this.#waiting.size > 0) this.#wake();
-    }, WAKE_RETRY_MS);
+      if (this.#link === null && (this.#waiting.size > 0 || this.live.size > 0)) this.#wake();
+    }, afterMs);
   }
 }
 

@@ -10,7 +10,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import {connect, type Socket} from 'node:net';
-import {ServiceError} from '../../shared/errors.ts';
+import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {IN_FLIGHT_REQUESTS_MAX, LINK_BUFFER_BYTES_MAX, METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
@@ -31,11 +31,20 @@ export type LinkClosed = {
   unanswered: Forwarded[];
 };
 
+/** Where results of live queries go. */
+export interface LiveReceiver {
+  result(stream: number, data: Buffer): void;
+  failed(stream: number, error: ErrorObject): void;
+  /** The results since the last end belong to one moment. @param committedMs epoch milliseconds, with fractions */
+  endBatch(sequence: number, committedMs: number): void;
+}
+
 export class WorkerLink implements Holder {
   readonly address: WorkerAddress;
   readonly #socket: Socket;
   readonly #log: Logger;
   readonly #onClosed: (closed: LinkClosed) => void;
+  readonly #live: LiveReceiver;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #inFlight = new Map<number, Forwarded>();
@@ -50,10 +59,11 @@ export class WorkerLink implements Holder {
   #wasOpen = false;
   #retired = false;
 
-  constructor(address: WorkerAddress, log: Logger, onClosed: (closed: LinkClosed) => void) {
+  constructor(address: WorkerAddress, log: Logger, live: LiveReceiver, onClosed: (closed: LinkClosed) => void) {
     this.address = address;
     this.#log = log;
     this.#onClosed = onClosed;
+    this.#live = live;
     this.#socket = connect({path: address.socketPath});
     this.#writer = new FrameWriter(bytes => {
       if (this.#socket.destroyed) return;
@@ -107,6 +117,17 @@ export class WorkerLink implements Holder {
 
   credit(request: Forwarded, bytes: number): void {
     this.#writer.frame(FrameKind.credit, streamOf(request.order), FrameFlag.none, String(bytes), '');
+    this.#scheduleFlush();
+  }
+
+  /** Asks the worker to hold a live query; its results come to the receiver under this stream id. */
+  subscribe(stream: number, query: string): void {
+    this.#writer.frame(FrameKind.subscribe, stream, FrameFlag.none, '', query);
+    this.#scheduleFlush();
+  }
+
+  unsubscribe(stream: number): void {
+    this.#writer.frame(FrameKind.unsubscribe, stream, FrameFlag.none, '', '');
     this.#scheduleFlush();
   }
 
@@ -168,6 +189,15 @@ export class WorkerLink implements Holder {
       case FrameKind.chunk:
         this.#chunk(stream, flags, body);
         return;
+      case FrameKind.live:
+        if ((flags & FrameFlag.failed) === 0) this.#live.result(stream, body);
+        else this.#live.failed(stream, JSON.parse(body.toString('utf8')) as ErrorObject);
+        return;
+      case FrameKind.liveEnd: {
+        const [sequence = 0, committedMs = 0] = meta.toString('latin1').split(' ').map(Number);
+        this.#live.endBatch(sequence, committedMs);
+        return;
+      }
       case FrameKind.metrics:
         this.#metrics.get(stream)?.(body.toString('utf8'));
         return;

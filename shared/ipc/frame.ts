@@ -34,7 +34,10 @@ export const FrameKind = {
   unsubscribe: 9,
   /** worker → router: the whole result (body: JSON array) of a live query. Flag `failed`: it ended, body is the error object. */
   live: 10,
-  /** worker → router: the `live` frames since the last one belong to one moment (meta: its sequence). */
+  /**
+   * worker → router: the `live` frames since the last one belong to one moment (meta: its sequence, and when it was
+   * committed in epoch milliseconds).
+   */
   liveEnd: 11,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];

@@ -9,6 +9,10 @@ import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 const log = createLogger({}, {write: () => undefined});
 const died = new ServiceError('session.worker_unavailable', 'its worker died');
 
+const noHub = () => {
+  throw new Error('these tests open no sockets');
+};
+
 /** What the tenant asked of the supervisor; made anew for each test, because a lost link may ask after its test. */
 let asked: {wakes: number; next: PromiseWithResolvers<void>};
 let tenant: PlacedTenant;
@@ -18,7 +22,7 @@ beforeEach(() => {
   const mine = {wakes: 0, next: Promise.withResolvers<void>()};
   asked = mine;
   workers = [];
-  tenant = new PlacedTenant('acme', log, () => {
+  tenant = new PlacedTenant('acme', log, noHub, () => {
     mine.wakes++;
     mine.next.resolve();
     mine.next = Promise.withResolvers();

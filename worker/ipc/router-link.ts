@@ -91,7 +91,13 @@ export class RouterLink implements LiveHolder {
   }
 
   liveEnd(sequence: number): void {
-    this.#writer.frame(FrameKind.liveEnd, 0, FrameFlag.none, String(sequence), '');
+    this.#writer.frame(
+      FrameKind.liveEnd,
+      0,
+      FrameFlag.none,
+      `${sequence} ${performance.timeOrigin + performance.now()}`,
+      '',
+    );
   }
 
   /** Answers 200 with a body that is made while it is sent. The iterator is closed whatever happens. */

@@ -1,0 +1,198 @@
+/**
+ * One client on /ws.
+ *
+ *   awaiting_client_hello ──client_hello, protocol = svc.v2──▶ established ──disconnect──▶ closed
+ *            └──time-out | bad JSON | other type | wrong protocol | binary──▶ closed
+ *                   also: fatal_error frame, close 1008 with the code as reason
+ *
+ * In `established`, binary frames are ignored and a bad text frame is answered and survived. Frames leave in the order they
+ * are sent here; results also come by publish (live-topics.ts), which uWebSockets.js keeps in the same order.
+ */
+
+import type {WebSocket} from 'uWebSockets.js';
+import {Buffer} from 'node:buffer';
+import {randomUUID} from 'node:crypto';
+import {Compile} from 'typebox/compile';
+import {unreachable} from '../../shared/assert.ts';
+import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {
+  HELLO_TIMEOUT_MS,
+  SOCKET_FRAME_BYTES_MAX,
+  SOCKET_FRAMES_AT_ONCE,
+  SOCKET_FRAMES_PER_SECOND,
+} from '../../shared/limits.ts';
+import {ClientMessage} from '../../shared/protocol/ws/client-message.ts';
+import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
+import {FEATURES, PROTOCOL} from '../../shared/protocol/ws/version.ts';
+import {parseJson} from '../../shared/values/json.ts';
+import {BUILD, VERSION} from '../../shared/version.ts';
+import type {PlacedTenant} from '../tenants/placed-tenant.ts';
+import {judgeFirstFrame} from './handshake.ts';
+import {Subscriptions} from './subscriptions.ts';
+
+const clientMessage = Compile(ClientMessage);
+const POLICY_VIOLATION = 1008;
+
+export type SocketData = {connection: Connection | null; tenant: PlacedTenant};
+
+export class Connection {
+  readonly tenant: PlacedTenant;
+  readonly subscriptions: Subscriptions;
+  readonly #ws: WebSocket<SocketData>;
+  #state: 'awaiting_client_hello' | 'established' | 'closed' = 'awaiting_client_hello';
+  #helloTimer: NodeJS.Timeout;
+  /** Frames the client may still send at once, and when that was counted. */
+  #frames = SOCKET_FRAMES_AT_ONCE;
+  #countedMs = performance.now();
+
+  constructor(ws: WebSocket<SocketData>, tenant: PlacedTenant) {
+    this.#ws = ws;
+    this.tenant = tenant;
+    this.subscriptions = new Subscriptions(ws, this);
+    this.#helloTimer = setTimeout(() => this.#helloMissing(), HELLO_TIMEOUT_MS);
+    this.send({
+      type: 'hello',
+      protocol: PROTOCOL,
+      server: {version: VERSION, build: BUILD},
+      features: FEATURES,
+      session: {id: randomUUID(), serverNow: Date.now()},
+    });
+  }
+
+  receive(message: ArrayBuffer, isBinary: boolean): void {
+    // A view, valid during this call: whoever keeps something of it parses or copies it.
+    const frame = Buffer.from(message);
+    switch (this.#state) {
+      case 'awaiting_client_hello': {
+        const violation = judgeFirstFrame(frame, isBinary);
+        if (violation !== null) this.fatal(violation);
+        else this.#establish();
+        return;
+      }
+      case 'established':
+        if (!isBinary) this.#frame(frame);
+        return;
+      case 'closed':
+        return;
+      default:
+        unreachable(this.#state);
+    }
+  }
+
+  send(message: ServerMessage): void {
+    if (this.#state !== 'closed') this.#ws.send(JSON.stringify(message));
+  }
+
+  error(error: ServiceError): void {
+    this.send({type: 'error', error: errorEnvelope(error).error});
+  }
+
+  /** A request that failed; what really went wrong is in `detail.code`. */
+  requestFailed(requestId: string, error: ServiceError): void {
+    const {code, message, detail} = error;
+    const failed = new ServiceError('op.failed', message, {...detail, code});
+    this.send({type: 'op.error', id: requestId, error: errorEnvelope(failed).error});
+  }
+
+  /** Says why, and closes. */
+  fatal(error: ServiceError): void {
+    if (this.#state === 'closed') return;
+    this.send({type: 'fatal_error', error: errorEnvelope(error).error});
+    this.end(POLICY_VIOLATION, error.code);
+  }
+
+  end(code: number, reason: string): void {
+    if (this.#state === 'closed') return;
+    this.#ws.end(code, reason); // calls `closed`
+  }
+
+  /** The peer is gone; the socket must not be touched any more. */
+  closed(): void {
+    this.#state = 'closed';
+    clearTimeout(this.#helloTimer);
+    this.subscriptions.end();
+  }
+
+  #establish(): void {
+    this.#state = 'established';
+    clearTimeout(this.#helloTimer);
+  }
+
+  #helloMissing(): void {
+    this.fatal(
+      new ServiceError('protocol.hello_timeout', `client_hello did not arrive within ${HELLO_TIMEOUT_MS} ms`, {
+        timeoutMs: HELLO_TIMEOUT_MS,
+      }),
+    );
+  }
+
+  #frame(frame: Buffer): void {
+    try {
+      this.#checkRate();
+      this.#handle(decode(frame));
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.error(caught);
+    }
+  }
+
+  #handle(message: ClientMessage): void {
+    switch (message.type) {
+      case 'subscribe':
+        this.#subscribe(message.request_id, message.query);
+        return;
+      case 'unsubscribe':
+        this.subscriptions.remove(message.subscription_id);
+        return;
+      case 'clear_auth':
+        this.send({type: 'authenticated', is_authenticated: false});
+        return;
+      case 'authenticate':
+        throw new ServiceError('auth.unauthorized', 'authentication is not supported on the generic websocket route');
+      default:
+        unreachable(message);
+    }
+  }
+
+  #subscribe(requestId: string, query: unknown): void {
+    try {
+      this.subscriptions.add(requestId, query);
+    } catch (caught) {
+      this.requestFailed(requestId, asServiceError(caught));
+      if (!(caught instanceof ServiceError)) throw caught;
+    }
+  }
+
+  /** A bucket that fills steadily: bursts are fine, a flood is not. */
+  #checkRate(): void {
+    const nowMs = performance.now();
+    const earned = ((nowMs - this.#countedMs) / 1000) * SOCKET_FRAMES_PER_SECOND;
+    this.#frames = Math.min(SOCKET_FRAMES_AT_ONCE, this.#frames + earned);
+    this.#countedMs = nowMs;
+    if (this.#frames < 1) {
+      throw new ServiceError(
+        'op.rate_limited',
+        `more than ${SOCKET_FRAMES_PER_SECOND} frames a second; this one was dropped`,
+      );
+    }
+    this.#frames--;
+  }
+}
+
+/** @throws protocol.invalid_json, op.too_large */
+function decode(frame: Buffer): ClientMessage {
+  if (frame.length > SOCKET_FRAME_BYTES_MAX) {
+    throw new ServiceError('op.too_large', `a frame has at most ${SOCKET_FRAME_BYTES_MAX} bytes`);
+  }
+  let message: unknown;
+  try {
+    message = parseJson(frame);
+  } catch (caught) {
+    throw new ServiceError('protocol.invalid_json', asServiceError(caught).message.replace('the body', 'the frame'));
+  }
+  if (clientMessage.Check(message)) return message;
+  throw new ServiceError(
+    'protocol.invalid_json',
+    'the frame is not a client message: subscribe {request_id, query}, unsubscribe {subscription_id}, clear_auth or authenticate',
+  );
+}

@@ -1,0 +1,91 @@
+/**
+ * One live query of a tenant in this router: its newest result and who holds it.
+ *
+ * A connection that subscribes to one query several times has a slot of the query for each, numbered from 0; all
+ * connections' n-th subscriptions to it share the slot, its subscription id and its topic. So a new result is one frame a
+ * slot, published once, whoever holds it.
+ */
+import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
+import type {Subscriptions} from './subscriptions.ts';
+
+export type Slot = {
+  readonly live: LiveTopic;
+  readonly subscriptionId: number;
+  readonly topic: string;
+  readonly holders: Set<Subscriptions>;
+  /** The newest result as a frame without request_id. */
+  frame(): Buffer;
+};
+
+export class LiveTopic {
+  /** The stream id under which the worker knows it. */
+  readonly stream: number;
+  /** The query object as JSON: what the worker is asked for, and asked for again after its death. */
+  readonly query: string;
+  readonly key: string;
+  readonly slots: Slot[] = [];
+  /** Registrations that wait for the first result. */
+  readonly waiting: {holder: Subscriptions; requestId: string}[] = [];
+  /** The newest result's JSON array; null before the first. */
+  #data: Buffer | null = null;
+  /** The journal sequence of the newest result. */
+  sequence = 0;
+  /** The worker that serves now has answered; before that the result may be behind. */
+  isCurrent = false;
+  readonly #nextId: () => number;
+  readonly #onAbandoned: (live: LiveTopic) => void;
+
+  constructor(stream: number, key: string, nextId: () => number, onAbandoned: (live: LiveTopic) => void) {
+    this.stream = stream;
+    this.key = key;
+    this.query = key;
+    this.#nextId = nextId;
+    this.#onAbandoned = onAbandoned;
+  }
+
+  get text(): string {
+    assert(this.#data !== null, 'there is a result');
+    return this.#data.toString('utf8');
+  }
+
+  get isHeld(): boolean {
+    return this.waiting.length > 0 || this.slots.some(slot => slot.holders.size > 0);
+  }
+
+  /** @returns whether the result differs from the one before */
+  take(data: Buffer, sequence: number): boolean {
+    this.isCurrent = true;
+    if (this.#data?.equals(data)) return false;
+    this.#data = data;
+    this.sequence = sequence;
+    return true;
+  }
+
+  /** Gives the first result to a registration, in the first slot that its connection does not hold yet. */
+  join(holder: Subscriptions, requestId: string): void {
+    let slot = this.slots.find(candidate => !candidate.holders.has(holder));
+    if (slot === undefined) {
+      slot = this.#newSlot();
+      this.slots.push(slot);
+    }
+    slot.holders.add(holder);
+    holder.begin(slot, requestId);
+  }
+
+  leave(slot: Slot, holder: Subscriptions): void {
+    slot.holders.delete(holder);
+    if (!this.isHeld) this.#onAbandoned(this);
+  }
+
+  #newSlot(): Slot {
+    const subscriptionId = this.#nextId();
+    const head = Buffer.from(`{"type":"subscription_result","subscription_id":${subscriptionId},"data":`);
+    const tail = Buffer.from('}');
+    const frame = () => {
+      assert(this.#data !== null, 'there is a result');
+      return Buffer.concat([head, this.#data, tail]);
+    };
+    return {live: this, subscriptionId, topic: `s${subscriptionId}`, holders: new Set(), frame};
+  }
+}

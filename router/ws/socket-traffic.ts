@@ -1,0 +1,59 @@
+/** What the router counts of its sockets. */
+import type {MetricJson} from '../metrics/metric-json.ts';
+
+/** Seconds from a commit to the result being handed to the sockets. */
+const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
+
+export type SocketGauges = {connections: number; subscriptions: number; liveQueries: number};
+
+export class SocketTraffic {
+  #frames = 0;
+  #bytes = 0;
+  #coalesced = 0;
+  #latencyCount = 0;
+  #latencySum = 0;
+  readonly #latency = LATENCY_BUCKETS.map(() => 0);
+
+  /** A result went to `takers` sockets. */
+  published(takers: number, bytes: number, committedMs: number): void {
+    this.#frames += takers;
+    this.#bytes += takers * bytes;
+    const seconds = Math.max(0, (performance.timeOrigin + performance.now() - committedMs) / 1000);
+    this.#latencyCount++;
+    this.#latencySum += seconds;
+    for (const [i, le] of LATENCY_BUCKETS.entries()) if (seconds <= le) this.#latency[i]!++;
+  }
+
+  /** A socket that is behind was spared a result: it will get a newer one. */
+  coalesced(): void {
+    this.#coalesced++;
+  }
+
+  json({connections, subscriptions, liveQueries}: SocketGauges): MetricJson[] {
+    const name = 'svc_live_commit_to_send_seconds';
+    return [
+      single('gauge', 'svc_socket_connections', 'Open sockets.', connections),
+      single('gauge', 'svc_socket_subscriptions', 'Subscriptions of open sockets.', subscriptions),
+      single('gauge', 'svc_router_live_queries', 'Distinct live queries held by sockets.', liveQueries),
+      single('counter', 'svc_live_fanout_frames_total', 'Results handed to sockets after the first one.', this.#frames),
+      single('counter', 'svc_live_fanout_bytes_total', 'Bytes of those results.', this.#bytes),
+      single('counter', 'svc_live_coalesced_total', 'Results that slow sockets were spared.', this.#coalesced),
+      {
+        name,
+        help: 'Time from a commit to its results being handed to the sockets.',
+        type: 'histogram',
+        aggregator: 'sum',
+        values: [
+          ...LATENCY_BUCKETS.map((le, i) => ({labels: {le}, value: this.#latency[i]!, metricName: `${name}_bucket`})),
+          {labels: {le: '+Inf'}, value: this.#latencyCount, metricName: `${name}_bucket`},
+          {labels: {}, value: this.#latencySum, metricName: `${name}_sum`},
+          {labels: {}, value: this.#latencyCount, metricName: `${name}_count`},
+        ],
+      },
+    ];
+  }
+}
+
+function single(type: 'gauge' | 'counter', name: string, help: string, value: number): MetricJson {
+  return {name, help, type, aggregator: 'sum', values: [{labels: {}, value}]};
+}

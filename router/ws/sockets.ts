@@ -1,0 +1,127 @@
+/**
+ * GET /ws: every check before the upgrade, in this order (the first broken rule answers, as an HTTP envelope): Origin and
+ * Host, credential, subprotocol, tenant given, tenant exists. After it the socket is a Connection's.
+ */
+import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
+import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {SOCKET_FRAME_BYTES_READ, SOCKET_IDLE_SECONDS, SOCKET_OWED_BYTES_MAX, SOCKETS_MAX} from '../../shared/limits.ts';
+import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
+import type {AdminCredential} from '../auth/admin-credential.ts';
+import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
+import type {OriginRule} from '../http/origin.ts';
+import type {RequestIds} from '../http/request-id.ts';
+import type {MetricJson} from '../metrics/metric-json.ts';
+import type {TenantDirectory} from '../tenants/directory.ts';
+import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import {Connection, type SocketData} from './connection.ts';
+import {SocketTraffic} from './socket-traffic.ts';
+
+/** "Service restart": clients reconnect at once. */
+const RESTARTING = 1012;
+
+export type SocketParts = {
+  originRule: OriginRule;
+  credential: AdminCredential;
+  directory: TenantDirectory;
+  requestIds: RequestIds;
+  observer: ExchangeObserver;
+};
+
+export class Sockets {
+  readonly traffic = new SocketTraffic();
+  readonly #parts: SocketParts;
+  readonly #open = new Set<Connection>();
+  #isDraining = false;
+
+  constructor(parts: SocketParts) {
+    this.#parts = parts;
+  }
+
+  mount(app: TemplatedApp): void {
+    app.ws<SocketData>('/ws', {
+      maxPayloadLength: SOCKET_FRAME_BYTES_READ,
+      maxBackpressure: SOCKET_OWED_BYTES_MAX,
+      closeOnBackpressureLimit: true,
+      idleTimeout: SOCKET_IDLE_SECONDS,
+      sendPingsAutomatically: true,
+      upgrade: (res, req, context) => this.#upgrade(res, req, context),
+      open: ws => this.#opened(ws),
+      message: (ws, message, isBinary) => ws.getUserData().connection?.receive(message, isBinary),
+      drain: ws => ws.getUserData().connection?.subscriptions.drained(),
+      close: ws => this.#closed(ws),
+    });
+  }
+
+  /** Tells every client to reconnect; upgrades are refused from now on. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of [...this.#open]) connection.end(RESTARTING, 'the server restarts');
+  }
+
+  metrics(): MetricJson[] {
+    let subscriptions = 0;
+    for (const connection of this.#open) subscriptions += connection.subscriptions.size;
+    return this.traffic.json({
+      connections: this.#open.size,
+      subscriptions,
+      liveQueries: this.#parts.directory.liveQueries(),
+    });
+  }
+
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    const protocols = req.getHeader('sec-websocket-protocol');
+    try {
+      const tenant = this.#check(req, protocols);
+      const data: SocketData = {connection: null, tenant};
+      const key = req.getHeader('sec-websocket-key');
+      res.upgrade(data, key, PROTOCOL, req.getHeader('sec-websocket-extensions'), context);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
+      new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer).fail(asServiceError(caught));
+    }
+  }
+
+  #check(req: HttpRequest, protocols: string): PlacedTenant {
+    const {originRule, credential, directory} = this.#parts;
+    originRule.check(req.getHeader('origin'), req.getHeader('host'));
+    if (!credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'))) {
+      throw new ServiceError('auth.unauthorized', 'the upgrade needs the access token or the admin token');
+    }
+    const offered = protocols
+      .split(',')
+      .map(name => name.trim())
+      .filter(name => name !== '');
+    if (!offered.includes(PROTOCOL)) {
+      throw new ServiceError('protocol.no_overlap', `offer ${PROTOCOL} in Sec-WebSocket-Protocol`, {
+        serverSupports: [PROTOCOL],
+        clientOffered: offered,
+      });
+    }
+    const tenantId = req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
+    if (tenantId === '') {
+      throw new ServiceError('op.invalid_input', 'name the tenant in X-Tenant-Id or in the query parameter tenant_id');
+    }
+    const tenant = directory.find(tenantId);
+    if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
+    if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
+    if (this.#open.size >= SOCKETS_MAX) throw new ServiceError('session.overloaded', 'too many sockets are open');
+    return tenant;
+  }
+
+  #opened(ws: WebSocket<SocketData>): void {
+    const data = ws.getUserData();
+    const connection = new Connection(ws, data.tenant);
+    data.connection = connection;
+    this.#open.add(connection);
+    this.#parts.directory.socketOpened(data.tenant, connection);
+  }
+
+  #closed(ws: WebSocket<SocketData>): void {
+    const {connection, tenant} = ws.getUserData();
+    if (connection === null) return;
+    this.#open.delete(connection);
+    tenant.live.connections.delete(connection);
+    connection.closed();
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What one connection holds, and how far behind its reader is. A reader that falls behind is taken off its topics and gets
+ * only the newest result of each subscription once it has caught up, so it costs the router at most SOCKET_SLOW_BYTES and
+ * one result, however many it misses.
+ */
+import type {WebSocket} from 'uWebSockets.js';
+import {ServiceError} from '../../shared/errors.ts';
+import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../shared/limits.ts';
+import type {Connection, SocketData} from './connection.ts';
+import type {Slot} from './live-topic.ts';
+
+export class Subscriptions {
+  readonly #ws: WebSocket<SocketData>;
+  readonly #connection: Connection;
+  readonly #slots = new Map<number, Slot>();
+  /** Registered and without a result yet. */
+  #waiting = 0;
+  /** Slots whose newest result the reader has not been given. */
+  readonly #owed = new Set<Slot>();
+  /** Bytes handed over in this turn, which uWebSockets.js does not count as buffered yet. */
+  #turn = 0;
+  #turnBytes = 0;
+  #ended = false;
+
+  constructor(ws: WebSocket<SocketData>, connection: Connection) {
+    this.#ws = ws;
+    this.#connection = connection;
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** @throws op.rate_limited */
+  add(requestId: string, query: unknown): void {
+    if (this.#slots.size + this.#waiting >= SUBSCRIPTIONS_PER_SOCKET_MAX) {
+      throw new ServiceError(
+        'op.rate_limited',
+        `a connection holds at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`,
+      );
+    }
+    this.#waiting++;
+    this.#connection.tenant.live.subscribe(this, requestId, query);
+  }
+
+  /** @throws session.unsubscribe_failed */
+  remove(subscriptionId: number): void {
+    const slot = this.#slots.get(subscriptionId);
+    if (slot === undefined) {
+      throw new ServiceError(
+        'session.unsubscribe_failed',
+        `there is no subscription ${subscriptionId} on this connection`,
+      );
+    }
+    this.#slots.delete(subscriptionId);
+    if (!this.#owed.delete(slot)) this.#ws.unsubscribe(slot.topic);
+    slot.live.leave(slot, this);
+  }
+
+  /** The connection is closed. */
+  end(): void {
+    this.#ended = true;
+    for (const slot of this.#slots.values()) slot.live.leave(slot, this);
+    this.#slots.clear();
+    this.#owed.clear();
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  /** The first result of a registration is there. */
+  begin(slot: Slot, requestId: string): void {
+    this.#waiting--;
+    this.#slots.set(slot.subscriptionId, slot);
+    const head = `"subscription_id":${slot.subscriptionId},"request_id":${JSON.stringify(requestId)}`;
+    this.#ws.send(`{"type":"subscription_result",${head},"data":${slot.live.text}}`);
+    this.#ws.subscribe(slot.topic);
+  }
+
+  /** The registration failed. */
+  refuse(requestId: string, error: ServiceError): void {
+    this.#waiting--;
+    this.#connection.requestFailed(requestId, error);
+  }
+
+  /** The worker ended this live query. */
+  lose(slot: Slot, error: ServiceError): void {
+    this.#slots.delete(slot.subscriptionId);
+    if (!this.#owed.delete(slot)) this.#ws.unsubscribe(slot.topic);
+    const detail = {...error.detail, code: error.code, subscription_id: slot.subscriptionId};
+    this.#connection.error(new ServiceError('session.subscription_error', error.message, detail));
+  }
+
+  /**
+   * A frame of `bytes` is about to be published to this slot's topic.
+   * @returns false when the reader is behind: it leaves the topic and is owed the newest result instead
+   */
+  takes(slot: Slot, bytes: number, turn: number): boolean {
+    if (this.#turn !== turn) {
+      this.#turn = turn;
+      this.#turnBytes = 0;
+    }
+    if (this.#ws.getBufferedAmount() + this.#turnBytes <= SOCKET_SLOW_BYTES) {
+      this.#turnBytes += bytes;
+      return true;
+    }
+    this.#ws.unsubscribe(slot.topic);
+    this.#owed.add(slot);
+    return false;
+  }
+
+  owes(slot: Slot): boolean {
+    return this.#owed.has(slot);
+  }
+
+  /** The reader has taken something: give it what it is owed, oldest change first, until it is behind again. */
+  drained(): void {
+    const owed = [...this.#owed].sort((a, b) => a.live.sequence - b.live.sequence);
+    for (const slot of owed) {
+      if (this.#ws.getBufferedAmount() > SOCKET_SLOW_BYTES) return;
+      this.#owed.delete(slot);
+      this.#ws.send(slot.frame());
+      this.#ws.subscribe(slot.topic);
+    }
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * The live queries of one tenant in this router, and their way to and from its worker.
+ *
+ * Results arrive in batches, each of one committed moment, closed by an end mark; a batch is shown as a whole. When the
+ * worker dies, connections and subscriptions stay: every query is asked for again from the next worker, and whoever holds it
+ * gets a frame only if the result has changed meanwhile. A result was shown only after its commit was on disk, and the next
+ * worker starts from disk, so what a connection is shown never goes back.
+ */
+
+import type {TemplatedApp} from 'uWebSockets.js';
+import {Buffer} from 'node:buffer';
+import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
+import {storedText} from '../../shared/values/json.ts';
+import type {WorkerLink} from '../workers/link.ts';
+import type {Connection} from './connection.ts';
+import {LiveTopic} from './live-topic.ts';
+import type {SocketTraffic} from './socket-traffic.ts';
+import type {Subscriptions} from './subscriptions.ts';
+
+/** What all tenants' live queries share in this router. */
+export class SocketHub {
+  readonly traffic: SocketTraffic;
+  readonly #app: TemplatedApp;
+  #lastId = 0;
+  #turn = 0;
+
+  constructor(app: TemplatedApp, traffic: SocketTraffic) {
+    this.#app = app;
+    this.traffic = traffic;
+  }
+
+  nextId = (): number => ++this.#lastId;
+
+  /** A number for what is published together. */
+  nextTurn(): number {
+    return ++this.#turn;
+  }
+
+  publish(topic: string, frame: Buffer): void {
+    this.#app.publish(topic, frame as Uint8Array<ArrayBuffer>, false);
+  }
+}
+
+type Batch = {live: LiveTopic; data: Buffer}[];
+
+export class TenantLive {
+  readonly connections = new Set<Connection>();
+  readonly #hub: () => SocketHub;
+  readonly #wake: () => void;
+  readonly #byKey = new Map<string, LiveTopic>();
+  readonly #byStream = new Map<number, LiveTopic>();
+  #link: WorkerLink | null = null;
+  #batch: Batch = [];
+  #lastStream = 0;
+
+  /** @param wake asks for the tenant's worker, which comes by `attach` */
+  constructor(hub: () => SocketHub, wake: () => void) {
+    this.#hub = hub;
+    this.#wake = wake;
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  subscribe(holder: Subscriptions, requestId: string, query: unknown): void {
+    const key = typeof query === 'object' && query !== null ? storedText(query) : JSON.stringify(query ?? null);
+    let live = this.#byKey.get(key);
+    if (live === undefined) {
+      live = new LiveTopic(++this.#lastStream, key, this.#hub().nextId, abandoned => this.#drop(abandoned));
+      this.#byKey.set(key, live);
+      this.#byStream.set(live.stream, live);
+      if (this.#link !== null) this.#link.subscribe(live.stream, live.query);
+    }
+    if (live.isCurrent) {
+      live.join(holder, requestId);
+      return;
+    }
+    live.waiting.push({holder, requestId});
+    if (this.#link === null) this.#wake();
+  }
+
+  /** A worker serves the tenant from now on. */
+  attach(link: WorkerLink): void {
+    this.#link = link;
+    this.#batch = [];
+    for (const live of this.#byKey.values()) {
+      live.isCurrent = false;
+      link.subscribe(live.stream, live.query);
+    }
+  }
+
+  /** The worker is gone. */
+  detach(): void {
+    this.#link = null;
+    this.#batch = [];
+    for (const live of this.#byKey.values()) live.isCurrent = false;
+    if (this.#byKey.size > 0) this.#wake();
+  }
+
+  /** No worker can be had: what waits for a first result is refused; what has one stays and is tried again. */
+  unavailable(error: ServiceError): void {
+    for (const live of this.#byKey.values()) {
+      for (const {holder, requestId} of live.waiting.splice(0)) {
+        if (!holder.hasEnded) holder.refuse(requestId, error);
+      }
+      if (!live.isHeld) this.#drop(live);
+    }
+  }
+
+  /** A result, to be shown with the rest of its batch. */
+  result(stream: number, data: Buffer): void {
+    const live = this.#byStream.get(stream);
+    if (live !== undefined) this.#batch.push({live, data: Buffer.from(data)});
+  }
+
+  failed(stream: number, error: ErrorObject): void {
+    const live = this.#byStream.get(stream);
+    if (live === undefined) return;
+    const reason = new ServiceError(error.code, error.message, error.detail);
+    this.#forget(live);
+    for (const {holder, requestId} of live.waiting.splice(0)) if (!holder.hasEnded) holder.refuse(requestId, reason);
+    for (const slot of live.slots) for (const holder of slot.holders) holder.lose(slot, reason);
+  }
+
+  /** Shows the batch. */
+  endBatch(sequence: number, committedMs: number): void {
+    const batch = this.#batch;
+    this.#batch = [];
+    const turn = this.#hub().nextTurn();
+    for (const {live, data} of batch) {
+      if (this.#byStream.get(live.stream) !== live) continue; // abandoned under way
+      if (live.take(data, sequence)) this.#publish(live, turn, committedMs);
+      for (const {holder, requestId} of live.waiting.splice(0)) if (!holder.hasEnded) live.join(holder, requestId);
+      if (!live.isHeld) this.#drop(live);
+    }
+  }
+
+  /** The tenant is being deleted. */
+  end(error: ServiceError): void {
+    for (const connection of [...this.connections]) connection.fatal(error);
+  }
+
+  #publish(live: LiveTopic, turn: number, committedMs: number): void {
+    const hub = this.#hub();
+    for (const slot of live.slots) {
+      if (slot.holders.size === 0) continue;
+      const frame = slot.frame();
+      let takers = 0;
+      for (const holder of slot.holders) {
+        if (holder.owes(slot)) hub.traffic.coalesced();
+        else if (holder.takes(slot, frame.length, turn)) takers++;
+      }
+      if (takers > 0) hub.publish(slot.topic, frame);
+      hub.traffic.published(takers, frame.length, committedMs);
+    }
+  }
+
+  #drop(live: LiveTopic): void {
+    if (this.#byStream.get(live.stream) !== live) return;
+    this.#forget(live);
+    this.#link?.unsubscribe(live.stream);
+  }
+
+  #forget(live: LiveTopic): void {
+    this.#byKey.delete(live.key);
+    this.#byStream.delete(live.stream);
+  }
+}

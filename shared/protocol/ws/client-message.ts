@@ -1,0 +1,23 @@
+/** What a client may send on /ws after the handshake, tagged by `type`. Unknown fields are ignored. */
+import Type, {type Static} from 'typebox';
+import {PROTOCOL} from './version.ts';
+
+/** The handshake's one frame; expected within HELLO_TIMEOUT_MS. */
+export const ClientHello = Type.Object({type: Type.Literal('client_hello'), protocol: Type.Literal(PROTOCOL)});
+
+export const Subscribe = Type.Object({
+  type: Type.Literal('subscribe'),
+  request_id: Type.String({description: "the caller's; echoed in the first result and in op.error"}),
+  query: Type.Unknown({description: 'a query object, checked by the worker: a bad one is op.error, not a bad frame'}),
+});
+export const Unsubscribe = Type.Object({
+  type: Type.Literal('unsubscribe'),
+  subscription_id: Type.Number({description: 'from subscription_result'}),
+});
+/** Answered with `authenticated`, is_authenticated false. */
+export const ClearAuth = Type.Object({type: Type.Literal('clear_auth')});
+/** Answered with auth.unauthorized: the native route takes credentials at the upgrade only. */
+export const Authenticate = Type.Object({type: Type.Literal('authenticate')});
+
+export const ClientMessage = Type.Union([Subscribe, Unsubscribe, ClearAuth, Authenticate]);
+export type ClientMessage = Static<typeof ClientMessage>;

@@ -1,0 +1,227 @@
+/**
+ * A really started service: `node dist/cli.js start` on a free port, with a data directory of its own. Tests talk to it as
+ * its users do. What it logs is shown when a test that used it fails.
+ */
+import {type ChildProcess, spawn} from 'node:child_process';
+import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
+import {connect} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {createInterface} from 'node:readline';
+import {fileURLToPath} from 'node:url';
+import {Agent, request} from 'undici';
+import {onTestFailed} from 'vitest';
+import {until} from './until.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const READY = 'svc listening on ';
+
+export type Reply = {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+  /** The parsed body; null when there is none. */
+  body: never;
+};
+type Options = {args?: string[]; env?: Record<string, string>; data?: string};
+
+export class Service {
+  readonly data: string;
+  readonly #options: Options;
+  readonly #agent = new Agent({connections: 64, pipelining: 1});
+  #child: ChildProcess | null = null;
+  #log = '';
+  #tenants = 0;
+  url = '';
+  accessToken = '';
+  adminToken = '';
+
+  private constructor(options: Options) {
+    this.#options = options;
+    this.data = options.data ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
+  }
+
+  static async start(options: Options = {}): Promise<Service> {
+    const service = new Service(options);
+    await service.run();
+    return service;
+  }
+
+  /** Starts it (again) on its data directory. `args` override those given at first. */
+  async run(args: string[] = this.#options.args ?? []): Promise<void> {
+    const child = spawn(process.execPath, [CLI, 'start', '--port', '0', '--data', this.data, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...this.#options.env},
+    });
+    this.#child = child;
+    child.stderr!.on('data', chunk => {
+      this.#log = (this.#log + String(chunk)).slice(-20_000);
+    });
+    const lines = createInterface(child.stdout!);
+    this.url = await new Promise<string>((resolve, reject) => {
+      lines.on('line', line => {
+        if (line.startsWith(READY)) resolve(line.slice(READY.length).trim());
+      });
+      child.once('exit', code => reject(new Error(`svc start ended with ${code}: ${this.#log}`)));
+    });
+    const credentials = JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as Record<string, string>;
+    this.accessToken = credentials.access_token!;
+    this.adminToken = credentials.admin_token!;
+  }
+
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
+  get log(): string {
+    return this.#log;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** Shows the service's log if the current test fails. */
+  showLogOnFailure(): void {
+    onTestFailed(() => {
+      process.stderr.write(`\n── log of the service ──\n${this.#log}\n`);
+    });
+  }
+
+  /** A request with the access token. A string or Buffer body goes out as it is, anything else as JSON. */
+  async request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string | undefined> = {},
+  ): Promise<Reply> {
+    const sent: Record<string, string> = {};
+    for (const [name, value] of Object.entries({authorization: `Bearer ${this.accessToken}`, ...headers})) {
+      if (value !== undefined) sent[name] = value;
+    }
+    const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    const response = await request(this.url + path, {
+      method: method as 'GET',
+      body: raw ?? null,
+      headers: sent,
+      dispatcher: this.#agent,
+    });
+    const text = await response.body.text();
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text,
+      body: (isJson(response.headers) && text !== '' ? JSON.parse(text) : null) as never,
+    };
+  }
+
+  get(path: string, headers?: Record<string, string | undefined>): Promise<Reply> {
+    return this.request('GET', path, undefined, headers);
+  }
+
+  post(path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<Reply> {
+    return this.request('POST', path, body, headers);
+  }
+
+  /** A new tenant's id. */
+  async tenant(prefix = 'tenant'): Promise<string> {
+    const id = `${prefix}-${++this.#tenants}`;
+    const {status, text} = await this.post('/api/tenants', {id});
+    if (status !== 201) throw new Error(`creating ${id}: ${status} ${text}`);
+    return id;
+  }
+
+  /** The process ids of the router or of the workers, oldest first. */
+  children(entry: 'router' | 'worker'): number[] {
+    return descendants(this.pid).filter(pid => commandLine(pid).includes(`${entry}.js`));
+  }
+
+  /** The worker that has this tenant's file open. */
+  async workerOf(tenant: string): Promise<number> {
+    const [directory] = readdirSync(join(this.data, 'tenants')).filter(name => decodeTenant(name) === tenant);
+    if (directory === undefined) throw new Error(`tenant ${tenant} has no directory`);
+    const owner = join(this.data, 'tenants', directory, 'owner.owner');
+    return until(`a worker of ${tenant}`, () => {
+      if (!existsSync(owner)) return null;
+      const {pid} = JSON.parse(readFileSync(owner, 'utf8')) as {pid: number};
+      return isAlive(pid) ? pid : null;
+    });
+  }
+
+  /** Sends a signal to the supervisor and waits for its end. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child!;
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+    const ended = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)));
+    child.kill(signal);
+    return ended;
+  }
+
+  /** Ends it and removes its data. */
+  async stop(): Promise<void> {
+    await this.end('SIGTERM');
+    await this.#agent.close();
+    if (this.#options.data === undefined) rmSync(this.data, {recursive: true, force: true});
+  }
+
+  /** Sends bytes as they are and returns all that comes back until the server closes (or `enough` says so). */
+  raw(bytes: string | Buffer, enough: (received: string) => boolean = () => false): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({host: '127.0.0.1', port: this.port});
+      let received = '';
+      socket.on('connect', () => socket.write(bytes));
+      socket.on('data', chunk => {
+        received += chunk.toString('latin1');
+        if (enough(received)) socket.destroy();
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(received));
+    });
+  }
+}
+
+function isJson(headers: Reply['headers']): boolean {
+  return String(headers['content-type'] ?? '').startsWith('application/json');
+}
+
+/** `t_=acme_3` → `Acme`. */
+function decodeTenant(directory: string): string {
+  return directory
+    .slice(2, directory.lastIndexOf('_'))
+    .replace(/=(.)/g, (_, char: string) => (char === '_' ? '_' : char.toUpperCase()));
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false; // no such process
+  }
+}
+
+function descendants(pid: number): number[] {
+  const found: number[] = [];
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    if (parentOf(Number(name)) === pid) found.push(Number(name));
+  }
+  return found.sort((a, b) => a - b);
+}
+
+function parentOf(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return null; // ended meanwhile
+  }
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return ''; // ended meanwhile
+  }
+}
