@@ -1,0 +1,58 @@
+/** Processor time and memory of processes, from /proc. Other systems than Linux tell nothing here: null. */
+import {readdirSync, readFileSync} from 'node:fs';
+
+/** What the kernel counts processor time in; 100 on every Linux that Node runs on. */
+const TICKS_PER_S = 100;
+
+/** Of a process and all its living descendants. */
+export function cpuSeconds(pid: number): number | null {
+  let ticks = 0;
+  for (const each of [pid, ...descendants(pid)]) {
+    const stat = read(`/proc/${each}/stat`);
+    if (stat === null) continue;
+    // The second field is a name in parentheses that may hold spaces; 14 and 15 are user and system time.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks === 0 && read(`/proc/${pid}/stat`) === null ? null : ticks / TICKS_PER_S;
+}
+
+export function descendants(pid: number): number[] {
+  const found: number[] = [];
+  for (const task of list(`/proc/${pid}/task`)) {
+    const children = read(`/proc/${pid}/task/${task}/children`)?.trim() ?? '';
+    for (const text of children === '' ? [] : children.split(' ')) {
+      const child = Number(text);
+      found.push(child, ...descendants(child));
+    }
+  }
+  return found;
+}
+
+export function commandLine(pid: number): string[] {
+  return read(`/proc/${pid}/cmdline`)?.split('\0') ?? [];
+}
+
+/** Memory that no other process shares. Clean pages can be dropped at any time; dirty ones cannot. */
+export function privateBytes(pid: number): {dirty: number; clean: number} | null {
+  const rollup = read(`/proc/${pid}/smaps_rollup`);
+  if (rollup === null) return null;
+  const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(rollup)?.[1] ?? 0);
+  return {dirty: kib('Private_Dirty') * 1024, clean: kib('Private_Clean') * 1024};
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null; // The process has ended, or there is no /proc.
+  }
+}
+
+function list(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
