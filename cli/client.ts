@@ -24,7 +24,7 @@ import {CommandFailure} from './failure.ts';
 
 export type ServerOptions = {url: string; data: string};
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Reply = {status: number; body: Buffer};
 
 export function addServerOptions(command: Command): Command {
@@ -196,7 +196,7 @@ export function tenantPath(tenant: string, ...rest: string[]): string {
   return ['/api/tenants', ...[tenant, ...rest].map(encodeURIComponent)].join('/');
 }
 
-function originOf(text: string): string {
+export function originOf(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new CommandFailure(`--url must be like http://127.0.0.1:3210, not ${JSON.stringify(text)}`, 2);
@@ -204,7 +204,7 @@ function originOf(text: string): string {
   return url.origin;
 }
 
-async function accessToken(data: string): Promise<string> {
+export async function accessToken(data: string): Promise<string> {
   const given = process.env.SVC_ACCESS_TOKEN;
   if (given !== undefined && given !== '') return given;
   const path = join(data, 'admin.json');

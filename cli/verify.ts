@@ -45,7 +45,8 @@ function verify({data, tenant, json}: Options): boolean {
     sound &&= report.findings.length === 0;
     process.stdout.write(json ? `${JSON.stringify({tenant: id, ...report})}\n` : described(id, report, seconds));
   }
-  if (!json) process.stdout.write(`${tenants.length} tenants checked: ${sound ? 'all is well' : 'there are findings'}\n`);
+  if (!json)
+    process.stdout.write(`${tenants.length} tenants checked: ${sound ? 'all is well' : 'there are findings'}\n`);
   return sound;
 }
 
@@ -64,7 +65,9 @@ function tenantsOf(registryPath: string): {id: string; generation: number}[] {
   const db = new Database(registryPath, {readonly: true, fileMustExist: true});
   try {
     return db
-      .prepare<[], {id: string; generation: number}>("SELECT id, generation FROM tenants WHERE state = 'ready' ORDER BY id")
+      .prepare<[], {id: string; generation: number}>(
+        "SELECT id, generation FROM tenants WHERE state = 'ready' ORDER BY id",
+      )
       .all();
   } finally {
     db.close();
