@@ -2,21 +2,12 @@
  * What a worker counts. The figures cross to the router as prom-client's JSON form of a registry, and are added up there
  * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
  */
+import {gauge, type MetricJson} from '../shared/metric-json.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
 const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const LATENESS_BUCKETS = [0.005, 0.02, 0.1, 0.5, 1, 5, 30, 300, 3600];
 const GROUP_BUCKETS = [1, 2, 4, 8, 16, 32, 64];
-
-type Labels = Record<string, string | number>;
-/** One metric as prom-client's `getMetricsAsJSON` shows it. */
-export type MetricJson = {
-  name: string;
-  help: string;
-  type: 'counter' | 'gauge' | 'histogram';
-  aggregator: 'sum' | 'max';
-  values: {value: number; labels: Labels; metricName?: string}[];
-};
 
 class Histogram {
   readonly #buckets: readonly number[];
@@ -37,7 +28,7 @@ class Histogram {
 
   json(name: string, help: string): MetricJson {
     const buckets = this.#buckets.map((le, i) => ({
-      labels: {le} as Labels,
+      labels: {le},
       value: this.#counts[i]!,
       metricName: `${name}_bucket`,
     }));
@@ -156,8 +147,4 @@ export class WorkerMetrics {
 
 function metric(type: 'counter' | 'gauge', name: string, help: string, values: MetricJson['values']): MetricJson {
   return {name, help, type, aggregator: 'sum', values};
-}
-
-function gauge(name: string, help: string, value: number): MetricJson {
-  return metric('gauge', name, help, [{labels: {}, value}]);
 }

@@ -6,9 +6,9 @@ import {monitorEventLoopDelay} from 'node:perf_hooks';
 import {AggregatorRegistry, Registry} from 'prom-client';
 import {METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {gauge, type MetricJson} from '../../shared/metric-json.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
-import {gauge, type MetricJson} from './metric-json.ts';
 import type {Traffic} from './traffic.ts';
 
 export const PROMETHEUS_TEXT = Registry.PROMETHEUS_CONTENT_TYPE;

@@ -2,9 +2,10 @@
  * What the router counts of every request: by route and status, and how long it took by route. Counting is a few typed array
  * stores, because it happens on the hottest path; the figures take prom-client's form only when they are asked for.
  */
+
+import type {MetricJson} from '../../shared/metric-json.ts';
 import type {Exchange, ExchangeObserver} from '../http/exchange.ts';
 import {ROUTES} from '../http/routes.ts';
-import type {MetricJson} from './metric-json.ts';
 
 /** Seconds; from a read served from memory to a write behind a stalled disk. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];

@@ -1,5 +1,5 @@
 /** What the router counts of its sockets. */
-import type {MetricJson} from '../metrics/metric-json.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
 
 /** Seconds from a commit to the result being handed to the sockets. */
 const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];

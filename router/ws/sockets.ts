@@ -5,12 +5,12 @@
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {SOCKET_FRAME_BYTES_READ, SOCKET_IDLE_SECONDS, SOCKET_OWED_BYTES_MAX, SOCKETS_MAX} from '../../shared/limits.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
-import type {MetricJson} from '../metrics/metric-json.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';

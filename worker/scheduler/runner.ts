@@ -77,8 +77,9 @@ export class ScheduleRunner {
 
   /** After a refusal the next look is a while away, so that a full disk is not hammered. */
   #armAgain(): void {
+    if (this.#stopped) return; // the file may be closed by now
     const dueMs = this.nextDueMs();
-    if (this.#stopped || dueMs === null || dueMs > this.#clock()) {
+    if (dueMs === null || dueMs > this.#clock()) {
       this.arm();
       return;
     }
