@@ -64,26 +64,19 @@ export class ScheduleRunner {
   async #run(): Promise<void> {
     this.#timer = null;
     this.#running = true;
+    let refused = false;
     try {
       await this.#rephase();
       while (!this.#stopped && (await this.#runDue()) > 0);
     } catch (error) {
-      // The writer refused (disk full, queue full): the work is still due, the next look finds it.
+      // The writer refused (disk full, queue full): the work is still due. Not at once, so that a full disk is not hammered.
       this.#log.warn('due work could not run and will be tried again', {error});
+      refused = true;
     }
     this.#running = false;
-    this.#armAgain();
-  }
-
-  /** After a refusal the next look is a while away, so that a full disk is not hammered. */
-  #armAgain(): void {
     if (this.#stopped) return; // the file may be closed by now
-    const dueMs = this.nextDueMs();
-    if (dueMs === null || dueMs > this.#clock()) {
-      this.arm();
-      return;
-    }
-    this.#timer = setTimeout(() => void this.#run(), DUE_RETRY_MS);
+    if (refused) this.#timer = setTimeout(() => void this.#run(), DUE_RETRY_MS);
+    else this.arm();
   }
 
   async #rephase(): Promise<void> {
