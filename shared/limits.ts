@@ -43,6 +43,8 @@ export const METRICS_TIMEOUT_MS = 1_000;
 /** A worker or router that sends no heartbeat for this long is killed and replaced. (design: shed within 10 s) */
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 export const HEARTBEAT_TIMEOUT_MS = 8_000;
+/** Memory of one process, without mapped files, looked at with each heartbeat. Beyond: it is killed and replaced. (ours) */
+export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
 /** A tenant whose worker died this often without HEALTHY_MS of service between rests for REST_MS: 503 meanwhile. (design) */
 export const DEATHS_BEFORE_REST = 5;
 export const HEALTHY_MS = 5_000;

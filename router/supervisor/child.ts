@@ -1,13 +1,14 @@
 /**
- * One child process: its channel, its heartbeat, its end. The channel is also its lifeline (see shared/ipc/control.ts).
+ * One child process: its channel, its heartbeat, its memory, its end. The channel is also its lifeline (see shared/ipc/control.ts).
  *
  * A child counts as ended when the process is gone and its channel is read to the end, so that a last message, such as
  * `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
  * no child is blamed for it.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
-import {HEARTBEAT_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS} from '../../shared/limits.ts';
+import {HEARTBEAT_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS, PROCESS_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {ownBytes} from './process-memory.ts';
 
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
 
@@ -85,9 +86,18 @@ export class Child<Sent extends object, Received extends {type: string}> {
   }
 
   #tick(): void {
+    this.#watchMemory();
     this.#silentTicks++;
     if (this.#silentTicks !== SILENT_TICKS_MAX) return;
     this.#options.log.error('a child process gives no sign of life and is killed', {pid: this.pid});
+    this.kill();
+  }
+
+  /** A process that takes all of the machine's memory takes it from everyone: it is ended while the others can go on. */
+  #watchMemory(): void {
+    const bytes = this.pid === undefined ? null : ownBytes(this.pid);
+    if (bytes === null || bytes <= PROCESS_BYTES_MAX) return;
+    this.#options.log.error('a child process takes too much memory and is killed', {pid: this.pid, bytes});
     this.kill();
   }
 
