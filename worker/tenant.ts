@@ -66,7 +66,10 @@ export class Tenant {
     };
     this.#reader = new Reader(this.#readerDb, catalog);
     this.live = new LiveQueries(this.#reader, this.metrics, () => this.#writer.head.sequence);
-    const onCommitted = (changes: readonly Change[]) => this.live.committed(changes);
+    const onCommitted = (changes: readonly Change[]) => {
+      this.#reader.committed(changes);
+      this.live.committed(changes);
+    };
     this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
     this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
     this.#schedule = new ScheduleRunner(this.#writer, this.#groups, this.metrics, log, Date.now);

@@ -3,13 +3,19 @@
  * opens it on first use and `endTurn` closes it, so that no snapshot outlives a turn and pins the WAL.
  */
 import type Database from 'better-sqlite3';
+import {ROW_CACHE_ENTRIES_MAX} from '../../shared/limits.ts';
 import type {DocumentRow, QueryReader, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import type {Connection} from './database.ts';
+import {RowCache} from './row-cache.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags';
 const JOINED = 'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags';
 const ENTRIES = `SELECT ${JOINED} FROM index_entries e CROSS JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?`;
+const NUMBERS = 'SELECT e.doc AS doc FROM index_entries e WHERE e.index_number = ?';
+
+type RangeShape = {hasUpper: boolean; hasAfter: boolean; reverse: boolean};
+type Prepared<Row> = Record<string, Database.Statement<unknown[], Row>>;
 
 export class Reader implements QueryReader {
   readonly #catalog: Catalog;
@@ -18,7 +24,9 @@ export class Reader implements QueryReader {
   readonly #byId: Database.Statement<[string], DocumentRow>;
   readonly #forward: Database.Statement<[number, number, number], DocumentRow>;
   readonly #backward: Database.Statement<[number, number, number], DocumentRow>;
-  readonly #entries: Record<string, Database.Statement<unknown[], DocumentRow>> = {};
+  readonly #joined: Prepared<DocumentRow> = {};
+  readonly #numbers: Prepared<{doc: number}> = {};
+  readonly #cache = new RowCache();
   readonly #db: Connection;
   #inSnapshot = false;
 
@@ -47,6 +55,11 @@ export class Reader implements QueryReader {
     this.#end.run();
   }
 
+  /** What a commit wrote; to be told before the next read. */
+  committed(changes: readonly {doc: number; after: DocumentRow | null}[]): void {
+    for (const {doc, after} of changes) this.#cache.committed(doc, after);
+  }
+
   table(name: string): TableInfo | undefined {
     return this.#catalog.table(name)?.info;
   }
@@ -70,20 +83,38 @@ export class Reader implements QueryReader {
     const bounds: unknown[] = [index, lower];
     if (upper !== null) bounds.push(upper);
     if (after !== null) bounds.push(after.key, after.doc);
-    return this.#entriesStatement(upper !== null, after !== null, reverse).all(...bounds, limit);
+    bounds.push(limit);
+    const shape: RangeShape = {hasUpper: upper !== null, hasAfter: after !== null, reverse};
+    const cached = limit <= ROW_CACHE_ENTRIES_MAX ? this.#cachedRows(shape, bounds) : null;
+    if (cached !== null) return cached;
+    const rows = this.#statement(this.#joined, ENTRIES, shape).all(...bounds);
+    if (limit <= ROW_CACHE_ENTRIES_MAX) for (const row of rows) this.#cache.add(row);
+    return rows;
+  }
+
+  /** The rows by their numbers alone; null when some are not cached. */
+  #cachedRows(shape: RangeShape, bounds: unknown[]): DocumentRow[] | null {
+    const rows: DocumentRow[] = [];
+    for (const {doc} of this.#statement(this.#numbers, NUMBERS, shape).all(...bounds)) {
+      const row = this.#cache.get(doc);
+      if (row === undefined) return null;
+      rows.push(row);
+    }
+    return rows;
   }
 
   /** One statement for each shape of range, prepared when first used. */
-  #entriesStatement(
-    hasUpper: boolean,
-    hasAfter: boolean,
-    reverse: boolean,
-  ): Database.Statement<unknown[], DocumentRow> {
+  #statement<Row>(prepared: Prepared<Row>, select: string, {hasUpper, hasAfter, reverse}: RangeShape) {
     const shape = `${hasUpper}${hasAfter}${reverse}`;
+    const known = prepared[shape];
+    if (known !== undefined) return known;
     const upper = hasUpper ? ' AND e.key < ?' : '';
     const after = hasAfter ? ` AND (e.key, e.doc) ${reverse ? '<' : '>'} (?, ?)` : '';
     const order = reverse ? 'e.key DESC, e.doc DESC' : 'e.key, e.doc';
-    this.#entries[shape] ??= this.#db.prepare(`${ENTRIES} AND e.key >= ?${upper}${after} ORDER BY ${order} LIMIT ?`);
-    return this.#entries[shape];
+    const statement = this.#db.prepare<unknown[], Row>(
+      `${select} AND e.key >= ?${upper}${after} ORDER BY ${order} LIMIT ?`,
+    );
+    prepared[shape] = statement;
+    return statement;
   }
 }
