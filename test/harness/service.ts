@@ -3,7 +3,7 @@
  * its users do. What it logs is shown when a test that used it fails.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
-import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
+import {mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -32,6 +32,8 @@ export class Service {
   #child: ChildProcess | null = null;
   #log = '';
   #tenants = 0;
+  /** Lines of standard output since it was started (again). */
+  output: string[] = [];
   url = '';
   accessToken = '';
   adminToken = '';
@@ -57,16 +59,23 @@ export class Service {
     child.stderr!.on('data', chunk => {
       this.#log = (this.#log + String(chunk)).slice(-20_000);
     });
+    const output: string[] = [];
+    this.output = output;
     const lines = createInterface(child.stdout!);
     this.url = await new Promise<string>((resolve, reject) => {
       lines.on('line', line => {
+        output.push(line);
         if (line.startsWith(READY)) resolve(line.slice(READY.length).trim());
       });
       child.once('exit', code => reject(new Error(`svc start ended with ${code}: ${this.#log}`)));
     });
-    const credentials = JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as Record<string, string>;
-    this.accessToken = credentials.access_token!;
-    this.adminToken = credentials.admin_token!;
+    const {SVC_ACCESS_TOKEN, SVC_ADMIN_TOKEN} = this.#options.env ?? {};
+    this.accessToken = SVC_ACCESS_TOKEN ?? this.#tokenFromFile('access_token');
+    this.adminToken = SVC_ADMIN_TOKEN ?? this.#tokenFromFile('admin_token');
+  }
+
+  #tokenFromFile(name: string): string {
+    return (JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as Record<string, string>)[name]!;
   }
 
   get pid(): number {
@@ -136,16 +145,46 @@ export class Service {
     return descendants(this.pid).filter(pid => commandLine(pid).includes(`${entry}.js`));
   }
 
-  /** The worker that has this tenant's file open. */
-  async workerOf(tenant: string): Promise<number> {
-    const [directory] = readdirSync(join(this.data, 'tenants')).filter(name => decodeTenant(name) === tenant);
-    if (directory === undefined) throw new Error(`tenant ${tenant} has no directory`);
-    const owner = join(this.data, 'tenants', directory, 'owner.owner');
-    return until(`a worker of ${tenant}`, () => {
-      if (!existsSync(owner)) return null;
-      const {pid} = JSON.parse(readFileSync(owner, 'utf8')) as {pid: number};
+  /** The supervisor and all its children. */
+  processes(): number[] {
+    return [this.pid, ...descendants(this.pid)];
+  }
+
+  /** Where the tenant's files are; null: nowhere. */
+  directoryOf(tenant: string): string | null {
+    const name = readdirSync(join(this.data, 'tenants')).find(entry => decodeTenant(entry) === tenant);
+    return name === undefined ? null : join(this.data, 'tenants', name);
+  }
+
+  /** The worker that has this tenant's file open, as far as the note beside the file says; null: it sleeps. */
+  ownerOf(tenant: string): number | null {
+    const directory = this.directoryOf(tenant);
+    if (directory === null) throw new Error(`tenant ${tenant} has no directory`);
+    try {
+      const {pid} = JSON.parse(readFileSync(join(directory, 'owner.owner'), 'utf8')) as {pid: number};
       return isAlive(pid) ? pid : null;
-    });
+    } catch {
+      return null; // never opened, closed in order, or just being written
+    }
+  }
+
+  /** The worker that has this tenant's file open. */
+  workerOf(tenant: string): Promise<number> {
+    return until(`a worker of ${tenant}`, () => this.ownerOf(tenant));
+  }
+
+  /** Resolves when the tenant has no worker. Asks the service nothing, because that would wake it. */
+  async asleep(tenant: string): Promise<void> {
+    await until(`${tenant} to fall asleep`, () => this.ownerOf(tenant) === null);
+  }
+
+  /** SIGKILL for every process at once; resolves when none is left. */
+  async killAll(): Promise<void> {
+    const pids = this.processes();
+    const ended = this.end('SIGKILL');
+    for (const pid of pids.slice(1)) killHard(pid);
+    await ended;
+    await until('all processes to be gone', () => !pids.some(isAlive));
   }
 
   /** Sends a signal to the supervisor and waits for its end. */
@@ -197,6 +236,14 @@ export function isAlive(pid: number): boolean {
     return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
   } catch {
     return false; // no such process
+  }
+}
+
+function killHard(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code !== 'ESRCH') throw caught; // it has ended meanwhile
   }
 }
 

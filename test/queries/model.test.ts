@@ -9,16 +9,13 @@ import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
-import {compareValues} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {runPage, runQuery} from '../../worker/queries/run.ts';
 import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
-import {nativeValue} from '../harness/values.ts';
-
-type Doc = Record<string, Value> & {_id: string; _creationTime: number};
+import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-model-'));
 const writerDb = openWriter(join(directory, 'tenant.sqlite'));
@@ -33,7 +30,6 @@ let clock = 1_800_000_000_000;
 const writer = new Writer(writerDb, catalog, () => clock++);
 const reader = new Reader(readerDb, catalog);
 
-const FIELDS = ['a', 'b', 'c.d'];
 const INDEXES = [['a'], ['a', 'b'], ['b', 'a'], ['c.d'], ['a', 'b', 'c.d']];
 let tables = 0;
 
@@ -46,6 +42,7 @@ function newTable(indexes: string[][]) {
     writer.appendRecord();
     writer.writeCounters();
     writer.statements.commit.run();
+    reader.committed(writer.changes);
     writer.endGroup();
     return result;
   };
@@ -69,83 +66,6 @@ function newTable(indexes: string[][]) {
   };
 }
 
-function at(document: Doc, field: string): Value | undefined {
-  let value: Value | undefined = document;
-  for (const step of field.split('.')) {
-    const inside: Value | undefined = value;
-    value =
-      typeof inside === 'object' && inside !== null && !Array.isArray(inside) && Object.hasOwn(inside, step)
-        ? inside[step]
-        : undefined;
-  }
-  return value;
-}
-
-const HOLDS: Record<string, (order: number) => boolean> = {
-  eq: order => order === 0,
-  neq: order => order !== 0,
-  gt: order => order > 0,
-  gte: order => order >= 0,
-  lt: order => order < 0,
-  lte: order => order <= 0,
-};
-
-/** JSON has no -0 to write. */
-function withoutNegativeZero(value: unknown): Value {
-  return JSON.parse(JSON.stringify(value)) as Value;
-}
-
-/** The documents are given in creation order. */
-function model(documents: Doc[], query: QueryObject): Doc[] {
-  const found = documents.filter(document =>
-    query.filters.every(({field, op, value}) =>
-      HOLDS[op]!(compareValues(at(document, field), withoutNegativeZero(value))),
-    ),
-  );
-  const {order} = query;
-  if (order !== undefined) {
-    const sign = order.direction === 'desc' ? -1 : 1;
-    found.sort(
-      (x, y) => sign * (compareValues(at(x, order.field), at(y, order.field)) || x._creationTime - y._creationTime),
-    );
-  }
-  return found.slice(0, query.limit);
-}
-
-/** Few distinct values, so that filters match, ranges meet and ties happen. */
-const fieldValue = fc.oneof(
-  {arbitrary: fc.constantFrom<Value>(null, 0, 1, 2, 'x', 'x\0', 'y', true, [1], {}), weight: 5},
-  {arbitrary: fc.constantFrom('-0', '[-0]', '{"x":-0}', '-1e-400').map(text => JSON.parse(text) as Value), weight: 1},
-  {arbitrary: nativeValue, weight: 1},
-);
-const fields = fc.record(
-  {a: fieldValue, b: fieldValue, c: fc.oneof(fc.record({d: fieldValue}), fieldValue)},
-  {requiredKeys: []},
-) as fc.Arbitrary<Record<string, Value>>;
-const clause = fc.record({
-  field: fc.constantFrom(...FIELDS, 'c', 'missing'),
-  op: fc.constantFrom(
-    'eq' as const,
-    'eq' as const,
-    'neq' as const,
-    'gt' as const,
-    'gte' as const,
-    'lt' as const,
-    'lte' as const,
-  ),
-  value: fieldValue as fc.Arbitrary<unknown>,
-});
-const shape = fc.record(
-  {
-    filters: fc.array(clause, {maxLength: 3}),
-    order: fc.record({
-      field: fc.constantFrom(...FIELDS, '_creationTime', '_id', 'missing'),
-      direction: fc.constantFrom('asc' as const, 'desc' as const),
-    }),
-    limit: fc.integer({min: 1, max: 12}),
-  },
-  {requiredKeys: ['filters']},
-);
 const indexes = fc.subarray(INDEXES);
 
 describe('a query answers what the model answers, with whatever indexes there are', () => {
@@ -161,7 +81,7 @@ describe('a query answers what the model answers, with whatever indexes there ar
           const all = table.all();
           for (const query of shapes.map(part => ({table: table.name, ...part}))) {
             const {data} = JSON.parse(runQuery(reader, query)) as {data: Doc[]};
-            expect(data.map(doc => doc._id)).toEqual(model(all, query).map(doc => doc._id));
+            expect(data.map(doc => doc._id)).toEqual(naiveResult(all, query).map(doc => doc._id));
           }
         },
       ),
@@ -184,7 +104,7 @@ describe('a query answers what the model answers, with whatever indexes there ar
       ]) {
         const query: QueryObject = {table: table.name, filters: [{field: '_creationTime', op, value}]};
         const {data} = JSON.parse(runQuery(reader, query)) as {data: Doc[]};
-        expect(data.map(doc => doc.i)).toEqual(model(all, query).map(doc => doc.i));
+        expect(data.map(doc => doc.i)).toEqual(naiveResult(all, query).map(doc => doc.i));
       }
     }
     const byId = {table: table.name, filters: [{field: '_id', op: 'eq' as const, value: all[5]!._id}]};
@@ -213,7 +133,7 @@ describe('a walk over pages delivers what was there throughout exactly once, in 
           for (const doc of docs) table.insert(doc);
           const {limit: _, ...unlimited} = part;
           const query = {table: table.name, ...unlimited};
-          let stayed = model(table.all(), query);
+          let stayed = naiveResult(table.all(), query);
           const delivered: Doc[] = [];
           let after: string | undefined;
           for (let i = 0; ; i++) {
@@ -243,7 +163,7 @@ describe('a walk over pages delivers what was there throughout exactly once, in 
           const ids = delivered.map(doc => doc._id);
           expect(new Set(ids).size).toBe(ids.length);
           expect(
-            model(
+            naiveResult(
               delivered.toSorted((x, y) => x._creationTime - y._creationTime),
               query,
             ).map(doc => doc._id),

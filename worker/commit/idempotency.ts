@@ -12,12 +12,15 @@ import type {Writer} from './writer.ts';
 /** Expired keys removed with each new one: more than one, so that the table shrinks again after a burst. */
 const EXPIRE_AT_ONCE = 4;
 
+/** Other bytes of a header mean different text to different clients, and uWebSockets.js drops them at its ends. */
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
+
 /** @throws op.invalid_input 400 */
 export function checkIdempotencyKey(key: string): void {
-  if (key.length >= 1 && key.length <= IDEMPOTENCY_KEY_CHARS_MAX) return;
+  if (key.length <= IDEMPOTENCY_KEY_CHARS_MAX && PRINTABLE_ASCII.test(key)) return;
   throw new ServiceError(
     'op.invalid_input',
-    `Idempotency-Key has ${key.length} characters; 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} are allowed`,
+    `an Idempotency-Key has 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`,
   );
 }
 

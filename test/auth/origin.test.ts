@@ -1,0 +1,157 @@
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {rawRequest} from '../harness/raw.ts';
+import {type Reply, Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+
+let service: Service;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await Service.start({
+    args: [
+      '--allowed-host',
+      'db.example.com',
+      '--allowed-host',
+      'Proxy.example.com:8443',
+      '--allowed-host',
+      'a.test,b.test',
+    ],
+  });
+  tenant = await Tenant.make(service);
+});
+afterAll(() => service.stop());
+beforeEach(() => service.showLogOnFailure());
+
+/** `{port}` stands for the port that the server got. */
+const withPort = (text: string) => text.replaceAll('{port}', String(service.port));
+
+/** The same request to every kind of route: open, the router's, a tenant's, an upgrade. */
+async function everywhere(headers: string[]): Promise<Reply[]> {
+  const paths = ['/health', '/api/tenants', `/api/tenants/${tenant.id}/documents/t`];
+  const replies: Reply[] = [];
+  for (const path of paths) {
+    replies.push(
+      await rawRequest(service, [`GET ${path} HTTP/1.1`, ...headers, `Authorization: Bearer ${service.accessToken}`]),
+    );
+  }
+  return replies;
+}
+
+const upgrade = (headers: string[]) => {
+  const lines = [`GET /ws?tenant_id=${tenant.id} HTTP/1.1`, ...headers, `Authorization: Bearer ${service.accessToken}`];
+  const websocket = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Protocol: svc.v2',
+  ];
+  const bytes = [...lines, ...websocket, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==', '', ''].join('\r\n');
+  return service.raw(bytes, received => received.includes('\r\n\r\n'));
+};
+
+describe('an Origin of a loopback page on the own port is accepted:', () => {
+  test.each(['http://localhost:{port}', 'http://127.0.0.1:{port}', 'http://[::1]:{port}'])('%s', async origin => {
+    const headers = [`Host: 127.0.0.1:${service.port}`, `Origin: ${withPort(origin)}`];
+    expect((await everywhere(headers)).map(reply => reply.status)).toEqual([200, 200, 200]);
+    expect(await upgrade(headers)).toMatch(/^HTTP\/1\.1 101 /);
+  });
+});
+
+describe('any other Origin is 403 auth.origin_forbidden, on every route and before everything else:', () => {
+  test.each([
+    ...['http://localhost', 'http://127.0.0.1', 'http://localhost:1', 'http://127.0.0.1:{port}0', 'http://[::1]'],
+    ...['https://localhost:{port}', 'https://127.0.0.1:{port}', 'ws://localhost:{port}', 'file://', 'null'],
+    ...[
+      'http://example.com',
+      'http://example.com:{port}',
+      'http://localhost.example.com:{port}',
+      'http://evil-localhost:{port}',
+    ],
+    ...['http://localhost:{port}.example.com', 'http://localhost:{port}@example.com', 'http://localhost:{port}/'],
+    ...['http://127.0.0.2:{port}', 'http://127.1:{port}', 'http://0.0.0.0:{port}', 'http://[::ffff:127.0.0.1]:{port}'],
+    ...[
+      'http://LOCALHOST:{port}',
+      'HTTP://localhost:{port}',
+      'http://localhost:{port}, http://example.com',
+      'localhost:{port}',
+    ],
+    ...['http://db.example.com', 'https://db.example.com', 'http://db.example.com:{port}', '*', 'x'],
+  ])('%s', async origin => {
+    const headers = [`Host: 127.0.0.1:${service.port}`, `Origin: ${withPort(origin)}`];
+    for (const reply of await everywhere(headers)) expectError(reply, 403, 'auth.origin_forbidden');
+    expect(await upgrade(headers)).toMatch(/^HTTP\/1\.1 403 /);
+  });
+
+  test('no answer allows another site to read it: there are no CORS headers', async () => {
+    for (const origin of [`http://localhost:${service.port}`, 'http://example.com']) {
+      for (const reply of await everywhere([`Host: 127.0.0.1:${service.port}`, `Origin: ${origin}`])) {
+        expect(Object.keys(reply.headers).filter(name => name.startsWith('access-control'))).toEqual([]);
+      }
+    }
+  });
+});
+
+describe('a Host that names loopback or --allowed-host is served, with or without an Origin:', () => {
+  test.each([
+    ...['127.0.0.1:{port}', 'localhost:{port}', '[::1]:{port}', '127.0.0.1', 'localhost', '[::1]', 'LocalHost:{port}'],
+    ...['db.example.com', 'db.example.com:1234', 'DB.example.COM', 'proxy.example.com:8443', 'a.test', 'b.test:80'],
+  ])('%s', async host => {
+    const headers = [`Host: ${withPort(host)}`];
+    expect((await everywhere(headers)).map(reply => reply.status)).toEqual([200, 200, 200]);
+    expect(await upgrade(headers)).toMatch(/^HTTP\/1\.1 101 /);
+  });
+});
+
+describe('any other Host is 403 auth.origin_forbidden, as of a page whose name was re-pointed to 127.0.0.1:', () => {
+  test.each([
+    ...['example.com', 'example.com:{port}', 'localhost.example.com:{port}', '127.0.0.1.example.com', '127.0.0.1:1'],
+    ...[
+      '0.0.0.0:{port}',
+      '127.0.0.2:{port}',
+      '127.1:{port}',
+      '2130706433',
+      '[::]:{port}',
+      '[::ffff:127.0.0.1]:{port}',
+      '::1',
+    ],
+    ...[
+      'localhost.',
+      'localhost:',
+      'localhost:{port}:{port}',
+      'localhost:{port}@example.com',
+      'example.com@localhost:{port}',
+    ],
+    ...[
+      'x.db.example.com',
+      'db.example.com.evil.test',
+      'proxy.example.com',
+      'proxy.example.com:8444',
+      'a.test,b.test',
+      'test',
+    ],
+  ])('%s', async host => {
+    const headers = [`Host: ${withPort(host)}`];
+    for (const reply of await everywhere(headers)) expectError(reply, 403, 'auth.origin_forbidden');
+    expect(await upgrade(headers)).toMatch(/^HTTP\/1\.1 403 /);
+  });
+
+  test('a good Origin does not help a bad Host, nor the reverse', async () => {
+    const good = `http://localhost:${service.port}`;
+    for (const headers of [
+      ['Host: example.com', `Origin: ${good}`],
+      [`Host: localhost:${service.port}`, 'Origin: http://example.com'],
+    ]) {
+      for (const reply of await everywhere(headers)) expectError(reply, 403, 'auth.origin_forbidden');
+    }
+  });
+});
+
+test('without --allowed-host a name is not served', async () => {
+  const strict = await Service.start();
+  try {
+    const reply = await rawRequest(strict, ['GET /health HTTP/1.1', 'Host: db.example.com']);
+    expect(expectError(reply, 403, 'auth.origin_forbidden').message).toContain('--allowed-host');
+    expect((await strict.get('/health')).status).toBe(200);
+  } finally {
+    await strict.stop();
+  }
+});

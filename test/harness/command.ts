@@ -1,0 +1,22 @@
+/** The `svc` command as an operator runs it: to its end, with what it wrote. */
+import {spawn} from 'node:child_process';
+import {tmpdir} from 'node:os';
+import {fileURLToPath} from 'node:url';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+export type Outcome = {code: number | null; stdout: string; stderr: string};
+
+export function svc(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...env},
+  });
+  const outcome = {stdout: '', stderr: ''};
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      outcome[name] += text;
+    });
+  }
+  return new Promise(resolve => child.once('close', code => resolve({code, ...outcome})));
+}
