@@ -5,7 +5,7 @@
  */
 import {AssertionError, unreachable} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
-import {OPERATIONS, type RequestMeta} from '../shared/ipc/operations.ts';
+import type {RequestMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
 import {InsertBody, PatchBody} from '../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../shared/protocol/queries.ts';
@@ -68,7 +68,7 @@ export class Dispatch {
   }
 
   handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer): void {
-    this.#tenant.metrics.operation(meta.op in OPERATIONS ? meta.op : 'unknown');
+    this.#tenant.metrics.operation(meta.op);
     try {
       this.#run(link, stream, meta, body);
     } catch (caught) {

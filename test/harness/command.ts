@@ -5,11 +5,16 @@ import {fileURLToPath} from 'node:url';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
+/** A command that does not end is killed: its exit code is null then. */
+const GIVE_UP_MS = 30_000;
+
 export type Outcome = {code: number | null; stdout: string; stderr: string};
 
 export function svc(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
   const child = spawn(process.execPath, [CLI, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: GIVE_UP_MS,
+    killSignal: 'SIGKILL',
     env: {PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...env},
   });
   const outcome = {stdout: '', stderr: ''};

@@ -15,7 +15,7 @@ import type {Socket} from 'node:net';
 import type {ServiceError} from '../../shared/errors.ts';
 import {errorEnvelope} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
-import type {RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
+import {OPERATIONS, type RequestMeta, type ResponseMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_STALL_MS, STREAM_WINDOW_BYTES, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {LiveHolder} from '../subscriptions/live-queries.ts';
@@ -233,10 +233,21 @@ export class RouterLink implements LiveHolder {
   }
 }
 
+/** What a router sent, checked: a router of another version must cost its connection, not the tenant its process. */
 function parseMeta(meta: Buffer): RequestMeta {
+  let value: Partial<RequestMeta> | null;
   try {
-    return JSON.parse(meta.toString('utf8')) as RequestMeta;
+    value = JSON.parse(meta.toString('utf8')) as Partial<RequestMeta> | null;
   } catch (cause) {
     throw new MalformedFrame('request meta is not JSON', {cause});
   }
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(OPERATIONS, String(value.op))) {
+    throw new MalformedFrame('request meta names no operation');
+  }
+  const {p = [], q = '', k = '', r = ''} = value;
+  const texts = [q, k, r];
+  if (!Array.isArray(p) || ![...p, ...texts].every(text => typeof text === 'string')) {
+    throw new MalformedFrame('request meta holds more than texts');
+  }
+  return value as RequestMeta;
 }

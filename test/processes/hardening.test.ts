@@ -1,0 +1,112 @@
+import {readdirSync, readFileSync, readlinkSync} from 'node:fs';
+import {join} from 'node:path';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {Service} from '../harness/service.ts';
+import {Tenant} from '../harness/tenant.ts';
+
+const ACCESS = 'an-access-token-of-ours';
+const ADMIN = 'an-admin-token-of-ours';
+const PASSED_ON = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'TZ',
+  'LANG',
+  'LC_ALL',
+  'NODE_ENV',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+];
+const OURS = [
+  'SVC_LOG_LEVEL',
+  'SVC_LOG_FORMAT',
+  'NODE_COMPILE_CACHE',
+  'NODE_CHANNEL_FD',
+  'NODE_CHANNEL_SERIALIZATION_MODE',
+];
+
+let service: Service;
+let children: number[];
+beforeAll(async () => {
+  service = await Service.start({
+    args: ['--log-level', 'debug'],
+    env: {
+      SVC_ACCESS_TOKEN: ACCESS,
+      SVC_ADMIN_TOKEN: ADMIN,
+      DATABASE_PASSWORD: 'hunter2-hunter2',
+      AWS_SECRET_ACCESS_KEY: 'hunter2-hunter2',
+      NODE_OPTIONS: '--no-deprecation',
+      LANG: 'C.UTF-8',
+    },
+  });
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {secret: 'a-secret-in-a-document'});
+  children = service.processes().slice(1);
+});
+afterAll(() => service.stop());
+beforeEach(() => service.showLogOnFailure());
+
+const of = (pid: number, file: string) => readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0').filter(Boolean);
+
+describe('a child process', () => {
+  test('sees of the environment where things are, and nothing else', () => {
+    expect(children.length).toBeGreaterThanOrEqual(2);
+    for (const pid of children) {
+      const names = of(pid, 'environ').map(entry => entry.slice(0, entry.indexOf('=')));
+      expect(names.filter(name => !PASSED_ON.includes(name) && !OURS.includes(name))).toEqual([]);
+      expect(names).toContain('LANG');
+    }
+  });
+
+  test('holds no credential in its environment or command line, nor does the supervisor in its own', () => {
+    for (const pid of service.processes()) {
+      const shown = [...of(pid, 'cmdline'), ...(pid === service.pid ? [] : of(pid, 'environ'))].join('\n');
+      for (const secret of [ACCESS, ADMIN, 'hunter2']) expect(shown).not.toContain(secret);
+    }
+  });
+
+  test('has open what it needs: a worker no file of another tenant, and not the registry', async () => {
+    const other = await Tenant.make(service);
+    await other.insert('t', {});
+    const own = service.directoryOf(other.id)!;
+    const worker = await service.workerOf(other.id);
+    const open = readdirSync(`/proc/${worker}/fd`).flatMap(fd => {
+      try {
+        return [readlinkSync(`/proc/${worker}/fd/${fd}`)];
+      } catch (caught) {
+        if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
+        return []; // closed meanwhile
+      }
+    });
+    const ours = open.filter(path => path.startsWith(join(service.data, '')));
+    expect(ours.some(path => path.startsWith(own))).toBe(true);
+    expect(ours.filter(path => !path.startsWith(own) && !path.startsWith(join(service.data, 'cache')))).toEqual([]);
+  });
+});
+
+describe('the log', () => {
+  test('is one JSON object a line, without credentials and bodies, also for refused requests', async () => {
+    await service.get('/api/tenants', {authorization: 'Bearer a-wrong-token-in-full'});
+    await service.get('/api/tenants', {authorization: undefined, 'x-svc-admin-token': ADMIN});
+    await service.get(`/api/tenants/none%0a%1b[31m/documents/t`);
+    const lines = service.log.split('\n').slice(0, -1);
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) {
+      expect(JSON.parse(line)).toMatchObject({
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        level: expect.stringMatching(/^(debug|info|warn|error)$/),
+        message: expect.any(String),
+        process: expect.any(String),
+      });
+    }
+    for (const secret of [ACCESS, ADMIN, 'a-wrong-token-in-full', 'a-secret-in-a-document', 'hunter2', '\u001b']) {
+      expect(service.log).not.toContain(secret);
+    }
+  });
+
+  test('names a request as the client saw it', async () => {
+    const {headers} = await service.get('/health', {'x-request-id': 'mine-1'});
+    expect(headers['x-request-id']).toBe('mine-1');
+    await expect.poll(() => service.log).toContain('"request":"mine-1"');
+  });
+});
