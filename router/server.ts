@@ -1,5 +1,6 @@
 /** A listening HTTP server: mounts one handler for every method and path, nothing else. */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_listen_socket} from 'uWebSockets.js';
+import {freePort} from './http/free-port.ts';
 import {uws} from './http/uws.ts';
 
 export type Handler = (method: string, res: HttpResponse, req: HttpRequest) => void;
@@ -12,6 +13,9 @@ const MOUNTS = [
   ['patch', 'PATCH'],
   ['del', 'DELETE'],
 ] as const;
+
+/** A free port may be taken by another process in the moment between finding it and listening on it. */
+const FREE_PORT_ATTEMPTS = 5;
 
 export class Server {
   readonly port: number;
@@ -27,7 +31,21 @@ export class Server {
    * @param mount makes the handler once the port is known; it may add to the app, sockets for one
    * @returns null when the port cannot be had
    */
-  static listen(
+  static async listen(
+    host: string,
+    port: number,
+    mount: (port: number, app: TemplatedApp) => Handler,
+  ): Promise<Server | null> {
+    if (port !== 0) return await Server.#listenOn(host, port, mount);
+    for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS; attempt++) {
+      const free = await freePort(host);
+      const server = free === null ? null : await Server.#listenOn(host, free, mount);
+      if (server !== null) return server;
+    }
+    return null;
+  }
+
+  static #listenOn(
     host: string,
     port: number,
     mount: (port: number, app: TemplatedApp) => Handler,

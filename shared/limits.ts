@@ -158,7 +158,7 @@ export const JOURNAL_TRIM_RECORDS = 512;
 export const HELLO_TIMEOUT_MS = 10_000;
 /** A client's frame on /ws. Beyond: error op.too_large; the connection stays. (design) */
 export const SOCKET_FRAME_BYTES_MAX = 64 * KIB;
-/** A client's frame that is not even read: the connection is closed with 1009. (ours) */
+/** A client's frame that is not even read: uWebSockets.js drops the connection without a close frame (1006). (ours) */
 export const SOCKET_FRAME_BYTES_READ = 1 * MIB;
 /** Frames a client may send a second, on average and at once. Beyond: error op.rate_limited, the frame is dropped. (ours) */
 export const SOCKET_FRAMES_PER_SECOND = 500;
@@ -169,7 +169,7 @@ export const SUBSCRIPTIONS_PER_SOCKET_MAX = 4_096;
 export const SOCKETS_MAX = 100_000;
 /** Bytes a socket may owe its reader before it gets only the newest snapshots, once it has caught up. (ours) */
 export const SOCKET_SLOW_BYTES = 256 * KIB;
-/** Bytes owed beyond which a socket is closed with 1013: one snapshot and the design's 4 MiB. (design) */
+/** Bytes owed beyond which a socket is dropped (1006; it reads no close frame): one snapshot and the design's 4 MiB. (design) */
 export const SOCKET_OWED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
 /** A socket that is silent for this long, pings included, is dead. Seconds, as uWebSockets.js wants it. (ours) */
 export const SOCKET_IDLE_SECONDS = 60;

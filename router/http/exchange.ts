@@ -50,7 +50,7 @@ export class Exchange implements Forwarded {
   isRead = false;
   holder: Holder | null = null;
   order = 0;
-  wasRetried = false;
+  lostWorker: string | null = null;
   waitingSinceMs = 0;
 
   readonly #res: HttpResponse;

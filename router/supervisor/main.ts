@@ -7,7 +7,7 @@
  */
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {unreachable} from '../../shared/assert.ts';
+import {AssertionError, unreachable} from '../../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {DRAIN_MS} from '../../shared/limits.ts';
@@ -22,6 +22,7 @@ import {Placement, type PlacementSettings} from './placement.ts';
 import {Registry} from './registry.ts';
 import {type Listening, type RouterMessage, RouterProcess} from './router-process.ts';
 import {RunDirectory} from './run-directory.ts';
+import {StartError} from './start-error.ts';
 import {TenantFiles} from './tenant-files.ts';
 import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
@@ -80,7 +81,7 @@ export class Supervisor {
       SVC_LOG_FORMAT: settings.logFormat,
       NODE_COMPILE_CACHE: join(settings.data, 'cache'),
     });
-    this.#registry = new Registry(join(settings.data, 'registry.sqlite'));
+    this.#registry = openRegistry(join(settings.data, 'registry.sqlite'));
     this.#runDirectory = RunDirectory.create();
     process.on('exit', () => this.#runDirectory.remove());
     this.#pool = new WorkerPool({entry: entries.worker, env: childEnv, sparesWanted: settings.spareWorkers}, log);
@@ -195,5 +196,15 @@ export class Supervisor {
       default:
         return unreachable(message);
     }
+  }
+}
+
+/** @throws StartError: it is damaged, of a newer version, or cannot be read */
+function openRegistry(path: string): Registry {
+  try {
+    return new Registry(path);
+  } catch (caught) {
+    if (caught instanceof AssertionError) throw caught;
+    throw new StartError(`the registry ${path} cannot be opened: ${(caught as Error).message}`, {cause: caught});
   }
 }

@@ -24,8 +24,7 @@ export class RunDirectory {
   }
 
   static create(base = process.env.XDG_RUNTIME_DIR ?? tmpdir()): RunDirectory {
-    removeStale(base);
-    const path = mkdtempSync(join(base, `svc-${process.pid}-`));
+    const path = makeIn(base);
     if (Buffer.byteLength(path) + 1 + SOCKET_NAME_CHARS_MAX > SOCKET_PATH_BYTES_MAX) {
       rmSync(path, {recursive: true});
       throw new StartError(`the run directory ${base} has too long a path for sockets: set TMPDIR to a shorter one`);
@@ -43,6 +42,16 @@ export class RunDirectory {
 
   remove(): void {
     rmSync(this.path, {recursive: true, force: true});
+  }
+}
+
+function makeIn(base: string): string {
+  try {
+    removeStale(base);
+    return mkdtempSync(join(base, `svc-${process.pid}-`));
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new StartError(`no run directory can be made in ${base} ($XDG_RUNTIME_DIR or $TMPDIR): ${reason}`, {cause});
   }
 }
 

@@ -166,12 +166,13 @@ export class PlacedTenant implements Holder {
   }
 
   #linkClosed({link, wasOpen, retired, unanswered}: LinkClosed): void {
+    const isLostAgain = link.address.socketPath === this.#lostSocketPath;
     if (this.#link === link) {
       this.#link = null;
       this.live.detach();
       if (wasOpen && !retired) this.#lostSocketPath = link.address.socketPath;
     }
-    if (!wasOpen) this.#wakeLater(WAKE_RETRY_MS);
+    if (!wasOpen || isLostAgain) this.#wakeLater(WAKE_RETRY_MS);
     for (const request of unanswered) this.#again(request);
   }
 

@@ -17,8 +17,8 @@ export interface Forwarded {
   holder: Holder | null;
   /** Its place in the link it was sent on; set by the link. */
   order: number;
-  /** It was sent once to a worker that died. */
-  wasRetried: boolean;
+  /** Socket path of the worker that was lost with it; null: none was. */
+  lostWorker: string | null;
   /** When it first waited for a worker, or 0. */
   waitingSinceMs: number;
 

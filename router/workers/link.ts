@@ -257,7 +257,7 @@ export class WorkerLink implements Holder {
       if (request.aborted) continue;
       if (this.#streaming.has(stream)) request.endStream(true);
       else if (!this.#wasOpen || request.order > this.#writtenOrder) unanswered.push(request);
-      else if (request.isRead) retryOnce(request, unanswered);
+      else if (request.isRead) retryOnce(request, this.address.socketPath, unanswered);
       else request.fail(outcomeUnknown());
     }
     this.#inFlight.clear();
@@ -271,12 +271,13 @@ function streamOf(order: number): number {
   return order % (STREAM_MAX + 1);
 }
 
-function retryOnce(request: Forwarded, unanswered: Forwarded[]): void {
-  if (request.wasRetried) {
+/** A dying worker may take a connection once more before its socket is gone: losing it again is not a second death. */
+function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
+  if (request.lostWorker !== null && request.lostWorker !== worker) {
     request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended twice during this read"));
     return;
   }
-  request.wasRetried = true;
+  request.lostWorker = worker;
   unanswered.push(request);
 }
 

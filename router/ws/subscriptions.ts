@@ -15,8 +15,8 @@ export class Subscriptions {
   readonly #slots = new Map<number, Slot>();
   /** Registered and without a result yet. */
   #waiting = 0;
-  /** Slots whose newest result the reader has not been given. */
-  readonly #owed = new Set<Slot>();
+  /** Slots whose newest result the reader has not been given; with the request_id, when it would be their first one. */
+  readonly #owed = new Map<Slot, string | null>();
   /** Bytes handed over in this turn, which uWebSockets.js does not count as buffered yet. */
   #turn = 0;
   #turnBytes = 0;
@@ -73,9 +73,8 @@ export class Subscriptions {
   begin(slot: Slot, requestId: string): void {
     this.#waiting--;
     this.#slots.set(slot.subscriptionId, slot);
-    const head = `"subscription_id":${slot.subscriptionId},"request_id":${JSON.stringify(requestId)}`;
-    this.#ws.send(`{"type":"subscription_result",${head},"data":${slot.live.text}}`);
-    this.#ws.subscribe(slot.topic);
+    if (this.#isBehind(0)) this.#owed.set(slot, requestId);
+    else this.#give(slot, requestId);
   }
 
   /** The registration failed. */
@@ -87,7 +86,12 @@ export class Subscriptions {
   /** The worker ended this live query. */
   lose(slot: Slot, error: ServiceError): void {
     this.#slots.delete(slot.subscriptionId);
+    const unanswered = this.#owed.get(slot) ?? null;
     if (!this.#owed.delete(slot)) this.#ws.unsubscribe(slot.topic);
+    if (unanswered !== null) {
+      this.#connection.requestFailed(unanswered, error);
+      return;
+    }
     const detail = {...error.detail, code: error.code, subscription_id: slot.subscriptionId};
     this.#connection.error(new ServiceError('session.subscription_error', error.message, detail));
   }
@@ -101,27 +105,40 @@ export class Subscriptions {
       this.#turn = turn;
       this.#turnBytes = 0;
     }
-    if (this.#ws.getBufferedAmount() + this.#turnBytes <= SOCKET_SLOW_BYTES) {
-      this.#turnBytes += bytes;
-      return true;
+    if (this.#isBehind(this.#turnBytes)) {
+      this.#ws.unsubscribe(slot.topic);
+      this.#owed.set(slot, null);
+      return false;
     }
-    this.#ws.unsubscribe(slot.topic);
-    this.#owed.add(slot);
-    return false;
+    this.#turnBytes += bytes;
+    return true;
   }
 
   owes(slot: Slot): boolean {
     return this.#owed.has(slot);
   }
 
-  /** The reader has taken something: give it what it is owed, oldest change first, until it is behind again. */
+  /** The reader may have taken something: give it what it is owed, oldest change first, until it is behind again. */
   drained(): void {
-    const owed = [...this.#owed].sort((a, b) => a.live.sequence - b.live.sequence);
-    for (const slot of owed) {
+    const owed = [...this.#owed].sort(([a], [b]) => a.live.sequence - b.live.sequence);
+    for (const [slot, requestId] of owed) {
       if (this.#ws.getBufferedAmount() > SOCKET_SLOW_BYTES) return;
       this.#owed.delete(slot);
-      this.#ws.send(slot.frame());
-      this.#ws.subscribe(slot.topic);
+      this.#give(slot, requestId);
     }
+  }
+
+  /** While anything is owed, nothing else goes first: so the sequences behind the frames never go back. */
+  #isBehind(turnBytes: number): boolean {
+    return this.#owed.size > 0 || this.#ws.getBufferedAmount() + turnBytes > SOCKET_SLOW_BYTES;
+  }
+
+  #give(slot: Slot, requestId: string | null): void {
+    if (requestId === null) this.#ws.send(slot.frame());
+    else {
+      const head = `"subscription_id":${slot.subscriptionId},"request_id":${JSON.stringify(requestId)}`;
+      this.#ws.send(`{"type":"subscription_result",${head},"data":${slot.live.text}}`);
+    }
+    this.#ws.subscribe(slot.topic);
   }
 }

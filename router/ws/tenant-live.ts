@@ -23,6 +23,9 @@ export class SocketHub {
   readonly #app: TemplatedApp;
   #lastId = 0;
   #turn = 0;
+  #turnEnds = false;
+  /** Who fell behind in this turn. */
+  readonly #behind = new Set<Subscriptions>();
 
   constructor(app: TemplatedApp, traffic: SocketTraffic) {
     this.#app = app;
@@ -31,13 +34,29 @@ export class SocketHub {
 
   nextId = (): number => ++this.#lastId;
 
-  /** A number for what is published together. */
-  nextTurn(): number {
-    return ++this.#turn;
+  /** The number of this event-loop turn: what is published in it is handed to the sockets when it ends. */
+  turn(): number {
+    if (!this.#turnEnds) {
+      this.#turnEnds = true;
+      setImmediate(() => this.#endTurn());
+    }
+    return this.#turn;
+  }
+
+  /** A reader was spared a result in this turn. If the network takes all that went before, no drain will say so. */
+  fellBehind(reader: Subscriptions): void {
+    this.#behind.add(reader);
   }
 
   publish(topic: string, frame: Buffer): void {
     this.#app.publish(topic, frame as Uint8Array<ArrayBuffer>, false);
+  }
+
+  #endTurn(): void {
+    this.#turnEnds = false;
+    this.#turn++;
+    for (const reader of this.#behind) reader.drained();
+    this.#behind.clear();
   }
 }
 
@@ -127,7 +146,7 @@ export class TenantLive {
   endBatch(sequence: number, committedMs: number): void {
     const batch = this.#batch;
     this.#batch = [];
-    const turn = this.#hub().nextTurn();
+    const turn = this.#hub().turn();
     for (const {live, data} of batch) {
       if (this.#byStream.get(live.stream) !== live) continue; // abandoned under way
       if (live.take(data, sequence)) this.#publish(live, turn, committedMs);
@@ -150,6 +169,7 @@ export class TenantLive {
       for (const holder of slot.holders) {
         if (holder.owes(slot)) hub.traffic.coalesced();
         else if (holder.takes(slot, frame.length, turn)) takers++;
+        else hub.fellBehind(holder);
       }
       if (takers > 0) hub.publish(slot.topic, frame);
       hub.traffic.published(takers, frame.length, committedMs);

@@ -147,6 +147,25 @@ describe('requests under way when the worker dies', () => {
     expect(await read.outcome).toBe('session.worker_unavailable');
   });
 
+  test('a dying worker that takes one more connection and loses it too has died once', async () => {
+    const read = new RecordedRequest(true);
+    const worker = await underWay(read);
+    for (let connections = 1; connections <= 3; connections++) {
+      const woken = asked.next.promise;
+      worker.sendGarbage();
+      await woken;
+      tenant.workerReady(worker.address);
+      await worker.received(2 * (connections + 1));
+    }
+    worker.die();
+    await asked.next.promise;
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(2);
+    next.answer('', 'ok');
+    expect(await read.outcome).toBe('200 ok');
+  });
+
   test('a write is session.outcome_unknown and is not sent again', async () => {
     const write = new RecordedRequest(false);
     const worker = await underWay(write);

@@ -76,7 +76,7 @@ export class RecordedRequest implements Forwarded {
   aborted = false;
   holder: Holder | null = null;
   order = 0;
-  wasRetried = false;
+  lostWorker: string | null = null;
   waitingSinceMs = 0;
   readonly pieces: string[] = [];
   readonly outcome: Promise<string>;

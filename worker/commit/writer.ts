@@ -52,6 +52,8 @@ export class Writer {
   #changes: Change[] = [];
   /** Bytes of documents and records written since the group began. */
   #bytes = 0;
+  /** Null: not counted since the start or since a roll-back. Counting reads all of them. */
+  #pendingJobs: number | null = null;
 
   constructor(db: Connection, catalog: Catalog, clock: () => number) {
     this.db = db;
@@ -230,6 +232,19 @@ export class Writer {
   /** An id for a job; it belongs to no table. */
   newJobId(): string {
     return this.#ids.next(0);
+  }
+
+  get pendingJobs(): number {
+    this.#pendingJobs ??= this.statements.countJobs.get()!;
+    return this.#pendingJobs;
+  }
+
+  /** The current write adds or removes this many jobs. */
+  pendingJobsChange(by: number): void {
+    if (this.#pendingJobs !== null) this.#pendingJobs += by;
+    this.onRollback(() => {
+      this.#pendingJobs = null;
+    });
   }
 
   /** The current write is the run of this job or cron tick. */

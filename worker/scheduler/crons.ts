@@ -3,9 +3,10 @@
  * slept, the server was down, the clock was set forward) it runs once for all of them and keeps its phase. When the clock is
  * set back, its next tick is the first one of the new time, so it neither pauses nor repeats a burst.
  */
+import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {CRON_NAME_CHARS_MAX, CRONS_MAX} from '../../shared/limits.ts';
+import {CRON_NAME_CHARS_MAX, CRONS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/database.ts';
@@ -78,15 +79,20 @@ export class CronReader {
     this.#all = db.prepare('SELECT * FROM crons ORDER BY name');
   }
 
-  /** `{"crons": [cron object]}`, by name. */
+  /** `{"crons": [cron object]}`, by name. @throws op.too_large 413 */
   list(): string {
-    const crons = this.#all
-      .all()
-      .map(
-        ({name, interval_ms, mutation, enabled, last_run, next_run, created_at}) =>
-          `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
-          `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at}}`,
-      );
+    const crons: string[] = [];
+    let bytes = 0;
+    for (const {name, interval_ms, mutation, enabled, last_run, next_run, created_at} of this.#all.iterate()) {
+      const cron =
+        `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
+        `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at}}`;
+      bytes += Buffer.byteLength(cron) + 1;
+      if (bytes > RESULT_BYTES_MAX) {
+        throw new ServiceError('op.too_large', `the crons take more than ${RESULT_BYTES_MAX} bytes to list`);
+      }
+      crons.push(cron);
+    }
     return `{"crons":[${crons.join(',')}]}`;
   }
 }

@@ -3,6 +3,7 @@
  * in `job_results` from then on; the move, its effect and the journal record are one write, so a job runs exactly once
  * whatever is killed when. A job that fails is not tried again.
  */
+import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
@@ -15,10 +16,11 @@ import {storedEffect} from './work.ts';
 /** @param nowMs the clock's time, @param mutation stored text of checked work */
 export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): Reply {
   const {statements} = writer;
-  if (statements.countJobs.get()! >= JOBS_PENDING_MAX) {
+  if (writer.pendingJobs >= JOBS_PENDING_MAX) {
     throw new ServiceError('op.rate_limited', `${JOBS_PENDING_MAX} jobs are pending already; cancel some or wait`);
   }
   const id = writer.newJobId();
+  writer.pendingJobsChange(1);
   statements.insertJob.run(id, Math.round(nowMs + runAfterMs), nowMs, mutation);
   writer.event({type: 'job.scheduled', id});
   return {status: 201, body: `{"job_id":"${id}"}`};
@@ -27,6 +29,7 @@ export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, m
 /** @throws op.not_found 404 when no such job is pending: it ran, was cancelled, or never was */
 export function cancelJob(writer: Writer, id: string): Reply {
   if (writer.statements.deleteJob.run(id).changes === 0) throw jobNotFound(id, 'pending job');
+  writer.pendingJobsChange(-1);
   writer.event({type: 'job.cancelled', id});
   return {status: 204, body: ''};
 }
@@ -40,6 +43,7 @@ export function runJob(writer: Writer, nowMs: number, id: string): {lateMs: numb
   const failure = writer.attempt(() => storedEffect(job.mutation)(writer));
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
+  writer.pendingJobsChange(-1);
   const error = failure === null ? null : `${failure.code}: ${failure.message}`;
   statements.insertJobResult.run(id, job.run_at, nowMs, job.mutation, outcome, error);
   statements.forgetJobResults.run(JOB_RESULTS_KEEP);
@@ -64,12 +68,13 @@ export class JobReader {
   /** `{"jobs": [pending job]}`, the next one first. @throws op.too_large 413 */
   list(): string {
     const jobs: string[] = [];
-    let chars = 0;
+    let bytes = 0;
     for (const {id, run_at, created_at, mutation} of this.#pending.iterate()) {
       const job = `{"id":"${id}","run_at":${run_at},"mutation":${mutation},"created_at":${created_at}}`;
-      chars += job.length;
-      if (chars > RESULT_BYTES_MAX)
-        throw new ServiceError('op.too_large', 'the pending jobs take more than 16 MiB to list');
+      bytes += Buffer.byteLength(job) + 1;
+      if (bytes > RESULT_BYTES_MAX) {
+        throw new ServiceError('op.too_large', `the pending jobs take more than ${RESULT_BYTES_MAX} bytes to list`);
+      }
       jobs.push(job);
     }
     return `{"jobs":[${jobs.join(',')}]}`;

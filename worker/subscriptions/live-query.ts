@@ -27,7 +27,8 @@ export type ParsedDocument = Readonly<Record<string, Value>>;
 
 const NO_KEY = Buffer.alloc(0);
 
-type Entry = Position & {text: string};
+/** `bytes`: what the document takes in the result, with its comma. */
+type Entry = Position & {text: string; bytes: number};
 
 export class LiveQuery {
   readonly query: QueryObject;
@@ -38,7 +39,7 @@ export class LiveQuery {
   #path: FieldPath | null = null;
   #entries: Entry[] = [];
   readonly #docs = new Set<number>();
-  #chars = 0;
+  #bytes = 0;
   #text = '[]';
   /** Entries differ from what `text` shows. */
   #changed = false;
@@ -61,12 +62,12 @@ export class LiveQuery {
   run(reader: QueryReader): void {
     const {rows, path} = find(reader, this.query, this.#limit, null);
     this.#path = path;
-    this.#entries = rows.map(row => ({...this.#positionOf(row, null), text: documentText(row)}));
+    this.#entries = rows.map(row => this.#entryOf(row, null));
     this.#docs.clear();
-    this.#chars = 0;
-    for (const {doc, text} of this.#entries) {
+    this.#bytes = 0;
+    for (const {doc, bytes} of this.#entries) {
       this.#docs.add(doc);
-      this.#chars += text.length;
+      this.#bytes += bytes;
     }
     this.#changed = true;
     this.#stale = false;
@@ -82,7 +83,7 @@ export class LiveQuery {
       this.#stale = wasIn && wasFull;
       return;
     }
-    const entry = {...this.#positionOf(after.row, after.parsed), text: documentText(after.row)};
+    const entry = this.#entryOf(after.row, after.parsed);
     const at = this.#placeOf(entry);
     if (wasFull && at === this.#entries.length) {
       // Behind all that is known: outside of a full window, or at the place of a document that may now be another one.
@@ -101,7 +102,7 @@ export class LiveQuery {
     if (this.#stale) this.run(reader);
     if (!this.#changed) return null;
     this.#changed = false;
-    if (this.#chars > RESULT_BYTES_MAX) {
+    if (this.#bytes > RESULT_BYTES_MAX) {
       throw new ServiceError(
         'op.too_large',
         `the result of a live query takes more than ${RESULT_BYTES_MAX} bytes; set a limit`,
@@ -113,24 +114,25 @@ export class LiveQuery {
     return text;
   }
 
-  /** Where a row stands in the query's order. */
-  #positionOf(row: DocumentRow, parsed: ParsedDocument | null): Position {
+  /** A row with where it stands in the query's order. */
+  #entryOf(row: DocumentRow, parsed: ParsedDocument | null): Entry {
     const path = this.#path;
     const key = path === null ? NO_KEY : encodeKey([valueAt(parsed ?? parseDocument(row), path)]);
-    return {key, doc: row.doc};
+    const text = documentText(row);
+    return {key, doc: row.doc, text, bytes: Buffer.byteLength(text) + 1};
   }
 
   #insert(at: number, entry: Entry): void {
     this.#entries.splice(at, 0, entry);
     this.#docs.add(entry.doc);
-    this.#chars += entry.text.length;
+    this.#bytes += entry.bytes;
     this.#changed = true;
   }
 
   #remove(doc: number): void {
     const at = this.#entries.findIndex(entry => entry.doc === doc);
     assert(at >= 0, `document ${doc} is among the entries`);
-    this.#chars -= this.#entries[at]!.text.length;
+    this.#bytes -= this.#entries[at]!.bytes;
     this.#entries.splice(at, 1);
     this.#docs.delete(doc);
     this.#changed = true;

@@ -1,0 +1,110 @@
+/** A tenant's scheduler on a real file, with a clock that a test moves. Timers must be vitest's fake ones. */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {vi} from 'vitest';
+import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import {CommitGroups} from '../../worker/commit/group.ts';
+import {Writer} from '../../worker/commit/writer.ts';
+import {WorkerMetrics} from '../../worker/metrics.ts';
+import {createCron} from '../../worker/scheduler/crons.ts';
+import {scheduleJob} from '../../worker/scheduler/jobs.ts';
+import {ScheduleRunner} from '../../worker/scheduler/runner.ts';
+import {Catalog} from '../../worker/storage/catalog.ts';
+import {type Connection, openWriter} from '../../worker/storage/database.ts';
+
+/** What the clock says at first. */
+export const START_MS = 1_800_000_000_000;
+/** Stored text of a mutation that can always run. */
+export const WORK = JSON.stringify({type: 'insert', table: 't', fields: {}});
+
+/** One tenant's schedule, opened on its file as a worker opens it. */
+export class Schedule {
+  readonly #directory: string;
+  db!: Connection;
+  writer!: Writer;
+  runner!: ScheduleRunner;
+  #groups!: CommitGroups;
+  nowMs = START_MS;
+
+  constructor() {
+    this.#directory = mkdtempSync(join(tmpdir(), 'svc-schedule-'));
+    this.open();
+  }
+
+  open(): void {
+    const log = createLogger({process: 'worker'}, {write: () => undefined});
+    const metrics = new WorkerMetrics();
+    const clock = () => this.nowMs;
+    const ignore = () => undefined;
+    this.db = openWriter(join(this.#directory, 'tenant.sqlite'));
+    this.writer = new Writer(this.db, Catalog.read(this.db), clock);
+    this.#groups = new CommitGroups(this.writer, metrics, log, ignore, ignore, ignore);
+    this.runner = new ScheduleRunner(this.writer, this.#groups, metrics, log, clock);
+    this.runner.arm();
+  }
+
+  close(): void {
+    this.runner.stop();
+    this.db.close();
+  }
+
+  remove(): void {
+    this.close();
+    rmSync(this.#directory, {recursive: true});
+  }
+
+  /** A request's write, after which the runner is armed anew. */
+  async change<T>(write: (writer: Writer) => T): Promise<T> {
+    const result = await this.#groups.perform(write);
+    this.runner.arm();
+    return result;
+  }
+
+  async job(runAfterMs: number, work = WORK): Promise<string> {
+    const {body} = await this.change(writer => scheduleJob(writer, this.nowMs, runAfterMs, work));
+    return (JSON.parse(body) as {job_id: string}).job_id;
+  }
+
+  cron(name: string, everyMs: number): Promise<unknown> {
+    return this.change(writer => createCron(writer, this.nowMs, name, everyMs / 1000, WORK));
+  }
+
+  /** Time passes: the clock and the timers agree. */
+  async pass(ms: number): Promise<void> {
+    this.nowMs += ms;
+    vi.advanceTimersByTime(ms);
+    await this.settle();
+  }
+
+  /** Somebody sets the clock; the next look at it is a while away. */
+  async setClock(toMs: number): Promise<void> {
+    this.nowMs = toMs;
+    await this.pass(CLOCK_CHECK_MS);
+  }
+
+  /** Lets work that has begun come to its end: each commit group is one turn. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 12; turn++) {
+      await new Promise(resolve => setImmediate(resolve));
+      vi.advanceTimersByTime(0);
+    }
+    await this.#groups.idle();
+  }
+
+  /** Execution ids in the order they ran. */
+  get runs(): string[] {
+    return this.db
+      .prepare<[], string>(
+        `SELECT record ->> '$.scheduled_execution_id' FROM journal
+         WHERE record ->> '$.scheduled_execution_id' IS NOT NULL ORDER BY sequence`,
+      )
+      .pluck()
+      .all();
+  }
+
+  nextRun(name: string): number {
+    return this.writer.statements.cron.get(name)!.next_run;
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * The scheduler on a real file with a clock that can be set: what runs when, whatever the clock does, and at what cost while
+ * nothing is due. Timers are driven by hand, so a test waits for nothing.
+ */
+import fc from 'fast-check';
+import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {CLOCK_CHECK_MS, DUE_RETRY_MS} from '../../shared/limits.ts';
+import {deleteCron} from '../../worker/scheduler/crons.ts';
+import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
+import {Schedule, START_MS, WORK} from './movable-schedule.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+let schedule: Schedule;
+beforeEach(() => {
+  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+  schedule = new Schedule();
+});
+afterEach(() => {
+  schedule.remove();
+  vi.useRealTimers();
+});
+
+describe('a job', () => {
+  test('runs at its time and not before', async () => {
+    const id = await schedule.job(HOUR);
+    await schedule.pass(HOUR - 1);
+    expect(schedule.runs).toEqual([]);
+    await schedule.pass(1);
+    expect(schedule.runs).toEqual([id]);
+    await schedule.pass(DAY);
+    expect(schedule.runs).toEqual([id]);
+  });
+
+  test('may lie further ahead than a timer can count', async () => {
+    const id = await schedule.job(60 * DAY); // a timer of more than 2^31 ms fires at once
+    await schedule.pass(59 * DAY);
+    expect(schedule.runs).toEqual([]);
+    await schedule.pass(DAY);
+    expect(schedule.runs).toEqual([id]);
+  });
+
+  test('does not wait for a later one that was armed first', async () => {
+    const late = await schedule.job(HOUR);
+    const soon = await schedule.job(MINUTE);
+    await schedule.pass(MINUTE);
+    expect(schedule.runs).toEqual([soon]);
+    await schedule.pass(HOUR);
+    expect(schedule.runs).toEqual([soon, late]);
+  });
+
+  test('that was cancelled never runs', async () => {
+    const id = await schedule.job(HOUR);
+    await schedule.change(writer => cancelJob(writer, id));
+    expect(schedule.runner.nextDueMs()).toBe(null);
+    await schedule.pass(2 * HOUR);
+    expect(schedule.runs).toEqual([]);
+  });
+
+  test('that is overdue runs at start-up, once, however many are', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 100; n++) ids.push(await schedule.job(n * MINUTE + 1));
+    schedule.close();
+    schedule.nowMs += 2 * HOUR;
+    schedule.open();
+    await schedule.pass(0);
+    expect(schedule.runs).toEqual(ids);
+    schedule.close();
+    schedule.open();
+    await schedule.pass(0);
+    expect(schedule.runs).toEqual(ids);
+  });
+
+  test('that the writer refuses, the disk being full, stays due and runs when there is space', async () => {
+    const text = 'x'.repeat(500_000);
+    const id = await schedule.job(MINUTE, JSON.stringify({type: 'insert', table: 't', fields: {text}}));
+    const pages = schedule.db.pragma('page_count', {simple: true}) as number;
+    schedule.db.pragma(`max_page_count = ${pages}`);
+    const attempts = vi.spyOn(schedule.writer.statements.begin, 'run');
+    await schedule.pass(MINUTE);
+    expect(attempts).toHaveBeenCalledTimes(1);
+    await schedule.pass(DUE_RETRY_MS - 1);
+    expect(attempts).toHaveBeenCalledTimes(1);
+    await schedule.pass(1);
+    expect(attempts).toHaveBeenCalledTimes(2);
+    expect(schedule.runs).toEqual([]);
+    schedule.db.pragma('max_page_count = 1000000');
+    await schedule.pass(DUE_RETRY_MS);
+    expect(schedule.runs).toEqual([id]);
+  });
+});
+
+describe('a clock that is set', () => {
+  test('forward: overdue jobs run once, each at the next look', async () => {
+    const ids = [await schedule.job(HOUR), await schedule.job(2 * HOUR), await schedule.job(3 * DAY)];
+    await schedule.setClock(START_MS + DAY);
+    expect(schedule.runs).toEqual(ids.slice(0, 2));
+    await schedule.pass(3 * DAY);
+    expect(schedule.runs).toEqual(ids);
+  });
+
+  test('back: a job waits for its time, and is not lost', async () => {
+    const id = await schedule.job(HOUR);
+    await schedule.setClock(START_MS - DAY);
+    await schedule.pass(DAY - CLOCK_CHECK_MS);
+    expect(schedule.runs).toEqual([]);
+    await schedule.pass(HOUR);
+    expect(schedule.runs).toEqual([id]);
+  });
+
+  test('forward and back again: what ran does not run again', async () => {
+    const [early, late] = [await schedule.job(HOUR), await schedule.job(2 * DAY)];
+    await schedule.setClock(START_MS + DAY);
+    expect(schedule.runs).toEqual([early]);
+    await schedule.setClock(START_MS);
+    await schedule.pass(2 * HOUR);
+    expect(schedule.runs).toEqual([early]);
+    await schedule.pass(2 * DAY);
+    expect(schedule.runs).toEqual([early, late]);
+  });
+
+  test('in any way: each job runs exactly once and never before its time; crons keep their phase and never storm', async () => {
+    const move = fc.record({
+      /** How the clock goes on from here, and how far the timers do. */
+      jumpMs: fc.integer({min: -3 * DAY, max: 3 * DAY}),
+      passMs: fc.integer({min: 0, max: 2 * HOUR}),
+      jobMs: fc.option(fc.integer({min: 0, max: DAY})),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(move, {minLength: 1, maxLength: 12}), async moves => {
+        const own = new Schedule();
+        try {
+          const everyMs = 37 * MINUTE;
+          await own.cron('c', everyMs);
+          const dueMs = new Map<string, number>();
+          for (const {jumpMs, passMs, jobMs} of moves) {
+            if (jobMs !== null) {
+              const at = own.nowMs + jobMs;
+              dueMs.set(await own.job(jobMs), at);
+            }
+            const before = new Set(own.runs);
+            await own.setClock(own.nowMs + jumpMs);
+            await own.pass(passMs);
+            const fresh = own.runs.filter(id => !before.has(id));
+            for (const id of fresh) expect(dueMs.get(id) ?? 0).toBeLessThanOrEqual(own.nowMs);
+            // One look after the jump, one after the time passed.
+            expect(fresh.filter(id => id.startsWith('c@')).length).toBeLessThanOrEqual(2);
+            const next = own.nextRun('c');
+            expect((((next - START_MS) % everyMs) + everyMs) % everyMs).toBe(0);
+            expect(next).toBeGreaterThan(own.nowMs);
+            expect(next).toBeLessThanOrEqual(own.nowMs + everyMs);
+            const overdue = [...dueMs].filter(([, at]) => at <= own.nowMs).map(([id]) => id);
+            expect(own.runs).toEqual(expect.arrayContaining(overdue));
+          }
+          await own.setClock(START_MS + 100 * DAY);
+          const jobs = own.runs.filter(id => !id.startsWith('c@'));
+          expect(jobs.toSorted()).toEqual([...dueMs.keys()].sort());
+        } finally {
+          own.remove();
+        }
+      }),
+      {numRuns: 40},
+    );
+  });
+});
+
+describe('a cron', () => {
+  test('first runs one interval after its creation, then at every tick', async () => {
+    await schedule.cron('c', HOUR);
+    await schedule.pass(HOUR - 1);
+    expect(schedule.runs).toEqual([]);
+    await schedule.pass(1);
+    await schedule.pass(HOUR);
+    await schedule.pass(HOUR);
+    expect(schedule.runs).toEqual([1, 2, 3].map(n => `c@${START_MS + n * HOUR}`));
+  });
+
+  test('whose ticks were missed runs once for all of them, and keeps its phase', async () => {
+    await schedule.cron('c', HOUR);
+    schedule.close();
+    schedule.nowMs = START_MS + 10.5 * HOUR;
+    schedule.open();
+    await schedule.pass(0);
+    expect(schedule.runs).toEqual([`c@${START_MS + HOUR}`]);
+    expect(schedule.nextRun('c')).toBe(START_MS + 11 * HOUR);
+    await schedule.pass(HOUR / 2);
+    expect(schedule.runs).toHaveLength(2);
+  });
+
+  test('that runs late keeps its phase', async () => {
+    await schedule.cron('c', HOUR);
+    schedule.nowMs += 7 * MINUTE;
+    await schedule.pass(HOUR);
+    expect(schedule.nextRun('c')).toBe(START_MS + 2 * HOUR);
+  });
+
+  test('goes on with the first tick of the new time when the clock is set back', async () => {
+    await schedule.cron('c', HOUR);
+    await schedule.pass(HOUR);
+    await schedule.setClock(START_MS - 30 * DAY);
+    expect(schedule.nextRun('c')).toBe(START_MS - 30 * DAY + HOUR);
+    expect(schedule.runs).toHaveLength(1);
+    await schedule.pass(HOUR);
+    expect(schedule.runs).toHaveLength(2);
+  });
+
+  test('that was made in a time which the clock left is brought back too', async () => {
+    schedule.nowMs = START_MS + 365 * DAY;
+    await schedule.cron('c', DAY);
+    await schedule.setClock(START_MS);
+    await schedule.pass(DAY);
+    expect(schedule.runs).toHaveLength(1);
+  });
+
+  test('that was deleted never runs', async () => {
+    await schedule.cron('c', HOUR);
+    await schedule.change(writer => deleteCron(writer, 'c'));
+    await schedule.pass(DAY);
+    expect(schedule.runs).toEqual([]);
+  });
+});
+
+describe('100,000 pending jobs cost nothing until they are due', () => {
+  const pending = 100_000;
+  beforeEach(() => {
+    const insert = schedule.writer.statements.insertJob;
+    schedule.db.transaction(() => {
+      for (let n = 0; n < pending; n++) insert.run(`job${n}`, START_MS + DAY + n, START_MS, WORK);
+    })();
+  });
+
+  test.each([
+    'nextJob',
+    'dueJobs',
+    'job',
+    'deleteJob',
+    'insertJob',
+    'nextCron',
+    'dueCrons',
+    'cron',
+    'forgetJobResults',
+  ] as const)('%s reads them by an index, if at all', name => {
+    const {source} = schedule.writer.statements[name];
+    const parameters = Array.from(source.matchAll(/\?/g), () => null);
+    const plan = schedule.db
+      .prepare<unknown[], {detail: string}>(`EXPLAIN QUERY PLAN ${source}`)
+      .all(...parameters)
+      .map(({detail}) => detail);
+    for (const step of plan) expect(step).not.toMatch(/^SCAN|TEMP B-TREE/);
+  });
+
+  test('scheduling and cancelling count them once, not every time', async () => {
+    const count = vi.spyOn(schedule.writer.statements.countJobs, 'get');
+    for (let n = 0; n < 5; n++) {
+      const id = await schedule.job(HOUR);
+      await schedule.change(writer => cancelJob(writer, id));
+    }
+    expect(count).toHaveBeenCalledTimes(1);
+    expect(schedule.writer.pendingJobs).toBe(pending);
+  });
+
+  test('the count stays right when writes are taken back and when jobs run', async () => {
+    expect(schedule.writer.pendingJobs).toBe(pending);
+    const refused = schedule.change(writer => {
+      scheduleJob(writer, START_MS, HOUR, WORK);
+      throw new Error('taken back');
+    });
+    await expect(refused).rejects.toThrow();
+    expect(schedule.writer.pendingJobs).toBe(pending);
+    await schedule.job(1);
+    await schedule.pass(1);
+    expect(schedule.runs).toHaveLength(1);
+    expect(schedule.writer.pendingJobs).toBe(pending);
+  });
+
+  test('only the next one is looked for, by one timer', async () => {
+    schedule.runner.arm();
+    expect(schedule.runner.nextDueMs()).toBe(START_MS + DAY);
+    expect(vi.getTimerCount()).toBe(1);
+    await schedule.pass(CLOCK_CHECK_MS);
+    expect(schedule.runs).toEqual([]);
+    expect(vi.getTimerCount()).toBe(1);
+  });
+});

@@ -1,0 +1,183 @@
+/**
+ * Live queries on a real file, held against a model that sorts and filters arrays: after each commit group every held query
+ * shows what the model answers, and a result is sent exactly when it differs from the one before.
+ */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import fc from 'fast-check';
+import {afterAll, describe, expect, test} from 'vitest';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
+import {Writer} from '../../worker/commit/writer.ts';
+import {WorkerMetrics} from '../../worker/metrics.ts';
+import {runQuery} from '../../worker/queries/run.ts';
+import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
+import {openReader, openWriter} from '../../worker/storage/database.ts';
+import {Reader} from '../../worker/storage/reader.ts';
+import {type LiveHolder, LiveQueries} from '../../worker/subscriptions/live-queries.ts';
+import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-live-'));
+const writerDb = openWriter(join(directory, 'tenant.sqlite'));
+const readerDb = openReader(join(directory, 'tenant.sqlite'));
+afterAll(() => {
+  readerDb.close();
+  writerDb.close();
+  rmSync(directory, {recursive: true});
+});
+const catalog = Catalog.read(writerDb);
+let clock = 1_800_000_000_000;
+const writer = new Writer(writerDb, catalog, () => clock++);
+const reader = new Reader(readerDb, catalog);
+const metrics = new WorkerMetrics();
+let tables = 0;
+
+/** A router that keeps what it is sent. */
+class Received implements LiveHolder {
+  readonly latest = new Map<number, string>();
+  /** Streams that got a result since the last look, and the sequences of the batches. */
+  streams: number[] = [];
+  sequences: number[] = [];
+
+  live(stream: number, text: string): void {
+    this.latest.set(stream, text);
+    this.streams.push(stream);
+  }
+
+  liveFailed(stream: number): void {
+    throw new Error(`stream ${stream} failed`);
+  }
+
+  liveEnd(sequence: number): void {
+    this.sequences.push(sequence);
+  }
+
+  /** What came since the last look. */
+  take(): {streams: number[]; sequences: number[]} {
+    const {streams, sequences} = this;
+    this.streams = [];
+    this.sequences = [];
+    return {streams: streams.sort((a, b) => a - b), sequences};
+  }
+}
+
+/** One write: an insert, or a change of the document that `pick` points at. */
+const write = fc.record({
+  kind: fc.constantFrom('insert', 'insert', 'patch', 'patch', 'delete'),
+  pick: fc.nat(),
+  fields,
+  rolledBack: fc.constantFrom(false, false, false, false, true),
+});
+type Write = typeof write extends fc.Arbitrary<infer T> ? T : never;
+/** The system fields can be asked for as well, and one of them changes with every patch. */
+const query = fc.oneof(
+  {arbitrary: shape, weight: 6},
+  {
+    arbitrary: fc.record({
+      filters: fc.constant<QueryObject['filters']>([]),
+      order: fc.record({
+        field: fc.constantFrom('_updateTime', '_creationTime'),
+        direction: fc.constantFrom('asc' as const, 'desc' as const),
+      }),
+      limit: fc.integer({min: 1, max: 4}),
+    }),
+    weight: 1,
+  },
+);
+const step = fc.record({
+  group: fc.array(write, {minLength: 1, maxLength: 5}),
+  subscribe: fc.array(query, {maxLength: 2}),
+  unsubscribe: fc.option(fc.nat(), {freq: 4}),
+});
+const indexes = fc.subarray([['a'], ['a', 'b'], ['b'], ['c.d']]);
+
+function newTable(name: string) {
+  writer.statements.begin.run();
+  const table = writer.table(name);
+  writer.statements.commit.run();
+  writer.endGroup();
+  return table;
+}
+
+/** Runs the writes as a commit group does: each in a savepoint of its own. */
+function commit(table: string, writes: readonly Write[], ids: string[]): void {
+  const {statements} = writer;
+  statements.begin.run();
+  for (const {kind, pick, fields: values, rolledBack} of writes) {
+    const id = ids[pick % Math.max(1, ids.length)];
+    const mark = writer.mark();
+    statements.savepoint.run();
+    if (kind === 'insert' || id === undefined) {
+      const inserted = insertEffect(table, values)(writer);
+      if (!rolledBack) ids.push(inserted);
+    } else if (kind === 'patch') patchEffect(table, id, values)(writer);
+    else {
+      deleteEffect(table, id)(writer);
+      if (!rolledBack) ids.splice(ids.indexOf(id), 1);
+    }
+    writer.appendRecord();
+    if (rolledBack) {
+      statements.rollbackTo.run();
+      writer.returnTo(mark);
+    }
+    statements.release.run();
+  }
+  writer.writeCounters();
+  statements.commit.run();
+  reader.committed(writer.changes);
+}
+
+describe('live results are what the model answers', () => {
+  test('for random writes in groups, and random queries that come and go', () => {
+    fc.assert(
+      fc.property(fc.array(step, {minLength: 1, maxLength: 25}), indexes, (steps, lists) => {
+        const name = `t${++tables}`;
+        const table = newTable(name);
+        for (const list of lists) {
+          table.indexes.push(catalogIndex(catalog.nextIndexNumber(), list.join('_'), list, 'enabled', 0));
+        }
+        refreshInfo(table);
+        const ids: string[] = [];
+        const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
+        const live = new LiveQueries(reader, metrics, () => writer.head.sequence);
+        const received = new Received();
+        const held = new Map<number, QueryObject>();
+        let lastStream = 0;
+        for (const {group, subscribe, unsubscribe} of steps) {
+          for (const part of subscribe) {
+            const asked: QueryObject = {table: name, ...part};
+            held.set(++lastStream, asked);
+            live.subscribe(received, lastStream, asked);
+            reader.endTurn();
+          }
+          const gone = [...held.keys()][unsubscribe ?? -1];
+          if (gone !== undefined) {
+            live.unsubscribe(received, gone);
+            held.delete(gone);
+          }
+          received.take();
+          const before = new Map(received.latest);
+          commit(name, group, ids);
+          live.committed(writer.changes);
+          writer.endGroup();
+          reader.endTurn();
+
+          const {streams, sequences} = received.take();
+          const documents = all();
+          const changed: number[] = [];
+          for (const [stream, asked] of held) {
+            const shown = received.latest.get(stream)!;
+            expect(JSON.parse(shown)).toEqual(naiveResult(documents, asked));
+            if (shown !== before.get(stream)) changed.push(stream);
+          }
+          expect(streams).toEqual(changed);
+          expect(sequences).toEqual(changed.length === 0 ? [] : [writer.head.sequence]);
+        }
+        live.release(received);
+        expect(live.size).toBe(0);
+      }),
+      {numRuns: 150},
+    );
+  });
+});
