@@ -12,11 +12,15 @@
 import {Buffer} from 'node:buffer';
 import {timingSafeEqual} from 'node:crypto';
 import type {Socket} from 'node:net';
-import type {ServiceError} from '../../shared/errors.ts';
-import {errorEnvelope} from '../../shared/errors.ts';
+import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {OPERATIONS, type RequestMeta, type ResponseMeta} from '../../shared/ipc/operations.ts';
-import {STREAM_STALL_MS, STREAM_WINDOW_BYTES, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
+import {
+  FRAME_BODY_BYTES_MAX,
+  STREAM_STALL_MS,
+  STREAM_WINDOW_BYTES,
+  WORKER_OUTPUT_BYTES_MAX,
+} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {LiveHolder} from '../subscriptions/live-queries.ts';
 
@@ -68,6 +72,10 @@ export class RouterLink implements LiveHolder {
 
   /** Answers a request. An empty body is none. */
   reply(stream: number, status: number, body: string): void {
+    if (body.length * 3 > FRAME_BODY_BYTES_MAX && Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) {
+      this.fail(stream, new ServiceError('op.too_large', `the answer takes more than ${FRAME_BODY_BYTES_MAX} bytes`));
+      return;
+    }
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, status === 200 ? '' : `{"s":${status}}`, body);
   }
 

@@ -31,7 +31,9 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     const page = db.prepare<[number, number, number], DocumentRow>(
       'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
     );
-    yield `{"snapshot":{"version":${JOURNAL_VERSION},"applied_sequence":${cut},"durable_head":${cut},"schema":${allSchemasText(catalog)},"documents":{`;
+    yield `{"snapshot":{"version":${JOURNAL_VERSION},"applied_sequence":${cut},"durable_head":${cut},"schema":`;
+    yield* cutUp(allSchemasText(catalog));
+    yield ',"documents":{';
     let firstTable = true;
     for (const table of catalog.tables()) {
       let piece = `${firstTable ? '' : ','}"${table.name}":[`;
@@ -56,5 +58,15 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     yield `},"scheduled_execution_ids":${JSON.stringify(executions)}},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor}}`;
   } finally {
     db.close();
+  }
+}
+
+/** Pieces of a text that may be long. None ends within a surrogate pair, which would not survive the encoding. */
+function* cutUp(text: string): Generator<string, void, void> {
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + PIECE_CHARS, text.length);
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--;
+    yield text.slice(at, end);
+    at = end;
   }
 }
