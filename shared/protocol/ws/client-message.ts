@@ -8,7 +8,11 @@ export const ClientHello = Type.Object({type: Type.Literal('client_hello'), prot
 export const Subscribe = Type.Object({
   type: Type.Literal('subscribe'),
   request_id: Type.String({description: "the caller's; echoed in the first result and in op.error"}),
-  query: Type.Unknown({description: 'a query object, checked by the worker: a bad one is op.error, not a bad frame'}),
+  query: Type.Optional(
+    Type.Unknown({
+      description: 'a query object, checked by the worker: a bad or missing one is op.error, not a bad frame',
+    }),
+  ),
 });
 export const Unsubscribe = Type.Object({
   type: Type.Literal('unsubscribe'),
