@@ -22,7 +22,7 @@ beforeEach(async () => {
   tenant = await Tenant.make(service);
 });
 
-const SERIES = /^([a-z_]+)(\{[^{}]*\})? (-?\d+(\.\d+)?(e[+-]?\d+)?|\+Inf|NaN)$/;
+const SERIES = /^([a-z_]+)(\{(?:[^"}]|"[^"]*")*\})? (-?\d+(\.\d+)?(e[+-]?\d+)?|\+Inf|NaN)$/;
 
 /** Series → value. */
 async function scrape(): Promise<Map<string, number>> {

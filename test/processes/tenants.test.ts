@@ -114,7 +114,7 @@ describe('creation', () => {
 describe('what a crash left half done is put right at the next start', () => {
   test('a deletion that was decided is finished; a directory that no tenant has is removed', async () => {
     const mine = await Service.start();
-    service = mine;
+    mine.showLogOnFailure();
     const [kept, deleted] = [await Tenant.make(mine), await Tenant.make(mine)];
     for (const each of [kept, deleted]) await each.insert('t', {n: 1});
     await mine.end('SIGTERM');

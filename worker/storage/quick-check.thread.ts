@@ -1,9 +1,20 @@
 /** Thread entry: checks the file named in workerData and posts what is wrong with it, if anything is. */
 import {parentPort, workerData} from 'node:worker_threads';
+import Database from 'better-sqlite3';
 import {openReader} from './database.ts';
 
-const db = openReader((workerData as {path: string}).path);
-const findings = db.pragma('quick_check(10)', {simple: false}) as {quick_check: string}[];
-db.close();
-const text = findings.map(row => row.quick_check).join('; ');
+const text = check((workerData as {path: string}).path);
 if (text !== 'ok') parentPort?.postMessage(text);
+
+function check(path: string): string {
+  try {
+    const db = openReader(path);
+    const findings = db.pragma('quick_check(10)') as {quick_check: string}[];
+    db.close();
+    return findings.map(row => row.quick_check).join('; ');
+  } catch (caught) {
+    // Some damage ends the check itself.
+    if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) return caught.message;
+    throw caught;
+  }
+}

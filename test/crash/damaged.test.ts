@@ -1,0 +1,70 @@
+import {readdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+let service: Service;
+let tenant: Tenant;
+let other: Tenant;
+beforeEach(async () => {
+  service = await Service.start();
+  service.showLogOnFailure();
+  tenant = await Tenant.make(service);
+  other = await Tenant.make(service);
+  await tenant.insertAll(
+    't',
+    Array.from({length: 300}, (_, n) => ({n, text: 'x'.repeat(1_000)})),
+  );
+  await other.insert('t', {n: 1});
+});
+afterEach(() => service.stop());
+
+function fileOf({id}: Tenant): string {
+  return join(service.directoryOf(id)!, 'tenant.sqlite');
+}
+
+const PAGE_BYTES = 4096;
+
+describe('a damaged file', () => {
+  test('that was not closed in order is found in the background; its tenant stops, others go on', async () => {
+    // Closed once, so that all is in the file; then left open by a kill.
+    await service.end('SIGTERM');
+    await service.run();
+    await tenant.insert('t', {n: 300});
+    await service.killAll();
+    const bytes = readFileSync(fileOf(tenant));
+    const page = Math.floor(bytes.length / PAGE_BYTES / 2);
+    writeFileSync(fileOf(tenant), bytes.fill(0xa5, page * PAGE_BYTES, (page + 1) * PAGE_BYTES));
+    await service.run();
+    const reply = await until('the tenant to stop', async () => {
+      const answer = await tenant.request('GET', '/schema');
+      return answer.status === 503 && answer;
+    });
+    expectError(reply, 503, 'session.worker_unavailable');
+    await until('the finding in the log', () => service.log.includes('"the file is damaged"'));
+    await other.insert('t', {n: 2});
+    expect(await other.list('t')).toHaveLength(2);
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['is no database', path => writeFileSync(path, 'something else\n'.repeat(1_000))],
+    ['has a damaged first page', path => writeFileSync(path, readFileSync(path).fill(0xa5, 0, 100))],
+  ])('that %s keeps its tenant 503, with the reason in the log alone; others go on', async (_, damage) => {
+    await service.end('SIGTERM');
+    const path = fileOf(tenant);
+    damage(path);
+    const damaged = readFileSync(path);
+    await service.run();
+    const reply = await tenant.request('GET', '/documents/t');
+    const {message} = expectError(reply, 503, 'session.worker_unavailable');
+    expect(message).not.toContain(service.data);
+    await until('the reason in the log', () => service.log.includes('the tenant could not be opened'));
+    // What is left of it stays as it is, for whoever repairs it.
+    expect(readFileSync(path).equals(damaged)).toBe(true);
+    await other.insert('t', {n: 2});
+    expect((await tenant.request('DELETE', '')).status).toBe(204);
+    expect(readdirSync(join(service.data, 'tenants'))).toHaveLength(1);
+  });
+});

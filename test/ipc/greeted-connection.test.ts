@@ -1,0 +1,119 @@
+/** The worker's end of a connection, past the greeting: what a router with a bug could send costs its connection alone. */
+import {Buffer} from 'node:buffer';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {connect, createServer, type Server} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import fc from 'fast-check';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
+import {createLogger} from '../../shared/log.ts';
+import {RouterLink} from '../../worker/ipc/router-link.ts';
+
+const SECRET = 'the secret of this worker';
+const log = createLogger({}, {write: () => undefined});
+
+let directory: string;
+let path: string;
+let server: Server;
+let requests: {stream: number; meta: RequestMeta}[] = [];
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  path = join(directory, 'w');
+  server = createServer(socket => {
+    const ignored = () => undefined;
+    new RouterLink(
+      socket,
+      SECRET,
+      {
+        onRequest: (link, stream, meta) => {
+          requests.push({stream, meta});
+          link.reply(stream, 200, 'answer');
+        },
+        onSubscribe: ignored,
+        onUnsubscribe: ignored,
+        onMetrics: (link, stream) => link.metrics(stream, '[]'),
+        onTurnEnd: ignored,
+        onClose: ignored,
+      },
+      log,
+    );
+  });
+  await new Promise<void>(resolve => server.listen(path, resolve));
+});
+afterAll(() => {
+  server.close();
+  rmSync(directory, {recursive: true});
+});
+
+function bytesOf(write: (writer: FrameWriter) => void): Buffer {
+  const pieces: Buffer[] = [];
+  const writer = new FrameWriter(bytes => pieces.push(bytes));
+  write(writer);
+  writer.flush();
+  return Buffer.concat(pieces);
+}
+
+const hello = bytesOf(writer => writer.frame(FrameKind.hello, 0, 0, SECRET, ''));
+const request = bytesOf(writer => writer.frame(FrameKind.request, 7, 0, '{"op":"schema.all"}', ''));
+
+/** What comes back for these bytes. `end`: our end closes after them; else closing is the worker's decision. */
+function exchange(bytes: Buffer, end: boolean): Promise<number[]> {
+  return new Promise((resolve, reject) => {
+    const kinds: number[] = [];
+    const reader = new FrameReader(kind => kinds.push(kind));
+    const socket = connect({path}, () => (end ? socket.end(bytes) : socket.write(bytes)));
+    socket.on('data', chunk => reader.push(chunk as Buffer));
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') reject(error); // closed while we were sending
+    });
+    socket.on('close', () => resolve(kinds));
+  });
+}
+
+describe('a greeted connection', () => {
+  test('serves requests', async () => {
+    requests = [];
+    expect(await exchange(Buffer.concat([hello, request, request]), true)).toEqual([
+      FrameKind.response,
+      FrameKind.response,
+    ]);
+    expect(requests).toEqual(Array(2).fill({stream: 7, meta: {op: 'schema.all'}}));
+  });
+
+  test.each([
+    ['an unknown kind', Buffer.alloc(12, 0xee)],
+    ['a second hello', hello],
+    ['what only workers send', bytesOf(writer => writer.frame(FrameKind.response, 1, 0, '', ''))],
+    ['credit that is no number', bytesOf(writer => writer.frame(FrameKind.credit, 1, 0, 'much', ''))],
+    ['credit below zero', bytesOf(writer => writer.frame(FrameKind.credit, 1, 0, '-1', ''))],
+  ])('is closed after %s; requests behind it are not taken', async (_, bytes) => {
+    requests = [];
+    await exchange(Buffer.concat([hello, bytes, request]), false);
+    expect(requests).toEqual([]);
+  });
+
+  test('that sends anything at all ends without an error of ours, and the next one is served', async () => {
+    const frames = fc.record({
+      kind: fc.constantFrom(...Object.values(FrameKind)),
+      stream: fc.nat(0xffff_ffff),
+      flags: fc.nat(7),
+      meta: fc.oneof(fc.constantFrom('', '0', '1', '-1', '1e99', '{"op":"x"}'), fc.string({maxLength: 20})),
+      body: fc.string({maxLength: 50}),
+    });
+    const anyBytes = fc.oneof(
+      frames.map(({kind, stream, flags, meta, body}) =>
+        bytesOf(writer => writer.frame(kind, stream, flags, meta, body)),
+      ),
+      fc.uint8Array({maxLength: 60}).map(bytes => Buffer.from(bytes)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyBytes, {maxLength: 6}), async chunks => {
+        await exchange(Buffer.concat([hello, ...chunks]), true);
+      }),
+      {numRuns: 300},
+    );
+    expect(await exchange(Buffer.concat([hello, request]), true)).toEqual([FrameKind.response]);
+  });
+});
