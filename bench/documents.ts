@@ -13,7 +13,9 @@ export const CATEGORIES = 50;
 export const SMALL_ITEMS = 20;
 export const QUERY_LIMIT = 20;
 
-const WORDS = 'amber birch cedar delta ember frost grove hazel iris juniper kelp linden maple nectar olive pine'.split(' ');
+const WORDS = 'amber birch cedar delta ember frost grove hazel iris juniper kelp linden maple nectar olive pine'.split(
+  ' ',
+);
 
 export function benchDocument(index: number): BenchDocument {
   const random = sequence(index + 1);

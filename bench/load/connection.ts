@@ -59,11 +59,11 @@ export class LoadConnection {
 
 /** The status of the answer in `bytes`, or null while its body is not complete. */
 function completeStatus(bytes: Buffer, bodyStart: number): number | null {
-  const head = bytes.latin1Slice(0, bodyStart).toLowerCase();
+  const head = bytes.toString('latin1', 0, bodyStart).toLowerCase();
   const status = Number(head.slice(9, 12));
   const at = head.indexOf('\r\ncontent-length:');
   if (at !== -1) return bytes.length - bodyStart >= Number.parseInt(head.slice(at + 17), 10) ? status : null;
   if (!head.includes('\r\ntransfer-encoding: chunked')) return status; // no body: 204
-  const tail = bytes.latin1Slice(Math.max(bytes.length - LAST_CHUNK.length, 0));
+  const tail = bytes.toString('latin1', Math.max(bytes.length - LAST_CHUNK.length, 0));
   return tail === LAST_CHUNK ? status : null;
 }

@@ -38,6 +38,7 @@ function run({port, connections, seconds, requests}: LoadJob): void {
           sendNext(slot, now);
         },
         () => {
+          if (ready < connections) throw new Error(`no server accepts connections at port ${port}`);
           errors += 1;
         },
       ),

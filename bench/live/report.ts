@@ -1,0 +1,45 @@
+/** The live figures of all rounds: medians, the table, and the design's targets that concern them. */
+import {median} from '../measure/statistics.ts';
+import type {LiveRound} from './measure.ts';
+
+export type LiveTarget = {what: string; measured: number; wanted: string; isMet: boolean};
+
+const MOST_SOCKETS = 1_000;
+
+export function liveTargets(rounds: readonly LiveRound[]): LiveTarget[] {
+  const of = (value: (round: LiveRound) => number | null): number =>
+    median(rounds.map(value).filter(each => each !== null));
+  const most = (round: LiveRound) => round.fanOut.find(each => each.svc.sockets === MOST_SOCKETS)!;
+  const deliveries = of(round => most(round).svc.deliveriesPerS / most(round).uws.deliveriesPerS);
+  const p99 = of(round => most(round).svc.p99Ms / most(round).uws.p99Ms);
+  const write = of(({writeMs}) => writeMs.with10000 / writeMs.with10);
+  const socket = of(({sockets}) => sockets.bytesPerSocket);
+  return [
+    {what: 'fan-out to 1,000 / raw publish', measured: deliveries, wanted: 'at least 0.8', isMet: deliveries >= 0.8},
+    {what: 'its p99 / that of raw publish', measured: p99, wanted: 'at most 2', isMet: p99 <= 2},
+    {what: 'write under 10,000 / under 10 live queries', measured: write, wanted: 'at most 1.2', isMet: write <= 1.2},
+    {what: 'KiB an idle socket', measured: socket / 1024, wanted: 'at most 10', isMet: socket <= 10 * 1024},
+  ];
+}
+
+export function livePrinted(rounds: readonly LiveRound[]): string[] {
+  if (rounds.length === 0) return [];
+  const of = (value: (round: LiveRound) => number): number => median(rounds.map(value));
+  const kib = (value: (round: LiveRound) => number | null): string => {
+    const known = rounds.map(value).filter(each => each !== null);
+    return known.length === 0 ? 'unknown' : `${(median(known) / 1024).toFixed(1)} KiB`;
+  };
+  const fanOut = (rounds[0]?.fanOut ?? []).map((first, i) => {
+    const side = (name: 'svc' | 'uws') =>
+      `${Math.round(of(round => round.fanOut[i]![name].deliveriesPerS))}/s, ` +
+      `p50 ${of(round => round.fanOut[i]![name].p50Ms).toFixed(2)} ms, p99 ${of(round => round.fanOut[i]![name].p99Ms).toFixed(2)} ms`;
+    return `one change to ${first.svc.sockets} sockets: svc ${side('svc')} (fsync before the reply); raw publish ${side('uws')}`;
+  });
+  return [
+    ...fanOut,
+    `a write under 10 live queries ${of(({writeMs}) => writeMs.with10).toFixed(2)} ms, under 10,000 ${of(({writeMs}) => writeMs.with10000).toFixed(2)} ms (fsync)`,
+    `memory of the router: ${kib(({sockets}) => sockets.bytesPerSocket)} a socket, ${kib(({sockets}) => sockets.bytesPerSubscription)} a subscription`,
+    `${rounds[0]?.sockets.sockets ?? 0} sockets reconnect and have their results in ${Math.round(of(({sockets}) => sockets.stormMs))} ms`,
+    `scheduled jobs: ${Math.round(of(({jobs}) => jobs.perS))}/s (fsync a group)`,
+  ];
+}

@@ -1,0 +1,46 @@
+/**
+ * `npm run bench`: svc beside what bounds it from above (raw uWebSockets.js, raw SQLite) and a peer that does the same work
+ * (PocketBase), all on this machine in one run, alternating, over several rounds. Ratios of one run are what counts;
+ * absolute figures belong to the machine. See docs/bench.md.
+ */
+import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {dirname, join} from 'node:path';
+import {measureLive} from './live/measure.ts';
+import {machine} from './measure/machine.ts';
+import {measureWakes} from './peers/svc/wake.ts';
+import {printed, type Results, report} from './report.ts';
+import {runRound, startPeers, stopPeers} from './round.ts';
+import {benchSettings} from './settings.ts';
+
+const WAKES = 8;
+
+const settings = benchSettings(process.argv);
+const root = mkdtempSync(join(settings.directory, 'svc-bench-'));
+process.once('exit', () => rmSync(root, {recursive: true, force: true}));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+const say = (text: string): void => {
+  process.stderr.write(`${text}\n`);
+};
+
+const peers = await startPeers(root, settings, say);
+const rounds: Results['rounds'] = [];
+for (let i = 1; i <= settings.rounds; i++) {
+  say(`round ${i} of ${settings.rounds}`);
+  const rows = await runRound(peers, root, settings, say);
+  const wake = await measureWakes(join(root, 'wake'), WAKES);
+  say(`wakes: cold ${wake.coldMs.toFixed(1)} ms, spare ${wake.spareMs.toFixed(1)} ms`);
+  const live = settings.live ? await measureLive(peers.svc, root, i, settings.seconds, say) : null;
+  rounds.push({rows, wake, live});
+}
+await stopPeers(peers);
+
+const result = report({
+  machine: machine(root),
+  settings,
+  pocketBaseVersion: peers.pocketBase?.version ?? null,
+  rounds,
+});
+mkdirSync(dirname(settings.output), {recursive: true});
+writeFileSync(settings.output, `${JSON.stringify(result, null, 2)}\n`);
+process.stdout.write(printed(result));

@@ -1,0 +1,150 @@
+/** All rounds together: medians, and ratios taken within a round before their median. As a table and as JSON. */
+import type {LiveRound} from './live/measure.ts';
+import {livePrinted, liveTargets} from './live/report.ts';
+import type {Machine} from './measure/machine.ts';
+import {median} from './measure/statistics.ts';
+import type {WakeResult} from './peers/svc/wake.ts';
+import type {Figures, Round} from './round.ts';
+import {ROWS, type Row} from './rows.ts';
+import type {BenchSettings} from './settings.ts';
+import {TARGETS} from './targets.ts';
+
+export type Results = {
+  machine: Machine;
+  settings: BenchSettings;
+  pocketBaseVersion: string | null;
+  /** live: null when it was left out. */
+  rounds: {rows: Round; wake: WakeResult; live: LiveRound | null}[];
+};
+
+type RowReport = Row & {
+  perS: number;
+  lowest: number;
+  highest: number;
+  p50Ms: number | null;
+  p99Ms: number | null;
+  serverCpu: number | null;
+  generatorCpu: number | null;
+  errors: number;
+  /** The generator used (nearly) a whole processor: the server could have done more. */
+  generatorIsTheLimit: boolean;
+};
+type TargetReport = {what: string; measured: number; wanted: string; isMet: boolean};
+export type Report = Omit<Results, 'rounds'> & {
+  rows: RowReport[];
+  wake: WakeResult;
+  live: string[];
+  targets: TargetReport[];
+  rounds: Results['rounds'];
+};
+
+const NEARLY_ONE_CPU = 0.95;
+
+export function report(results: Results): Report {
+  const {rounds} = results;
+  const live = rounds.flatMap(round => round.live ?? []);
+  return {
+    ...results,
+    rows: ROWS.flatMap(row => {
+      const figures = rounds.flatMap(({rows}) => rows[row.name] ?? []);
+      return figures.length === 0 ? [] : rowReport(row, figures);
+    }),
+    wake: {
+      coldMs: median(rounds.map(({wake}) => wake.coldMs)),
+      spareMs: median(rounds.map(({wake}) => wake.spareMs)),
+      bareNodeMs: median(rounds.map(({wake}) => wake.bareNodeMs)),
+      idlePrivateDirtyBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateDirtyBytes)),
+      idlePrivateCleanBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateCleanBytes)),
+    },
+    live: livePrinted(live),
+    targets: [
+      ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
+        const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
+        if (value === null) return [];
+        const met = isMet === 'at least' ? value >= wanted : value <= wanted;
+        return {what, measured: value, wanted: `${isMet} ${wanted}${unit}`, isMet: met};
+      }),
+      ...(live.length === 0 ? [] : liveTargets(live)),
+    ],
+  };
+}
+
+export function printed({machine, settings, pocketBaseVersion, rows, wake, live, targets}: Report): string {
+  const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
+  const lines = [
+    `${cpu}, ${cpus} processors, ${memoryGiB} GiB, ${system}, Node ${node}, file system ${fileSystemType}, revision ${revision}`,
+    `${settings.rounds} rounds of ${settings.seconds} s, ${settings.connections} connections, load from ${settings.generator}` +
+      (pocketBaseVersion === null ? '' : `, PocketBase ${pocketBaseVersion}`),
+    '',
+    row('', 'per s', 'range', 'p50 ms', 'p99 ms', 'server', 'load', 'writes'),
+    ...rows.map(each =>
+      row(
+        each.name,
+        String(Math.round(each.perS)),
+        `${Math.round(each.lowest)}-${Math.round(each.highest)}`,
+        fixed(each.p50Ms),
+        fixed(each.p99Ms),
+        fixed(each.serverCpu),
+        `${fixed(each.generatorCpu)}${each.generatorIsTheLimit ? ' !' : ''}`,
+        `${each.durability}${each.errors > 0 ? `; ${each.errors} ERRORS` : ''}`,
+      ),
+    ),
+    '',
+    'server, load: processors used, by the server with all its processes and by the load generator;',
+    '! the load generator used a whole processor, so the server may be able to do more',
+    '',
+    `first response of a sleeping tenant: ${wake.coldMs.toFixed(1)} ms; with a spare worker ${wake.spareMs.toFixed(1)} ms`,
+    `node --no-node-snapshot -e 0: ${wake.bareNodeMs.toFixed(1)} ms`,
+    `private memory of an idle tenant's worker: ${mib(wake.idlePrivateDirtyBytes)} dirty, ${mib(wake.idlePrivateCleanBytes)} clean`,
+    '',
+    ...live,
+    '',
+    ...targets.map(
+      ({what, measured, wanted, isMet}) =>
+        `${isMet ? 'ok    ' : 'MISSED'} ${what.padEnd(42)} ${measured.toFixed(2).padStart(7)}  (${wanted})`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function rowReport(definition: Row, figures: Figures[]): RowReport {
+  const rates = figures.map(each => each.requestsPerS);
+  const of = (key: 'p50Ms' | 'p99Ms' | 'serverCpu' | 'generatorCpu'): number | null =>
+    medianOrNull(figures.map(each => each[key] ?? null));
+  const generatorCpu = of('generatorCpu');
+  return {
+    ...definition,
+    perS: median(rates),
+    lowest: Math.min(...rates),
+    highest: Math.max(...rates),
+    p50Ms: of('p50Ms'),
+    p99Ms: of('p99Ms'),
+    serverCpu: of('serverCpu'),
+    generatorCpu,
+    errors: figures.reduce((sum, each) => sum + (each.errors ?? 0), 0),
+    generatorIsTheLimit: generatorCpu !== null && generatorCpu >= NEARLY_ONE_CPU,
+  };
+}
+
+function medianOrNull(values: (number | null)[]): number | null {
+  const known = values.filter(value => value !== null);
+  return known.length === 0 ? null : median(known);
+}
+
+const WIDTHS = [24, 8, 14, 8, 8, 7, 7];
+
+function row(name: string, ...cells: string[]): string {
+  const last = cells.length - 1;
+  return [
+    name.padEnd(WIDTHS[0]!),
+    ...cells.map((cell, i) => (i === last ? ` ${cell}` : cell.padStart(WIDTHS[i + 1]!))),
+  ].join(' ');
+}
+
+function fixed(value: number | null): string {
+  return value === null ? '' : value.toFixed(2);
+}
+
+function mib(bytes: number | null): string {
+  return bytes === null ? 'unknown' : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

@@ -1,0 +1,100 @@
+/** The servers that are measured, and one round over all rows. They run side by side; only one is under load at a time. */
+import {mkdirSync} from 'node:fs';
+import {join} from 'node:path';
+import type {LoadResult} from './load/job.ts';
+import {type Measurement, runLoad} from './load/run.ts';
+import {type PocketBasePeer, pocketBasePath, startPocketBase} from './peers/pocketbase/start.ts';
+import {runSqlite, type SqliteResult} from './peers/sqlite/run.ts';
+import {type SvcRequests, seedTenant, type Workload} from './peers/svc/seed.ts';
+import {type SvcPeer, startSvc, stopSvc} from './peers/svc/start.ts';
+import {startUws, type UwsPeer} from './peers/uws/start.ts';
+import {ROWS, type RowName} from './rows.ts';
+import type {BenchSettings} from './settings.ts';
+
+export type Peers = {
+  uws: UwsPeer;
+  svc: SvcPeer;
+  /** Of eight tenants. */
+  svcRequests: SvcRequests[];
+  pocketBase: PocketBasePeer | null;
+};
+
+/** A row's figures of one round; of loops only the rate is known. */
+export type Figures = Pick<LoadResult, 'requestsPerS'> & Partial<Measurement>;
+export type Round = Partial<Record<RowName, Figures>>;
+
+const TENANTS = 8;
+/** Before each measurement, not counted: caches, compilers and connections of the server get warm. */
+const WARM_UP_S = 1;
+
+type Load = {port: number; pid: number; requests: string[]};
+
+export async function startPeers(root: string, settings: BenchSettings, say: (text: string) => void): Promise<Peers> {
+  say('starting and filling svc');
+  const svc = await startSvc(join(root, 'svc'));
+  const svcRequests: SvcRequests[] = [];
+  for (let i = 0; i < TENANTS; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
+  const uws = await startUws(await documentReplyBytes(svc, svcRequests[0]!));
+  const binary = settings.pocketbase ? pocketBasePath() : null;
+  if (binary !== null) say('starting and filling PocketBase');
+  const pocketBase = binary === null ? null : await startPocketBase(binary, join(root, 'pocketbase'));
+  return {uws, svc, svcRequests, pocketBase};
+}
+
+export async function stopPeers({uws, svc, pocketBase}: Peers): Promise<void> {
+  await Promise.all([uws.process.stop(), stopSvc(svc), pocketBase?.process.stop()]);
+}
+
+export async function runRound(
+  peers: Peers,
+  root: string,
+  {seconds, connections, generator}: BenchSettings,
+  say: (text: string) => void,
+): Promise<Round> {
+  const round: Round = {};
+  for (const {name} of ROWS) {
+    const load = loadOf(name, peers);
+    if (load === null) continue;
+    const job = {port: load.port, connections, requests: load.requests};
+    await runLoad(generator, {...job, seconds: WARM_UP_S}, load.pid);
+    const measured = await runLoad(generator, {...job, seconds}, load.pid);
+    say(`${name}: ${Math.round(measured.requestsPerS)}/s`);
+    round[name] = measured;
+  }
+  const directory = join(root, 'sqlite');
+  mkdirSync(directory, {recursive: true});
+  const loops = await runSqlite(directory, seconds);
+  for (const key of Object.keys(loops) as (keyof SqliteResult)[]) round[`sqlite ${key}`] = {requestsPerS: loops[key]};
+  say('sqlite loops done');
+  return round;
+}
+
+function loadOf(name: RowName, {uws, svc, svcRequests, pocketBase}: Peers): Load | null {
+  const [peer, workload, tenants] = name.split(' ');
+  switch (peer) {
+    case 'uws':
+      return {port: uws.port, pid: uws.process.pid, requests: uws.requests};
+    case 'svc': {
+      const of = svcRequests.slice(0, Number(tenants)).map(requests => requests[workload as Workload]);
+      return {port: svc.port, pid: svc.process.pid, requests: interleaved(of)};
+    }
+    case 'pocketbase': {
+      if (pocketBase === null) return null;
+      const requests = pocketBase.requests[workload as keyof PocketBasePeer['requests']];
+      return {port: pocketBase.port, pid: pocketBase.process.pid, requests};
+    }
+    default:
+      return null; // loops without a server
+  }
+}
+
+/** The first of each, then the second of each, … */
+function interleaved(lists: string[][]): string[] {
+  const longest = Math.max(...lists.map(list => list.length));
+  return Array.from({length: longest}, (_, i) => lists.map(list => list[i % list.length]!)).flat();
+}
+
+async function documentReplyBytes({client}: SvcPeer, requests: SvcRequests): Promise<number> {
+  const path = /^GET (\S+)/.exec(requests.get[0]!)![1]!;
+  return (await client.request('GET', path)).body.length;
+}

@@ -1,0 +1,51 @@
+/** Every row of the result: what is measured, of whom, and how durable its writes are. */
+
+export type RowName =
+  | 'uws static'
+  | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal'} ${'1 tenant' | '8 tenants'}`
+  | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
+  | `sqlite ${'get' | 'query' | 'insert1' | 'insert8' | 'insert64'}`;
+
+export type Row = {name: RowName; what: string; durability: string};
+
+const NO_WRITES = 'reads';
+const SVC_WRITES = 'fsync before each reply (WAL, synchronous=FULL, group commit)';
+const WORKLOADS = {
+  get: 'a document by id',
+  insert: 'a document',
+  query: '20 of 10,000 by index, ordered',
+  list: 'a table of 20 documents',
+  journal: 'a page of 100 records',
+} as const;
+
+/** In the order they run: what is compared with each other is measured one after the other. */
+export const ROWS: readonly Row[] = [
+  {name: 'uws static', what: 'raw uWebSockets.js, one JSON text as long as a document', durability: 'no storage'},
+  ...svcRows('get'),
+  {name: 'pocketbase get', what: WORKLOADS.get, durability: NO_WRITES},
+  ...svcRows('insert'),
+  {name: 'pocketbase insert', what: WORKLOADS.insert, durability: 'no fsync per reply (WAL, synchronous=NORMAL)'},
+  ...svcRows('query'),
+  {name: 'pocketbase query', what: WORKLOADS.query, durability: NO_WRITES},
+  ...svcRows('list'),
+  {name: 'pocketbase list', what: WORKLOADS.list, durability: NO_WRITES},
+  ...svcRows('journal'),
+  {name: 'sqlite get', what: 'better-sqlite3 in a loop: by primary key', durability: NO_WRITES},
+  {name: 'sqlite query', what: 'better-sqlite3 in a loop: 20 of 10,000 by index', durability: NO_WRITES},
+  ...([1, 8, 64] as const).map(
+    (count): Row => ({
+      name: `sqlite insert${count}`,
+      what: `better-sqlite3 in a loop: ${count} a transaction`,
+      durability: 'fsync per transaction (WAL, synchronous=FULL)',
+    }),
+  ),
+];
+
+function svcRows(workload: keyof typeof WORKLOADS): Row[] {
+  const durability = workload === 'insert' ? SVC_WRITES : NO_WRITES;
+  return (['1 tenant', '8 tenants'] as const).map(tenants => ({
+    name: `svc ${workload} ${tenants}`,
+    what: WORKLOADS[workload],
+    durability,
+  }));
+}

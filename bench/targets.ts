@@ -1,0 +1,44 @@
+/** The design's targets that concern HTTP, each as a ratio (or figure) of one run. */
+import type {WakeResult} from './peers/svc/wake.ts';
+import type {Round} from './round.ts';
+import type {RowName} from './rows.ts';
+
+export type Target = {
+  what: string;
+  /** Of one round; null when a side was not measured. */
+  measured: (round: Round, wake: WakeResult) => number | null;
+  wanted: number;
+  isMet: 'at least' | 'at most';
+  unit: string;
+};
+
+const MIB = 1024 * 1024;
+
+export const TARGETS: readonly Target[] = [
+  atLeast('get by id / raw uWebSockets.js', 0.45, ratio('svc get 1 tenant', 'uws static')),
+  atLeast('get by id / PocketBase', 8, ratio('svc get 1 tenant', 'pocketbase get')),
+  atLeast('durable insert / own get by id', 0.6, ratio('svc insert 1 tenant', 'svc get 1 tenant')),
+  atLeast('durable insert / PocketBase (no fsync)', 8, ratio('svc insert 1 tenant', 'pocketbase insert')),
+  atLeast('indexed query / own get by id', 0.6, ratio('svc query 1 tenant', 'svc get 1 tenant')),
+  atMost('cold wake / bare node start', 1.5, '', (_, {coldMs, bareNodeMs}) => coldMs / bareNodeMs),
+  atMost('wake with a spare worker', 25, ' ms', (_, {spareMs}) => spareMs),
+  atMost('private dirty memory of an idle tenant', 15, ' MiB', (_, {idlePrivateDirtyBytes: bytes}) =>
+    bytes === null ? null : bytes / MIB,
+  ),
+];
+
+function ratio(above: RowName, below: RowName): (round: Round) => number | null {
+  return round => {
+    const a = round[above]?.requestsPerS;
+    const b = round[below]?.requestsPerS;
+    return a === undefined || b === undefined ? null : a / b;
+  };
+}
+
+function atLeast(what: string, wanted: number, measured: Target['measured']): Target {
+  return {what, measured, wanted, isMet: 'at least', unit: ''};
+}
+
+function atMost(what: string, wanted: number, unit: string, measured: Target['measured']): Target {
+  return {what, measured, wanted, isMet: 'at most', unit};
+}
