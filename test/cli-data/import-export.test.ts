@@ -1,0 +1,246 @@
+import {spawn} from 'node:child_process';
+import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Service} from '../harness/service.ts';
+import {Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+let service: Service;
+let directory: string;
+let files = 0;
+
+beforeAll(async () => {
+  service = await Service.start();
+  directory = mkdtempSync(join(tmpdir(), 'svc-test-files-'));
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(directory, {recursive: true});
+});
+
+type Outcome = {code: number | null; stdout: string; stderr: string};
+type CommandOptions = {input?: string; env?: Record<string, string>; onPid?: (pid: number) => void};
+
+function svc(args: string[], {input = '', env = {}, onPid}: CommandOptions = {}): Promise<Outcome> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: {PATH: process.env.PATH ?? '', SVC_URL: service.url, SVC_DATA: service.data, ...env},
+  });
+  onPid?.(child.pid!);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  child.stdin.end(input);
+  return new Promise(resolve => child.once('close', code => resolve({code, stdout, stderr})));
+}
+
+function fileOf(text: string): string {
+  files += 1;
+  const path = join(directory, `lines-${files}.jsonl`);
+  writeFileSync(path, text);
+  return path;
+}
+
+function jsonLines(values: unknown[]): string {
+  return values.map(value => `${JSON.stringify(value)}\n`).join('');
+}
+
+const NO_SYSTEM_FIELDS = {_id: 0, _creationTime: 0, _updateTime: 0};
+
+/** Documents without their system fields, in an order of their own. */
+function contents(documents: object[]): string[] {
+  return documents.map(document => JSON.stringify({...NO_SYSTEM_FIELDS, ...document, ...NO_SYSTEM_FIELDS})).toSorted();
+}
+
+const numbered = (count: number): object[] => Array.from({length: count}, (_, i) => ({i, text: `line ${i} é "\n`}));
+
+describe('svc import', () => {
+  test('inserts a document for each line; empty lines are passed over', async () => {
+    const tenant = await Tenant.make(service);
+    const file = fileOf('{"a":1}\n\n  \r\n{"a":2}');
+    const outcome = await svc(['import', '--tenant', tenant.id, '--table', 't', '--in-flight', '1', file]);
+    expect(outcome).toMatchObject({code: 0, stdout: expect.stringMatching(/^imported 2 documents/)});
+    expect((await tenant.list('t')).map(document => document.a)).toEqual([1, 2]);
+  });
+
+  test('reads standard input with -', async () => {
+    const tenant = await Tenant.make(service);
+    const input = jsonLines(numbered(300));
+    expect(await svc(['import', '--tenant', tenant.id, '--table', 't', '-'], {input})).toMatchObject({code: 0});
+    expect(contents(await tenant.list('t'))).toEqual(contents(numbered(300)));
+  });
+
+  test('--create-tenant makes the tenant; without it a missing one is an error', async () => {
+    const args = ['import', '--table', 't', '--tenant', 'made-by-import', fileOf('{"a":1}\n')];
+    expect(await svc(args)).toMatchObject({
+      code: 1,
+      stderr: 'svc import: there is no tenant made-by-import; --create-tenant makes it\n',
+    });
+    expect(await svc([...args, '--create-tenant'])).toMatchObject({code: 0});
+    expect(await svc([...args, '--create-tenant'])).toMatchObject({code: 0});
+  });
+
+  test('the same file again adds nothing; under another --import-id it does', async () => {
+    const tenant = await Tenant.make(service);
+    const args = ['import', '--tenant', tenant.id, '--table', 't', fileOf(jsonLines(numbered(50)))];
+    await svc(args);
+    expect((await svc(args)).stdout).toContain('imported 50 documents');
+    expect((await svc(args)).stdout).toContain('50 of them had been imported earlier');
+    expect(await tenant.list('t')).toHaveLength(50);
+    await svc([...args, '--import-id', 'second']);
+    expect(await tenant.list('t')).toHaveLength(100);
+  });
+
+  test.each([
+    ['{"a":1e999}', 'fields.a is a number beyond the range of a double'],
+    ['{"_secret":1}', '_secret'],
+    ['[1]', 'the line is not a JSON object'],
+    ['{"a":1},"table":"other"', 'the line is not a JSON object'],
+    ['{"a":1', 'the line is not a JSON object'],
+  ])('stops at the bad line %s and names its place; corrected, it goes on', async (bad, message) => {
+    const tenant = await Tenant.make(service);
+    const file = fileOf(`{"a":0}\n${bad}\n`);
+    const args = ['import', '--tenant', tenant.id, '--table', 't', file];
+    const outcome = await svc(args);
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toContain(`${file}:2: `);
+    expect(outcome.stderr).toContain(message);
+    writeFileSync(file, '{"a":0}\n{"a":1}\n');
+    expect(await svc(args)).toMatchObject({code: 0});
+    expect((await tenant.list('t')).map(document => document.a).toSorted()).toEqual([0, 1]);
+  });
+
+  test('--skip-bad counts bad lines and goes on', async () => {
+    const tenant = await Tenant.make(service);
+    await tenant.putSchema('t', [{name: 'a', field_type: 'number', required: true}]);
+    const file = fileOf('{"a":"text"}\n{"a":1}\nnope\n');
+    const outcome = await svc(['import', '--tenant', tenant.id, '--table', 't', '--skip-bad', file]);
+    expect(outcome).toMatchObject({code: 0, stdout: expect.stringContaining('2 bad lines skipped')});
+    expect(outcome.stderr).toContain(`${file}:1: `);
+    expect(outcome.stderr).toContain(`${file}:3: `);
+    expect(await tenant.list('t')).toHaveLength(1);
+  });
+
+  test('goes on through the death of the worker and of the router: every line is there once', async () => {
+    const tenant = await Tenant.make(service);
+    const documents = numbered(20_000);
+    const running = svc(['import', '--tenant', tenant.id, '--table', 't', fileOf(jsonLines(documents))]);
+    const imported = async (): Promise<number> => {
+      const reply = await service.get(`/api/tenants/${tenant.id}/journal?limit=1`);
+      const page: {latest_sequence: number} = reply.body;
+      return page.latest_sequence;
+    };
+    await until('the first documents', async () => (await imported()) > 500);
+    process.kill(await service.workerOf(tenant.id), 'SIGKILL');
+    await until('documents after the death of the worker', async () => (await imported()) > 5_000);
+    process.kill(service.children('router')[0]!, 'SIGKILL');
+    expect(await running).toMatchObject({code: 0, stdout: expect.stringMatching(/^imported 20000 documents/)});
+    expect(contents(await tenant.list('t'))).toEqual(contents(documents));
+  });
+
+  test('Ctrl-C ends it in order with code 130, and running it again completes it', async () => {
+    const tenant = await Tenant.make(service);
+    const args = ['import', '--tenant', tenant.id, '--table', 't', fileOf(jsonLines(numbered(20_000)))];
+    let pid = 0;
+    const running = svc(args, {
+      onPid: value => {
+        pid = value;
+      },
+    });
+    await until('the first document', async () => (await tenant.query({table: 't', filters: [], limit: 1})).length > 0);
+    process.kill(pid, 'SIGINT');
+    expect(await running).toMatchObject({code: 130, stderr: expect.stringContaining('interrupted')});
+    expect(await svc(args)).toMatchObject({code: 0});
+    expect(await tenant.list('t')).toHaveLength(20_000);
+  });
+});
+
+describe('svc export', () => {
+  test('with --table writes a document a line, with its system fields', async () => {
+    const tenant = await Tenant.make(service);
+    await tenant.insertAll('t', numbered(2_500));
+    await tenant.insert('other', {a: 1});
+    const outcome = await svc(['export', '--tenant', tenant.id, '--table', 't']);
+    expect(outcome.code).toBe(0);
+    const lines = outcome.stdout.trimEnd().split('\n');
+    expect(lines.map(line => JSON.parse(line))).toEqual(await tenant.list('t'));
+  });
+
+  test('without --table writes every table, and import reads it back', async () => {
+    const [from, to] = [await Tenant.make(service), await Tenant.make(service)];
+    await from.insertAll('t', numbered(2_500));
+    await from.insertAll('other', [{table: 'x', document: {'}': '{"'}}, JSON.parse('{"a": {"__proto__": 1}}')]);
+    const file = join(directory, 'all.jsonl');
+    expect(await svc(['export', '--tenant', from.id, file])).toMatchObject({code: 0, stdout: ''});
+    expect(await svc(['import', '--tenant', to.id, file])).toMatchObject({code: 0});
+    for (const table of ['t', 'other']) {
+      expect(contents(await to.list(table))).toEqual(contents(await from.list(table)));
+    }
+  });
+
+  test('pages of large documents shrink to what a result can hold', async () => {
+    const tenant = await Tenant.make(service);
+    await tenant.insertAll(
+      't',
+      Array.from({length: 24}, (_, i) => ({i, text: 'x'.repeat(1_000_000)})),
+      4,
+    );
+    const file = join(directory, 'large.jsonl');
+    expect(await svc(['export', '--tenant', tenant.id, '--table', 't', file])).toMatchObject({code: 0});
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    expect(lines.map(line => (JSON.parse(line) as {i: number}).i).toSorted((a, b) => a - b)).toEqual([
+      ...Array(24).keys(),
+    ]);
+  });
+
+  test('a failed export leaves no file and keeps an older one', async () => {
+    const file = fileOf('older\n');
+    expect(await svc(['export', '--tenant', 'nobody', file])).toMatchObject({
+      code: 1,
+      stderr: 'svc export: there is no tenant "nobody"\n',
+    });
+    expect(readFileSync(file, 'utf8')).toBe('older\n');
+    const path = join(directory, 'no-such-directory', 'file');
+    expect((await svc(['export', '--tenant', await service.tenant(), path])).stderr).toMatch(
+      /^svc export: cannot write/,
+    );
+    expect(existsSync(path)).toBe(false);
+    expect(readdirSync(directory).filter(name => name.endsWith('.tmp'))).toEqual([]);
+  });
+});
+
+describe('commands that talk to a server say what is wrong in one sentence', () => {
+  test.each<[string, Record<string, string>, number, RegExp]>([
+    [
+      'no server',
+      {SVC_URL: 'http://127.0.0.1:1'},
+      1,
+      /^svc export: no server answers at http:\/\/127\.0\.0\.1:1: .*\n$/,
+    ],
+    ['a wrong URL', {SVC_URL: 'elsewhere'}, 2, /^svc export: --url must be like .*\n$/],
+    ['a wrong token', {SVC_ACCESS_TOKEN: 'wrong-wrong-wrong-wrong'}, 1, /^svc export: .* does not accept .*\n$/],
+    ['no token', {SVC_DATA: '/nonexistent'}, 1, /^svc export: no access token: .*\n$/],
+  ])('%s', async (_, env, code, sentence) => {
+    expect(await svc(['export', '--tenant', 't'], {env})).toMatchObject({
+      code,
+      stderr: expect.stringMatching(sentence),
+    });
+  });
+
+  test.each([
+    ['a missing file', '/nonexistent/file', /^svc import: cannot read \/nonexistent\/file: .*\n$/],
+    ['a directory', tmpdir(), /^svc import: cannot read .*: it is a directory\n$/],
+  ])('%s', async (_, file, sentence) => {
+    const outcome = await svc(['import', '--tenant', await service.tenant(), '--table', 't', file]);
+    expect(outcome).toMatchObject({code: 1, stderr: expect.stringMatching(sentence)});
+  });
+});
