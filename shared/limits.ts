@@ -70,6 +70,8 @@ export const FRAME_META_BYTES_MAX = 0xffff;
 export const FRAME_BODY_BYTES_MAX = 20 * MIB;
 /** Bytes of a streamed response that may be under way without the reader's credit. (ours) */
 export const STREAM_WINDOW_BYTES = 1 * MIB;
+/** Bootstraps of one tenant under way: each holds a snapshot and some documents. Beyond: 503 session.overloaded. (ours) */
+export const BOOTSTRAPS_MAX = 16;
 /** A streamed response whose reader takes nothing for this long is ended, so that it cannot pin the WAL. (ours) */
 export const STREAM_STALL_MS = 30_000;
 /** Replies a worker holds for a router that reads slowly before it stops reading requests. (ours) */

@@ -6,6 +6,7 @@
 import {AssertionError, unreachable} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
 import type {RequestMeta} from '../shared/ipc/operations.ts';
+import {BOOTSTRAPS_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {InsertBody, PatchBody} from '../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../shared/protocol/queries.ts';
@@ -134,6 +135,9 @@ export class Dispatch {
         return;
       }
       case 'journal.bootstrap':
+        if (link.streams >= BOOTSTRAPS_MAX) {
+          throw new ServiceError('session.overloaded', `${BOOTSTRAPS_MAX} bootstraps are under way; try again later`);
+        }
         link.stream(stream, bootstrapPieces(this.#tenant.path));
         return;
       case 'schema.all':

@@ -29,6 +29,13 @@ let lagSeconds = 0;
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => process.exit(1));
+// A bug, or a file that is not to be trusted: the next process starts from disk.
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    log.error('the worker ends after an unexpected error', {error});
+    process.exit(1);
+  });
+}
 process.on('message', (message: SupervisorToWorker) => {
   switch (message.type) {
     case 'open':

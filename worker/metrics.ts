@@ -66,8 +66,7 @@ export class WorkerMetrics {
   readonly #jobLateness = new Histogram(LATENESS_BUCKETS);
   readonly #runs = new Map<string, number>();
   #writes = 0;
-  #liveChanged = 0;
-  #liveEqual = 0;
+  readonly #live = {changed: 0, equal: 0, unmatched: 0};
 
   operation(op: string): void {
     this.#operations.set(op, (this.#operations.get(op) ?? 0) + 1);
@@ -92,10 +91,9 @@ export class WorkerMetrics {
     this.#jobLateness.observe(lateSeconds);
   }
 
-  /** A commit concerned a live query; its result changed, or was equal. */
-  evaluated(changed: boolean): void {
-    if (changed) this.#liveChanged++;
-    else this.#liveEqual++;
+  /** A live query was looked at for a commit: its result changed, came out equal, or was not concerned. */
+  evaluated(result: 'changed' | 'equal' | 'unmatched'): void {
+    this.#live[result]++;
   }
 
   json(gauges: Gauges): MetricJson[] {
@@ -123,10 +121,7 @@ export class WorkerMetrics {
         'counter',
         'svc_live_evaluations_total',
         'Live queries looked at for a commit, by whether their result changed.',
-        [
-          {labels: {result: 'changed'}, value: this.#liveChanged},
-          {labels: {result: 'equal'}, value: this.#liveEqual},
-        ],
+        Object.entries(this.#live).map(([result, value]) => ({labels: {result}, value})),
       ),
       gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),

@@ -2,8 +2,9 @@
  * The composition root: opens one tenant's file and wires the stages, in the order a write passes them. Everything of one
  * tenant hangs here; a worker process has exactly one.
  */
-import {statSync} from 'node:fs';
+import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
+import {ServiceError} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
@@ -26,6 +27,8 @@ import {Reader} from './storage/reader.ts';
 import {LiveQueries} from './subscriptions/live-queries.ts';
 import {TENANT_FILE} from './tenant-file.ts';
 
+/** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
+const DAMAGED_FILE = 'damaged.txt';
 /** How long an earlier owner, left over from a killed supervisor, may take to end. */
 const OWNER_WAIT_MS = 4_000;
 
@@ -47,6 +50,10 @@ export class Tenant {
 
   /** @param afterGroup called when the replies of a commit group are ready to leave */
   static async open(settings: TenantSettings, log: Logger, afterGroup: () => void): Promise<Tenant> {
+    if (existsSync(join(settings.directory, DAMAGED_FILE))) {
+      log.error('the tenant stays stopped: its file was found damaged', {note: join(settings.directory, DAMAGED_FILE)});
+      throw new ServiceError('session.worker_unavailable', 'the tenant is stopped because its file is damaged');
+    }
     const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
     return new Tenant(settings, lock, log, afterGroup);
   }
@@ -94,7 +101,10 @@ export class Tenant {
       log.info('the tenant did not close in order the last time; checking its file in the background');
       checkInBackground(
         this.#path,
-        finding => fail(log, 'the file is damaged', finding),
+        finding => {
+          if (finding === null) this.#clean.checked();
+          else stopDamaged(settings.directory, log, finding);
+        },
         error => log.error('the check of the file could not run', {error}),
       );
     }
@@ -135,6 +145,12 @@ export class Tenant {
 
 function sizeOf(path: string): number {
   return statSync(path, {throwIfNoEntry: false})?.size ?? 0;
+}
+
+/** Serving a damaged file would spread the damage: the tenant stops until somebody has repaired it and removed the note. */
+function stopDamaged(directory: string, log: Logger, finding: string): never {
+  writeFileSync(join(directory, DAMAGED_FILE), `${finding}\n`, {flush: true});
+  return fail(log, 'the file is damaged', finding);
 }
 
 /** The tenant cannot go on in this process: end it, so that the next one starts from disk. */

@@ -103,8 +103,8 @@ export class Intake {
     query: string,
     req: HttpRequest,
   ): void {
-    for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const tenant = this.#tenant(exchange, parameters.shift()!);
+    for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
     exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
     exchange.isRead = route.isRead;
@@ -113,7 +113,9 @@ export class Intake {
     else directory.forward(tenant, exchange);
   }
 
-  #tenant(exchange: Exchange, id: string): PlacedTenant {
+  /** @param segment of the path, percent-encoded; one that cannot be decoded names no tenant */
+  #tenant(exchange: Exchange, segment: string): PlacedTenant {
+    const id = decodedOrSame(segment);
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
@@ -141,7 +143,7 @@ export class Intake {
         this.#readBody(exchange, req, () => this.#later(exchange, createTenant(control, exchange)));
         return;
       case 'tenants.delete':
-        this.#tenant(exchange, decodeParameter(parameters[0]!));
+        this.#tenant(exchange, parameters[0]!);
         this.#later(exchange, deleteTenant(control, exchange));
         return;
       default:
@@ -179,5 +181,14 @@ export class Intake {
     if (caught instanceof AssertionError) throw caught;
     if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
     exchange.fail(asServiceError(caught));
+  }
+}
+
+function decodedOrSame(segment: string): string {
+  try {
+    return decodeParameter(segment);
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    return segment;
   }
 }

@@ -1,8 +1,13 @@
-/** One timer for the sleeping tenant that is due next, however many sleep. */
+/**
+ * One timer for the sleeping tenant that is due next, however many sleep. It looks at the clock every CLOCK_CHECK_MS at
+ * least, because timers do not see it being set. When it was set back, every tenant with a due time is woken: only an open
+ * tenant can move its crons to the new time.
+ */
+import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import type {Registry} from './registry.ts';
 
-/** Longest delay a timer takes. Later times are reached in several. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
+/** Smaller steps back are corrections of the clock. */
+const SET_BACK_MS = 1_000;
 /** A due tenant that still waits for its turn to wake is looked at again after this. */
 const AGAIN_MS = 1_000;
 
@@ -11,6 +16,8 @@ export class DueTimer {
   readonly #now: () => number;
   readonly #onDue: (id: string) => void;
   #timer: NodeJS.Timeout | null = null;
+  /** What the clock said when the timer was armed. */
+  #lastNowMs = 0;
 
   constructor(registry: Registry, now: () => number, onDue: (id: string) => void) {
     this.#registry = registry;
@@ -23,7 +30,8 @@ export class DueTimer {
     this.stop();
     const dueMs = this.#registry.nextDueMs();
     if (dueMs === null) return;
-    const delayMs = Math.min(TIMER_MS_MAX, Math.max(leastMs, dueMs - this.#now()));
+    this.#lastNowMs = this.#now();
+    const delayMs = Math.min(CLOCK_CHECK_MS, Math.max(leastMs, dueMs - this.#lastNowMs));
     this.#timer = setTimeout(() => this.#fire(), delayMs);
   }
 
@@ -33,7 +41,9 @@ export class DueTimer {
   }
 
   #fire(): void {
-    for (const id of this.#registry.due(this.#now())) this.#onDue(id);
+    const nowMs = this.#now();
+    const wasSetBack = nowMs < this.#lastNowMs - SET_BACK_MS;
+    for (const id of this.#registry.due(wasSetBack ? Number.MAX_SAFE_INTEGER : nowMs)) this.#onDue(id);
     this.arm(AGAIN_MS);
   }
 }

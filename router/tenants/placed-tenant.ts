@@ -36,6 +36,8 @@ export class PlacedTenant implements Holder {
   #lostSocketPath: string | null = null;
   /** Set after a failed connect: the next wake is sent when it fires. */
   #retryTimer: NodeJS.Timeout | null = null;
+  /** Set while live queries wait until a worker may be had again. */
+  #liveTimer: NodeJS.Timeout | null = null;
 
   constructor(id: string, log: Logger, hub: () => SocketHub, wake: () => void) {
     this.id = id;
@@ -69,7 +71,7 @@ export class PlacedTenant implements Holder {
     const current = this.#link;
     if (current !== null) {
       if (current.address.socketPath === address.socketPath) return;
-      this.#link = null; // the new worker replaces it; its requests end when it closes
+      this.#dropLink(); // the new worker replaces it; its requests end when it closes
       current.retire();
     }
     const link = new WorkerLink(address, this.#log, this.live, closed => this.#linkClosed(closed));
@@ -79,9 +81,8 @@ export class PlacedTenant implements Holder {
   }
 
   workerFailed(error: ServiceError, retryAfterS: number): void {
-    const link = this.#link;
+    const link = this.#dropLink();
     if (link !== null) {
-      this.#link = null;
       link.destroy(); // its closing decides about what it holds
       return;
     }
@@ -93,14 +94,13 @@ export class PlacedTenant implements Holder {
     for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
     this.live.unavailable(error);
     // Sockets that have a result keep it, and their queries are asked for again when the tenant may run again.
-    if (this.live.size > 0) this.#wakeLater(Math.max(retryAfterS * 1000, WAKE_RETRY_MS));
+    if (this.live.size > 0) this.#wakeForLiveLater(Math.max(retryAfterS * 1000, WAKE_RETRY_MS));
   }
 
   /** Gives the worker up if nothing is under way. @returns whether it is still in use */
   release(): boolean {
     if (this.isBusy) return true;
-    this.#link?.retire();
-    this.#link = null;
+    this.#dropLink()?.retire();
     return false;
   }
 
@@ -108,8 +108,7 @@ export class PlacedTenant implements Holder {
     this.isRemoved = true;
     for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
     this.live.end(tenantNotFound(this.id));
-    this.#link?.retire();
-    this.#link = null;
+    this.#dropLink()?.retire();
   }
 
   /** Fails what has waited for too long. */
@@ -143,6 +142,22 @@ export class PlacedTenant implements Holder {
     if (this.#waiting.size === 1 && this.#retryTimer === null) this.#wake();
   }
 
+  /** The link is not used any more; what holds it decides how it ends. */
+  #dropLink(): WorkerLink | null {
+    const link = this.#link;
+    this.#link = null;
+    if (link !== null) this.live.detach();
+    return link;
+  }
+
+  /** No worker can be had for a while. Requests and new live queries ask at once all the same, and are told so. */
+  #wakeForLiveLater(afterMs: number): void {
+    this.#liveTimer ??= setTimeout(() => {
+      this.#liveTimer = null;
+      if (this.live.size > 0) this.#wakeForLive();
+    }, afterMs);
+  }
+
   /** A live query needs the worker; requests that wait have asked for it already. */
   #wakeForLive(): void {
     if (this.#link === null && this.#waiting.size === 0 && this.#retryTimer === null && !this.isRemoved) this.#wake();
@@ -168,11 +183,10 @@ export class PlacedTenant implements Holder {
   #linkClosed({link, wasOpen, retired, unanswered}: LinkClosed): void {
     const isLostAgain = link.address.socketPath === this.#lostSocketPath;
     if (this.#link === link) {
-      this.#link = null;
-      this.live.detach();
+      this.#dropLink();
       if (wasOpen && !retired) this.#lostSocketPath = link.address.socketPath;
     }
-    if (!wasOpen || isLostAgain) this.#wakeLater(WAKE_RETRY_MS);
+    if (!wasOpen || isLostAgain) this.#wakeLater();
     for (const request of unanswered) this.#again(request);
   }
 
@@ -186,11 +200,11 @@ export class PlacedTenant implements Holder {
   }
 
   /** The address did not answer: the worker is just ending, or its queue of connections is full. */
-  #wakeLater(afterMs: number): void {
+  #wakeLater(): void {
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = null;
       if (this.#link === null && (this.#waiting.size > 0 || this.live.size > 0)) this.#wake();
-    }, afterMs);
+    }, WAKE_RETRY_MS);
   }
 }
 

@@ -190,10 +190,12 @@ export class WorkerLink implements Holder {
         this.#chunk(stream, flags, body);
         return;
       case FrameKind.live:
+        if (this.#retired) return; // another worker's results are shown by now
         if ((flags & FrameFlag.failed) === 0) this.#live.result(stream, body);
         else this.#live.failed(stream, JSON.parse(body.toString('utf8')) as ErrorObject);
         return;
       case FrameKind.liveEnd: {
+        if (this.#retired) return;
         const [sequence = 0, committedMs = 0] = meta.toString('latin1').split(' ').map(Number);
         this.#live.endBatch(sequence, committedMs);
         return;

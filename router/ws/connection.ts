@@ -6,7 +6,7 @@
  *                   also: fatal_error frame, close 1008 with the code as reason
  *
  * In `established`, binary frames are ignored and a bad text frame is answered and survived. Frames leave in the order they
- * are sent here; results also come by publish (live-topics.ts), which uWebSockets.js keeps in the same order.
+ * are sent here; results also come by publish (live-topic.ts), which uWebSockets.js keeps in the same order.
  */
 
 import type {WebSocket} from 'uWebSockets.js';

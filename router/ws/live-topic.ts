@@ -36,10 +36,16 @@ export class LiveTopic {
   readonly #nextId: () => number;
   readonly #onAbandoned: (live: LiveTopic) => void;
 
-  constructor(stream: number, key: string, nextId: () => number, onAbandoned: (live: LiveTopic) => void) {
+  constructor(
+    stream: number,
+    key: string,
+    query: string,
+    nextId: () => number,
+    onAbandoned: (live: LiveTopic) => void,
+  ) {
     this.stream = stream;
     this.key = key;
-    this.query = key;
+    this.query = query;
     this.#nextId = nextId;
     this.#onAbandoned = onAbandoned;
   }

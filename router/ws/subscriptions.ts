@@ -39,7 +39,6 @@ export class Subscriptions {
         `a connection holds at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`,
       );
     }
-    this.#waiting++;
     this.#connection.tenant.live.subscribe(this, requestId, query);
   }
 
@@ -67,6 +66,11 @@ export class Subscriptions {
 
   get hasEnded(): boolean {
     return this.#ended;
+  }
+
+  /** A registration waits for its first result, which `begin` brings, or `refuse` does not. */
+  await(): void {
+    this.#waiting++;
   }
 
   /** The first result of a registration is there. */

@@ -9,8 +9,9 @@
 
 import type {TemplatedApp} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
+import {hash} from 'node:crypto';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
-import {storedText} from '../../shared/values/json.ts';
+import {checkValue, storedText} from '../../shared/values/json.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import type {Connection} from './connection.ts';
 import {LiveTopic} from './live-topic.ts';
@@ -83,14 +84,18 @@ export class TenantLive {
   }
 
   subscribe(holder: Subscriptions, requestId: string, query: unknown): void {
-    const key = typeof query === 'object' && query !== null ? storedText(query) : JSON.stringify(query ?? null);
+    checkValue(query ?? null, 'query');
+    const text = typeof query === 'object' && query !== null ? storedText(query) : JSON.stringify(query ?? null);
+    // Long texts of one length are slow keys: engines hash them by their length alone.
+    const key = hash('sha256', text, 'base64');
     let live = this.#byKey.get(key);
     if (live === undefined) {
-      live = new LiveTopic(++this.#lastStream, key, this.#hub().nextId, abandoned => this.#drop(abandoned));
+      live = new LiveTopic(++this.#lastStream, key, text, this.#hub().nextId, abandoned => this.#drop(abandoned));
       this.#byKey.set(key, live);
       this.#byStream.set(live.stream, live);
       if (this.#link !== null) this.#link.subscribe(live.stream, live.query);
     }
+    holder.await();
     if (live.isCurrent) {
       live.join(holder, requestId);
       return;

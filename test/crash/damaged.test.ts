@@ -44,6 +44,15 @@ describe('a damaged file', () => {
     });
     expectError(reply, 503, 'session.worker_unavailable');
     await until('the finding in the log', () => service.log.includes('"the file is damaged"'));
+    // It does not come back by itself, so that nothing is acknowledged into a damaged file.
+    expect(readFileSync(join(service.directoryOf(tenant.id)!, 'damaged.txt'), 'utf8')).not.toBe('');
+    await service.end('SIGTERM');
+    await service.run();
+    expectError(
+      await tenant.request('POST', '/documents', {table: 't', fields: {}}),
+      503,
+      'session.worker_unavailable',
+    );
     await other.insert('t', {n: 2});
     expect(await other.list('t')).toHaveLength(2);
   });

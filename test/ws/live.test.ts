@@ -83,3 +83,20 @@ describe('svc.v2 subscriptions', () => {
     socket.close();
   });
 });
+
+describe('a tenant that sleeps', () => {
+  test('is woken by a subscription: the first result comes without any other request', async () => {
+    const sleepy = await Service.start({args: ['--idle-stop', '500ms']});
+    try {
+      await sleepy.post('/api/tenants', {id: 'acme'});
+      await sleepy.post('/api/tenants/acme/documents', {table: 't', fields: {n: 1}});
+      await sleepy.asleep('acme');
+      const socket = await Socket.established(sleepy, 'acme');
+      socket.send({type: 'subscribe', request_id: 'r', query: all});
+      expect(await socket.next()).toMatchObject({type: 'subscription_result', request_id: 'r', data: [{n: 1}]});
+      socket.close();
+    } finally {
+      await sleepy.stop();
+    }
+  });
+});

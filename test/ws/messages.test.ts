@@ -226,6 +226,15 @@ describe('errors after the handshake leave the connection open', () => {
     socket.close();
   });
 
+  test('op.failed: a number beyond the range of a double is no other number', async () => {
+    const socket = await Socket.established(service, tenant);
+    const filter = '{"field":"n","op":"eq","value":1e999}';
+    socket.send(`{"type":"subscribe","request_id":"mine","query":{"table":"t","filters":[${filter}]}}`);
+    const frame = await socket.next();
+    expect(frame).toMatchObject({type: 'op.error', id: 'mine', error: {detail: {code: 'op.invalid_input'}}});
+    socket.close();
+  });
+
   test('a failed registration leaves no subscription, and the same request_id may be used again', async () => {
     const socket = await Socket.established(service, tenant);
     socket.send({...subscribe, query: {table: 't'}});

@@ -17,6 +17,7 @@ import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '..
 import {OPERATIONS, type RequestMeta, type ResponseMeta} from '../../shared/ipc/operations.ts';
 import {
   FRAME_BODY_BYTES_MAX,
+  SLICE_MS,
   STREAM_STALL_MS,
   STREAM_WINDOW_BYTES,
   WORKER_OUTPUT_BYTES_MAX,
@@ -53,6 +54,11 @@ export class RouterLink implements LiveHolder {
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #streams = new Map<number, OutgoingStream>();
+  /** Requests that wait for the next slice, with bodies of their own. */
+  #requests: {stream: number; meta: RequestMeta; body: Buffer}[] = [];
+  #sliceScheduled = false;
+  /** When the slice under way has had its time. */
+  #sliceEndsMs = 0;
   #greeted = false;
 
   constructor(socket: Socket, secret: string, events: LinkEvents, log: Logger) {
@@ -65,7 +71,10 @@ export class RouterLink implements LiveHolder {
     });
     this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
     socket.on('data', chunk => this.#read(chunk as Buffer));
-    socket.on('drain', () => socket.resume());
+    socket.on('drain', () => {
+      socket.resume();
+      if (this.#requests.length > 0) this.#scheduleSlice();
+    });
     socket.on('error', error => log.debug('a router connection failed', {error}));
     socket.on('close', () => this.#closed());
   }
@@ -116,8 +125,9 @@ export class RouterLink implements LiveHolder {
     this.#schedule(stream, outgoing);
   }
 
-  get streaming(): boolean {
-    return this.#streams.size > 0;
+  /** Replies being streamed. */
+  get streams(): number {
+    return this.#streams.size;
   }
 
   /** Sends what has gathered, and stops taking requests while the router is slow to read. */
@@ -133,6 +143,7 @@ export class RouterLink implements LiveHolder {
   }
 
   #read(chunk: Buffer): void {
+    this.#sliceEndsMs = performance.now() + SLICE_MS;
     try {
       this.#reader.push(chunk);
     } catch (caught) {
@@ -152,7 +163,7 @@ export class RouterLink implements LiveHolder {
     }
     switch (kind) {
       case FrameKind.request:
-        this.#events.onRequest(this, stream, parseMeta(meta), body);
+        this.#request(stream, parseMeta(meta), body);
         return;
       case FrameKind.metrics:
         this.#events.onMetrics(this, stream);
@@ -172,6 +183,44 @@ export class RouterLink implements LiveHolder {
       default:
         throw new MalformedFrame(`a router does not send frames of kind ${kind}`);
     }
+  }
+
+  /**
+   * Requests run in their order, for SLICE_MS at a time: between slices commits, heartbeats and other routers get their
+   * turn, however many expensive reads arrive at once. None runs while the router is slow to take replies.
+   */
+  #request(stream: number, meta: RequestMeta, body: Buffer): void {
+    if (this.#requests.length === 0 && this.#mayRun()) this.#events.onRequest(this, stream, meta, body);
+    else {
+      this.#requests.push({stream, meta, body: Buffer.from(body)});
+      this.#scheduleSlice();
+    }
+  }
+
+  #mayRun(): boolean {
+    return performance.now() < this.#sliceEndsMs && this.#socket.writableLength <= WORKER_OUTPUT_BYTES_MAX;
+  }
+
+  #scheduleSlice(): void {
+    if (this.#sliceScheduled || this.#socket.writableLength > WORKER_OUTPUT_BYTES_MAX) return; // `drain` goes on
+    this.#sliceScheduled = true;
+    setImmediate(() => {
+      this.#sliceScheduled = false;
+      this.#runSlice();
+    });
+  }
+
+  #runSlice(): void {
+    this.#sliceEndsMs = performance.now() + SLICE_MS;
+    let done = 0;
+    while (done < this.#requests.length && this.#mayRun()) {
+      const {stream, meta, body} = this.#requests[done++]!;
+      this.#events.onRequest(this, stream, meta, body);
+    }
+    this.#requests.splice(0, done);
+    this.#events.onTurnEnd();
+    this.flush();
+    if (this.#requests.length > 0) this.#scheduleSlice();
   }
 
   #greet(kind: FrameKind, secret: Buffer): void {
@@ -236,6 +285,7 @@ export class RouterLink implements LiveHolder {
   }
 
   #closed(): void {
+    this.#requests = [];
     for (const stream of [...this.#streams.keys()]) this.#endStream(stream);
     this.#events.onClose(this);
   }

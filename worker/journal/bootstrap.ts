@@ -14,8 +14,10 @@ import {Catalog} from '../storage/catalog.ts';
 import {openReader} from '../storage/database.ts';
 import {JournalReader} from './read-page.ts';
 
-/** Documents read in one go and text handed over in one piece. */
-const ROWS_AT_ONCE = 64;
+/** Documents read in one go: few until their size is known. */
+const ROWS_FIRST = 4;
+const ROWS_MOST = 256;
+/** Text handed over in one piece. */
 const PIECE_CHARS = 64 * 1024;
 
 /** Pieces of the payload's JSON text. Each step is short; the caller decides when to take the next one. */
@@ -40,9 +42,12 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       firstTable = false;
       let first = true;
       let last = table.info.lowDoc;
+      let atOnce = ROWS_FIRST;
       for (;;) {
-        const rows = page.all(last, table.info.highDoc, ROWS_AT_ONCE);
+        const rows = page.all(last, table.info.highDoc, atOnce);
+        let chars = 1;
         for (const row of rows) {
+          chars += row.body.length;
           piece += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
           first = false;
           last = row.doc;
@@ -51,7 +56,9 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
             piece = '';
           }
         }
-        if (rows.length < ROWS_AT_ONCE) break;
+        if (rows.length < atOnce) break;
+        // About one piece at a time: many streams may be waiting for slow readers, each with what it has read.
+        atOnce = Math.max(1, Math.min(ROWS_MOST, Math.floor((PIECE_CHARS * rows.length) / chars)));
       }
       yield `${piece}]`;
     }

@@ -1,10 +1,10 @@
-/** Thread entry: checks the file named in workerData and posts what is wrong with it, if anything is. */
+/** Thread entry: checks the file named in workerData and posts what is wrong with it, or null. */
 import {parentPort, workerData} from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import {openReader} from './database.ts';
 
 const text = check((workerData as {path: string}).path);
-if (text !== 'ok') parentPort?.postMessage(text);
+parentPort?.postMessage(text === 'ok' ? null : text);
 
 function check(path: string): string {
   try {

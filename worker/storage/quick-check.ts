@@ -5,20 +5,17 @@
  */
 import {Worker} from 'node:worker_threads';
 
-/**
- * Calls `onFinding` with SQLite's words when the file is damaged, `onError` when the check itself could not run; a sound
- * file is not mentioned.
- */
+/** Calls `onDone` with SQLite's words when the file is damaged, else with null; `onError` when the check could not run. */
 export function checkInBackground(
   path: string,
-  onFinding: (finding: string) => void,
+  onDone: (finding: string | null) => void,
   onError: (error: Error) => void,
 ): void {
   const thread = new Worker(new URL('./quick-check.thread.js', import.meta.url), {
     workerData: {path},
     resourceLimits: {maxOldGenerationSizeMb: 32},
   });
-  thread.on('message', (finding: string) => onFinding(finding));
+  thread.on('message', onDone);
   thread.on('error', onError);
   thread.unref();
 }

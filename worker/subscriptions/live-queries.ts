@@ -4,7 +4,8 @@
  * that hold them, closed by an end mark: so what a router shows is always one committed moment, and whoever was told that
  * a write succeeded finds it in every result from then on.
  */
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {hash} from 'node:crypto';
+import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Change} from '../commit/writer.ts';
@@ -97,8 +98,9 @@ export class LiveQueries {
       const held = this.#byLive.get(live)!;
       const before = live.text.length;
       try {
+        const isMatched = live.isTouched;
         const text = live.refresh(this.#reader);
-        this.#metrics.evaluated(text !== null);
+        this.#metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
         if (text === null) continue;
         this.#chars += text.length - before;
         for (const [holder, streams] of held.holders) {
@@ -106,7 +108,9 @@ export class LiveQueries {
           told.add(holder);
         }
       } catch (caught) {
-        this.#end(held, asServiceError(caught), told);
+        // Anything else is a bug or a broken file, and ends the worker.
+        if (!(caught instanceof ServiceError)) throw caught;
+        this.#end(held, caught, told);
       }
     }
     this.#reader.endTurn();
@@ -126,7 +130,8 @@ export class LiveQueries {
   }
 
   #hold(query: QueryObject): Held {
-    const key = shapeText(query);
+    // Long texts of one length are slow keys: engines hash them by their length alone.
+    const key = hash('sha256', shapeText(query), 'base64');
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#chars >= LIVE_RESULT_BYTES_MAX) {

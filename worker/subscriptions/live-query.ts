@@ -54,6 +54,11 @@ export class LiveQuery {
     this.#sign = orderOf(query).reverse ? -1 : 1;
   }
 
+  /** The writes since the last refresh concerned the result, or may have. */
+  get isTouched(): boolean {
+    return this.#changed || this.#stale;
+  }
+
   get text(): string {
     return this.#text;
   }

@@ -3,10 +3,13 @@
  * under its table, the filter's field and value, and is looked at only for documents that have, or had, that value. Queries
  * without one are looked at for every document of their table.
  */
-import type {Buffer} from 'node:buffer';
+import {hash} from 'node:crypto';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {type FieldPath, valueAt} from '../queries/paths.ts';
 import type {LiveQuery, ParsedDocument} from './live-query.ts';
+
+/** Longer keys are hashed: engines hash long texts of one length alike. */
+const KEY_BYTES_PLAIN = 1024;
 
 type ByField = {path: FieldPath; byValue: Map<string, Set<LiveQuery>>};
 type OfTable = {byField: Map<string, ByField>; others: Set<LiveQuery>};
@@ -68,7 +71,8 @@ function fieldOf(live: LiveQuery) {
 }
 
 function valueKey(value: Parameters<typeof encodeKey>[0][number]): string {
-  return (encodeKey([value]) as Buffer).toString('latin1');
+  const key = encodeKey([value]);
+  return key.length <= KEY_BYTES_PLAIN ? key.toString('latin1') : hash('sha256', key, 'base64');
 }
 
 /** The map's value of this key, made if there is none. */
