@@ -186,11 +186,13 @@ export class RouterLink implements LiveHolder {
   }
 
   /**
-   * Requests run in their order, for SLICE_MS at a time: between slices commits, heartbeats and other routers get their
-   * turn, however many expensive reads arrive at once. None runs while the router is slow to take replies.
+   * Reads that may be long run in their order, for SLICE_MS at a time: between slices commits, heartbeats and other routers
+   * get their turn, however many arrive at once. None runs while the router is slow to take replies. What is certainly
+   * short (a document by id, and a write's way into its group) does not wait behind them.
    */
   #request(stream: number, meta: RequestMeta, body: Buffer): void {
-    if (this.#requests.length === 0 && this.#mayRun()) this.#events.onRequest(this, stream, meta, body);
+    const isShort = meta.op === 'documents.get' || OPERATIONS[meta.op] === 'write';
+    if (isShort || (this.#requests.length === 0 && this.#mayRun())) this.#events.onRequest(this, stream, meta, body);
     else {
       this.#requests.push({stream, meta, body: Buffer.from(body)});
       this.#scheduleSlice();
