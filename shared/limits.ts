@@ -22,6 +22,8 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 export const REQUEST_ID_CHARS_MAX = 64;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
 export const LARGE_REPLY_BYTES = 128 * KIB;
+/** Large replies kept for clients that read slowly, all together. Beyond: the next one is 503 session.overloaded. (ours) */
+export const UNSENT_REPLY_BYTES_MAX = 512 * MIB;
 
 /* Placement: router and supervisor */
 

@@ -16,7 +16,7 @@ import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
-import {BODY_BYTES_MAX, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
+import {BODY_BYTES_MAX, LARGE_REPLY_BYTES, UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
 import type {Forwarded, Holder} from '../workers/forwarded.ts';
 import type {Route} from './routes.ts';
 import {statusLine} from './status-lines.ts';
@@ -27,6 +27,8 @@ type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
 
 /** Told when exchanges begin and end; one object for all of them. */
 export interface ExchangeObserver {
+  /** Bytes of large replies kept for clients that read slowly, of all exchanges together. */
+  unsentBytes: number;
   began(exchange: Exchange): void;
   /** @param status what was answered, or 0 when the client went before the answer was handed over */
   ended(exchange: Exchange, status: number): void;
@@ -60,6 +62,8 @@ export class Exchange implements Forwarded {
   #closes: boolean;
   #stream: StreamedReply | null = null;
   #streamStatus = 0;
+  /** Bytes of a large reply that is kept until its client has taken all of it. */
+  #unsentBytes = 0;
 
   constructor(res: HttpResponse, method: string, requestId: string, closes: boolean, observer: ExchangeObserver) {
     this.#res = res;
@@ -106,6 +110,10 @@ export class Exchange implements Forwarded {
   }
 
   answer(status: number, retryAfterS: number, body: Buffer): void {
+    if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > UNSENT_REPLY_BYTES_MAX) {
+      this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
+      return;
+    }
     this.reply(status, body, retryAfterS === 0 ? null : [['Retry-After', String(retryAfterS)]]);
   }
 
@@ -205,6 +213,8 @@ export class Exchange implements Forwarded {
       this.#done(status);
       return;
     }
+    this.#unsentBytes = body.length;
+    this.#observer.unsentBytes += body.length;
     this.#res.onWritable(offset => {
       const [isOk, isFinished] = this.#res.tryEnd(body.subarray(offset), body.length);
       if (isFinished) this.#done(status);
@@ -214,12 +224,14 @@ export class Exchange implements Forwarded {
 
   #done(status: number): void {
     this.#state = 'done';
+    this.#observer.unsentBytes -= this.#unsentBytes;
     this.#observer.ended(this, status);
   }
 
   #aborted(): void {
     if (this.#state === 'done') return;
     this.#state = 'aborted';
+    this.#observer.unsentBytes -= this.#unsentBytes;
     this.holder?.abandon(this);
     this.#observer.ended(this, 0);
   }

@@ -8,7 +8,7 @@ import type {Handler} from '../server.ts';
 import {type MetricsPage, PROMETHEUS_TEXT} from './page.ts';
 
 /** Scrapes are not traffic. */
-const UNOBSERVED: ExchangeObserver = {began: () => undefined, ended: () => undefined};
+const UNOBSERVED: ExchangeObserver = {unsentBytes: 0, began: () => undefined, ended: () => undefined};
 
 export function metricsHandler(page: MetricsPage, originRule: OriginRule, onBug: (error: unknown) => void): Handler {
   const requestIds = new RequestIds();

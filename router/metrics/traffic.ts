@@ -23,6 +23,7 @@ export class Traffic implements ExchangeObserver {
   #bytesIn = 0;
   #bytesOut = 0;
   #inFlight = 0;
+  unsentBytes = 0;
 
   /** @param onEnded called after every request, for the log */
   constructor(onEnded: (exchange: Exchange, status: number, seconds: number) => void) {
@@ -80,6 +81,13 @@ export class Traffic implements ExchangeObserver {
         type: 'counter',
         aggregator: 'sum',
         values: bytes,
+      },
+      {
+        name: 'svc_http_unsent_reply_bytes',
+        help: 'Bytes of large replies kept for clients that read slowly.',
+        type: 'gauge',
+        aggregator: 'sum',
+        values: [{labels: {}, value: this.unsentBytes}],
       },
       {
         name: 'svc_http_requests_in_flight',
