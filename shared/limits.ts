@@ -202,6 +202,155 @@ export const CLOCK_CHECK_MS = 30_000;
 /** Pause after due work that the writer refused (full disk, full queue). (ours) */
 export const DUE_RETRY_MS = 1_000;
 
+/* Functions */
+
+/** User code of one query or mutation, from its start to its end. Beyond: the function fails, its realm is dropped. (reference 11.4) */
+export const FUNCTION_MS_MAX = 1_000;
+/** Evaluating a module and what it imports. Beyond: the deploy is refused. (reference 11.1) */
+export const FUNCTION_LOAD_MS_MAX = 4_000;
+/** Heap and buffers of one isolate, MiB. Beyond: the isolate ends, and with it the invocation. (reference 11.4) */
+export const ISOLATE_MEMORY_MB = 64;
+/** An isolate whose heap is larger than this between two invocations is replaced. (ours) */
+export const ISOLATE_HEAP_RECYCLE_BYTES = 40 * MIB;
+/** Deployments whose code an isolate keeps: the active one and the one it replaces or is replaced by. (ours) */
+export const REALMS_PER_ISOLATE_MAX = 2;
+/** Arguments of a function, as JSON. Beyond: the call fails. (design) */
+export const FUNCTION_ARGUMENT_BYTES_MAX = 8 * MIB;
+/** What a function returns, as JSON. Beyond: the function fails. (design) */
+export const FUNCTION_RESULT_BYTES_MAX = 16 * MIB;
+/** Elements of an array and fields of an object in arguments and results. Beyond: the call fails. (reference 1.4) */
+export const VALUE_ARRAY_ELEMENTS_MAX = 8_192;
+export const VALUE_OBJECT_FIELDS_MAX = 1_024;
+/** A key of an object in arguments and results, printable ASCII. Beyond: the call fails. (reference 1.4) */
+export const VALUE_KEY_CHARS_MAX = 1_024;
+/** Names of fields declared in validators, of tables and of indexes. Beyond: the module fails to load. (reference 1.4) */
+export const VALIDATOR_NAME_CHARS_MAX = 64;
+/** A value that an error quotes. Beyond: it is cut. (reference 1.1) */
+export const VALUE_SHOWN_CHARS_MAX = 16 * KIB;
+/** Console lines of one execution, and the length of one. Beyond: one last line says so; the line is cut. (reference 11.3) */
+export const LOG_LINES_MAX = 256;
+export const LOG_LINE_CHARS_MAX = 32 * KIB;
+/** Finished executions that GET …/logs can show from before it was asked. The oldest leave. (ours) */
+export const LOG_ENTRIES_KEEP = 1_000;
+/** Characters of console lines those entries hold together. The oldest leave. (ours) */
+export const LOG_CHARS_KEEP = 4 * MIB;
+/** Readers that follow the log of one tenant. Beyond: 503 session.overloaded. (ours) */
+export const LOG_FOLLOWERS_MAX = 16;
+/** Threads that run queries of one tenant; the second and more start only while another is held up. (ours) */
+export const QUERY_THREADS_MAX = 4;
+/** Queries handed to a thread at once: they share one snapshot and one crossing. (ours) */
+export const QUERY_BATCH_MAX = 64;
+/** A thread that has not answered for this long is held up: the next batch goes to another. (ours) */
+export const QUERY_BATCH_STALL_MS = 25;
+/** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
+export const QUERY_QUEUE_MAX = 8_192;
+/** Threads and isolates without work for this long end, so that memory returns after a burst. (ours) */
+export const FUNCTION_IDLE_MS = 30_000;
+/** Jobs one mutation schedules, the arguments of one, and of all of them. Beyond: the call fails. (reference 3.8, 4) */
+export const SCHEDULED_JOBS_PER_MUTATION_MAX = 1_000;
+export const SCHEDULED_ARGUMENT_BYTES_MAX = 4 * MIB;
+export const SCHEDULED_ARGUMENTS_BYTES_MAX = 16 * MIB;
+/** How far from now a function may be scheduled, in the past or the future: five years. Beyond: the call fails. (reference 4) */
+export const SCHEDULE_DISTANCE_MS_MAX = 5 * 366 * 24 * 60 * 60 * 1000;
+
+/* Functions: actions */
+
+/** Actions and HTTP actions of a tenant under way, those called by others included. Beyond: 503 session.overloaded. (ours) */
+export const ACTIONS_MAX = 128;
+/** Threads that run them; the second starts when the first has its half. (ours) */
+export const ACTION_THREADS_MAX = 2;
+/** JavaScript heap of one of these threads; the isolates in it have ISOLATE_MEMORY_MB each besides. (ours) */
+export const ACTION_THREAD_HEAP_MB = 256;
+/** One action, waiting included. Beyond: it fails, and what it left running ends with it. (reference 11.4) */
+export const ACTION_MS_MAX = 10 * 60 * 1000;
+/** User code of one action without what it waits for. Beyond: it fails. (ours) */
+export const ACTION_CPU_MS_MAX = 30_000;
+/** How often that is looked at. (ours) */
+export const ACTION_CPU_CHECK_MS = 100;
+/** An action that has its result but still runs code: its isolate is ended after this. (ours) */
+export const ACTION_LINGER_MS = 1_000;
+/** Isolates that a thread keeps for the next action, and for how long. (ours) */
+export const ACTION_ISOLATES_IDLE_MAX = 8;
+export const ACTION_ISOLATE_IDLE_MS = 10_000;
+/** Operations of one action that wait for an answer. Beyond: the call fails. (reference 5) */
+export const ACTION_CALLS_MAX = 1_000;
+/** Timers of one action under way. Beyond: setTimeout throws. (ours) */
+export const ACTION_TIMERS_MAX = 10_000;
+/** Fetches of one action whose answers are not read to the end, and its WebSockets. Beyond: the call fails. (ours) */
+export const ACTION_FETCHES_MAX = 128;
+export const ACTION_SOCKETS_MAX = 16;
+/** A request body of fetch up to this is sent whole, with its length; a longer one is streamed. (ours) */
+export const FETCH_BODY_BUFFERED_BYTES = 4 * MIB;
+/** An answer of fetch, or messages of a socket, that wait for the action to read them. Beyond: the sender waits; the socket is closed. (ours) */
+export const FETCH_READ_AHEAD_BYTES = 64 * KIB;
+export const SOCKET_READ_AHEAD_BYTES_MAX = 32 * MIB;
+/** What an action sent on a socket and the network has not taken. Beyond: the socket is closed. (ours) */
+export const SOCKET_UNSENT_BYTES_MAX = 16 * MIB;
+/** Response of an HTTP action: its body, and its headers. Beyond: the body is cut; 500. From the warning on a log line says so. (reference 6.2) */
+export const HTTP_ACTION_RESPONSE_BYTES_MAX = 20 * MIB;
+export const HTTP_ACTION_RESPONSE_BYTES_WARNING = 16 * MIB;
+export const HTTP_ACTION_HEADERS_BYTES_MAX = 64 * KIB;
+
+/* Functions: outgoing connections, and tokens */
+
+/** Entries of each list of a tenant's egress policy, and the length of one: a host name's 253, a port. Beyond: 400. (ours) */
+export const EGRESS_PATTERNS_MAX = 256;
+export const EGRESS_PATTERN_CHARS_MAX = 262;
+/** Connections of one thread to one origin, and origins at once. Beyond: requests wait; the request fails. (ours) */
+export const EGRESS_CONNECTIONS_PER_ORIGIN_MAX = 32;
+export const EGRESS_ORIGINS_MAX = 1_024;
+/** Addresses of one name that are looked at; the others are not tried. (ours) */
+export const EGRESS_ADDRESSES_MAX = 16;
+/** Time to resolve and connect; then for the headers of the answer; then between two pieces of its body. Beyond: it fails. (ours) */
+export const EGRESS_CONNECT_TIMEOUT_MS = 10_000;
+export const EGRESS_HEADERS_TIMEOUT_MS = 60_000;
+export const EGRESS_BODY_TIMEOUT_MS = 60_000;
+/** Redirects one request follows; undici's own constant too, which a test holds against it. Beyond: it fails. (fetch standard) */
+export const EGRESS_REDIRECTS_MAX = 20;
+/** Headers of an answer from outside. Beyond: the request fails. (ours) */
+export const EGRESS_HEADERS_BYTES_MAX = 64 * KIB;
+/** Body of an answer from outside, after it was unpacked, so that a packed one cannot grow without end. Beyond: it fails. (ours) */
+export const EGRESS_RESPONSE_BYTES_MAX = 64 * MIB;
+/** A message a WebSocket of an action receives, after it was unpacked. Beyond: that socket is closed. (ours) */
+export const EGRESS_SOCKET_MESSAGE_BYTES_MAX = 16 * MIB;
+/** A bearer token; below HEADERS_BYTES_MAX over HTTP anyway. Beyond: 401. (ours) */
+export const TOKEN_CHARS_MAX = 16 * KIB;
+/** A key's name in a token. Beyond: 401. (ours) */
+export const TOKEN_KEY_ID_CHARS_MAX = 256;
+/** An identity as JSON: flattened claims repeat the names above them. Beyond: 401. (ours) */
+export const IDENTITY_CHARS_MAX = 64 * KIB;
+/** How far clocks may differ when a token's times are looked at. (reference 7.1) */
+export const TOKEN_CLOCK_TOLERANCE_MS = 5_000;
+/** Verified tokens a tenant remembers, and for how long: a key that was withdrawn is not trusted for longer. (ours) */
+export const TOKENS_VERIFIED_KEEP = 1_024;
+export const TOKENS_VERIFIED_KEEP_MS = 10 * 60 * 1000;
+/** A provider's metadata or key set, in bytes, and its keys. Beyond: every token of that provider is 401. (ours) */
+export const AUTH_DOCUMENT_BYTES_MAX = 256 * KIB;
+export const AUTH_KEYS_MAX = 128;
+/** Time a provider has for each of the two. (ours) */
+export const AUTH_FETCH_TIMEOUT_MS = 5_000;
+/** Keys are fetched again when they are this old; if that fails, the old ones serve until they are that old. (ours) */
+export const AUTH_KEYS_FRESH_MS = 10 * 60 * 1000;
+export const AUTH_KEYS_STALE_MS_MAX = 60 * 60 * 1000;
+/** Pause between two fetches of a provider's keys, whether the first failed or a token names a key that is not there. (ours) */
+export const AUTH_REFETCH_PAUSE_MS = 10_000;
+
+/* Functions: the HTTP edge */
+
+/** Body of a request to an HTTP action. Beyond: 413 op.too_large. (reference 6.2) */
+export const HTTP_ACTION_BODY_BYTES_MAX = 20 * MIB;
+/** Body of a deployment upload. Beyond: 413 op.too_large. (ours) */
+export const DEPLOYMENT_BYTES_MAX = 64 * MIB;
+/** Bodies of known length up to this size are sent to a worker whole, longer ones in pieces while they arrive. (ours) */
+export const WHOLE_UPLOAD_BYTES_MAX = 64 * KIB;
+/** Headers of an HTTP action's response, by count and by characters. Beyond: 500 op.failed. (ours) */
+export const RESPONSE_HEADERS_MAX = 256;
+export const RESPONSE_HEADERS_BYTES_MAX = 16 * KIB;
+/** Bytes of a streamed response that wait in a worker for its reader's credit. Beyond: the response is cut short. (ours) */
+export const STREAM_HELD_BYTES_MAX = 21 * MIB;
+/** A pushed response leaves in pieces of at most this size, well below STREAM_WINDOW_BYTES. (ours) */
+export const STREAM_PIECE_BYTES_MAX = 64 * KIB;
+
 /* Command line */
 
 /** Requests `svc import` has under way unless told otherwise, and at most; one connection each. (ours) */

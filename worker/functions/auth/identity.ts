@@ -1,0 +1,76 @@
+/**
+ * What functions learn of a verified token. What differs between two tokens of one sign-in is left out, so that a refreshed
+ * token yields an equal identity and live queries need not run again. No claim can take the place of the fields that say
+ * who somebody is.
+ */
+import type {AuthProvider} from '../../../shared/protocol/functions.ts';
+import type {Claims} from './unverified.ts';
+
+/** Plain JSON. `tokenIdentifier` is `iss|sub`: stable, and unique among all providers. */
+export type Identity = {tokenIdentifier: string; subject: string; issuer: string; [claim: string]: unknown};
+
+/** Different in every token of a sign-in (`nonce` is in the first one only), or told by `issuer` and `subject`. */
+const LEFT_OUT = new Set(['iss', 'sub', 'exp', 'nbf', 'iat', 'jti', 'fva', 'nonce', 'at_hash', 'c_hash']);
+
+/** Standard claims by the names identities have for them; all others keep theirs. */
+const STANDARD_CLAIMS: [claim: string, field: string][] = [
+  ['name', 'name'],
+  ['given_name', 'givenName'],
+  ['family_name', 'familyName'],
+  ['nickname', 'nickname'],
+  ['preferred_username', 'preferredUsername'],
+  ['profile', 'profileUrl'],
+  ['picture', 'pictureUrl'],
+  ['website', 'websiteUrl'],
+  ['email', 'email'],
+  ['email_verified', 'emailVerified'],
+  ['phone_number', 'phoneNumber'],
+  ['phone_number_verified', 'phoneNumberVerified'],
+  ['gender', 'gender'],
+  ['birthdate', 'birthday'],
+  ['zoneinfo', 'timezone'],
+  ['locale', 'language'],
+  ['address', 'address'],
+  ['updated_at', 'updatedAt'],
+];
+const FIELD_OF = new Map(STANDARD_CLAIMS);
+/** Claims of these names would pass for standard ones. */
+const FIELDS = new Set(STANDARD_CLAIMS.map(([, field]) => field));
+
+/** `claims` were verified: `iss` and `sub` are non-empty strings. */
+export function identityOf(provider: AuthProvider, claims: Claims & {iss: string; sub: string}): Identity {
+  const found: [string, unknown][] = Object.entries(claims).filter(([claim]) => !LEFT_OUT.has(claim));
+  const fields = provider.type === 'oidc' ? found.flatMap(standardField) : found.flatMap(flattened);
+  return {
+    // fromEntries defines fields, `__proto__` too, and would hand that one on to whoever copies the object.
+    ...Object.fromEntries(fields.filter(([field]) => field !== '__proto__')),
+    tokenIdentifier: `${claims.iss}|${claims.sub}`,
+    subject: claims.sub,
+    issuer: claims.iss,
+  };
+}
+
+function standardField([claim, value]: [string, unknown]): [string, unknown][] {
+  if (claim === 'address') return addressField(value);
+  const field = FIELD_OF.get(claim);
+  if (field !== undefined) return [[field, claim.endsWith('_verified') ? asBoolean(value) : value]];
+  return FIELDS.has(claim) ? [] : [[claim, value]];
+}
+
+/** An OIDC address is an object; identities have the part that is meant for people. */
+function addressField(value: unknown): [string, unknown][] {
+  const formatted = typeof value === 'object' && value !== null ? (value as Claims).formatted : value;
+  return typeof formatted === 'string' ? [['address', formatted]] : [];
+}
+
+/** Some providers write `"false"`, which is true in an `if`. */
+function asBoolean(value: unknown): unknown {
+  if (value === 'true') return true;
+  return value === 'false' ? false : value;
+}
+
+/** `{properties: {id: 1}}` is `properties.id`; arrays stay arrays, empty objects are nothing. */
+function flattened([key, value]: [string, unknown]): [string, unknown][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[key, value]];
+  return Object.entries(value).flatMap(([inner, innerValue]) => flattened([`${key}.${inner}`, innerValue]));
+}

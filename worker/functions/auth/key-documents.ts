@@ -1,0 +1,98 @@
+/**
+ * Where a provider's keys come from: the metadata of an OIDC issuer and the key set it names, the key set of a custom
+ * provider, or a `data:` URI. Everything that is fetched goes through the tenant's egress policy and is bounded; nothing is
+ * kept here.
+ */
+import type {JSONWebKeySet, JWK} from 'jose';
+import {AUTH_DOCUMENT_BYTES_MAX, AUTH_FETCH_TIMEOUT_MS, AUTH_KEYS_MAX} from '../../../shared/limits.ts';
+import type {AuthProvider} from '../../../shared/protocol/functions.ts';
+import type {EgressRequest, EgressResponse} from '../egress/fetch.ts';
+import {isSameIssuer, issuerOf, issuerUrl} from './provider.ts';
+import {rejected, shown} from './rejected.ts';
+
+export type Fetch = (request: EgressRequest) => Promise<EgressResponse>;
+
+const KEY_SET_TYPES = ['application/json', 'application/jwk-set+json'];
+
+/** The provider's keys as they are now. @throws ServiceError auth.unauthorized, AuthProviderDiscoveryFailed */
+export async function fetchKeySet(provider: AuthProvider, fetch: Fetch, signal: AbortSignal): Promise<JSONWebKeySet> {
+  const issuer = issuerOf(provider);
+  try {
+    if (provider.type === 'oidc') {
+      const url = await discoverKeySetUrl(provider.domain, fetch, signal);
+      return keySet(parseJson((await get(url, fetch, signal)).text, url), url);
+    }
+    if (provider.jwks.startsWith('data:'))
+      return keySet(parseJson(dataUriText(provider.jwks), 'data: URI'), 'data: URI');
+    const {text, type} = await get(provider.jwks, fetch, signal);
+    if (!KEY_SET_TYPES.includes(type)) {
+      throw new Error(`${provider.jwks} has the content type ${shown(type)}; it must be ${KEY_SET_TYPES.join(' or ')}`);
+    }
+    return keySet(parseJson(text, provider.jwks), provider.jwks);
+  } catch (error) {
+    throw rejected(
+      'AuthProviderDiscoveryFailed',
+      `Auth provider discovery of ${issuer} failed: ${error instanceof Error ? error.message : String(error)}`,
+      {cause: error},
+    );
+  }
+}
+
+async function discoverKeySetUrl(domain: string, fetch: Fetch, signal: AbortSignal): Promise<string> {
+  const url = `${issuerUrl(domain)}/.well-known/openid-configuration`;
+  const metadata = parseJson((await get(url, fetch, signal)).text, url);
+  const {issuer, jwks_uri: keysUrl} = metadata;
+  if (typeof issuer !== 'string' || !isSameIssuer(issuer, domain)) {
+    throw new Error(`${url} speaks for the issuer ${shown(String(issuer))}`);
+  }
+  if (typeof keysUrl !== 'string' || !/^https?:\/\//.test(keysUrl)) throw new Error(`${url} names no \`jwks_uri\``);
+  if (url.startsWith('https:') && !keysUrl.startsWith('https:')) {
+    throw new Error(`${url} names a \`jwks_uri\` without https: ${shown(keysUrl)}`);
+  }
+  return keysUrl;
+}
+
+async function get(url: string, fetch: Fetch, signal: AbortSignal): Promise<{text: string; type: string}> {
+  const response = await fetch({
+    method: 'GET',
+    url,
+    headers: [['accept', 'application/json, application/jwk-set+json']],
+    body: null,
+    // Whoever the address redirects to could hand out keys in its name.
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(AUTH_FETCH_TIMEOUT_MS)]),
+    bodyBytesMax: AUTH_DOCUMENT_BYTES_MAX,
+  });
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body) chunks.push(chunk);
+  if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
+  const type = response.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? '';
+  return {text: Buffer.concat(chunks).toString(), type: type.split(';')[0]!.trim().toLowerCase()};
+}
+
+function dataUriText(uri: string): string {
+  const comma = uri.indexOf(',');
+  if (comma === -1) throw new Error('the data: URI of `jwks` has no comma');
+  const text = decodeURIComponent(uri.slice(comma + 1));
+  return /;\s*base64$/i.test(uri.slice(0, comma)) ? Buffer.from(text, 'base64').toString() : text;
+}
+
+function parseJson(text: string, from: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(`${from} is not JSON`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error(`${from} is not a JSON object`);
+  return value as Record<string, unknown>;
+}
+
+function keySet({keys}: Record<string, unknown>, from: string): JSONWebKeySet {
+  if (!Array.isArray(keys)) throw new Error(`${from} is not a key set: it has no \`keys\``);
+  if (keys.length > AUTH_KEYS_MAX) throw new Error(`${from} holds more than ${AUTH_KEYS_MAX} keys`);
+  // Keys of a kind that is not known here do not make the others useless.
+  const usable = keys.filter(key => typeof key === 'object' && key !== null && typeof key.kty === 'string');
+  return {keys: usable as JWK[]};
+}

@@ -1,0 +1,48 @@
+/**
+ * Which of a tenant's providers a token belongs to. The first one whose issuer and audience match is the one that decides:
+ * a signature it does not accept is not offered to the next.
+ */
+import type {AuthProvider} from '../../../shared/protocol/functions.ts';
+import type {UnverifiedToken} from './unverified.ts';
+
+/** Never `none`, never HS*: a public key must not be usable as a shared secret. */
+const OIDC_ALGORITHMS = ['RS256', 'ES256', 'PS256', 'EdDSA'];
+
+export function issuerOf(provider: AuthProvider): string {
+  return provider.type === 'oidc' ? provider.domain : provider.issuer;
+}
+
+export function algorithmsOf(provider: AuthProvider): string[] {
+  return provider.type === 'oidc' ? OIDC_ALGORITHMS : [provider.algorithm];
+}
+
+export function providerFor(
+  providers: readonly AuthProvider[],
+  token: Pick<UnverifiedToken, 'issuer' | 'audience'>,
+): AuthProvider | null {
+  return (
+    providers.find(
+      provider => isSameIssuer(issuerOf(provider), token.issuer) && acceptsAudience(provider, token.audience),
+    ) ?? null
+  );
+}
+
+/** `https://` may be missing and one `/` may follow. Nothing else: no case folding, no URL parsing. */
+export function isSameIssuer(a: string, b: string): boolean {
+  return issuerUrl(a) === issuerUrl(b);
+}
+
+/** The issuer as the base of a URL, without its last `/`. */
+export function issuerUrl(issuer: string): string {
+  const whole = /^https?:\/\//.test(issuer) ? issuer : `https://${issuer}`;
+  return whole.endsWith('/') ? whole.slice(0, -1) : whole;
+}
+
+function acceptsAudience(provider: AuthProvider, audience: unknown): boolean {
+  const wanted = provider.applicationID;
+  if (wanted === null) return true;
+  const list: unknown[] = Array.isArray(audience) ? audience : [audience];
+  // A token for several applications could have been taken from any of them.
+  if (provider.type === 'oidc' && list.length !== 1) return false;
+  return list.includes(wanted);
+}

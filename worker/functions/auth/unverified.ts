@@ -1,0 +1,80 @@
+/**
+ * A token as its sender wrote it, before anything about it is known to be true. It serves to choose the provider that is
+ * asked, and to refuse forms that no provider's token has.
+ */
+import {NESTING_LEVELS_MAX, TOKEN_CHARS_MAX, TOKEN_KEY_ID_CHARS_MAX} from '../../../shared/limits.ts';
+import {rejected, shown} from './rejected.ts';
+
+export type Claims = Record<string, unknown>;
+export type UnverifiedToken = {
+  algorithm: string;
+  keyId: string;
+  issuer: string;
+  /** As in the token: a string, an array of strings, or undefined. */
+  audience: unknown;
+};
+
+/** A key that a token brings along says nothing about who made the token, and a URL in it would have us fetch for its sender. */
+const SELF_MADE_KEYS = ['jwk', 'jku', 'x5u', 'x5c'];
+
+const NOT_A_JWT =
+  'Could not parse JWT payload. Check that the token is a valid JWT format, consisting of three base64-encoded parts separated by dots';
+
+/** @throws ServiceError auth.unauthorized */
+export function readUnverified(token: string): UnverifiedToken {
+  if (token.length > TOKEN_CHARS_MAX) {
+    throw rejected('InvalidAuthHeader', `The token is longer than ${TOKEN_CHARS_MAX} characters`);
+  }
+  const parts = token.split('.');
+  // An unsigned token has an empty third part; an encrypted one has five.
+  if (parts.length !== 3 || !parts.every(part => /^[A-Za-z0-9_-]+$/.test(part))) {
+    throw rejected('InvalidAuthHeader', NOT_A_JWT);
+  }
+  const header = parsePart(parts[0]!);
+  const claims = parsePart(parts[1]!);
+  const {iss, sub, exp, aud} = claims;
+  if (typeof iss !== 'string' || iss === '')
+    throw rejected('InvalidAuthHeader', 'The token has no issuer (`iss`) claim');
+  if (typeof sub !== 'string' || sub === '')
+    throw rejected('InvalidAuthHeader', 'The token has no subject (`sub`) claim');
+  if (typeof exp !== 'number' || !Number.isFinite(exp))
+    throw rejected('InvalidAuthHeader', 'The token has no expiration (`exp`) claim');
+  return {...checkHeader(header), issuer: iss, audience: aud};
+}
+
+function checkHeader(header: Claims): {algorithm: string; keyId: string} {
+  const {alg, kid} = header;
+  const selfMade = SELF_MADE_KEYS.find(name => Object.hasOwn(header, name));
+  if (selfMade !== undefined) {
+    throw rejected('InvalidAuthHeader', `Could not decode token: its header brings a key of its own (\`${selfMade}\`)`);
+  }
+  if (Object.hasOwn(header, 'crit')) {
+    throw rejected('InvalidAuthHeader', 'Could not decode token: its header asks for extensions (`crit`)');
+  }
+  if (typeof alg !== 'string') throw rejected('InvalidAuthHeader', 'Could not decode token: its header has no `alg`');
+  if (typeof kid !== 'string' || kid === '') {
+    throw rejected('InvalidAuthHeader', 'Could not decode token: its header has no key id (`kid`)');
+  }
+  if (kid.length > TOKEN_KEY_ID_CHARS_MAX) {
+    throw rejected('InvalidAuthHeader', `Could not decode token: its key id ${shown(kid)} is too long`);
+  }
+  return {algorithm: alg, keyId: kid};
+}
+
+function parsePart(part: string): Claims {
+  try {
+    const text = new TextDecoder('utf-8', {fatal: true}).decode(Buffer.from(part, 'base64url'));
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value) && isShallow(value, NESTING_LEVELS_MAX)) {
+      return value as Claims;
+    }
+  } catch {
+    // Said below, for every form that is wrong.
+  }
+  throw rejected('InvalidAuthHeader', NOT_A_JWT);
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every(inner => isShallow(inner, levels - 1));
+}

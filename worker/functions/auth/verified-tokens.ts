@@ -1,0 +1,41 @@
+/**
+ * Tokens that were verified, by their digest: clients send the same one with every request, and checking a signature costs
+ * more than most queries. The token itself is not kept.
+ */
+import {createHash} from 'node:crypto';
+import {TOKENS_VERIFIED_KEEP, TOKENS_VERIFIED_KEEP_MS} from '../../../shared/limits.ts';
+import type {VerifiedToken} from './verifier.ts';
+
+type Entry = {verified: VerifiedToken; sinceMs: number};
+
+export class VerifiedTokens {
+  /** Least recently used first. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #clock: () => number;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  get(token: string): VerifiedToken | null {
+    const key = digest(token);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return null;
+    this.#entries.delete(key);
+    const now = this.#clock();
+    // Before `sinceMs`: the clock was set back, and the token may not be valid yet.
+    if (now < entry.sinceMs || now >= Math.min(entry.verified.expMs, entry.sinceMs + TOKENS_VERIFIED_KEEP_MS))
+      return null;
+    this.#entries.set(key, entry);
+    return entry.verified;
+  }
+
+  add(token: string, verified: VerifiedToken): void {
+    this.#entries.set(digest(token), {verified, sinceMs: this.#clock()});
+    if (this.#entries.size > TOKENS_VERIFIED_KEEP) this.#entries.delete(this.#entries.keys().next().value!);
+  }
+}
+
+function digest(token: string): string {
+  return createHash('sha256').update(token).digest('base64');
+}

@@ -1,0 +1,153 @@
+/**
+ * Decides whether a bearer token is one of this tenant's users, by the auth providers of its active deployment. A tenant has
+ * one verifier, chosen before the token is looked at; a new deployment brings a new one, so nothing that an older config
+ * accepted is accepted longer.
+ */
+import {errors, jwtVerify} from 'jose';
+import {assert} from '../../../shared/assert.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../../../shared/limits.ts';
+import type {AuthProvider} from '../../../shared/protocol/functions.ts';
+import {parseBearer} from './bearer.ts';
+import {type Identity, identityOf} from './identity.ts';
+import {type Fetch, fetchKeySet} from './key-documents.ts';
+import {algorithmsOf, issuerOf, providerFor} from './provider.ts';
+import {ProviderKeys} from './provider-keys.ts';
+import {rejected, shown} from './rejected.ts';
+import {type Claims, readUnverified, type UnverifiedToken} from './unverified.ts';
+import {VerifiedTokens} from './verified-tokens.ts';
+
+export type VerifiedToken = {
+  identity: Identity;
+  /** From this moment on the token is not accepted: its `exp` and the clock tolerance. Epoch milliseconds. */
+  expMs: number;
+};
+
+export type VerifierOptions = {
+  /** `egressFetch` under the tenant's policy. */
+  fetch: Fetch;
+  /** Epoch milliseconds. */
+  clock: () => number;
+  /** Name the configured providers to whoever sends a token of another one: for development. */
+  listProviders?: boolean;
+};
+
+export class Verifier {
+  readonly #providers: readonly AuthProvider[];
+  readonly #options: VerifierOptions;
+  readonly #keys = new Map<AuthProvider, ProviderKeys>();
+  readonly #verified: VerifiedTokens;
+  readonly #closed = new AbortController();
+
+  private constructor(providers: readonly AuthProvider[], options: VerifierOptions) {
+    this.#providers = providers;
+    this.#options = options;
+    this.#verified = new VerifiedTokens(options.clock);
+    for (const provider of providers) {
+      const fetchKeys = () => fetchKeySet(provider, options.fetch, this.#closed.signal);
+      this.#keys.set(provider, new ProviderKeys(fetchKeys, options.clock));
+    }
+  }
+
+  /** No providers: every token is refused, and only anonymous callers are served. */
+  static of(providers: readonly AuthProvider[], options: VerifierOptions): Verifier {
+    return new Verifier(providers, options);
+  }
+
+  /** Gives up what is being fetched. Tokens that need it are then refused. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** Who sent a request with this `Authorization` header; null: anonymous. @throws ServiceError auth.unauthorized */
+  async verifyHeader(authorization: string | null | undefined): Promise<VerifiedToken | null> {
+    const bearer = parseBearer(authorization);
+    return bearer === null ? null : this.verify(bearer.token);
+  }
+
+  /** @throws ServiceError auth.unauthorized with `detail.reason` */
+  async verify(token: string): Promise<VerifiedToken> {
+    const known = this.#verified.get(token);
+    if (known !== null) return known;
+    const unverified = readUnverified(token);
+    const provider = providerFor(this.#providers, unverified);
+    if (provider === null) throw rejected('NoAuthProvider', this.#noProviderMessage(unverified));
+    const claims = await this.#check(token, unverified, provider);
+    assert(claims.iss === unverified.issuer, 'what the provider was chosen by is what was verified');
+    const expMs = Math.min(claims.exp * 1000 + TOKEN_CLOCK_TOLERANCE_MS, Number.MAX_SAFE_INTEGER);
+    const identity = identityOf(provider, claims);
+    if (JSON.stringify(identity).length > IDENTITY_CHARS_MAX) {
+      throw rejected('InvalidAuthHeader', `The token's claims are longer than ${IDENTITY_CHARS_MAX} characters`);
+    }
+    const verified = {identity, expMs};
+    this.#verified.add(token, verified);
+    return verified;
+  }
+
+  async #check(token: string, unverified: UnverifiedToken, provider: AuthProvider): Promise<CheckedClaims> {
+    const algorithms = algorithmsOf(provider);
+    // Before any key is fetched for it.
+    if (!algorithms.includes(unverified.algorithm)) {
+      throw rejected(
+        'InvalidAuthHeader',
+        `Could not decode token: its algorithm is ${shown(unverified.algorithm)}; ${issuerOf(provider)} may use ${algorithms.join(', ')}`,
+      );
+    }
+    const keys = await this.#keys.get(provider)!.keysFor(unverified.keyId);
+    const now = this.#options.clock();
+    try {
+      const {payload} = await jwtVerify(token, keys, {
+        algorithms,
+        requiredClaims: ['iss', 'sub', 'exp'],
+        clockTolerance: TOKEN_CLOCK_TOLERANCE_MS / 1000,
+        currentDate: new Date(now),
+      });
+      checkIssuedAt(payload, now);
+      return payload as CheckedClaims;
+    } catch (error) {
+      throw error instanceof ServiceError ? error : explained(error, unverified.keyId, now);
+    }
+  }
+
+  #noProviderMessage(token: UnverifiedToken): string {
+    const message = 'No auth provider found matching the given token';
+    if (this.#options.listProviders !== true) return message;
+    if (this.#providers.length === 0) return `${message}: none are configured in auth.config`;
+    const listed = this.#providers.map(provider => `${issuerOf(provider)} (applicationID ${provider.applicationID})`);
+    return `${message}: its issuer is ${shown(token.issuer)}; configured are ${listed.join(', ')}`;
+  }
+}
+
+type CheckedClaims = Claims & {iss: string; sub: string; exp: number};
+
+/** jose looks at `iat` only to limit a token's age. */
+function checkIssuedAt({iat}: Claims, nowMs: number): void {
+  if (iat === undefined) return;
+  if (typeof iat !== 'number') throw rejected('InvalidAuthHeader', 'Could not decode token: `iat` must be a number');
+  if (iat * 1000 > nowMs + TOKEN_CLOCK_TOLERANCE_MS) {
+    throw rejected('InvalidAuthHeader', 'Could not decode token: it was issued in the future (`iat`)');
+  }
+}
+
+/** What jose found, in the contract's words. Anything it throws means that the token is not good. */
+function explained(error: unknown, keyId: string, nowMs: number): ServiceError {
+  if (error instanceof errors.JWTExpired) {
+    const seconds = Math.floor(nowMs / 1000) - Number(error.payload.exp);
+    return rejected('InvalidAuthHeader', `Token expired ${seconds} seconds ago`, {cause: error});
+  }
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    return rejected('InvalidAuthHeader', `Could not decode token: ${error.message}`, {cause: error});
+  }
+  if (error instanceof errors.JWKSNoMatchingKey) {
+    return rejected(
+      'InvalidAuthHeader',
+      `Could not decode token: the provider has no usable key ${shown(keyId)} (\`kid\`)`,
+      {cause: error},
+    );
+  }
+  return rejected(
+    'InvalidAuthHeader',
+    `Could not decode token: its signature was not made with the key ${shown(keyId)} (\`kid\`)`,
+    {cause: error},
+  );
+}

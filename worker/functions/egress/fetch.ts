@@ -1,0 +1,115 @@
+/**
+ * `fetch` for a tenant's code and for its auth providers' keys: undici's, with what this server decides around it. undici
+ * brings the fetch standard (redirects, methods, what is dropped across origins, unpacking); ours are the policy, the
+ * schemes, the headers nobody may set, and an end to every body.
+ */
+import {type BodyInit, fetch, type Response} from 'undici';
+import {EGRESS_RESPONSE_BYTES_MAX} from '../../../shared/limits.ts';
+import {egressConnector} from './connector.ts';
+import {type EgressPolicy, EgressRefused} from './policy.ts';
+
+export type EgressRequest = {
+  method: string;
+  url: string;
+  headers: [string, string][];
+  body: Buffer | AsyncIterable<Uint8Array> | null;
+  redirect: 'follow' | 'error' | 'manual';
+  signal?: AbortSignal;
+  /** Longest body of the answer, unpacked. At most, and unless given, EGRESS_RESPONSE_BYTES_MAX. */
+  bodyBytesMax?: number;
+};
+
+export type EgressResponse = {
+  status: number;
+  statusText: string;
+  headers: [string, string][];
+  /** Where the answer came from, after redirects. */
+  url: string;
+  redirected: boolean;
+  /** Throws when it breaks off or grows too long. Read it to its end or leave the loop: that frees the connection. */
+  body: AsyncIterable<Uint8Array>;
+};
+
+/** Headers that belong to one connection; they travel neither way. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+/** Headers of a request that undici writes itself: another `Host` would reach another site of the same address. */
+const WRITTEN_BY_US = ['content-length', 'expect', 'host'];
+
+/** @throws EgressRefused when the policy closes the way; TypeError as fetch does; the signal's reason when it aborts */
+export async function egressFetch(policy: EgressPolicy, request: EgressRequest): Promise<EgressResponse> {
+  const url = checkedUrl(request.url);
+  const response = await fetch(url, {
+    method: request.method,
+    headers: without([...HOP_BY_HOP, ...WRITTEN_BY_US], request.headers),
+    redirect: request.redirect,
+    signal: request.signal ?? null,
+    dispatcher: egressConnector(policy),
+    ...(request.body === null ? {} : {body: request.body as BodyInit, duplex: 'half'}),
+  }).catch((error: unknown) => {
+    throw plainError(error);
+  });
+  return {
+    status: response.status,
+    statusText: response.statusText,
+    headers: without(HOP_BY_HOP, [...response.headers]),
+    url: response.url,
+    redirected: response.redirected,
+    body: bounded(response, Math.min(request.bodyBytesMax ?? Infinity, EGRESS_RESPONSE_BYTES_MAX)),
+  };
+}
+
+function checkedUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null) throw new TypeError(`Invalid URL: ${text.slice(0, 200)}`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new TypeError(
+      `Unsupported URL scheme -- http and https are supported (scheme was ${url.protocol.slice(0, -1)})`,
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new TypeError('A URL with a user name or password cannot be fetched; send an Authorization header');
+  }
+  return url;
+}
+
+function without(names: string[], headers: [string, string][]): [string, string][] {
+  return headers.filter(([name]) => !names.includes(name.toLowerCase()));
+}
+
+async function* bounded(response: Response, bytesMax: number): AsyncGenerator<Uint8Array> {
+  if (response.body === null) return;
+  let bytes = 0;
+  try {
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) throw new TypeError(`The response of ${response.url} is longer than ${bytesMax} bytes`);
+      yield chunk;
+    }
+  } catch (error) {
+    throw plainError(error);
+  }
+}
+
+/** undici says `fetch failed` and keeps the reason as the cause; authors of functions see messages only. */
+function plainError(error: unknown): unknown {
+  if (!(error instanceof TypeError) || error.cause === undefined) return error;
+  const cause = innermost(error);
+  if (cause instanceof EgressRefused) return cause;
+  return new TypeError(`${error.message}: ${cause.message || (cause as NodeJS.ErrnoException).code}`, {cause});
+}
+
+/** Several addresses that all failed are an AggregateError; the first one speaks for them. */
+function innermost(error: Error): Error {
+  const next = error instanceof AggregateError ? error.errors[0] : error.cause;
+  return next instanceof Error ? innermost(next) : error;
+}

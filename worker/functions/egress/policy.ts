@@ -1,0 +1,95 @@
+/**
+ * Where a tenant's code, and the look-up of its auth providers' keys, may connect to. The public internet is open; this
+ * machine, private networks and everything reserved is closed; a tenant's lists open and close more. Deny wins over allow.
+ *
+ * The address decides, not the name: `check` is asked with the very address a connection is made to, after name resolution,
+ * for each connection, redirects included.
+ */
+import {lookup} from 'node:dns/promises';
+import {assert} from '../../../shared/assert.ts';
+import {EGRESS_ADDRESSES_MAX} from '../../../shared/limits.ts';
+import {type Address, aliasesOf, isBeyondNames, parseAddress, reservedReason} from './address.ts';
+import {type EgressPattern, matchesAddress, matchesName, parseEgressPattern, plainHost} from './pattern.ts';
+
+export type EgressSettings = {allow: string[]; deny: string[]};
+
+/** All addresses of a name; rejects when it has none. The system's own order, hosts file included. */
+export type Resolve = (hostname: string) => Promise<string[]>;
+
+/** A connection was not made, because of the tenant's egress policy. The message is for the author of the code. */
+export class EgressRefused extends Error {
+  override name = 'EgressRefused';
+}
+
+export class EgressPolicy {
+  readonly #allow: EgressPattern[];
+  readonly #deny: EgressPattern[];
+  readonly #resolve: Resolve;
+
+  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve) {
+    this.#allow = allow;
+    this.#deny = deny;
+    this.#resolve = resolve;
+  }
+
+  /** `settings` were checked with `checkEgressPattern` when they were stored. */
+  static of(settings: EgressSettings, resolve: Resolve = systemResolve): EgressPolicy {
+    return new EgressPolicy(settings.allow.map(parsed), settings.deny.map(parsed), resolve);
+  }
+
+  /** Why no connection to `address` may be made for `hostname:port`; null: it may. */
+  check(hostname: string, port: number, address: string): string | null {
+    const at = parseAddress(address);
+    if (at === null) return refusal(hostname, port, `${JSON.stringify(address)} is not an address`);
+    const host = plainHost(hostname);
+    const denied = this.#deny.some(
+      entry => matchesName(entry, host, port) || aliasesOf(at).some(alias => matchesAddress(entry, alias, port)),
+    );
+    if (denied) return refusal(hostname, port, `${at.toString()} is denied`);
+    const reason = reservedReason(at);
+    if (reason === null || this.#opens(host, port, at)) return null;
+    return refusal(hostname, port, `${at.toString()} is ${reason} address`);
+  }
+
+  /** Does the allow list open this reserved address? */
+  #opens(host: string, port: number, address: Address): boolean {
+    if (this.#allow.some(entry => matchesAddress(entry, address, port))) return true;
+    return !isBeyondNames(address) && this.#allow.some(entry => matchesName(entry, host, port));
+  }
+
+  /**
+   * The addresses of `hostname` that may be connected to: at least one.
+   * @throws EgressRefused when there is none, or what the resolver rejected with
+   */
+  async addresses(hostname: string, port: number): Promise<string[]> {
+    const literal = parseAddress(plainHost(hostname)) !== null;
+    const host = plainHost(hostname);
+    // A denied name is not even asked for: questions to name servers carry data too.
+    if (this.#deny.some(entry => matchesName(entry, host, port))) {
+      throw new EgressRefused(refusal(hostname, port, `${host} is denied`));
+    }
+    const found = literal ? [host] : (await this.#resolve(host)).slice(0, EGRESS_ADDRESSES_MAX);
+    let reason = refusal(hostname, port, 'the name has no address');
+    const open = found.filter(address => {
+      const why = this.check(hostname, port, address);
+      if (why !== null) reason = why;
+      return why === null;
+    });
+    if (open.length === 0) throw new EgressRefused(reason);
+    return open;
+  }
+}
+
+async function systemResolve(hostname: string): Promise<string[]> {
+  return (await lookup(hostname, {all: true, order: 'verbatim'})).map(found => found.address);
+}
+
+function parsed(text: string): EgressPattern {
+  const pattern = parseEgressPattern(text);
+  assert(typeof pattern !== 'string', `egress entries are checked before they are stored: ${pattern}`);
+  return pattern;
+}
+
+function refusal(hostname: string, port: number, why: string): string {
+  return `Connection to ${hostname}:${port} refused by the tenant's egress policy: ${why}`;
+}
