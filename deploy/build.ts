@@ -6,6 +6,8 @@
  *   router.js     the router process
  *   worker.js     a tenant's worker process
  *   *.thread.js   threads of a worker
+ *   realm.js      the first script of every isolate: globals and contexts of functions
+ *   sdk/*         the entry points apps import, `svc/server` and the like, with types/* as their declarations
  *
  * A file that did not change is not touched and the others are replaced by renaming, so building beside a running server
  * never shows a process half a file.
@@ -15,6 +17,7 @@ import {chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import {basename, dirname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type BuildOptions, build} from 'esbuild';
+import {declarations} from './declarations.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -28,7 +31,7 @@ const common: BuildOptions = {
   platform: 'node',
   format: 'esm',
   target: 'node22',
-  external: ['better-sqlite3', 'uWebSockets.js'],
+  external: ['better-sqlite3', 'chokidar', 'esbuild', 'isolated-vm', 'piscina', 'uWebSockets.js'],
   define: {__VERSION__: JSON.stringify(version), __BUILD__: JSON.stringify(gitRevision())},
   sourcemap: 'linked',
   // Stack traces get their lines from the maps and their text from the sources, so the maps stay small.
@@ -43,6 +46,41 @@ const common: BuildOptions = {
   logLevel: 'warning',
 };
 
+/** Runs in bare V8: no module of Node, no source map (its own frames are not shown to anybody). */
+const realm: BuildOptions = {
+  absWorkingDir: root,
+  outdir: dist,
+  bundle: true,
+  write: false,
+  entryPoints: {realm: 'worker/functions/realm/kernel.ts'},
+  platform: 'neutral',
+  mainFields: ['module', 'main'],
+  conditions: ['import', 'default'],
+  format: 'iife',
+  target: 'es2023',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'linked',
+  logLevel: 'warning',
+};
+
+/** For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
+const entries = ['server', 'values'];
+const sdk: BuildOptions = {
+  absWorkingDir: root,
+  outdir: dist,
+  bundle: true,
+  write: false,
+  entryPoints: Object.fromEntries(entries.map(entry => [`sdk/${entry}`, `sdk/${entry}/index.ts`])),
+  splitting: true,
+  chunkNames: 'sdk/chunk-[hash]',
+  platform: 'neutral',
+  format: 'esm',
+  target: 'es2022',
+  minifySyntax: true,
+  logLevel: 'warning',
+};
+
 const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {router: 'router/main.ts', worker: 'worker/main.ts'};
 for (const thread of threads) processes[basename(thread, '.ts')] = thread;
@@ -50,6 +88,8 @@ for (const thread of threads) processes[basename(thread, '.ts')] = thread;
 const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
   build({...common, entryPoints: processes}),
+  build(realm),
+  build(sdk),
 ]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.
 
 mkdirSync(dist, {recursive: true});
@@ -59,10 +99,15 @@ for (const file of results.flatMap(result => result.outputFiles ?? [])) {
   made.add(name);
   replaceFile(file.path, file.contents);
 }
+for (const [name, text] of declarations(root, entries)) {
+  made.add(name);
+  replaceFile(join(dist, name), Buffer.from(text));
+}
 chmodSync(join(dist, 'cli.js'), 0o755);
 // Another build may be under way beside this one: its temporary files are not ours.
-for (const name of readdirSync(dist)) {
-  if (!made.has(name) && !name.endsWith('.tmp')) rmSync(join(dist, name), {recursive: true});
+for (const entry of readdirSync(dist, {recursive: true, withFileTypes: true})) {
+  const path = join(entry.parentPath, entry.name);
+  if (entry.isFile() && !made.has(relative(dist, path)) && !entry.name.endsWith('.tmp')) rmSync(path);
 }
 
 function replaceFile(path: string, contents: Uint8Array): void {

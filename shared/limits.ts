@@ -3,6 +3,7 @@
  * body, frame, retry or cache without an entry here is a defect. `docs/limits.md` shows the same list to users.
  */
 import {assert} from './assert.ts';
+import {NESTING_LEVELS_MAX} from './values/value-limits.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -83,8 +84,7 @@ export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;
 
 /** A document's stored JSON text of user fields, in UTF-8 bytes. Beyond: 413 op.too_large. (design) */
 export const DOCUMENT_BYTES_MAX = 1 * MIB;
-/** Nesting of a body's or a document's arrays and objects; the outermost object of a document is level 1. Beyond: 400. (design) */
-export const NESTING_LEVELS_MAX = 64;
+export * from './values/value-limits.ts';
 /** Nesting of a whole request body: a document inside its request object (`{"mutation":{"fields":{…}}}`). (ours) */
 export const BODY_NESTING_LEVELS_MAX = NESTING_LEVELS_MAX + 4;
 /** Result of a list, a query or a page. Beyond: 413 op.too_large that names query/paginated. (design) */
@@ -218,15 +218,6 @@ export const REALMS_PER_ISOLATE_MAX = 2;
 export const FUNCTION_ARGUMENT_BYTES_MAX = 8 * MIB;
 /** What a function returns, as JSON. Beyond: the function fails. (design) */
 export const FUNCTION_RESULT_BYTES_MAX = 16 * MIB;
-/** Elements of an array and fields of an object in arguments and results. Beyond: the call fails. (reference 1.4) */
-export const VALUE_ARRAY_ELEMENTS_MAX = 8_192;
-export const VALUE_OBJECT_FIELDS_MAX = 1_024;
-/** A key of an object in arguments and results, printable ASCII. Beyond: the call fails. (reference 1.4) */
-export const VALUE_KEY_CHARS_MAX = 1_024;
-/** Names of fields declared in validators, of tables and of indexes. Beyond: the module fails to load. (reference 1.4) */
-export const VALIDATOR_NAME_CHARS_MAX = 64;
-/** A value that an error quotes. Beyond: it is cut. (reference 1.1) */
-export const VALUE_SHOWN_CHARS_MAX = 16 * KIB;
 /** Console lines of one execution, and the length of one. Beyond: one last line says so; the line is cut. (reference 11.3) */
 export const LOG_LINES_MAX = 256;
 export const LOG_LINE_CHARS_MAX = 32 * KIB;

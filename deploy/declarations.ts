@@ -1,0 +1,45 @@
+/**
+ * The type declarations of the package's entry points, `dist/types/**` and one `.d.ts` beside each entry. The compiler is
+ * a development dependency: where it is missing (a server installed without them) there are none.
+ */
+import {execFileSync} from 'node:child_process';
+import {globSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+
+/** @returns texts by path below `dist` */
+export function declarations(root: string, entries: string[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  const compiler = findCompiler(root);
+  if (compiler === null) {
+    process.stderr.write('typescript is not installed: dist/ gets no type declarations\n');
+    return texts;
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'svc-types-'));
+  try {
+    execFileSync(process.execPath, [compiler, '-p', join(root, 'sdk/tsconfig.json'), '--outDir', directory], {
+      stdio: 'inherit',
+    });
+    for (const path of globSync('**/*.d.ts', {cwd: directory})) {
+      texts.set(join('types', path), importingJs(readFileSync(join(directory, path), 'utf8')));
+    }
+  } finally {
+    rmSync(directory, {recursive: true});
+  }
+  for (const entry of entries) texts.set(`sdk/${entry}.d.ts`, `export * from '../types/sdk/${entry}/index.js';\n`);
+  return texts;
+}
+
+function findCompiler(root: string): string | null {
+  try {
+    return join(createRequire(join(root, 'package.json')).resolve('typescript/package.json'), '../bin/tsc');
+  } catch {
+    return null;
+  }
+}
+
+/** The compiler keeps `./x.ts` in declarations, which not every app's settings accept. */
+function importingJs(text: string): string {
+  return text.replace(/((?:from|import\()\s*)(['"])(\.\.?\/[^'"]+)\.ts\2/g, '$1$2$3.js$2');
+}

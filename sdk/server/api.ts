@@ -1,0 +1,82 @@
+/**
+ * The type of `api` and `internal`: modules' exports as a tree of references. Generated code names each module once; what
+ * is exported but not a function is left out.
+ */
+import type {
+  AnyFunctionReference,
+  DefaultFunctionArgs,
+  FunctionReference,
+  FunctionVisibility,
+} from './function-reference.ts';
+import type {RegisteredAction, RegisteredMutation, RegisteredPaginatedQuery, RegisteredQuery} from './registered.ts';
+
+/** @param AllModules by path: `{'messages': typeof messages, 'admin/users': typeof admin_users}` */
+export type ApiFromModules<AllModules extends Record<string, object>> = FilterApi<
+  Directory<AllModules>,
+  AnyFunctionReference
+>;
+
+/** Modules below one directory: each first part of a path is a member. A module may have the name of a directory. */
+type Directory<Modules extends Record<string, object>> = {
+  [Name in FirstParts<keyof Modules & string>]: (Name extends keyof Modules ? Module<Modules[Name]> : unknown) &
+    (Below<Modules, Name> extends infer Inner extends Record<string, object>
+      ? keyof Inner extends never
+        ? unknown
+        : Directory<Inner>
+      : unknown);
+};
+
+type FirstParts<Path extends string> = Path extends `${infer First}/${string}` ? First : Path;
+
+type Below<Modules extends Record<string, object>, Name extends string> = {
+  [Path in keyof Modules as Path extends `${Name}/${infer Rest}` ? Rest : never]: Modules[Path];
+};
+
+type Module<Exports extends object> = {
+  [Name in keyof Exports as Exports[Name] extends AnyRegistered ? Name : never]: ReferenceTo<Exports[Name]>;
+};
+
+type AnyRegistered = {isSvcFunction: true; kind: string};
+
+type ReferenceTo<Export> =
+  Export extends RegisteredQuery<infer Visibility, infer Args, infer Returned>
+    ? Reference<'query', Visibility, Args, Returned>
+    : Export extends RegisteredMutation<infer Visibility, infer Args, infer Returned>
+      ? Reference<'mutation', Visibility, Args, Returned>
+      : Export extends RegisteredAction<infer Visibility, infer Args, infer Returned>
+        ? Reference<'action', Visibility, Args, Returned>
+        : Export extends RegisteredPaginatedQuery<infer Visibility, infer Args, infer Returned>
+          ? Reference<'paginatedQuery', Visibility, Args, Returned>
+          : never;
+
+type Reference<
+  Type extends 'query' | 'paginatedQuery' | 'mutation' | 'action',
+  Visibility extends FunctionVisibility,
+  Args extends DefaultFunctionArgs,
+  Returned,
+> = FunctionReference<Type, Visibility, Args, ReceivedType<Returned>>;
+
+/** What a caller gets: nothing returned is null. */
+type ReceivedType<Returned> = NullForNothing<Awaited<Returned>>;
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has this type.
+type NullForNothing<T> = T extends undefined | void ? null : T;
+
+/** The references of an API that are like `Predicate`, and the directories that hold some. */
+export type FilterApi<Api, Predicate> = {
+  [Name in keyof Api as Kept<Api[Name], Predicate> extends true ? Name : never]: Api[Name] extends Predicate
+    ? Api[Name]
+    : FilterApi<Api[Name], Predicate>;
+};
+
+type Kept<Member, Predicate> = Member extends Predicate
+  ? true
+  : Member extends AnyFunctionReference
+    ? false
+    : keyof FilterApi<Member, Predicate> extends never
+      ? false
+      : true;
+
+/** The same object, seen as less. */
+export function filterApi<Api, Predicate>(api: Api): FilterApi<Api, Predicate> {
+  return api as unknown as FilterApi<Api, Predicate>;
+}

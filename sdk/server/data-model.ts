@@ -1,0 +1,81 @@
+/**
+ * A data model is a type: for each table its documents, the field paths that may be named, and its indexes. Code generation
+ * derives it from the schema; without a schema it is `AnyDataModel`.
+ */
+import type {Any} from '../values/any.ts';
+import type {BetterOmit, Expand, GenericId, Value} from '../values/value.ts';
+
+export type GenericDocument = Record<string, Any>;
+export type GenericFieldPaths = string;
+export type GenericIndexFields = string[];
+export type GenericTableIndexes = Record<string, GenericIndexFields>;
+export type GenericTableInfo = {
+  document: GenericDocument;
+  fieldPaths: GenericFieldPaths;
+  indexes: GenericTableIndexes;
+};
+export type GenericDataModel = Record<string, GenericTableInfo>;
+
+/** Every table name is allowed, documents are untyped. */
+export type AnyDataModel = {
+  [TableName in string]: {document: Any; fieldPaths: string; indexes: Record<string, string[]>};
+};
+
+export type TableNamesInDataModel<DataModel extends GenericDataModel> = keyof DataModel & string;
+export type NamedTableInfo<
+  DataModel extends GenericDataModel,
+  TableName extends keyof DataModel,
+> = DataModel[TableName];
+export type DocumentByInfo<TableInfo extends GenericTableInfo> = TableInfo['document'];
+export type DocumentByName<
+  DataModel extends GenericDataModel,
+  TableName extends TableNamesInDataModel<DataModel>,
+> = DataModel[TableName]['document'];
+export type FieldPaths<TableInfo extends GenericTableInfo> = TableInfo['fieldPaths'];
+export type Indexes<TableInfo extends GenericTableInfo> = TableInfo['indexes'];
+export type IndexNames<TableInfo extends GenericTableInfo> = keyof Indexes<TableInfo> & string;
+export type NamedIndex<
+  TableInfo extends GenericTableInfo,
+  IndexName extends IndexNames<TableInfo>,
+> = Indexes<TableInfo>[IndexName];
+
+/** The fields every document has besides the declared ones. */
+export type SystemFields = {_creationTime: number; _updateTime: number};
+export type IdField<TableName extends string> = {_id: GenericId<TableName>};
+export type SystemFieldNames = '_id' | '_creationTime' | '_updateTime';
+
+export type SystemIndexes = {by_id: ['_id']; by_creation_time: ['_creationTime']};
+/** Appended to every index. */
+export type IndexTiebreakerField = '_creationTime';
+
+/** What `db.insert` takes. */
+export type WithoutSystemFields<Document> = Expand<BetterOmit<Document, SystemFieldNames>>;
+export type WithOptionalSystemFields<Document> = Expand<
+  WithoutSystemFields<Document> & Partial<Pick<Document, Extract<keyof Document, SystemFieldNames>>>
+>;
+
+/** What `db.patch` takes: some fields; `undefined` removes one that may be absent. */
+export type PatchValue<Document> = {
+  [Key in keyof Document]?: undefined extends Document[Key] ? Document[Key] | undefined : Document[Key];
+};
+
+/** The type at a dotted path; `undefined` where some documents have nothing there. */
+export type FieldTypeFromFieldPath<Document, FieldPath extends string> =
+  TypeAtPath<Document, FieldPath> extends infer Type
+    ? [Type] extends [Value | undefined]
+      ? Type
+      : Value | undefined
+    : never;
+
+type TypeAtPath<Document, FieldPath extends string> = FieldPath extends `${infer Field}.${infer Rest}`
+  ? TypeInField<TypeOfField<Document, Field>, Rest>
+  : TypeOfField<Document, FieldPath>;
+
+type TypeInField<Holder, Rest extends string> =
+  Holder extends Record<string, unknown> ? TypeAtPath<Holder, Rest> : Holder extends unknown ? undefined : never;
+
+type TypeOfField<Document, Field extends string> = Document extends unknown
+  ? Field extends keyof Document
+    ? Document[Field]
+    : undefined
+  : never;

@@ -1,0 +1,99 @@
+/** `httpRouter()`: which HTTP action serves which path. The default export of `svc/http.ts`. */
+import type {PublicHttpAction} from './registered.ts';
+
+export const ROUTABLE_HTTP_METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'] as const;
+export type RoutableMethod = (typeof ROUTABLE_HTTP_METHODS)[number];
+
+export type RouteSpecWithPath = {path: string; method: RoutableMethod; handler: PublicHttpAction};
+export type RouteSpecWithPathPrefix = {pathPrefix: string; method: RoutableMethod; handler: PublicHttpAction};
+export type RouteSpec = RouteSpecWithPath | RouteSpecWithPathPrefix;
+
+/** One route as the platform reads it. Exactly one of the two is not null. */
+export type RouteEntry = {
+  method: RoutableMethod;
+  path: string | null;
+  pathPrefix: string | null;
+  handler: PublicHttpAction;
+};
+
+export function httpRouter(): HttpRouter {
+  return new HttpRouter();
+}
+
+type Handlers = Map<RoutableMethod, PublicHttpAction>;
+
+export class HttpRouter {
+  readonly isSvcRouter = true;
+  readonly #exact = new Map<string, Handlers>();
+  /** By method, then prefix. */
+  readonly #prefixes = new Map<RoutableMethod, Map<string, PublicHttpAction>>();
+
+  /** Exactly one of `path` and `pathPrefix`. A prefix ends with `/` and serves everything below it. */
+  route(spec: RouteSpec): void {
+    const {path, pathPrefix, method, handler} = spec as Partial<RouteSpecWithPath & RouteSpecWithPathPrefix>;
+    if (handler === undefined) throw new Error('route requires handler');
+    if (method === undefined) throw new Error('route requires method');
+    if (!ROUTABLE_HTTP_METHODS.includes(method)) {
+      throw new Error(`'${String(method)}' is not an allowed HTTP method (like ${ROUTABLE_HTTP_METHODS.join(', ')})`);
+    }
+    if (path !== undefined && pathPrefix !== undefined) {
+      throw new Error("Invalid httpRouter route: cannot contain both 'path' and 'pathPrefix'");
+    }
+    if (path !== undefined) this.#routePath(path, method, handler);
+    else if (pathPrefix !== undefined) this.#routePrefix(pathPrefix, method, handler);
+    else throw new Error("Invalid httpRouter route entry: must contain either field 'path' or 'pathPrefix'");
+  }
+
+  #routePath(path: string, method: RoutableMethod, handler: PublicHttpAction): void {
+    checkStart('path', path);
+    const handlers = this.#exact.get(path) ?? new Map();
+    if (handlers.has(method)) throw new Error(`Path '${path}' for method ${method} already in use`);
+    handlers.set(method, handler);
+    this.#exact.set(path, handlers);
+  }
+
+  #routePrefix(prefix: string, method: RoutableMethod, handler: PublicHttpAction): void {
+    checkStart('pathPrefix', prefix);
+    if (!prefix.endsWith('/')) throw new Error(`pathPrefix '${prefix}' must end with a /`);
+    const prefixes = this.#prefixes.get(method) ?? new Map();
+    if (prefixes.has(prefix)) throw new Error(`${method} pathPrefix ${prefix} is already defined`);
+    prefixes.set(prefix, handler);
+    this.#prefixes.set(method, prefixes);
+  }
+
+  /** Exact routes by path and method, then prefixes (`/a/*`) by method and prefix. */
+  getRoutes(): [path: string, method: RoutableMethod, handler: PublicHttpAction][] {
+    return this._routes().map(({path, pathPrefix, method, handler}) => [path ?? `${pathPrefix}*`, method, handler]);
+  }
+
+  /** The route that serves a request, or null. HEAD is served like GET. A prefix is shown as `/a/*`. */
+  lookup(path: string, method: RoutableMethod | 'HEAD'): [PublicHttpAction, RoutableMethod, string] | null {
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    const exact = this.#exact.get(path)?.get(wanted);
+    if (exact !== undefined) return [exact, wanted, path];
+    const prefixes = [...(this.#prefixes.get(wanted) ?? [])].sort(([a], [b]) => b.length - a.length);
+    for (const [prefix, handler] of prefixes) {
+      if (path.startsWith(prefix)) return [handler, wanted, `${prefix}*`];
+    }
+    return null;
+  }
+
+  /** In the order of `getRoutes`. */
+  _routes(): RouteEntry[] {
+    const exact = sorted(this.#exact).flatMap(([path, handlers]) =>
+      sorted(handlers).map(([method, handler]) => ({method, path, pathPrefix: null, handler})),
+    );
+    const prefixes = sorted(this.#prefixes).flatMap(([method, handlers]) =>
+      sorted(handlers).map(([pathPrefix, handler]) => ({method, path: null, pathPrefix, handler})),
+    );
+    return [...exact, ...prefixes];
+  }
+}
+
+function checkStart(field: string, path: string): void {
+  if (typeof path !== 'string' || !path.startsWith('/')) throw new Error(`${field} '${path}' does not start with a /`);
+}
+
+function sorted<Key extends string, T>(map: Map<Key, T>): [Key, T][] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,23 @@
+/** `svc/values`: validators, and the types of values and ids. Runs in any JavaScript environment. */
+export {asObjectValidator, type ValidatorBuilder, v} from './v.ts';
+export type {
+  GenericValidator,
+  Infer,
+  ObjectType,
+  OptionalProperty,
+  PropertyValidators,
+  VAny,
+  VArray,
+  Validator,
+  ValidatorJson,
+  VBoolean,
+  VFloat64,
+  VId,
+  VLiteral,
+  VNull,
+  VObject,
+  VOptional,
+  VString,
+  VUnion,
+} from './validators.ts';
+export type {GenericId, GenericId as Id, Value} from './value.ts';
