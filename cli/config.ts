@@ -19,6 +19,7 @@ export type StartOptions = {
   metricsPort?: number;
   allowedHost: string[];
   journalKeepRecords: number;
+  redactErrors: boolean;
   logLevel: LogLevel;
   logFormat: LogFormat;
   listenBeyondLoopback: boolean;
@@ -59,6 +60,10 @@ export function addStartOptions(command: Command): Command {
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))
       .default(JOURNAL_KEEP_RECORDS_DEFAULT),
+    new Option('--redact-errors [yes]', 'callers of functions learn that one failed, but not why: for production')
+      .preset('yes')
+      .argParser(yesOrNo)
+      .default(false),
     new Option('--log-level <level>', 'least level of log lines').choices([...LOG_LEVELS]).default('info'),
     new Option('--log-format <format>', 'form of log lines; auto: pretty on a terminal, else json')
       .choices([...LOG_FORMATS])

@@ -282,6 +282,26 @@ export const HTTP_ACTION_RESPONSE_BYTES_MAX = 20 * MIB;
 export const HTTP_ACTION_RESPONSE_BYTES_WARNING = 16 * MIB;
 export const HTTP_ACTION_HEADERS_BYTES_MAX = 64 * KIB;
 
+/* Functions: globals of the default runtime */
+
+/** Text that showing one value to the log makes before it stops looking further. (ours) */
+export const INSPECT_CHARS_MAX = LOG_LINE_CHARS_MAX;
+/** Maximum of one WebAssembly memory, in pages of 64 KiB, and memories of one invocation. Beyond: a RangeError. (ours) */
+export const WASM_MEMORY_PAGES_MAX = 512;
+export const WASM_MEMORIES_MAX = 16;
+/** Bytes one crypto.getRandomValues may ask for. Beyond: QuotaExceededError. (web cryptography standard) */
+export const RANDOM_BYTES_MAX = 64 * KIB;
+/** Input of one crypto.subtle call, and its parameters with the key. Beyond: OperationError. (ours) */
+export const CRYPTO_INPUT_BYTES_MAX = 16 * MIB;
+export const CRYPTO_PARAMETERS_CHARS_MAX = 256 * KIB;
+/** PBKDF2: iterations times blocks of the result, which is half a second to a second. Beyond: OperationError. (ours) */
+export const PBKDF2_WORK_MAX = 1_000_000;
+/** Result of one deriveBits. Beyond: OperationError. (ours) */
+export const DERIVED_BYTES_MAX = 8 * KIB;
+/** RSA keys that are used, and that are made: time grows with the third power and more. Beyond: OperationError. (ours) */
+export const RSA_MODULUS_BITS_MAX = 8_192;
+export const RSA_GENERATED_BITS_MAX = 4_096;
+
 /* Functions: outgoing connections, and tokens */
 
 /** Entries of each list of a tenant's egress policy, and the length of one: a host name's 253, a port. Beyond: 400. (ours) */
@@ -341,6 +361,34 @@ export const RESPONSE_HEADERS_BYTES_MAX = 16 * KIB;
 export const STREAM_HELD_BYTES_MAX = 21 * MIB;
 /** A pushed response leaves in pieces of at most this size, well below STREAM_WINDOW_BYTES. (ours) */
 export const STREAM_PIECE_BYTES_MAX = 64 * KIB;
+
+/* Deployments */
+
+/** Body of POST …/deployments is DEPLOYMENT_BYTES_MAX; the code in it without source maps. Beyond: the deploy is refused. (reference 12.2) */
+export const DEPLOYMENT_CODE_BYTES_MAX = 32 * MIB;
+/** Files of a bundle, and the path of one. Beyond: 400. (ours) */
+export const BUNDLE_FILES_MAX = 10_000;
+export const BUNDLE_PATH_CHARS_MAX = 512;
+/** What a deploy is for. Beyond: 400. (ours) */
+export const DEPLOYMENT_MESSAGE_CHARS_MAX = 500;
+/** Functions and HTTP routes of a deployment. Beyond: the deploy is refused. (ours) */
+export const DEPLOYMENT_FUNCTIONS_MAX = 20_000;
+/** Tables of a deployment's schema. Beyond: the deploy is refused. (ours) */
+export const SCHEMA_TABLES_MAX = 1_000;
+/** Deployments kept for rollback, the newest; the active one always. (ours) */
+export const DEPLOYMENTS_KEEP = 20;
+/** Running all modules of a deployment once, to see what they export. Beyond: the deploy is refused. (ours) */
+export const ANALYSIS_MS_MAX = 60_000;
+/** Heap of the isolate that does it, MiB: all modules are in it at once. (ours) */
+export const ANALYSIS_MEMORY_MB = 256;
+/** Errors listed for a refused deployment. (ours) */
+export const DEPLOYMENT_ERRORS_SHOWN = 100;
+/** Components of a function's path, `a` of `a/b:f`. Beyond: the deploy is refused. (reference 2.2) */
+export const PATH_COMPONENT_CHARS_MAX = 64;
+/** Environment variables of a tenant, their names and values. Beyond: 400, or 429 for one more. (reference 12.3) */
+export const ENVIRONMENT_VARIABLES_MAX = 1_000;
+export const ENVIRONMENT_NAME_CHARS_MAX = 256;
+export const ENVIRONMENT_VALUE_BYTES_MAX = 8 * KIB;
 
 /* Command line */
 

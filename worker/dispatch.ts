@@ -18,6 +18,8 @@ import {deleteEffect, documentNotFound, type Effect, insertEffect, patchEffect} 
 import type {Fields, Writer} from './commit/writer.ts';
 import {documentText} from './documents/document.ts';
 import {checkTableName} from './documents/table-name.ts';
+import type {FunctionPlatform} from './functions/platform.ts';
+import type {IncomingBody} from './ipc/incoming-body.ts';
 import type {RouterLink} from './ipc/router-link.ts';
 import {bootstrapPieces} from './journal/bootstrap.ts';
 import {type JournalReader, parseJournalParameters} from './journal/read-page.ts';
@@ -47,6 +49,7 @@ export type TenantStages = {
   jobs: JobReader;
   crons: CronReader;
   schedule: ScheduleRunner;
+  platform: FunctionPlatform;
   /** Epoch milliseconds. */
   clock: () => number;
   metrics: WorkerMetrics;
@@ -59,6 +62,7 @@ export class Dispatch {
   readonly #tenant: TenantStages;
   /** Requests that are neither answered nor streaming. */
   #open = 0;
+  readonly #unflushed = new Set<RouterLink>();
 
   constructor(tenant: TenantStages) {
     this.#tenant = tenant;
@@ -68,10 +72,10 @@ export class Dispatch {
     return this.#open;
   }
 
-  handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer): void {
+  handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
     this.#tenant.metrics.operation(meta.op);
     try {
-      this.#run(link, stream, meta, body);
+      this.#run(link, stream, meta, body, incoming);
     } catch (caught) {
       this.#fail(link, stream, meta, caught);
     }
@@ -91,7 +95,7 @@ export class Dispatch {
     live.subscribe(link, stream, query);
   }
 
-  #run(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer): void {
+  #run(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
     const {reader, catalog, schemas} = this.#tenant;
     const [first = '', second = ''] = meta.p ?? [];
     switch (meta.op) {
@@ -170,9 +174,54 @@ export class Dispatch {
         reader.inSnapshot();
         link.reply(stream, OK, this.#tenant.crons.list());
         return;
+      case 'deployments.create':
+      case 'deployments.list':
+      case 'deployments.activate':
+      case 'functions.list':
+      case 'functions.run':
+      case 'env.list':
+      case 'env.get':
+      case 'env.set':
+      case 'env.delete':
+      case 'logs.read':
+      case 'settings.get':
+      case 'settings.put':
+      case 'tables.list':
+      case 'functions.query':
+      case 'functions.paginated':
+      case 'functions.mutation':
+      case 'functions.action':
+      case 'functions.http':
+      case 'functions.schedule':
+      case 'functions.unschedule':
+      case 'functions.preflight':
+        this.#functions(link, stream, meta, body, incoming);
+        return;
       default:
         unreachable(meta.op);
     }
+  }
+
+  /** Operations of the function platform. Their replies gather until the turn's microtasks are done. */
+  #functions(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
+    this.#open++;
+    this.#tenant.platform
+      .handle(link, stream, meta, body, incoming)
+      .catch(caught => this.#fail(link, stream, meta, caught))
+      .finally(() => {
+        this.#open--;
+        this.#flushSoon(link);
+      });
+  }
+
+  #flushSoon(link: RouterLink): void {
+    if (this.#unflushed.has(link)) return;
+    this.#unflushed.add(link);
+    // Node runs this after the microtasks: one write for all that was settled together.
+    process.nextTick(() => {
+      this.#unflushed.delete(link);
+      link.flush();
+    });
   }
 
   #document(table: string, id: string): string {
@@ -263,7 +312,7 @@ export class Dispatch {
     if (error.cause !== undefined) {
       this.#tenant.log.error('a request failed', {op: meta.op, request: meta.r, error: error.cause});
     }
-    link.fail(stream, error);
+    link.fail(stream, error, this.#tenant.platform.headersOf(meta));
   }
 }
 

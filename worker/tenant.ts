@@ -11,6 +11,7 @@ import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {CommitGroups} from './commit/group.ts';
 import {type Change, Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
+import {FunctionPlatform} from './functions/platform.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {WorkerMetrics} from './metrics.ts';
@@ -46,6 +47,7 @@ export class Tenant {
   readonly #backFill: BackFill;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
+  readonly #platform: FunctionPlatform;
   readonly #schedule: ScheduleRunner;
 
   /** @param afterGroup called when the replies of a commit group are ready to leave */
@@ -79,18 +81,33 @@ export class Tenant {
     };
     this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
     this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
-    this.#schedule = new ScheduleRunner(this.#writer, this.#groups, this.metrics, log, Date.now);
+    const schemas = new SchemaChanges(catalog, this.#reader, this.#groups, this.#backFill);
+    this.#platform = new FunctionPlatform({
+      path: this.#path,
+      db: this.#writerDb,
+      writer: this.#writer,
+      reader: this.#reader,
+      groups: this.#groups,
+      schemas,
+      clock: Date.now,
+      log,
+      onSchedule: () => this.#schedule.arm(),
+      redactErrors: settings.redactErrors,
+    });
+    const {runJob} = this.#platform;
+    this.#schedule = new ScheduleRunner(this.#writer, this.#groups, this.metrics, log, Date.now, runJob);
     this.dispatch = new Dispatch({
       path: this.#path,
       catalog,
       reader: this.#reader,
       journal: new JournalReader(this.#readerDb),
       groups: this.#groups,
-      schemas: new SchemaChanges(catalog, this.#reader, this.#groups, this.#backFill),
+      schemas,
       live: this.live,
       jobs: new JobReader(this.#readerDb),
       crons: new CronReader(this.#readerDb),
       schedule: this.#schedule,
+      platform: this.#platform,
       clock: Date.now,
       metrics: this.metrics,
       log,
@@ -132,6 +149,7 @@ export class Tenant {
   async close(): Promise<number | null> {
     this.#backFill.stop();
     this.#schedule.stop();
+    await this.#platform.close();
     await this.#groups.idle();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     this.#readerDb.close();

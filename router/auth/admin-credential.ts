@@ -23,6 +23,11 @@ export class AdminCredential {
   /** Header values, empty when missing. */
   accepts(authorization: string, adminToken: string): boolean {
     if (authorization !== '' && this.#access.matches(bearerToken(authorization))) return true;
+    return this.acceptsAdminToken(adminToken);
+  }
+
+  /** The header alone: on a deployment a bearer token is a tenant's. */
+  acceptsAdminToken(adminToken: string): boolean {
     return adminToken !== '' && this.#admin.matches(adminToken);
   }
 }

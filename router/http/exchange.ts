@@ -7,7 +7,8 @@
  *
  *   open ──answer | fail──▶ answered ──all bytes handed over──▶ done
  *     ├──startStream──▶ streaming ──endStream──▶ done
- *     └──client gone (from any state but done)──▶ aborted
+ *     ├──client gone (from any state but done)──▶ aborted
+ *     └──refused while its worker has it: answered by us, and what the worker answers is dropped
  *
  * Exactly one answer: a second one is a bug and asserts. An answer to a client that has gone is dropped.
  */
@@ -16,13 +17,14 @@ import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, LARGE_REPLY_BYTES, UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
 import type {Forwarded, Holder} from '../workers/forwarded.ts';
 import type {Route} from './routes.ts';
 import {statusLine} from './status-lines.ts';
 import {StreamedReply} from './streamed-reply.ts';
+import {Upload} from './upload.ts';
 
-type Headers = readonly (readonly [name: string, value: string])[];
 type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
 
 /** Told when exchanges begin and end; one object for all of them. */
@@ -36,6 +38,7 @@ export interface ExchangeObserver {
 
 const EMPTY = Buffer.alloc(0);
 const JSON_TYPE = 'application/json';
+const ASCII = /^[\t\x20-\x7e]*$/;
 
 export class Exchange implements Forwarded {
   readonly requestId: string;
@@ -49,15 +52,20 @@ export class Exchange implements Forwarded {
 
   meta = '';
   body: Buffer = EMPTY;
+  upload: Upload | null = null;
   isRead = false;
   holder: Holder | null = null;
   order = 0;
   lostWorker: string | null = null;
   waitingSinceMs = 0;
+  /** Headers of the errors that we answer ourselves: CORS, where pages of other origins may read them. */
+  errorHeaders: HeaderList | null = null;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
   #state: State = 'open';
+  /** It was answered while its worker had it: the worker's answer is not wanted. */
+  #isRefused = false;
   /** The connection is of no further use: the body was not read to its end, or the server drains. */
   #closes: boolean;
   #stream: StreamedReply | null = null;
@@ -76,7 +84,11 @@ export class Exchange implements Forwarded {
   }
 
   get aborted(): boolean {
-    return this.#state === 'aborted';
+    return this.#state === 'aborted' || this.#isRefused;
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'done' || this.#state === 'aborted';
   }
 
   /**
@@ -87,7 +99,7 @@ export class Exchange implements Forwarded {
   collectBody(contentLength: string, onBody: () => void): void {
     if (Number(contentLength) > BODY_BYTES_MAX) {
       this.#closes = true;
-      throw tooLarge();
+      throw tooLarge(BODY_BYTES_MAX);
     }
     let pieces: Buffer[] | null = null;
     this.#res.onData((chunk, isLast) => {
@@ -95,7 +107,7 @@ export class Exchange implements Forwarded {
       this.bytesIn += chunk.byteLength;
       if (this.bytesIn > BODY_BYTES_MAX) {
         this.#closes = true;
-        this.fail(tooLarge());
+        this.fail(tooLarge(BODY_BYTES_MAX));
         return;
       }
       const piece = Buffer.from(new Uint8Array(chunk)); // a copy
@@ -109,26 +121,47 @@ export class Exchange implements Forwarded {
     });
   }
 
-  answer(status: number, retryAfterS: number, body: Buffer): void {
+  /**
+   * The body goes to the worker while it arrives.
+   * @throws op.too_large 413 when the announced length is too much
+   */
+  streamBody(contentLength: string, bytesMax: number): void {
+    if (Number(contentLength) > bytesMax) {
+      this.#closes = true;
+      throw tooLarge(bytesMax);
+    }
+    const upload = new Upload(this.#res);
+    this.upload = upload;
+    this.#res.onData((chunk, isLast) => {
+      this.bytesIn += chunk.byteLength;
+      if (!upload.isWanted) return;
+      if (this.bytesIn > bytesMax) this.#refuse(tooLarge(bytesMax));
+      else upload.push(Buffer.from(new Uint8Array(chunk)), isLast); // a copy
+    });
+  }
+
+  answer(meta: ResponseMeta, body: Buffer): void {
+    if (this.aborted) return;
     if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > UNSENT_REPLY_BYTES_MAX) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
       return;
     }
-    this.reply(status, body, retryAfterS === 0 ? null : [['Retry-After', String(retryAfterS)]]);
+    this.reply(meta.s, body, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
   }
 
-  fail(error: ServiceError, retryAfterS = error.status === 503 ? 1 : 0, more: Headers = []): void {
-    const headers = [...more];
+  fail(error: ServiceError, retryAfterS = error.status === 503 ? 1 : 0, more: HeaderList = []): void {
+    const headers = [...more, ...(this.errorHeaders ?? [])];
     if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
     if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
     this.reply(error.status, JSON.stringify(errorEnvelope(error)), headers);
   }
 
   /** An empty body is none. A Buffer body is only borrowed unless it is large. */
-  reply(status: number, body: string | Buffer, headers: Headers | null = null, contentType = JSON_TYPE): void {
+  reply(status: number, body: string | Buffer, headers: HeaderList | null = null, contentType = JSON_TYPE): void {
     if (this.#state === 'aborted') return;
     assert(this.#state === 'open', `an answer in the state ${this.#state}`);
     this.#state = 'answered';
+    this.upload?.discard();
     replyInTurn.exchange = this;
     replyInTurn.status = status;
     replyInTurn.body = body;
@@ -138,41 +171,80 @@ export class Exchange implements Forwarded {
     replyInTurn.body = '';
   }
 
-  startStream(status: number): void {
-    if (this.#state === 'aborted') return;
+  startStream(meta: ResponseMeta): void {
+    if (this.aborted) return;
     assert(this.#state === 'open', `a stream in the state ${this.#state}`);
+    if (this.method === 'HEAD' || hasNoBody(meta.s)) {
+      this.#answerHead(meta);
+      return;
+    }
     this.#state = 'streaming';
-    this.#streamStatus = status;
+    this.#streamStatus = meta.s;
     const taken = (bytes: number) => this.holder?.credit(this, bytes);
     this.#res.cork(() => {
-      this.#writeHead(status, null, JSON_TYPE);
+      this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
       if (this.#closes) this.#res.writeHeader('Connection', 'close');
+      // uWebSockets.js ends the head with the first bytes of the body. A stream of events that has none for a while is open
+      // for its reader nevertheless; this comment, which readers of events skip, is what lets the head leave.
+      if (meta.t?.startsWith('text/event-stream')) this.#res.write(':\n\n');
     });
     this.#stream = new StreamedReply(this.#res, taken);
   }
 
   streamPiece(piece: Buffer): void {
-    if (this.#state === 'aborted') return;
+    if (this.aborted) return;
     assert(this.#state === 'streaming', `a piece in the state ${this.#state}`);
     this.bytesOut += piece.length;
     this.#stream!.write(piece);
   }
 
   endStream(failed: boolean): void {
-    if (this.#state === 'aborted') return;
+    if (this.aborted) return;
     assert(this.#state === 'streaming', `the end of a stream in the state ${this.#state}`);
     if (failed) {
       this.#res.close(); // aborts: an unfinished chunked body is what tells the client
       return;
     }
+    this.upload?.discard();
     this.#done(this.#streamStatus);
     this.#stream!.end();
   }
 
+  /** The server stops: what has no end of its own ends now. */
+  cut(): void {
+    if (this.#state === 'open') this.#refuse(new ServiceError('session.worker_unavailable', 'the server is stopping'));
+    if (this.#state !== 'streaming') return;
+    this.endStream(false);
+    this.holder?.abandon(this);
+  }
+
+  /** Answers in the worker's stead. If its answer has begun already, it is cut short. */
+  #refuse(error: ServiceError): void {
+    this.#isRefused = true;
+    this.#closes = true;
+    this.upload?.fail();
+    this.holder?.abandon(this);
+    if (this.#state === 'open') this.fail(error);
+    else if (this.#state === 'streaming') this.#res.close();
+  }
+
+  /** The head of an answer whose body is not sent, because the client asked for the head or the status has none. */
+  #answerHead(meta: ResponseMeta): void {
+    this.#state = 'answered';
+    this.upload?.discard();
+    this.#res.cork(() => {
+      this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
+      if (this.#closes) this.#res.writeHeader('Connection', 'close');
+      this.#done(meta.s);
+      this.#res.endWithoutBody();
+    });
+    this.holder?.abandon(this);
+  }
+
   /** Called corked, by `replyInTurn`. */
-  writeReply(status: number, body: string | Buffer, headers: Headers | null, contentType: string): void {
+  writeReply(status: number, body: string | Buffer, headers: HeaderList | null, contentType: string): void {
     const res = this.#res;
-    if (body.length === 0 || this.method === 'HEAD') {
+    if (body.length === 0 || this.method === 'HEAD' || hasNoBody(status)) {
       this.#endWithoutBody(status, headers, body, contentType);
       return;
     }
@@ -186,24 +258,26 @@ export class Exchange implements Forwarded {
     res.end(body, this.#closes);
   }
 
-  /** HEAD says how long the body would be; 204 says nothing. */
-  #endWithoutBody(status: number, headers: Headers | null, body: string | Buffer, contentType: string): void {
+  /** HEAD says how long the body would be; 204 and 304 say nothing. */
+  #endWithoutBody(status: number, headers: HeaderList | null, body: string | Buffer, contentType: string): void {
     const res = this.#res;
     this.#writeHead(status, headers, body.length === 0 ? '' : contentType);
     if (this.#closes) res.writeHeader('Connection', 'close');
     this.#done(status);
     // `undefined` as the length would be sent as a number of 19 digits.
-    if (status === 204) res.endWithoutBody();
+    if (hasNoBody(status)) res.endWithoutBody();
     else res.endWithoutBody(Buffer.byteLength(body));
   }
 
-  #writeHead(status: number, headers: Headers | null, contentType: string): void {
+  #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
     const res = this.#res;
     if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('Content-Type', contentType);
     res.writeHeader('X-Request-Id', this.requestId);
     if (headers === null) return;
-    for (const [name, value] of headers) res.writeHeader(name, value);
+    // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
+    for (const [name, value] of headers)
+      res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));
   }
 
   /** Hands the body over as the kernel takes it; until then the Buffer itself is kept, not a copy. */
@@ -231,6 +305,7 @@ export class Exchange implements Forwarded {
   #aborted(): void {
     if (this.#state === 'done') return;
     this.#state = 'aborted';
+    this.upload?.fail();
     this.#observer.unsentBytes -= this.#unsentBytes;
     this.holder?.abandon(this);
     this.#observer.ended(this, 0);
@@ -242,7 +317,7 @@ const replyInTurn = {
   exchange: null as Exchange | null,
   status: 0,
   body: '' as string | Buffer,
-  headers: null as Headers | null,
+  headers: null as HeaderList | null,
   contentType: '',
   write: (): void => {
     const {exchange, status, body, headers, contentType} = replyInTurn;
@@ -250,6 +325,20 @@ const replyInTurn = {
   },
 };
 
-function tooLarge(): ServiceError {
-  return new ServiceError('op.too_large', `the body is longer than ${BODY_BYTES_MAX} bytes`);
+function tooLarge(bytesMax: number): ServiceError {
+  return new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
+}
+
+function hasNoBody(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+/** What a worker's answer adds to the headers of every answer; null: nothing, as most do. */
+function workerHeaders(meta: ResponseMeta): HeaderList | null {
+  if (meta.h === undefined && meta.t === undefined && meta.ra === undefined) return null;
+  const {ra: retryAfterS = 0, h = [], t = ''} = meta;
+  const headers = [...h];
+  if (t !== '') headers.push(['Content-Type', t]);
+  if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
+  return headers;
 }

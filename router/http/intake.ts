@@ -3,25 +3,28 @@
  *
  *   Origin and Host → length of the URL → route and method → credential → tenant → body → forward to the worker
  *
+ * Deployment routes (`/svc/…`) are exempt from the first rule, and their credential is the worker's to judge.
  * An unknown tenant is told only to those with a credential. The body is looked at last and never parsed here, except for
  * the tenant routes' own.
  */
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {corsHeaders} from '../../shared/ipc/cors.ts';
 import type {Operation} from '../../shared/ipc/operations.ts';
-import {URL_BYTES_MAX} from '../../shared/limits.ts';
+import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {type MetricsPage, PROMETHEUS_TEXT} from '../metrics/page.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
 import type {OriginRule} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {requestMeta} from './request-meta.ts';
-import {decodeParameter, findPath, type PathEntry, type Route, type RouterHandler} from './routes.ts';
+import {decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route, type RouterHandler} from './routes.ts';
 
 export type IntakeParts = {
   credential: AdminCredential;
@@ -37,6 +40,8 @@ export class Intake {
   readonly #parts: IntakeParts;
   readonly requestIds = new RequestIds();
   readonly #originRule: OriginRule;
+  /** Exchanges whose answers have no end of their own; those that ended leave when the next one comes. */
+  readonly #endless = new Set<Exchange>();
   #isDraining = false;
 
   constructor(parts: IntakeParts, originRule: OriginRule) {
@@ -47,6 +52,8 @@ export class Intake {
   /** From now on every answer closes its connection, and new work is refused. */
   drain(): void {
     this.#isDraining = true;
+    for (const exchange of this.#endless) exchange.cut();
+    this.#endless.clear();
   }
 
   handle(method: string, res: HttpResponse, req: HttpRequest): void {
@@ -60,8 +67,8 @@ export class Intake {
   }
 
   #take(exchange: Exchange, req: HttpRequest): void {
-    this.#originRule.check(req.getHeader('origin'), req.getHeader('host'));
     const path = req.getUrl();
+    if (!isDeploymentPath(path)) this.#originRule.check(req.getHeader('origin'), req.getHeader('host'));
     // The types promise a string, but there is none without a query string.
     const query = (req.getQuery() as string | undefined) ?? '';
     if (path.length + 1 + query.length > URL_BYTES_MAX) {
@@ -70,15 +77,18 @@ export class Intake {
     const parameters: string[] = [];
     const entry = findPath(path, parameters);
     if (entry === null) throw new ServiceError('op.not_found', 'there is no such route');
-    const route = entry.methods.get(exchange.method);
-    if (route === undefined) {
+    if (entry.hasCors) exchange.errorHeaders = corsHeaders(undefined, null);
+    const route = entry.methods.get(exchange.method) ?? entry.any;
+    if (route === null) {
       this.#refuseMethod(exchange, entry);
       return;
     }
     exchange.route = route;
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (route.access === 'admin') this.#authenticate(req);
-    if ('operation' in route.answer) this.#operate(exchange, route, route.answer.operation, parameters, query, req);
+    if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
+    else if ('operation' in route.answer)
+      this.#operate(exchange, route, route.answer.operation, parameters, query, req);
     else this.#answerHere(exchange, route.answer.handler, parameters, req);
   }
 
@@ -108,9 +118,52 @@ export class Intake {
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
     exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
     exchange.isRead = route.isRead;
+    if (route.isEndless) this.#keepEndless(exchange);
+    this.#forward(exchange, route, tenant, req);
+  }
+
+  #operateDeployment(exchange: Exchange, route: Route, parameters: string[], req: HttpRequest): void {
+    const adminToken = req.getHeader('x-svc-admin-token');
+    if (adminToken !== '' && !this.#parts.credential.acceptsAdminToken(adminToken)) {
+      throw new ServiceError('auth.unauthorized', 'X-Svc-Admin-Token is not the admin token');
+    }
+    const tenant = this.#tenant(exchange, parameters.shift()!);
+    const {operation} = route.answer as {operation: Operation};
+    // The path of an HTTP action stays as it is: what an encoded slash means is the app's decision.
+    const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
+    if (route.parameter !== null) known.push(route.parameter);
+    exchange.meta = deploymentMeta(operation, known, exchange.requestId, adminToken !== '', req);
+    exchange.isRead = route.isRead;
+    this.#forward(exchange, route, tenant, req);
+  }
+
+  #forward(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
     const {directory} = this.#parts;
-    if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
+    if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
+    else if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
     else directory.forward(tenant, exchange);
+  }
+
+  /** Short bodies of known length are not worth the ceremony. */
+  #forwardStreamed(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
+    const {directory} = this.#parts;
+    if (route.access === 'admin') refuseEncoding(req); // an app may take what it likes
+    const length = req.getHeader('content-length');
+    if (length === '' && req.getHeader('transfer-encoding') === '') {
+      directory.forward(tenant, exchange);
+      return;
+    }
+    if (length !== '' && Number(length) <= WHOLE_UPLOAD_BYTES_MAX) {
+      this.#collectBody(exchange, length, () => directory.forward(tenant, exchange));
+      return;
+    }
+    exchange.streamBody(length, route.streamedBytesMax!);
+    directory.forward(tenant, exchange);
+  }
+
+  #keepEndless(exchange: Exchange): void {
+    for (const known of this.#endless) if (known.isOver) this.#endless.delete(known);
+    this.#endless.add(exchange);
   }
 
   /** @param segment of the path, percent-encoded; one that cannot be decoded names no tenant */
@@ -153,14 +206,12 @@ export class Intake {
 
   /** `then` may throw: it runs when the whole body is there. */
   #readBody(exchange: Exchange, req: HttpRequest, then: () => void): void {
-    const encoding = req.getHeader('content-encoding');
-    if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
-      throw new ServiceError(
-        'op.unsupported_media_type',
-        'bodies with a Content-Encoding are not taken; send it plain',
-      );
-    }
-    exchange.collectBody(req.getHeader('content-length'), () => {
+    refuseEncoding(req);
+    this.#collectBody(exchange, req.getHeader('content-length'), then);
+  }
+
+  #collectBody(exchange: Exchange, contentLength: string, then: () => void): void {
+    exchange.collectBody(contentLength, () => {
       try {
         then();
       } catch (caught) {
@@ -182,6 +233,12 @@ export class Intake {
     if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
     exchange.fail(asServiceError(caught));
   }
+}
+
+function refuseEncoding(req: HttpRequest): void {
+  const encoding = req.getHeader('content-encoding');
+  if (encoding === '' || encoding.toLowerCase() === 'identity') return;
+  throw new ServiceError('op.unsupported_media_type', 'bodies with a Content-Encoding are not taken; send it plain');
 }
 
 function decodedOrSame(segment: string): string {

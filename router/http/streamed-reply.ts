@@ -4,8 +4,8 @@
  *
  * uWebSockets.js buffers what the kernel does not take and says so, but never says when its buffer is empty again: only a
  * write that is accepted whole proves that. So while it is blocked pieces queue here, and each time the socket becomes
- * writable a small part of them is written as a probe. There is always something to probe with: the worker still has
- * window left when the first write blocks, and without more to send there is nothing to credit.
+ * writable a small part of them is written as a probe. If nothing waits then (a stream may be silent for long), the next
+ * piece is the probe: the worker still has window left when a write blocks, because pieces are much smaller than it.
  */
 
 import type {HttpResponse} from 'uWebSockets.js';
@@ -20,6 +20,8 @@ export class StreamedReply {
   /** Written, but perhaps still in the buffer of uWebSockets.js. */
   #unprovenBytes = 0;
   #isBlocked = false;
+  /** It is blocked, but became writable when there was nothing to write. */
+  #mayProbe = false;
 
   constructor(res: HttpResponse, onTaken: (bytes: number) => void) {
     this.#res = res;
@@ -32,7 +34,7 @@ export class StreamedReply {
 
   /** The piece is only borrowed: it is copied if it has to wait. */
   write(piece: Buffer): void {
-    if (this.#isBlocked) this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
+    if (this.#isBlocked && !this.#mayProbe) this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
     else this.#res.cork(() => this.#put(piece));
   }
 
@@ -46,7 +48,10 @@ export class StreamedReply {
 
   #probe(): void {
     const first = this.#queue.shift();
-    if (first === undefined) return;
+    if (first === undefined) {
+      this.#mayProbe = true;
+      return;
+    }
     if (first.length > PROBE_BYTES) this.#queue.unshift(first.subarray(PROBE_BYTES));
     this.#put(first.subarray(0, PROBE_BYTES));
     while (!this.#isBlocked) {
@@ -57,6 +62,7 @@ export class StreamedReply {
   }
 
   #put(piece: Buffer): void {
+    this.#mayProbe = false;
     this.#unprovenBytes += piece.length;
     this.#isBlocked = !this.#res.write(piece);
     if (this.#isBlocked) return;

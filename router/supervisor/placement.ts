@@ -27,6 +27,7 @@ export type PlacementSettings = {
   /** 0: tenants are never stopped for being idle. */
   idleStopMs: number;
   journalKeepRecords: number;
+  redactErrors: boolean;
 };
 
 export type PlacementParts = {
@@ -296,6 +297,7 @@ export class Placement {
         ...place.address,
         directory: files.path(place.id, place.generation),
         journalKeepRecords: settings.journalKeepRecords,
+        redactErrors: settings.redactErrors,
       },
     });
   }

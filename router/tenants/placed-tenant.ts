@@ -13,7 +13,13 @@
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
-import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import {
+  STREAM_WINDOW_BYTES,
+  WAITING_BYTES_MAX,
+  WAITING_REQUESTS_MAX,
+  WAKE_RETRY_MS,
+  WAKE_TIMEOUT_MS,
+} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Forwarded, Holder} from '../workers/forwarded.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
@@ -123,7 +129,7 @@ export class PlacedTenant implements Holder {
   /** A waiting request leaves the queue: its client has gone, or it waited for too long. */
   abandon(request: Forwarded): void {
     request.holder = null;
-    if (this.#waiting.delete(request)) this.#waitingBytes -= request.body.length;
+    if (this.#waiting.delete(request)) this.#waitingBytes -= heldBytes(request);
   }
 
   credit(): void {
@@ -131,7 +137,7 @@ export class PlacedTenant implements Holder {
   }
 
   #wait(request: Forwarded): void {
-    const bytes = this.#waitingBytes + request.body.length;
+    const bytes = this.#waitingBytes + heldBytes(request);
     if (this.#waiting.size >= WAITING_REQUESTS_MAX || bytes > WAITING_BYTES_MAX) {
       throw new ServiceError('session.overloaded', 'too many requests wait for this tenant to wake; try again later');
     }
@@ -206,6 +212,11 @@ export class PlacedTenant implements Holder {
       if (this.#link === null && (this.#waiting.size > 0 || this.live.size > 0)) this.#wake();
     }, WAKE_RETRY_MS);
   }
+}
+
+/** What a waiting request may cost in memory. */
+function heldBytes(request: Forwarded): number {
+  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }
 
 /** One wording, so that an id that cannot exist and one that does not are told apart by nobody. */

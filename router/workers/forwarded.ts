@@ -4,13 +4,16 @@
  */
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
+import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 
 export interface Forwarded {
   /** RequestMeta as JSON. */
   readonly meta: string;
   readonly body: Buffer;
+  /** The body when it is sent in pieces while it arrives (`body` is empty then); null: `body` is all of it. */
+  readonly upload: RequestUpload | null;
   readonly isRead: boolean;
-  /** The client has gone: nobody wants the answer. */
+  /** The client has gone, or was refused meanwhile: nobody wants the answer. */
   readonly aborted: boolean;
 
   /** Who has it now: a tenant's waiting queue or a link. Set and cleared by them; told when the client goes. */
@@ -23,8 +26,8 @@ export interface Forwarded {
   waitingSinceMs: number;
 
   /** The whole answer. `body` is only valid during the call unless it is large (see FrameReader). */
-  answer(status: number, retryAfterS: number, body: Buffer): void;
-  startStream(status: number): void;
+  answer(meta: ResponseMeta, body: Buffer): void;
+  startStream(meta: ResponseMeta): void;
   streamPiece(piece: Buffer): void;
   /** @param failed the rest will not come: the client must not take the answer for whole */
   endStream(failed: boolean): void;
@@ -37,4 +40,27 @@ export interface Holder {
   abandon(request: Forwarded): void;
   /** The client took this many streamed bytes. */
   credit(request: Forwarded, bytes: number): void;
+}
+
+/** Where the pieces of a request's body go. */
+export interface UploadSink {
+  /** The piece is taken over. */
+  piece(piece: Buffer): void;
+  /** @param failed the rest will not come */
+  end(failed: boolean): void;
+}
+
+export interface RequestUpload {
+  /** Some of it was handed to a worker, so it cannot go to another one. */
+  readonly hasBegun: boolean;
+  /** From now on pieces go to this worker, up to STREAM_WINDOW_BYTES beyond its credit. */
+  attach(sink: UploadSink): void;
+  /** The worker is gone before it was handed anything. */
+  detach(): void;
+  /** The worker took this many bytes. */
+  credit(bytes: number): void;
+  /** The rest is not wanted. */
+  discard(): void;
+  /** The client has gone: the worker is told that the rest will not come. */
+  fail(): void;
 }

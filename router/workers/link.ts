@@ -6,7 +6,8 @@
  *        └──────────────────┴── malformed frame | worker gone ──────────▶ closed
  *
  * When a link closes, each request it still holds is one of: never written to the socket (it is handed back, and may go to
- * the next worker), a read (handed back too), a stream (cut, visibly for the client), or a write whose outcome is unknown.
+ * the next worker, unless a part of its body is gone with this link), a read (handed back too), a stream (cut, visibly for the
+ * client), or a write whose outcome is unknown.
  */
 import type {Buffer} from 'node:buffer';
 import {connect, type Socket} from 'node:net';
@@ -15,7 +16,7 @@ import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {IN_FLIGHT_REQUESTS_MAX, LINK_BUFFER_BYTES_MAX, METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {Forwarded, Holder} from './forwarded.ts';
+import type {Forwarded, Holder, RequestUpload} from './forwarded.ts';
 import {parseResponseMeta} from './response-meta.ts';
 
 /** Stream ids are u32; 0 is the hello's. */
@@ -103,9 +104,23 @@ export class WorkerLink implements Holder {
     request.order = this.#order;
     request.holder = this;
     this.#inFlight.set(stream, request);
+    const {upload} = request;
     // A large body is written as it is: it belongs to the request, and nobody changes it.
-    this.#writer.frame(FrameKind.request, stream, FrameFlag.none, request.meta, request.body, true);
+    const flags = upload === null ? FrameFlag.none : FrameFlag.streams;
+    this.#writer.frame(FrameKind.request, stream, flags, request.meta, request.body, true);
+    if (upload !== null) this.#attach(stream, upload);
     this.#scheduleFlush();
+  }
+
+  #attach(stream: number, upload: RequestUpload): void {
+    const send = (flags: number, piece: Buffer | string) => {
+      this.#writer.frame(FrameKind.chunk, stream, flags, '', piece, true);
+      this.#scheduleFlush();
+    };
+    upload.attach({
+      piece: piece => send(FrameFlag.none, piece),
+      end: failed => send(failed ? FrameFlag.end | FrameFlag.failed : FrameFlag.end, ''),
+    });
   }
 
   /** The client has gone. A stream is cancelled; a short answer is awaited and dropped, so that the count stays right. */
@@ -189,6 +204,12 @@ export class WorkerLink implements Holder {
       case FrameKind.chunk:
         this.#chunk(stream, flags, body);
         return;
+      case FrameKind.credit:
+        this.#credit(stream, Number(meta.toString('latin1')));
+        return;
+      case FrameKind.cancel:
+        this.#inFlight.get(stream)?.upload?.discard();
+        return;
       case FrameKind.live:
         if (this.#retired) return; // another worker's results are shown by now
         if ((flags & FrameFlag.failed) === 0) this.#live.result(stream, body);
@@ -211,19 +232,19 @@ export class WorkerLink implements Holder {
   #response(stream: number, flags: number, meta: Buffer, body: Buffer): void {
     const request = this.#inFlight.get(stream);
     if (request === undefined) throw new MalformedFrame(`an answer to the unknown stream ${stream}`);
-    const {s: status, ra: retryAfterS = 0} = parseResponseMeta(meta);
+    const head = parseResponseMeta(meta);
     if ((flags & FrameFlag.streams) !== 0) {
       if (request.aborted) {
         this.#cancel(stream);
         return;
       }
       this.#streaming.add(stream);
-      request.startStream(status);
+      request.startStream(head);
       return;
     }
     this.#inFlight.delete(stream);
     request.holder = null;
-    request.answer(status, retryAfterS, body);
+    request.answer(head, body);
     if (this.#retired) this.#closeIfIdle();
   }
 
@@ -237,6 +258,12 @@ export class WorkerLink implements Holder {
     request.holder = null;
     request.endStream((flags & FrameFlag.failed) !== 0);
     if (this.#retired) this.#closeIfIdle();
+  }
+
+  /** The worker took some of a request's body. */
+  #credit(stream: number, bytes: number): void {
+    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
+    this.#inFlight.get(stream)?.upload?.credit(bytes); // else its answer overtook the credit
   }
 
   #cancel(stream: number): void {
@@ -258,7 +285,7 @@ export class WorkerLink implements Holder {
       request.holder = null;
       if (request.aborted) continue;
       if (this.#streaming.has(stream)) request.endStream(true);
-      else if (!this.#wasOpen || request.order > this.#writtenOrder) unanswered.push(request);
+      else if (!this.#wasOpen || request.order > this.#writtenOrder) sendAgain(request, unanswered);
       else if (request.isRead) retryOnce(request, this.address.socketPath, unanswered);
       else request.fail(outcomeUnknown());
     }
@@ -271,6 +298,16 @@ export class WorkerLink implements Holder {
 
 function streamOf(order: number): number {
   return order % (STREAM_MAX + 1);
+}
+
+/** It never reached the worker, but a part of its body may have been given up with the link. */
+function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
+  if (request.upload?.hasBegun === true) {
+    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it got the request"));
+    return;
+  }
+  request.upload?.detach();
+  unanswered.push(request);
 }
 
 /** A dying worker may take a connection once more before its socket is gone: losing it again is not a second death. */

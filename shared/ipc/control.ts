@@ -70,6 +70,8 @@ export type TenantSettings = {
   socketPath: string;
   secret: string;
   journalKeepRecords: number;
+  /** Callers of functions learn that one failed, but not why. */
+  redactErrors: boolean;
 };
 
 export type SupervisorToWorker =

@@ -17,15 +17,15 @@ export const FRAME_HEADER_BYTES = 12;
 export const FrameKind = {
   /** router → worker, first frame of a connection. Meta: the per-start secret. */
   hello: 1,
-  /** router → worker. Meta: RequestMeta. Body: the client's bytes, untouched. */
+  /** router → worker. Meta: RequestMeta. Body: the client's bytes, untouched. Flag `streams`: they follow in chunks instead. */
   request: 2,
   /** worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. */
   response: 3,
-  /** worker → router: a piece of a streamed response. Flag `end`: the last one. Flag `failed`: cut short. */
+  /** A piece of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short. */
   chunk: 4,
-  /** router → worker: the client is gone, the rest of the answer is not wanted. */
+  /** The rest of a streamed body is not wanted; from the router: the client is gone. */
   cancel: 5,
-  /** router → worker: the client took this many streamed bytes (meta: decimal). */
+  /** The other end took this many streamed bytes (meta: decimal). */
   credit: 6,
   /** router → worker: send your metrics. worker → router, same stream id: body is their JSON. */
   metrics: 7,

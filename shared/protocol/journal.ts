@@ -14,7 +14,11 @@ export type JournalEvent = {
     | 'job.failed'
     | 'cron.created'
     | 'cron.deleted'
-    | 'cron.fired';
+    | 'cron.fired'
+    | 'deployment.activated'
+    | 'environment.set'
+    | 'environment.deleted'
+    | 'settings.changed';
   table?: string;
   id?: string;
   name?: string;

@@ -19,7 +19,7 @@ type Headers = Record<string, string | undefined>;
 type Tokens = {access: string; admin: string};
 const none: Headers = {authorization: undefined};
 const tokens = (): Tokens => ({access: service.accessToken, admin: service.adminToken});
-const protectedRoutes = ROUTES.filter(route => route.pattern !== '/health').map(({method, pattern}) => ({
+const protectedRoutes = ROUTES.filter(route => route.access === 'admin').map(({method, pattern}) => ({
   method,
   pattern,
 }));

@@ -34,6 +34,7 @@ describe('svc start: settings', () => {
       maxAwake: 128,
       allowedHost: [],
       journalKeepRecords: 1_000_000,
+      redactErrors: false,
       logLevel: 'info',
       logFormat: 'auto',
       listenBeyondLoopback: false,

@@ -11,6 +11,11 @@ export class Tenant {
   readonly service: Service;
   readonly id: string;
 
+  /** A tenant that exists. */
+  static of(service: Service, id: string): Tenant {
+    return new Tenant(service, id);
+  }
+
   private constructor(service: Service, id: string) {
     this.service = service;
     this.id = id;

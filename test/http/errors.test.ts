@@ -14,9 +14,9 @@ afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 /** A route's pattern with real parameters. */
-const pathOf = (pattern: string) => pattern.replace('{tenant_id}', tenant.id).replaceAll(/\{\w+\}/g, 'x');
+const pathOf = (pattern: string) => pattern.replace('{tenant_id}', tenant.id).replaceAll(/\{\*?\w+\}/g, 'x');
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const PATTERNS = [...new Set(ROUTES.map(route => route.pattern))];
+const PATTERNS = [...new Set(ROUTES.filter(route => route.method !== '*').map(route => route.pattern))];
 
 describe('a method that a path does not have is 405 op.method_not_allowed, and Allow lists those it has:', () => {
   test.each(PATTERNS)('%s', async pattern => {
@@ -48,7 +48,17 @@ describe('a path that is none of the routes is 404 op.not_found:', () => {
       '/api/tenants/x/journal/boot',
       '/api/tenants//query',
     ],
-    ...['/svc/x/http/y', '/__proto__', '/constructor', '/api/tenants/x/constructor', '/api/tenants/x/__proto__'],
+    ...[
+      '/svc',
+      '/svc/',
+      '/svc/x',
+      '/svc/x/nothing',
+      '/svc/x/query/',
+      '/__proto__',
+      '/constructor',
+      '/api/tenants/x/constructor',
+      '/api/tenants/x/__proto__',
+    ],
   ])('%s', async path => {
     const reply = await rawRequest(service, [`GET ${path} HTTP/1.1`, ...usualLines(service)]);
     // The tenant's own path takes DELETE alone.
@@ -69,9 +79,9 @@ describe('a tenant that does not exist is 404 session.tenant_not_found:', () => 
     ROUTES.filter(route => route.pattern.includes('{tenant_id}')).map(({method, pattern}) => ({method, pattern})),
   )('$method $pattern', async ({method, pattern}) => {
     for (const id of ['nobody', '%2e%2e%2f', '__proto__', 'a%20b', 'x'.repeat(65), '%00']) {
-      const path = pattern.replace('{tenant_id}', id).replaceAll(/\{\w+\}/g, 'x');
+      const path = pattern.replace('{tenant_id}', id).replaceAll(/\{\*?\w+\}/g, 'x');
       expectError(
-        await service.request(method, path, takesBody(method) ? {} : undefined),
+        await service.request(method === '*' ? 'GET' : method, path, takesBody(method) ? {} : undefined),
         404,
         'session.tenant_not_found',
       );

@@ -29,7 +29,12 @@ beforeEach(() => service.showLogOnFailure());
 
 const pathOf = (pattern: string, parameter = 'x') =>
   pattern.replace('{tenant_id}', tenant.id).replaceAll(/\{\w+\}/g, parameter);
-const WITH_BODY = ROUTES.filter(route => route.takesBody).map(({method, pattern}) => ({method, pattern}));
+/** The native API; the function platform's routes have tests of their own. */
+const NATIVE = ROUTES.filter(
+  ({answer}) =>
+    !('operation' in answer && /^(deployments|functions|env|logs|settings|tables)\./.test(answer.operation)),
+);
+const WITH_BODY = NATIVE.filter(route => route.takesBody).map(({method, pattern}) => ({method, pattern}));
 
 const BODIES: [what: string, body: string | Buffer][] = [
   ['nothing', ''],
@@ -81,7 +86,7 @@ const PARAMETERS = [
   ...['%f0%9f%98%80', '%ef%bf%bd', '%e2%80%ae', '-0', '1e999', 'NaN', '%20', '%2f', '%25', '%2500', 'x'.repeat(3000)],
 ];
 const BROKEN = ['%', '%f', '%zz', '%ff', '%c0%af', '%ed%a0%80', 'a%80', '%e2%82'];
-const WITH_PARAMETERS = ROUTES.filter(route => /\}.*\}/.test(route.pattern)).map(({method, pattern}) => ({
+const WITH_PARAMETERS = NATIVE.filter(route => /\}.*\}/.test(route.pattern)).map(({method, pattern}) => ({
   method,
   pattern,
 }));

@@ -6,8 +6,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
 
@@ -28,6 +29,7 @@ beforeAll(async () => {
       SECRET,
       {
         onRequest: (link, stream, meta) => {
+          if (meta.op === 'functions.http') return; // its body is left unread
           requests.push({stream, meta});
           link.reply(stream, 200, 'answer');
         },
@@ -58,6 +60,9 @@ function bytesOf(write: (writer: FrameWriter) => void): Buffer {
 const hello = bytesOf(writer => writer.frame(FrameKind.hello, 0, 0, SECRET, ''));
 const request = bytesOf(writer => writer.frame(FrameKind.request, 7, 0, '{"op":"schema.all"}', ''));
 
+const upload = bytesOf(writer => writer.frame(FrameKind.request, 9, FrameFlag.streams, '{"op":"functions.http"}', ''));
+const piece = bytesOf(writer => writer.frame(FrameKind.chunk, 9, 0, '', Buffer.alloc(STREAM_WINDOW_BYTES)));
+
 /** What comes back for these bytes. `end`: our end closes after them; else closing is the worker's decision. */
 function exchange(bytes: Buffer, end: boolean): Promise<number[]> {
   return new Promise((resolve, reject) => {
@@ -82,11 +87,18 @@ describe('a greeted connection', () => {
     expect(requests).toEqual(Array(2).fill({stream: 7, meta: {op: 'schema.all'}}));
   });
 
+  test('takes no notice of pieces of a body that nobody waits for', async () => {
+    requests = [];
+    expect(await exchange(Buffer.concat([hello, piece, request]), true)).toEqual([FrameKind.response]);
+  });
+
   test.each([
     ['an unknown kind', Buffer.alloc(12, 0xee)],
     ['a second hello', hello],
     ['what only workers send', bytesOf(writer => writer.frame(FrameKind.response, 1, 0, '', ''))],
     ['credit that is no number', bytesOf(writer => writer.frame(FrameKind.credit, 1, 0, 'much', ''))],
+    ['two bodies of one stream', Buffer.concat([upload, upload])],
+    ['a body beyond the window', Buffer.concat([upload, ...Array(3).fill(piece)])],
     ['credit below zero', bytesOf(writer => writer.frame(FrameKind.credit, 1, 0, '-1', ''))],
   ])('is closed after %s; requests behind it are not taken', async (_, bytes) => {
     requests = [];

@@ -60,6 +60,13 @@ describe('a request whose meta is not one costs its connection, never the proces
     '{"op":"documents.get","p":["t",7]}',
     '{"op":"journal.page","q":{}}',
     '{"op":"documents.insert","k":1}',
+    '{"op":"functions.query","a":{}}',
+    '{"op":"functions.query","o":["x"]}',
+    '{"op":"functions.query","w":true}',
+    '{"op":"functions.http","m":1}',
+    '{"op":"functions.http","h":{"a":"b"}}',
+    '{"op":"functions.http","h":[["a"]]}',
+    '{"op":"functions.http","h":[["a",1]]}',
   ])('%s', async meta => {
     await closedAfter(meta);
     expect(received).toEqual([]);

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {decodeParameter, findPath, ROUTES} from '../../router/http/routes.ts';
+import {decodeParameter, findPath, isDeploymentPath, ROUTES} from '../../router/http/routes.ts';
 
 describe('a path finds its entry of the route table, with its parameters as they stand', () => {
   test.each([
@@ -12,6 +12,11 @@ describe('a path finds its entry of the route table, with its parameters as they
     ['/api/tenants/query/query', '/api/tenants/{tenant_id}/query', ['query']],
     ['/api/tenants/acme/query/paginated', '/api/tenants/{tenant_id}/query/paginated', ['acme']],
     ['/api/tenants/acme/journal/bootstrap', '/api/tenants/{tenant_id}/journal/bootstrap', ['acme']],
+    ['/svc/acme/schedule/run_at', '/svc/{tenant_id}/schedule/run_at', ['acme']],
+    ['/svc/acme/schedule/run_it', '/svc/{tenant_id}/schedule/{job_id}', ['acme', 'run_it']],
+    ['/svc/acme/http', '/svc/{tenant_id}/http', ['acme']],
+    ['/svc/acme/http/', '/svc/{tenant_id}/http/{*path}', ['acme', '/']],
+    ['/svc/acme/http//a%2F/../b/', '/svc/{tenant_id}/http/{*path}', ['acme', '//a%2F/../b/']],
   ])('%s → %s', (path, pattern, expected) => {
     const parameters: string[] = [];
     const entry = findPath(path, parameters);
@@ -35,6 +40,10 @@ describe('anything else is an unknown route', () => {
     '/api/tenants/acme/documents/t/1/',
     '/api/tenants/acme/documents/t/1/more',
     '/api/tenants/acme/journal/other',
+    '/svc',
+    '/svc/acme',
+    '/svc//http/x',
+    '/svc/acme/query/',
     '/constructor',
     '/__proto__',
   ])('%j', path => {
@@ -46,9 +55,15 @@ test('an entry names the methods it takes, for Allow', () => {
   expect(findPath('/api/tenants/a/documents/t/1', [])?.allow).toBe('GET, PATCH, DELETE');
 });
 
+test('only deployments are exempt from the rules about origins, and nothing else is for their users', () => {
+  for (const {pattern, access} of ROUTES) {
+    expect([pattern, access === 'deployment']).toEqual([pattern, isDeploymentPath(pattern)]);
+  }
+});
+
 test('only reads of a worker may be sent twice', () => {
   const writes = ROUTES.filter(route => 'operation' in route.answer && !route.isRead).map(route => route.method);
-  expect([...new Set(writes)].sort()).toEqual(['DELETE', 'PATCH', 'POST', 'PUT']);
+  expect([...new Set(writes)].sort()).toEqual(['*', 'DELETE', 'PATCH', 'POST', 'PUT']);
 });
 
 describe('parameters are percent-decoded once', () => {

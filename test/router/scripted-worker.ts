@@ -4,10 +4,11 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {createServer, type Server, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import type {Forwarded, Holder} from '../../router/workers/forwarded.ts';
+import type {Forwarded, Holder, RequestUpload} from '../../router/workers/forwarded.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
+import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 
 export type Frame = {kind: number; stream: number; flags: number; meta: string; body: string};
 
@@ -73,6 +74,7 @@ export class RecordedRequest implements Forwarded {
   readonly meta = '{"op":"documents.get"}';
   readonly body: Buffer;
   readonly isRead: boolean;
+  readonly upload: RequestUpload | null;
   aborted = false;
   holder: Holder | null = null;
   order = 0;
@@ -82,20 +84,21 @@ export class RecordedRequest implements Forwarded {
   readonly outcome: Promise<string>;
   #resolve: (outcome: string) => void = () => undefined;
 
-  constructor(isRead: boolean, body = '') {
+  constructor(isRead: boolean, body = '', upload: RequestUpload | null = null) {
     this.isRead = isRead;
+    this.upload = upload;
     this.body = Buffer.from(body);
     this.outcome = new Promise(resolve => {
       this.#resolve = resolve;
     });
   }
 
-  answer(status: number, retryAfterS: number, body: Buffer): void {
+  answer({s: status, ra: retryAfterS = 0}: ResponseMeta, body: Buffer): void {
     this.#resolve(`${status} ${body.toString()}${retryAfterS === 0 ? '' : `/${retryAfterS}`}`);
   }
 
-  startStream(status: number): void {
-    this.pieces.push(String(status));
+  startStream(meta: ResponseMeta): void {
+    this.pieces.push(String(meta.s));
   }
 
   streamPiece(piece: Buffer): void {

@@ -41,7 +41,7 @@ export class Schedule {
     this.db = openWriter(join(this.#directory, 'tenant.sqlite'));
     this.writer = new Writer(this.db, Catalog.read(this.db), clock);
     this.#groups = new CommitGroups(this.writer, metrics, log, ignore, ignore, ignore);
-    this.runner = new ScheduleRunner(this.writer, this.#groups, metrics, log, clock);
+    this.runner = new ScheduleRunner(this.writer, this.#groups, metrics, log, clock, () => undefined);
     this.runner.arm();
   }
 

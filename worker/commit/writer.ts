@@ -52,6 +52,8 @@ export class Writer {
   #changes: Change[] = [];
   /** Bytes of documents and records written since the group began. */
   #bytes = 0;
+  /** Never goes back, not even when a change is rolled back. Null: not read yet. */
+  #catalogVersion: number | null = null;
   /** Null: not counted since the start or since a roll-back. Counting reads all of them. */
   #pendingJobs: number | null = null;
 
@@ -141,8 +143,15 @@ export class Writer {
     if (known !== undefined) return known;
     const table = this.catalog.add(name);
     this.onRollback(() => this.#forgetTable(table));
-    this.statements.insertTable.run(table.number, name, 0, 0, null);
+    this.statements.insertTable.run(table.number, name);
+    this.catalogChanged();
     return table;
+  }
+
+  /** Tables, indexes or schemas changed: other threads read them again when they see a new version. */
+  catalogChanged(): void {
+    this.#catalogVersion ??= Number(this.statements.meta.get('catalog_version') ?? 0);
+    this.statements.setMeta.run('catalog_version', ++this.#catalogVersion);
   }
 
   #forgetTable(table: CatalogTable): void {
@@ -207,6 +216,13 @@ export class Writer {
   #checkSchema(table: CatalogTable, fields: Fields): void {
     const violation = table.compiled?.(fields as never) ?? null;
     if (violation === null) return;
+    if ('message' in violation) {
+      throw new ServiceError(
+        'op.schema_violation',
+        `the document does not match the schema of table ${table.name}: ${violation.message}`,
+        {table: table.name, message: violation.message},
+      );
+    }
     const {field, expected, found} = violation;
     throw new ServiceError(
       'op.schema_violation',

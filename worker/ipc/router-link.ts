@@ -2,9 +2,8 @@
  * The worker's end of a router's connection. Requests are handed on in the order they arrive; replies gather and leave in
  * one write at the end of the turn (`flush`).
  *
- * Back-pressure: when the router reads replies too slowly, this end stops reading requests until it has caught up. Streamed
- * replies send at most STREAM_WINDOW_BYTES beyond what the router has credited; one whose reader takes nothing for
- * STREAM_STALL_MS is ended.
+ * Back-pressure: when the router reads replies too slowly, this end stops reading requests until it has caught up. Bodies that
+ * are streamed, either way, send at most STREAM_WINDOW_BYTES beyond what the other end has credited.
  *
  *   connected ──hello with the secret──▶ serving ──malformed frame | close | drain──▶ closed
  *       └──anything else──▶ closed
@@ -14,18 +13,33 @@ import {timingSafeEqual} from 'node:crypto';
 import type {Socket} from 'node:net';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {OPERATIONS, type RequestMeta, type ResponseMeta} from '../../shared/ipc/operations.ts';
 import {
-  FRAME_BODY_BYTES_MAX,
-  SLICE_MS,
-  STREAM_STALL_MS,
-  STREAM_WINDOW_BYTES,
-  WORKER_OUTPUT_BYTES_MAX,
-} from '../../shared/limits.ts';
+  type HeaderList,
+  OPERATIONS,
+  type Operation,
+  type RequestMeta,
+  type ResponseMeta,
+} from '../../shared/ipc/operations.ts';
+import {appHeaders, headersFault} from '../../shared/ipc/response-headers.ts';
+import {FRAME_BODY_BYTES_MAX, SLICE_MS, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {LiveHolder} from '../subscriptions/live-queries.ts';
+import {IncomingBody} from './incoming-body.ts';
+import {OutgoingBody} from './outgoing-body.ts';
+import {parseRequestMeta} from './request-meta.ts';
+import {StreamedBodies} from './streamed-bodies.ts';
 
-export type RequestHandler = (link: RouterLink, stream: number, meta: RequestMeta, body: Buffer) => void;
+/**
+ * @param body valid during the call only
+ * @param incoming of operations whose body may come in pieces (`body` is empty then); null: there is none
+ */
+export type RequestHandler = (
+  link: RouterLink,
+  stream: number,
+  meta: RequestMeta,
+  body: Buffer,
+  incoming: IncomingBody | null,
+) => void;
 
 export type LinkEvents = {
   onRequest: RequestHandler;
@@ -38,13 +52,19 @@ export type LinkEvents = {
   onClose: (link: RouterLink) => void;
 };
 
-type OutgoingStream = {
-  pieces: Iterator<string, void, void>;
-  creditBytes: number;
-  /** The next piece is due in the next turn. */
-  scheduled: boolean;
-  stallTimer: NodeJS.Timeout | null;
-};
+type Waiting = {stream: number; meta: RequestMeta; body: Buffer; incoming: IncomingBody | null};
+
+/** Reads that are over in a moment on this thread: a document by id, and what is handed on to others at once. */
+const SHORT_READS: ReadonlySet<string> = new Set<Operation>([
+  'documents.get',
+  'functions.query',
+  'functions.paginated',
+  'functions.preflight',
+  'logs.read',
+]);
+
+/** Operations whose bodies come in pieces unless they are short; here they look the same. */
+const IN_PIECES: ReadonlySet<string> = new Set<Operation>(['functions.http', 'deployments.create']);
 
 export class RouterLink implements LiveHolder {
   readonly #socket: Socket;
@@ -53,9 +73,10 @@ export class RouterLink implements LiveHolder {
   readonly #log: Logger;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
-  readonly #streams = new Map<number, OutgoingStream>();
+  readonly #bodies: StreamedBodies;
   /** Requests that wait for the next slice, with bodies of their own. */
-  #requests: {stream: number; meta: RequestMeta; body: Buffer}[] = [];
+  #requests: Waiting[] = [];
+  #flushScheduled = false;
   #sliceScheduled = false;
   /** When the slice under way has had its time. */
   #sliceEndsMs = 0;
@@ -70,6 +91,7 @@ export class RouterLink implements LiveHolder {
       if (!this.#socket.destroyed) this.#socket.write(bytes);
     });
     this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
+    this.#bodies = new StreamedBodies((...frame) => this.#send(...frame), log);
     socket.on('data', chunk => this.#read(chunk as Buffer));
     socket.on('drain', () => {
       socket.resume();
@@ -79,20 +101,50 @@ export class RouterLink implements LiveHolder {
     socket.on('close', () => this.#closed());
   }
 
-  /** Answers a request. An empty body is none. */
-  reply(stream: number, status: number, body: string): void {
+  /** Answers a request with JSON. An empty body is none. @param headers further ones, CORS for instance */
+  reply(stream: number, status: number, body: string, headers: HeaderList | null = null): void {
     if (body.length * 3 > FRAME_BODY_BYTES_MAX && Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) {
-      this.fail(stream, new ServiceError('op.too_large', `the answer takes more than ${FRAME_BODY_BYTES_MAX} bytes`));
+      this.fail(stream, answerTooLarge(), headers);
       return;
     }
-    this.#writer.frame(FrameKind.response, stream, FrameFlag.none, status === 200 ? '' : `{"s":${status}}`, body);
+    this.#bodies.answered(stream);
+    let meta = '';
+    if (headers !== null && headers.length > 0) meta = JSON.stringify({s: status, h: headers} satisfies ResponseMeta);
+    else if (status !== 200) meta = `{"s":${status}}`;
+    this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body);
   }
 
-  fail(stream: number, error: ServiceError): void {
+  fail(stream: number, error: ServiceError, headers: HeaderList | null = null): void {
+    this.#bodies.answered(stream);
     const meta: ResponseMeta = {s: error.status};
     if (error.status === 503) meta.ra = 1;
+    if (headers !== null && headers.length > 0) meta.h = headers;
     const body = JSON.stringify(errorEnvelope(error));
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, JSON.stringify(meta), body);
+  }
+
+  /**
+   * Answers with exactly these headers (a content type is among them, or there is none) but for those that an app may not
+   * set. Headers that cannot be sent, and a body that is too long, are answered 500 and 413 instead. The Buffer is taken over.
+   */
+  replyWith(stream: number, status: number, headers: HeaderList, body: string | Buffer): void {
+    const meta = this.#head(stream, status, headers);
+    if (meta === null) return;
+    if (Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) this.fail(stream, answerTooLarge());
+    else {
+      this.#bodies.answered(stream);
+      this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body, true);
+    }
+    this.#flushSoon();
+  }
+
+  /** Answers with these headers, as `replyWith`, and a body that is written later. They leave at once. */
+  startStream(stream: number, status: number, headers: HeaderList): OutgoingBody {
+    const meta = this.#head(stream, status, headers);
+    if (meta !== null) return this.#bodies.open(stream, meta);
+    const closed = new OutgoingBody({piece: () => undefined, end: () => undefined});
+    closed.cancel();
+    return closed;
   }
 
   metrics(stream: number, body: string): void {
@@ -117,17 +169,14 @@ export class RouterLink implements LiveHolder {
     );
   }
 
-  /** Answers 200 with a body that is made while it is sent. The iterator is closed whatever happens. */
+  /** Answers 200 with a JSON body that is made while it is sent. The iterator is closed whatever happens. */
   stream(stream: number, pieces: Iterator<string, void, void>): void {
-    this.#writer.frame(FrameKind.response, stream, FrameFlag.streams, '', '');
-    const outgoing: OutgoingStream = {pieces, creditBytes: STREAM_WINDOW_BYTES, scheduled: false, stallTimer: null};
-    this.#streams.set(stream, outgoing);
-    this.#schedule(stream, outgoing);
+    this.#bodies.feed(stream, pieces);
   }
 
-  /** Replies being streamed. */
+  /** Replies that iterators feed. */
   get streams(): number {
-    return this.#streams.size;
+    return this.#bodies.fed;
   }
 
   /** Sends what has gathered, and stops taking requests while the router is slow to read. */
@@ -156,14 +205,14 @@ export class RouterLink implements LiveHolder {
     this.flush();
   }
 
-  #frame(kind: FrameKind, stream: number, _flags: number, meta: Buffer, body: Buffer): void {
+  #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {
     if (!this.#greeted) {
       this.#greet(kind, meta);
       return;
     }
     switch (kind) {
       case FrameKind.request:
-        this.#request(stream, parseMeta(meta), body);
+        this.#request(stream, flags, parseRequestMeta(meta), body);
         return;
       case FrameKind.metrics:
         this.#events.onMetrics(this, stream);
@@ -174,11 +223,14 @@ export class RouterLink implements LiveHolder {
       case FrameKind.unsubscribe:
         this.#events.onUnsubscribe(this, stream);
         return;
+      case FrameKind.chunk:
+        this.#bodies.chunk(stream, flags, body);
+        return;
       case FrameKind.cancel:
-        this.#endStream(stream);
+        this.#bodies.cancel(stream);
         return;
       case FrameKind.credit:
-        this.#credit(stream, Number(meta.toString('latin1')));
+        this.#bodies.credit(stream, Number(meta.toString('latin1')));
         return;
       default:
         throw new MalformedFrame(`a router does not send frames of kind ${kind}`);
@@ -190,11 +242,15 @@ export class RouterLink implements LiveHolder {
    * get their turn, however many arrive at once. None runs while the router is slow to take replies. What is certainly
    * short (a document by id, and a write's way into its group) does not wait behind them.
    */
-  #request(stream: number, meta: RequestMeta, body: Buffer): void {
-    const isShort = meta.op === 'documents.get' || OPERATIONS[meta.op] === 'write';
-    if (isShort || (this.#requests.length === 0 && this.#mayRun())) this.#events.onRequest(this, stream, meta, body);
-    else {
-      this.#requests.push({stream, meta, body: Buffer.from(body)});
+  #request(stream: number, flags: number, meta: RequestMeta, body: Buffer): void {
+    let incoming: IncomingBody | null = null;
+    if ((flags & FrameFlag.streams) !== 0) incoming = this.#bodies.receive(stream);
+    else if (body.length > 0 && IN_PIECES.has(meta.op)) incoming = IncomingBody.whole(body);
+    const isShort = OPERATIONS[meta.op] === 'write' || SHORT_READS.has(meta.op);
+    if (isShort || (this.#requests.length === 0 && this.#mayRun())) {
+      this.#events.onRequest(this, stream, meta, body, incoming);
+    } else {
+      this.#requests.push({stream, meta, body: Buffer.from(body), incoming});
       this.#scheduleSlice();
     }
   }
@@ -216,8 +272,8 @@ export class RouterLink implements LiveHolder {
     this.#sliceEndsMs = performance.now() + SLICE_MS;
     let done = 0;
     while (done < this.#requests.length && this.#mayRun()) {
-      const {stream, meta, body} = this.#requests[done++]!;
-      this.#events.onRequest(this, stream, meta, body);
+      const {stream, meta, body, incoming} = this.#requests[done++]!;
+      this.#events.onRequest(this, stream, meta, body, incoming);
     }
     this.#requests.splice(0, done);
     this.#events.onTurnEnd();
@@ -232,82 +288,44 @@ export class RouterLink implements LiveHolder {
     this.#greeted = true;
   }
 
-  #credit(stream: number, bytes: number): void {
-    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
-    const outgoing = this.#streams.get(stream);
-    if (outgoing === undefined) return; // it ended while the credit was under way
-    outgoing.creditBytes += bytes;
-    this.#schedule(stream, outgoing);
+  /** The meta of an answer with an app's headers; null: they cannot be sent, and that is answered. */
+  #head(stream: number, status: number, headers: HeaderList): string | null {
+    const sent = appHeaders(headers);
+    const hasStatus = Number.isInteger(status) && status >= 200 && status <= 599;
+    const fault = hasStatus ? headersFault(sent) : `${status} is no status of a response`;
+    if (fault === null) return JSON.stringify(responseMeta(status, sent));
+    this.fail(stream, new ServiceError('op.failed', `the response cannot be sent: ${fault}`));
+    this.#flushSoon();
+    return null;
   }
 
-  #schedule(stream: number, outgoing: OutgoingStream): void {
-    if (outgoing.scheduled) return;
-    outgoing.scheduled = true;
+  /** A frame from outside of a turn's requests. The body is taken over. */
+  #send(kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer): void {
+    this.#writer.frame(kind, stream, flags, meta, body, true);
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
     setImmediate(() => {
-      outgoing.scheduled = false;
-      this.#pump(stream, outgoing);
+      this.#flushScheduled = false;
+      this.flush();
     });
-  }
-
-  /** Sends one piece a turn while there is credit, so that other requests are served in between. */
-  #pump(stream: number, outgoing: OutgoingStream): void {
-    if (this.#streams.get(stream) !== outgoing) return;
-    if (outgoing.stallTimer !== null) clearTimeout(outgoing.stallTimer);
-    outgoing.stallTimer = null;
-    if (outgoing.creditBytes <= 0) {
-      outgoing.stallTimer = setTimeout(() => this.#failStream(stream, 'its reader stalled'), STREAM_STALL_MS);
-      return;
-    }
-    const next = outgoing.pieces.next();
-    if (next.done === true) {
-      this.#writer.frame(FrameKind.chunk, stream, FrameFlag.end, '', '');
-      this.#streams.delete(stream);
-    } else if (next.value.length > 0) {
-      const body = Buffer.from(next.value);
-      outgoing.creditBytes -= body.length;
-      this.#writer.frame(FrameKind.chunk, stream, FrameFlag.none, '', body, true);
-    }
-    this.flush();
-    if (next.done !== true) this.#schedule(stream, outgoing);
-  }
-
-  #failStream(stream: number, reason: string): void {
-    this.#log.warn('ending a streamed reply', {reason});
-    this.#writer.frame(FrameKind.chunk, stream, FrameFlag.end | FrameFlag.failed, '', '');
-    this.#endStream(stream);
-    this.flush();
-  }
-
-  #endStream(stream: number): void {
-    const outgoing = this.#streams.get(stream);
-    if (outgoing === undefined) return;
-    if (outgoing.stallTimer !== null) clearTimeout(outgoing.stallTimer);
-    this.#streams.delete(stream);
-    outgoing.pieces.return?.();
   }
 
   #closed(): void {
     this.#requests = [];
-    for (const stream of [...this.#streams.keys()]) this.#endStream(stream);
+    this.#bodies.close();
     this.#events.onClose(this);
   }
 }
 
-/** What a router sent, checked: a router of another version must cost its connection, not the tenant its process. */
-function parseMeta(meta: Buffer): RequestMeta {
-  let value: Partial<RequestMeta> | null;
-  try {
-    value = JSON.parse(meta.toString('utf8')) as Partial<RequestMeta> | null;
-  } catch (cause) {
-    throw new MalformedFrame('request meta is not JSON', {cause});
-  }
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(OPERATIONS, String(value.op))) {
-    throw new MalformedFrame('request meta names no operation');
-  }
-  const {p = [], q = '', k = '', r = ''} = value;
-  const texts = [q, k, r];
-  if (!Array.isArray(p) || ![...p, ...texts].every(text => typeof text === 'string')) {
-    throw new MalformedFrame('request meta holds more than texts');
-  }
-  return value as RequestMeta;
+function responseMeta(status: number, headers: HeaderList): ResponseMeta {
+  const isType = ([name]: readonly [string, string]) => name.toLowerCase() === 'content-type';
+  return {s: status, h: headers.filter(header => !isType(header)), t: headers.find(isType)?.[1] ?? ''};
+}
+
+function answerTooLarge(): ServiceError {
+  return new ServiceError('op.too_large', `the answer takes more than ${FRAME_BODY_BYTES_MAX} bytes`);
 }

@@ -11,7 +11,7 @@ import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/database.ts';
 import type {CronRow} from '../storage/statements.ts';
-import {storedEffect} from './work.ts';
+import {type RunFunctionJob, runStoredWork} from './work.ts';
 
 const NAME = /^[^\p{C}/]+$/u;
 
@@ -49,12 +49,17 @@ export function deleteCron(writer: Writer, name: string): Reply {
 }
 
 /** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. */
-export function runCron(writer: Writer, nowMs: number, name: string): {lateMs: number; failed: boolean} | null {
+export function runCron(
+  writer: Writer,
+  nowMs: number,
+  name: string,
+  runFunction: RunFunctionJob,
+): {lateMs: number; failed: boolean} | null {
   const {statements} = writer;
   const cron = statements.cron.get(name);
   if (cron === undefined || cron.next_run > nowMs) return null;
   writer.executing(`${name}@${cron.next_run}`);
-  const failure = writer.attempt(() => storedEffect(cron.mutation)(writer));
+  const failure = writer.attempt(() => runStoredWork(writer, name, cron.mutation, runFunction));
   statements.cronRan.run(nowMs, tickAfter(cron, nowMs), name);
   writer.event({type: 'cron.fired', name});
   return {lateMs: nowMs - cron.next_run, failed: failure !== null};

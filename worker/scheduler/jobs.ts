@@ -11,19 +11,33 @@ import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/database.ts';
 import type {JobRow} from '../storage/statements.ts';
-import {storedEffect} from './work.ts';
+import {type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @param nowMs the clock's time, @param mutation stored text of checked work */
 export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): Reply {
+  const id = insertJob(writer, nowMs, nowMs + runAfterMs, mutation);
+  return {status: 201, body: `{"job_id":"${id}"}`};
+}
+
+/** A job that runs a function. @returns its id. @throws op.rate_limited 429 */
+export function insertFunctionJob(
+  writer: Writer,
+  nowMs: number,
+  {path, args, runAtMs}: {path: string; args: string; runAtMs: number},
+): string {
+  return insertJob(writer, nowMs, runAtMs, `{"type":"function","path":${JSON.stringify(path)},"args":${args}}`);
+}
+
+function insertJob(writer: Writer, nowMs: number, runAtMs: number, work: string): string {
   const {statements} = writer;
   if (writer.pendingJobs >= JOBS_PENDING_MAX) {
     throw new ServiceError('op.rate_limited', `${JOBS_PENDING_MAX} jobs are pending already; cancel some or wait`);
   }
   const id = writer.newJobId();
   writer.pendingJobsChange(1);
-  statements.insertJob.run(id, Math.round(nowMs + runAfterMs), nowMs, mutation);
+  statements.insertJob.run(id, Math.round(runAtMs), nowMs, work);
   writer.event({type: 'job.scheduled', id});
-  return {status: 201, body: `{"job_id":"${id}"}`};
+  return id;
 }
 
 /** @throws op.not_found 404 when no such job is pending: it ran, was cancelled, or never was */
@@ -35,12 +49,17 @@ export function cancelJob(writer: Writer, id: string): Reply {
 }
 
 /** Runs a job that is due. One that is gone by now was cancelled. */
-export function runJob(writer: Writer, nowMs: number, id: string): {lateMs: number; failed: boolean} | null {
+export function runJob(
+  writer: Writer,
+  nowMs: number,
+  id: string,
+  runFunction: RunFunctionJob,
+): {lateMs: number; failed: boolean} | null {
   const {statements} = writer;
   const job = statements.job.get(id);
   if (job === undefined) return null;
   writer.executing(id);
-  const failure = writer.attempt(() => storedEffect(job.mutation)(writer));
+  const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
   writer.pendingJobsChange(-1);

@@ -13,6 +13,7 @@ import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {rephaseCrons, runCron} from './crons.ts';
 import {runJob} from './jobs.ts';
+import type {RunFunctionJob} from './work.ts';
 
 type Ran = {lateMs: number; failed: boolean} | null;
 
@@ -22,16 +23,25 @@ export class ScheduleRunner {
   readonly #metrics: WorkerMetrics;
   readonly #log: Logger;
   readonly #clock: () => number;
+  readonly #runFunction: RunFunctionJob;
   #timer: NodeJS.Timeout | null = null;
   #running = false;
   #stopped = false;
 
-  constructor(writer: Writer, groups: CommitGroups, metrics: WorkerMetrics, log: Logger, clock: () => number) {
+  constructor(
+    writer: Writer,
+    groups: CommitGroups,
+    metrics: WorkerMetrics,
+    log: Logger,
+    clock: () => number,
+    runFunction: RunFunctionJob,
+  ) {
     this.#writer = writer;
     this.#groups = groups;
     this.#metrics = metrics;
     this.#log = log;
     this.#clock = clock;
+    this.#runFunction = runFunction;
   }
 
   /** When the next job or cron is due, epoch milliseconds; null: none. */
@@ -93,8 +103,8 @@ export class ScheduleRunner {
     const jobs = statements.dueJobs.all(nowMs, DUE_AT_ONCE);
     const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
     await Promise.all([
-      ...jobs.map(id => this.#perform('job', writer => runJob(writer, this.#clock(), id))),
-      ...crons.map(name => this.#perform('cron', writer => runCron(writer, this.#clock(), name))),
+      ...jobs.map(id => this.#perform('job', writer => runJob(writer, this.#clock(), id, this.#runFunction))),
+      ...crons.map(name => this.#perform('cron', writer => runCron(writer, this.#clock(), name, this.#runFunction))),
     ]);
     return jobs.length + crons.length;
   }

@@ -3,7 +3,7 @@ import {unreachable} from '../../shared/assert.ts';
 import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
 import {deleteEffect, type Effect, insertEffect, patchEffect} from '../commit/mutation.ts';
-import type {Fields} from '../commit/writer.ts';
+import type {Fields, Writer} from '../commit/writer.ts';
 import {checkWireType, wireType} from '../wire-type.ts';
 
 const insertMutation = wireType(InsertMutation);
@@ -38,9 +38,17 @@ function known(mutation: {type: Mutation['type']}): Mutation {
   }
 }
 
-/** What running stored work does. @throws what was said against it when it was scheduled (limits may have changed) */
-export function storedEffect(mutation: string): Effect {
-  return effectOf(JSON.parse(mutation) as Mutation);
+/** A function's job as it is stored, and shown in lists. `args` is wire JSON; `path` is canonical. */
+export type FunctionWork = {type: 'function'; path: string; args: unknown};
+
+/** Runs a function's job inside the job's write. @throws ServiceError when it must be taken back */
+export type RunFunctionJob = (writer: Writer, job: string, path: string, args: unknown) => void;
+
+/** Does stored work. @throws what was said against it when it was scheduled (limits may have changed) */
+export function runStoredWork(writer: Writer, id: string, text: string, runFunction: RunFunctionJob): void {
+  const work = JSON.parse(text) as Mutation | FunctionWork;
+  if (work.type === 'function') runFunction(writer, id, work.path, work.args);
+  else effectOf(work)(writer);
 }
 
 function effectOf(mutation: Mutation): Effect {

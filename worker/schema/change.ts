@@ -1,34 +1,37 @@
 /**
- * Setting and deleting a table's schema.
+ * Setting and deleting table schemas: one table's, over HTTP, or all tables' of a deployment at once. Existing documents are
+ * checked first (`document-check.ts`); a change that they violate is refused and changes nothing.
  *
- * Setting one first checks the documents that are there, in slices between which the tenant goes on serving; documents
- * written meanwhile are noted and checked last, inside the group that installs the schema. So no write is ever held up, and
- * no document that violates the schema can slip in between.
- *
- * Indexes whose name and fields stay the same are kept as they are. New ones start as `building` (empty tables: `enabled`)
- * and are filled by `back-fill.ts`; dropped ones become `dropping`.
+ * A deployment's indexes are filled before it goes live, so its functions never meet one that is building. A native change
+ * installs them as `building` and lets queries do without them until they are filled.
  */
-import {performance} from 'node:perf_hooks';
-import {setImmediate as nextTurn} from 'node:timers/promises';
 import {ServiceError} from '../../shared/errors.ts';
-import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
-import type {FieldEntry, TableSchema} from '../../shared/protocol/schema.ts';
+import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../../shared/limits.ts';
+import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
+import type {IndexEntry, TableSchema} from '../../shared/protocol/schema.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
-import {type Fields, indexKey, type Writer} from '../commit/writer.ts';
+import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
-import type {DocumentRow} from '../queries/reader.ts';
-import {type Catalog, type CatalogIndex, type CatalogTable, catalogIndex, refreshInfo} from '../storage/catalog.ts';
+import {type Catalog, type CatalogTable, catalogIndex, type DeployedTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {BackFill} from './back-fill.ts';
+import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
+import {addIndexes, dropIndexes, install, isSame, missingIndexes} from './install.ts';
 import {noSchema} from './read.ts';
-import {type CompiledSchema, checkTableSchema, compileSchema} from './validate.ts';
+import {checkTableSchema, compileSchema} from './validate.ts';
 
-/** Documents written during a check that may be checked inside the installing group; more are checked before it. */
-const LATE_DOCUMENTS_MAX = 200;
-const ROWS_AT_ONCE = 100;
 const NO_REPLY: Reply = {status: 204, body: ''};
 
-type Offender = {id: string; field: string; expected: string; found: string};
+/** Existing documents do not fit the schema of a deployment: a line for each table. */
+export class SchemaMismatch extends Error {
+  override name = 'SchemaMismatch';
+  readonly lines: string[];
+
+  constructor(lines: string[]) {
+    super(lines[0] ?? '');
+    this.lines = lines;
+  }
+}
 
 export class SchemaChanges {
   readonly #catalog: Catalog;
@@ -45,21 +48,25 @@ export class SchemaChanges {
     this.#backFill = backFill;
   }
 
-  /** @throws op.invalid_input 400; op.schema_violation 400 with the first offenders, and nothing is changed */
+  /**
+   * @throws op.invalid_input 400; op.conflict 409 for a table of the deployment; op.schema_violation 400 with the first
+   * offenders, and nothing is changed
+   */
   put(pathTable: string, schema: TableSchema): Promise<Reply> {
     checkTableName(pathTable);
     checkTableSchema(schema, pathTable);
     return this.#inTurn(() => this.#put(schema));
   }
 
-  /** @throws op.invalid_input 400, op.not_found 404 when the table has no schema */
+  /** @throws op.invalid_input 400, op.conflict 409, op.not_found 404 when the table has no schema */
   delete(name: string): Promise<Reply> {
     checkTableName(name);
     return this.#inTurn(async () => {
       await this.#groups.perform(writer => {
         const table = this.#catalog.table(name);
+        if (table !== undefined) refuseDeployed(table);
         if (table === undefined || table.fields === null) throw noSchema(name);
-        install(writer, table, null, []);
+        install(writer, table, {fields: null, deployed: null}, []);
         writer.event({type: 'schema.deleted', table: name});
       });
       this.#backFill.wake();
@@ -67,7 +74,18 @@ export class SchemaChanges {
     });
   }
 
-  #inTurn(change: () => Promise<Reply>): Promise<Reply> {
+  /**
+   * Makes the schema of a deployment that of the tenant.
+   * @param schema null: the deployment has none
+   * @param activate what else happens in the write that installs it
+   * @throws SchemaMismatch, and nothing is changed
+   */
+  deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
+    const tables = (schema?.tables ?? []).map(table => ({...table, isChecked: schema!.schemaValidation}));
+    return this.#inTurn(() => this.#deploy(tables, activate));
+  }
+
+  #inTurn<T>(change: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(change, change);
     this.#last = turn.catch(() => undefined);
     return turn;
@@ -75,140 +93,148 @@ export class SchemaChanges {
 
   async #put(schema: TableSchema): Promise<Reply> {
     const fields = schema.fields.map(({name, field_type, required}) => ({name, field_type, required}));
-    const compiled = compileSchema({fields});
-    const written = new Set<number>();
-    const probes = schema.indexes.map(index => catalogIndex(0, index.name, index.fields, 'building', 0));
-    const table =
-      this.#catalog.table(schema.table) ?? (await this.#groups.perform(writer => writer.table(schema.table)));
-    let documents = 0;
-    table.watchers.add(written);
+    const table = await this.#table(schema.table);
+    refuseDeployed(table);
+    const check = new DocumentCheck(table, this.#reader, compileSchema({fields}), probes(schema.indexes));
     try {
-      documents = await this.#checkAll(table, compiled, probes);
-      await this.#checkWritten(table, written, compiled, probes);
+      refuse(table.name, await check.run());
       await this.#groups.perform(writer => {
-        for (const doc of written) {
-          const row = writer.statements.documentByDoc.get(doc);
-          if (row !== undefined) refuse(table.name, offenders([row], compiled, probes));
-        }
-        install(writer, table, fields, schema.indexes);
+        refuse(table.name, check.late(writer));
+        install(writer, table, {fields, deployed: null}, schema.indexes);
         writer.event({type: 'schema.set', table: table.name});
       });
     } finally {
-      table.watchers.delete(written);
+      check.stop();
     }
     this.#backFill.wake();
-    if (documents < INDEX_BUILD_WAIT_DOCUMENTS) await this.#backFill.done(schema.table);
+    if (check.documents < INDEX_BUILD_WAIT_DOCUMENTS) await this.#backFill.done(schema.table);
     return NO_REPLY;
   }
 
-  /** Checks the table's documents in slices; returns how many there are. */
-  async #checkAll(table: CatalogTable, compiled: CompiledSchema, probes: CatalogIndex[]): Promise<number> {
-    let seen = 0;
-    let from = table.info.lowDoc;
-    const found: Offender[] = [];
-    for (;;) {
-      const sliceEnds = performance.now() + SLICE_MS;
-      do {
-        const rows = this.#reader.documents(from, table.info.highDoc, false, ROWS_AT_ONCE);
-        found.push(...offenders(rows, compiled, probes));
-        seen += rows.length;
-        if (rows.length < ROWS_AT_ONCE || found.length >= SCHEMA_OFFENDERS_SHOWN) {
-          refuse(table.name, found);
-          return seen;
-        }
-        from = rows.at(-1)!.doc + 1;
-      } while (performance.now() < sliceEnds);
-      await nextTurn();
-    }
-  }
-
-  /** Checks what was written meanwhile until so little is left that the installing group can do it. */
-  async #checkWritten(
-    table: CatalogTable,
-    written: Set<number>,
-    compiled: CompiledSchema,
-    probes: CatalogIndex[],
-  ): Promise<void> {
-    while (written.size > LATE_DOCUMENTS_MAX) {
-      const batch = [...written].slice(0, ROWS_AT_ONCE);
-      for (const doc of batch) {
-        written.delete(doc);
-        refuse(table.name, offenders(this.#reader.documents(doc, doc, false, 1), compiled, probes));
-      }
-      await nextTurn();
-    }
-  }
-}
-
-function offenders(rows: DocumentRow[], compiled: CompiledSchema, probes: CatalogIndex[]): Offender[] {
-  const found: Offender[] = [];
-  for (const row of rows) {
-    const fields = JSON.parse(row.body) as Fields;
-    const violation = compiled(fields as never) ?? longKey(fields, probes);
-    if (violation !== null) found.push({id: row.id, ...violation});
-  }
-  return found;
-}
-
-/** A value too long for one of the new indexes would make the back-fill fail later. */
-function longKey(fields: Fields, probes: CatalogIndex[]): Omit<Offender, 'id'> | null {
-  for (const index of probes) {
+  async #deploy(declared: DeployedTable[], activate: (writer: Writer) => void): Promise<void> {
+    const checks: DocumentCheck[] = [];
+    const built: {table: CatalogTable; missing: IndexEntry[]}[] = [];
     try {
-      indexKey(index, fields);
+      for (const wanted of declared) {
+        const table = await this.#table(wanted.name);
+        const missing = missingIndexes(table, wanted.indexes);
+        if (missing.length > 0) built.push({table, missing});
+        if (missing.length === 0 && isUnchanged(table.deployed, wanted)) continue;
+        const compiled = this.#catalog.compileDeployed(wanted) ?? (() => null);
+        checks.push(new DocumentCheck(table, this.#reader, compiled, probes(missing)));
+      }
+      await allMatch(checks, 'Document', check => check.run());
+      await this.#build(built);
+      await allMatch(checks, 'New document', check => check.catchUp());
+      await this.#activate(declared, checks, activate);
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      return {field: index.fields.join(', '), expected: `short enough for index ${index.name}`, found: caught.message};
+      await this.#groups.perform(writer => {
+        for (const {table, missing} of built)
+          dropIndexes(writer, table, index => missing.some(entry => isSame(index, entry)));
+      });
+      throw caught;
+    } finally {
+      for (const check of checks) check.stop();
+      this.#backFill.wake();
     }
   }
-  return null;
+
+  /** Fills the indexes that are missing, while everything goes on as before. */
+  async #build(built: {table: CatalogTable; missing: IndexEntry[]}[]): Promise<void> {
+    if (built.length === 0) return;
+    await this.#groups.perform(writer => {
+      for (const {table, missing} of built) addIndexes(writer, table, missing);
+    });
+    this.#backFill.wake();
+    for (const {table} of built) {
+      await this.#backFill.done(table.name);
+      if (!table.indexes.some(index => index.state === 'building')) continue;
+      throw new ServiceError('session.worker_unavailable', 'the tenant was closed while indexes were being built');
+    }
+  }
+
+  async #activate(
+    declared: DeployedTable[],
+    checks: DocumentCheck[],
+    activate: (writer: Writer) => void,
+  ): Promise<void> {
+    let refused: SchemaMismatch | null = null;
+    await this.#groups.perform(writer => {
+      refused = lateMismatch(writer, checks);
+      if (refused !== null) return; // nothing was done yet, so there is nothing to take back
+      const names = new Set(declared.map(table => table.name));
+      for (const table of this.#catalog.tables()) {
+        if (table.deployed === null || names.has(table.name)) continue;
+        install(writer, table, {fields: null, deployed: null}, []);
+        writer.event({type: 'schema.deleted', table: table.name});
+      }
+      for (const wanted of declared) {
+        const table = this.#catalog.table(wanted.name)!;
+        if (JSON.stringify(table.deployed) === JSON.stringify(wanted)) continue;
+        install(writer, table, {fields: null, deployed: wanted}, wanted.indexes);
+        writer.event({type: 'schema.set', table: table.name});
+      }
+      activate(writer);
+    });
+    if (refused !== null) throw refused;
+  }
+
+  async #table(name: string): Promise<CatalogTable> {
+    return this.#catalog.table(name) ?? (await this.#groups.perform(writer => writer.table(name)));
+  }
+}
+
+function probes(indexes: readonly IndexEntry[]) {
+  return indexes.map(index => catalogIndex(0, index.name, index.fields, 'building', 0));
+}
+
+/** The documents that fitted then fit now. */
+function isUnchanged(before: DeployedTable | null, after: DeployedTable): boolean {
+  if (before === null) return false;
+  return before.isChecked === after.isChecked && JSON.stringify(before.document) === JSON.stringify(after.document);
+}
+
+function refuseDeployed(table: CatalogTable): void {
+  if (table.deployed === null) return;
+  throw new ServiceError(
+    'op.conflict',
+    `table ${table.name} belongs to the schema of the active deployment; change svc/schema.ts and deploy`,
+  );
 }
 
 function refuse(table: string, found: Offender[]): void {
   if (found.length === 0) return;
-  const {id, field, expected, found: value} = found[0]!;
   throw new ServiceError(
     'op.schema_violation',
-    `table ${table} has documents that violate this schema: in ${id}, field ${JSON.stringify(field)} must be ${expected}, found ${value}`,
+    `table ${table} has documents that violate this schema: in ${found[0]!.id}, ${shownViolation(found[0]!)}`,
     {table, offenders: found.slice(0, SCHEMA_OFFENDERS_SHOWN)},
   );
 }
 
-/** Puts schema and index rows in place, in file and memory; both are taken back if the group is. */
-function install(
-  writer: Writer,
-  table: CatalogTable,
-  fields: FieldEntry[] | null,
-  wanted: {name: string; fields: string[]}[],
-): void {
-  const before = {fields: table.fields, compiled: table.compiled, indexes: table.indexes.map(index => ({...index}))};
-  writer.onRollback(() => {
-    Object.assign(table, before);
-    refreshInfo(table);
-  });
-  table.fields = fields;
-  table.compiled = fields === null ? null : compileSchema({fields});
-  writer.statements.updateTableFields.run(fields === null ? null : JSON.stringify(fields), table.number);
-  const kept = new Set<CatalogIndex>();
-  const added: CatalogIndex[] = [];
-  for (const {name, fields: paths} of wanted) {
-    const same = table.indexes.find(
-      index => index.state !== 'dropping' && index.name === name && index.fields.join('\n') === paths.join('\n'),
-    );
-    if (same === undefined) {
-      added.push(
-        catalogIndex(writer.catalog.nextIndexNumber(), name, paths, table.lastN === 0 ? 'enabled' : 'building', 0),
-      );
-    } else kept.add(same);
+/** @throws SchemaMismatch with a line for every table that does not match */
+async function allMatch(
+  checks: DocumentCheck[],
+  what: 'Document' | 'New document',
+  run: (check: DocumentCheck) => Promise<Offender[]>,
+): Promise<void> {
+  const lines: string[] = [];
+  for (const check of checks) {
+    const [first] = await run(check);
+    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, what));
   }
-  for (const index of table.indexes) {
-    if (kept.has(index) || index.state === 'dropping') continue;
-    index.state = 'dropping';
-    writer.statements.updateIndex.run('dropping', 0, index.number);
+  if (lines.length > 0) throw new SchemaMismatch(lines);
+}
+
+function lateMismatch(writer: Writer, checks: DocumentCheck[]): SchemaMismatch | null {
+  const lines: string[] = [];
+  for (const check of checks) {
+    const [first] = check.late(writer);
+    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, 'New document'));
   }
-  for (const index of added) {
-    const {number, name, fields: paths, state} = index;
-    writer.statements.insertIndex.run(number, table.number, name, JSON.stringify(paths), state, 0);
-  }
-  table.indexes = [...table.indexes, ...added];
-  refreshInfo(table);
+  return lines.length === 0 ? null : new SchemaMismatch(lines);
+}
+
+function mismatchLine(table: string, offender: Offender, what: 'Document' | 'New document'): string {
+  const which = what === 'Document' ? ` with ID "${offender.id}"` : '';
+  return `${what}${which} in table "${table}" does not match the schema: ${shownViolation(offender)}`;
 }

@@ -1,17 +1,38 @@
 /** Table schemas as clients see them. GET /api/tenants/{tenant_id}/schema and …/schema/{table} */
 import {ServiceError} from '../../shared/errors.ts';
-import type {StoredIndex, StoredTableSchema} from '../../shared/protocol/schema.ts';
+import type {FieldEntry, FieldType, StoredIndex, StoredTableSchema} from '../../shared/protocol/schema.ts';
+import type {ValidatorJson} from '../../shared/values/validator.ts';
 import {checkTableName} from '../documents/table-name.ts';
-import type {Catalog, CatalogTable} from '../storage/catalog.ts';
+import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
 
 export function storedSchema(table: CatalogTable): StoredTableSchema | null {
-  if (table.fields === null) return null;
+  const fields = table.deployed === null ? table.fields : nativeFields(table.deployed);
+  if (fields === null) return null;
   const indexes: StoredIndex[] = [];
   for (const {number, name, fields, state} of table.indexes) {
     if (state !== 'dropping') indexes.push({id: `index_${number}`, name, fields, state});
   }
-  return {table: table.name, fields: table.fields, indexes};
+  return {table: table.name, fields, indexes};
 }
+
+/** The fields that a deployment declares, as far as native types can say it. */
+function nativeFields({document}: DeployedTable): FieldEntry[] {
+  if (document.type !== 'object') return [];
+  return Object.entries(document.value).map(([name, {fieldType, optional}]) => ({
+    name,
+    field_type: NATIVE_TYPES[fieldType.type] ?? 'any',
+    required: !optional,
+  }));
+}
+
+const NATIVE_TYPES: Partial<Record<ValidatorJson['type'], FieldType>> = {
+  string: 'string',
+  id: 'string',
+  number: 'number',
+  boolean: 'boolean',
+  array: 'array',
+  object: 'object',
+};
 
 /** `{"tables": {<table>: table schema}}`; tables without a schema are not in it. */
 export function allSchemasText(catalog: Catalog): string {

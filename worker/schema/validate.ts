@@ -8,7 +8,8 @@ import {compilePath} from '../queries/paths.ts';
 const RESERVED_INDEX_NAMES = ['by_id', 'by_creation_time'];
 const INDEX_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
-export type Violation = {field: string; expected: string; found: string};
+/** Of a table schema set natively, or the message of a deployed table's validator. */
+export type Violation = {field: string; expected: string; found: string} | {message: string};
 /** The first field that violates the schema, in order of declaration; null when none does. */
 export type CompiledSchema = (fields: Readonly<Record<string, Value>>) => Violation | null;
 

@@ -5,12 +5,18 @@
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {TABLES_MAX} from '../../shared/limits.ts';
+import type {SchemaTable} from '../../shared/protocol/functions.ts';
 import type {FieldEntry} from '../../shared/protocol/schema.ts';
+import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
+import {decodeId} from '../documents/ids.ts';
 import {compilePath, type FieldPath} from '../queries/paths.ts';
 import type {TableInfo} from '../queries/reader.ts';
 import {type CompiledSchema, compileSchema} from '../schema/validate.ts';
 import type {Connection} from './database.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
+
+/** The table that ids of scheduled jobs belong to, as validators name it. */
+const SCHEDULED_FUNCTIONS = '_scheduled_functions';
 
 export type IndexState = 'building' | 'enabled' | 'dropping';
 
@@ -25,6 +31,9 @@ export type CatalogIndex = {
   builtTo: number;
 };
 
+/** A table of the active deployment's schema. `isChecked`: false when the schema switched validation off. */
+export type DeployedTable = SchemaTable & {isChecked: boolean};
+
 export type CatalogTable = {
   readonly number: number;
   readonly name: string;
@@ -34,6 +43,8 @@ export type CatalogTable = {
   counted: boolean;
   /** Null: the table has no schema. */
   fields: FieldEntry[] | null;
+  /** Set: the active deployment declares the table, and `fields` is null. */
+  deployed: DeployedTable | null;
   compiled: CompiledSchema | null;
   /** All of them, in order of their numbers; `dropping` ones are kept by nobody. */
   indexes: CatalogIndex[];
@@ -43,7 +54,15 @@ export type CatalogTable = {
   watchers: Set<Set<number>>;
 };
 
-type TableRow = {number: number; name: string; last_n: number; last_created: number; fields: string | null};
+type TableRow = {
+  number: number;
+  name: string;
+  last_n: number;
+  last_created: number;
+  fields: string | null;
+  /** Undefined in a file of version 1. */
+  deployed?: string | null;
+};
 type IndexRow = {
   number: number;
   table_number: number;
@@ -58,22 +77,65 @@ export class Catalog {
   readonly #byNumber = new Map<number, CatalogTable>();
   #lastTable = 0;
   #lastIndex = 0;
+  #tableOfChosenId: (id: string) => number | undefined = () => undefined;
 
   static read(db: Connection): Catalog {
     const catalog = new Catalog();
+    catalog.readAgain(db);
+    return catalog;
+  }
+
+  /** Forgets what it knows and reads the file: for a thread whose connection sees another version. */
+  readAgain(db: Connection): void {
+    this.#byName.clear();
+    this.#byNumber.clear();
+    const tableOfId = db
+      .prepare<[string], number>(`SELECT doc / ${DOCS_PER_TABLE} FROM documents WHERE id = ?`)
+      .pluck();
+    this.#tableOfChosenId = id => tableOfId.get(id);
     for (const row of db.prepare('SELECT * FROM tables ORDER BY number').all() as TableRow[]) {
       const fields = row.fields === null ? null : (JSON.parse(row.fields) as FieldEntry[]);
-      catalog.#put(newTable(row.number, row.name, row.last_n, row.last_created, fields));
+      const table = newTable(row.number, row.name, row.last_n, row.last_created);
+      this.#put(table);
+      this.setSchema(table, fields, JSON.parse(row.deployed ?? 'null') as DeployedTable | null);
     }
     for (const row of db.prepare('SELECT * FROM indexes ORDER BY number').all() as IndexRow[]) {
-      const table = catalog.#byNumber.get(row.table_number);
+      const table = this.#byNumber.get(row.table_number);
       assert(table !== undefined, `index ${row.number} belongs to no table`);
       const fields = JSON.parse(row.fields) as string[];
       table.indexes.push(catalogIndex(row.number, row.name, fields, row.state, row.built_to));
-      catalog.#lastIndex = row.number;
+      this.#lastIndex = row.number;
     }
-    for (const table of catalog.#byName.values()) refreshInfo(table);
-    return catalog;
+    for (const table of this.#byName.values()) refreshInfo(table);
+  }
+
+  /** In memory only. At most one of the two is not null. */
+  setSchema(table: CatalogTable, fields: FieldEntry[] | null, deployed: DeployedTable | null): void {
+    table.fields = fields;
+    table.deployed = deployed;
+    table.compiled = fields === null ? this.compileDeployed(deployed) : compileSchema({fields});
+  }
+
+  compileDeployed(deployed: DeployedTable | null): CompiledSchema | null {
+    if (deployed === null || !deployed.isChecked) return null;
+    const check = compileValidator(deployed.document, this.idCheck);
+    return fields => {
+      const message = check(fields);
+      return message === null ? null : {message};
+    };
+  }
+
+  /** Which table an id belongs to: it says so itself, or it was chosen by its caller and is looked up. */
+  readonly idCheck: IdCheck = (id, table) => {
+    const number = decodeId(id)?.tableNumber ?? this.#tableOfChosenId(id);
+    if (number === 0) return table === SCHEDULED_FUNCTIONS ? 'ok' : {table: SCHEDULED_FUNCTIONS};
+    const found = number === undefined ? undefined : this.#byNumber.get(number);
+    if (found === undefined) return 'undecodable';
+    return found.name === table ? 'ok' : {table: found.name};
+  };
+
+  tableByNumber(number: number): CatalogTable | undefined {
+    return this.#byNumber.get(number);
   }
 
   /** Tables by name; the order is that of first use. */
@@ -97,7 +159,7 @@ export class Catalog {
     if (this.#lastTable >= TABLES_MAX) {
       throw new ServiceError('op.invalid_input', `a tenant has at most ${TABLES_MAX} tables`);
     }
-    const table = newTable(this.#lastTable + 1, name, 0, 0, null);
+    const table = newTable(this.#lastTable + 1, name, 0, 0);
     this.#put(table);
     return table;
   }
@@ -121,13 +183,7 @@ export class Catalog {
   }
 }
 
-function newTable(
-  number: number,
-  name: string,
-  lastN: number,
-  lastCreated: number,
-  fields: FieldEntry[] | null,
-): CatalogTable {
+function newTable(number: number, name: string, lastN: number, lastCreated: number): CatalogTable {
   const lowDoc = number * DOCS_PER_TABLE;
   return {
     number,
@@ -135,8 +191,9 @@ function newTable(
     lastN,
     lastCreated,
     counted: false,
-    fields,
-    compiled: fields === null ? null : compileSchema({fields}),
+    fields: null,
+    deployed: null,
+    compiled: null,
     indexes: [],
     info: {number, lowDoc, highDoc: lowDoc + DOCS_PER_TABLE - 1, indexes: []},
     watchers: new Set(),

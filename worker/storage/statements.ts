@@ -14,6 +14,19 @@ export type CronRow = {
   created_at: number;
 };
 
+export type DeploymentRow = {
+  id: number;
+  created_at: number;
+  activated_at: number;
+  message: string | null;
+  manifest: string;
+  files: string;
+  modified_ms: number;
+  seed: string;
+  hash: string;
+};
+type DeploymentValues = [number, number, string | null, string, string, number, string, string];
+
 type Run<P extends unknown[]> = Database.Statement<P>;
 
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -53,11 +66,13 @@ export function prepareStatements(db: Connection) {
          (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,
     ),
 
-    insertTable: run<[number, string, number, number, string | null]>('INSERT INTO tables VALUES (?, ?, ?, ?, ?)'),
+    insertTable: run<[number, string]>('INSERT INTO tables (number, name, last_n, last_created) VALUES (?, ?, 0, 0)'),
     updateTableCounters: run<[number, number, number]>(
       'UPDATE tables SET last_n = ?, last_created = ? WHERE number = ?',
     ),
-    updateTableFields: run<[string | null, number]>('UPDATE tables SET fields = ? WHERE number = ?'),
+    updateTableSchema: run<[string | null, string | null, number]>(
+      'UPDATE tables SET fields = ?, deployed = ? WHERE number = ?',
+    ),
     insertIndex: run<[number, number, string, string, string, number]>('INSERT INTO indexes VALUES (?, ?, ?, ?, ?, ?)'),
     updateIndex: run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
     deleteIndex: run<[number]>('DELETE FROM indexes WHERE number = ?'),
@@ -100,6 +115,29 @@ export function prepareStatements(db: Connection) {
     setMeta: run<[string, string | number]>(
       'INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
     ),
+
+    insertCode: run<[string, string, string | null]>('INSERT OR IGNORE INTO code VALUES (?, ?, ?)'),
+    code: db.prepare<[string], {source: string; source_map: string | null}>(
+      'SELECT source, source_map FROM code WHERE sha256 = ?',
+    ),
+    insertDeployment: run<DeploymentValues>(
+      `INSERT INTO deployments (created_at, activated_at, message, manifest, files, modified_ms, seed, hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    deployment: db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
+    deployments: db.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY id DESC'),
+    deploymentActivated: run<[number, number]>('UPDATE deployments SET activated_at = ? WHERE id = ?'),
+    forgetDeployment: run<[number]>('DELETE FROM deployments WHERE id = ?'),
+    forgetCode: run<[]>(
+      `DELETE FROM code WHERE sha256 NOT IN
+         (SELECT json_extract(file.value, '$.sha256') FROM deployments, json_each(deployments.files) AS file)`,
+    ),
+
+    environment: db.prepare<[], {name: string; value: string}>('SELECT name, value FROM environment ORDER BY name'),
+    setVariable: run<[string, string]>(
+      'INSERT INTO environment VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+    ),
+    deleteVariable: run<[string]>('DELETE FROM environment WHERE name = ?'),
 
     idempotent: db.prepare<[string], {request: string; status: number; body: string; created_ms: number}>(
       'SELECT request, status, body, created_ms FROM idempotency WHERE key = ?',

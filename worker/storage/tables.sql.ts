@@ -111,3 +111,36 @@ export const CREATE_TABLES = `
 
   INSERT INTO meta (key, value) VALUES ('clean', 1), ('journal_floor', 1);
 `;
+
+/** The function platform, from version 2 on. */
+export const CREATE_FUNCTION_TABLES = `
+  -- Files of deployments, each kept once. sha256: over source and source map, hex. source_map: JSON, or null.
+  CREATE TABLE code (
+    sha256     TEXT PRIMARY KEY,
+    source     TEXT NOT NULL,
+    source_map TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  -- manifest: JSON of Manifest. files: JSON array of {path, sha256}. modified_ms: the deployment timestamp. seed: 32 hex
+  -- characters. hash: over all files. Which one is active says the meta value active_deployment.
+  CREATE TABLE deployments (
+    id           INTEGER PRIMARY KEY,
+    created_at   INTEGER NOT NULL,
+    activated_at INTEGER NOT NULL,
+    message      TEXT,
+    manifest     TEXT NOT NULL,
+    files        TEXT NOT NULL,
+    modified_ms  INTEGER NOT NULL,
+    seed         TEXT NOT NULL,
+    hash         TEXT NOT NULL
+  ) STRICT;
+
+  -- What functions see as process.env.
+  CREATE TABLE environment (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- The table's part of the active deployment's schema (JSON of DeployedTable), or null.
+  ALTER TABLE tables ADD COLUMN deployed TEXT;
+`;

@@ -8,12 +8,12 @@
  */
 export const HostOp = {
   /* every invocation */
-  /** () → the next invocation as JSON (Invocation), or `+` alone when there is none for now. */
-  next: 1,
   /** (invocation number, value as wire JSON text): it succeeded. */
-  done: 2,
+  done: 1,
   /** (invocation number, JSON of RealmError): it failed. */
-  failed: 3,
+  failed: 2,
+  /** (module path) → nothing; the host has loaded the module and given its namespace to the kernel. Actions: import(). */
+  loadModule: 3,
   /** (line): one console line, complete with its level. */
   log: 4,
   /** () → identity as JSON text, or `null`. (1): throws when there is none to give because the header was no valid token. */

@@ -1,0 +1,120 @@
+/**
+ * A project is a directory with an app's code in `svc/` and, in `svc.json`, what the commands need to know about it. Every
+ * key of the file is optional, and so is the file. A key that is not known is refused: it was mistyped.
+ */
+import {readFile} from 'node:fs/promises';
+import {join, normalize, resolve, sep} from 'node:path';
+import {projectFailure} from './project-failure.ts';
+
+export type Project = {
+  /** Absolute. */
+  root: string;
+  /** Where the app's functions are: relative to the root, without a slash at the end. */
+  functions: string;
+  tenant: string | null;
+  url: string | null;
+  node: NodeSettings;
+};
+
+export type NodeSettings = {
+  nodeVersion: string;
+  /** Packages that are not bundled into modules of the Node runtime; `['*']`: none is. */
+  externalPackages: string[];
+};
+
+export const PROJECT_FILE = 'svc.json';
+const FUNCTIONS_DEFAULT = 'svc';
+const NODE_VERSIONS = ['20', '22', '24', '26'];
+const NODE_VERSION_DEFAULT = '24';
+
+type Json = Record<string, unknown>;
+
+export async function readProject(directory: string): Promise<Project> {
+  const root = resolve(directory);
+  const json = await readProjectFile(root);
+  refuseOtherKeys(json, ['functions', 'tenant', 'url', 'node', '$schema'], '');
+  return {
+    root,
+    functions: functionsDirectory(json),
+    tenant: text(json, 'tenant'),
+    url: text(json, 'url'),
+    node: nodeSettings(json.node),
+  };
+}
+
+/** The directory of the app's functions, absolute. */
+export function functionsRoot(project: Project): string {
+  return join(project.root, project.functions);
+}
+
+async function readProjectFile(root: string): Promise<Json> {
+  let content: string;
+  try {
+    content = await readFile(join(root, PROJECT_FILE), 'utf8');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw projectFailure(`cannot be read: ${(caught as Error).message}`, PROJECT_FILE);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(content);
+  } catch (caught) {
+    throw projectFailure(`is not JSON: ${(caught as Error).message}`, PROJECT_FILE);
+  }
+  return object(parsed, 'the file');
+}
+
+function functionsDirectory(json: Json): string {
+  const given = text(json, 'functions') ?? FUNCTIONS_DEFAULT;
+  const directory = normalize(given).replace(/[\\/]+$/, '');
+  const isBelow = directory !== '.' && directory !== '' && !directory.startsWith('..') && resolve(directory) !== directory;
+  if (!isBelow) throw wrong('"functions" must be a directory inside the project, like "svc/"', given);
+  return directory.split(sep).join('/');
+}
+
+function nodeSettings(given: unknown): NodeSettings {
+  const json = given === undefined ? {} : object(given, '"node"');
+  refuseOtherKeys(json, ['nodeVersion', 'externalPackages'], 'node.');
+  const nodeVersion = text(json, 'nodeVersion', 'node.') ?? NODE_VERSION_DEFAULT;
+  if (!NODE_VERSIONS.includes(nodeVersion)) {
+    throw wrong(`"node.nodeVersion" must be one of ${NODE_VERSIONS.map(quoted).join(', ')}`, nodeVersion);
+  }
+  return {nodeVersion, externalPackages: externalPackages(json.externalPackages)};
+}
+
+function externalPackages(given: unknown): string[] {
+  if (given === undefined) return [];
+  const isList = Array.isArray(given) && given.every(name => typeof name === 'string' && name !== '');
+  if (!isList) throw wrong('"node.externalPackages" must be a list of package names, or ["*"]', given);
+  if (given.includes('*') && given.length > 1) {
+    throw wrong('"node.externalPackages" with "*" must be ["*"] alone: it means every package', given);
+  }
+  return given as string[];
+}
+
+function object(value: unknown, what: string): Json {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
+  throw wrong(`${what} must be an object`, value);
+}
+
+function text(json: Json, key: string, above = ''): string | null {
+  const value = json[key];
+  if (value === undefined) return null;
+  if (typeof value === 'string' && value !== '') return value;
+  throw wrong(`"${above}${key}" must be a string`, value);
+}
+
+function refuseOtherKeys(json: Json, known: string[], above: string): void {
+  const other = Object.keys(json).find(key => !known.includes(key));
+  if (other === undefined) return;
+  const keys = known.filter(key => key !== '$schema').map(quoted);
+  throw projectFailure(`there is no key "${above}${other}"; the keys are ${keys.join(', ')}`, PROJECT_FILE);
+}
+
+function wrong(rule: string, given: unknown): Error {
+  return projectFailure(`${rule}, not ${JSON.stringify(given)}`, PROJECT_FILE);
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name);
+}

@@ -1,0 +1,19 @@
+import {v} from 'svc/values';
+import {internal} from './_generated/api';
+import {action} from './_generated/server';
+
+/** Asks the dictionary server what a word means, and says it in the channel. */
+export const define = action({
+  args: {channel: v.string(), word: v.string()},
+  returns: v.string(),
+  handler: async (ctx, {channel, word}) => {
+    const server = process.env.DICTIONARY_URL;
+    if (server === undefined) throw new Error('Set DICTIONARY_URL first: svc env set DICTIONARY_URL http://127.0.0.1:4321');
+    const response = await fetch(`${server}/define/${encodeURIComponent(word)}`);
+    if (!response.ok) throw new Error(`The dictionary answered ${response.status}`);
+    const {meaning} = (await response.json()) as {meaning: string};
+    console.log('asked the dictionary', {word});
+    await ctx.runMutation(internal.messages.sendTo, {channel, author: 'assistant', text: `${word}: ${meaning}`});
+    return meaning;
+  },
+});

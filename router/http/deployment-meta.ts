@@ -1,0 +1,76 @@
+/**
+ * Writes the meta of requests to a deployment (`/svc/…`): what a worker needs beside the body to know the caller, and for an
+ * HTTP action everything that makes up its Request.
+ */
+import type {HttpRequest} from 'uWebSockets.js';
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import type {Operation, RequestMeta} from '../../shared/ipc/operations.ts';
+import {FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
+
+/** Of one connection, not of the message; and our own credential, which is not the app's business. */
+const NOT_PASSED_ON: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-svc-admin-token',
+]);
+const HOST = /^[\w.~:[\]-]+$/;
+
+/** @param parameters of the path, as the operation wants them, @param isAdmin the admin token came with it */
+export function deploymentMeta(
+  operation: Operation,
+  parameters: string[],
+  requestId: string,
+  isAdmin: boolean,
+  req: HttpRequest,
+): string {
+  const meta: RequestMeta = {op: operation, r: requestId};
+  if (parameters.length > 0) meta.p = parameters;
+  const authorization = req.getHeader('authorization');
+  if (authorization !== '') meta.a = authorization;
+  if (isAdmin) meta.w = 1;
+  const origin = req.getHeader('origin');
+  if (origin !== '') meta.o = origin;
+  if (operation === 'functions.http') {
+    meta.m = req.getCaseSensitiveMethod();
+    meta.u = externalUrl(req);
+    meta.h = passedOn(req);
+  }
+  const text = JSON.stringify(meta);
+  // Escaped text is longer than what came; only odd headers come near this.
+  if (Buffer.byteLength(text) > FRAME_META_BYTES_MAX) {
+    throw new ServiceError('op.invalid_input', 'the headers hold too many characters that need escaping');
+  }
+  return text;
+}
+
+/** As the client asked for it. A proxy in front that ends TLS says so in X-Forwarded-Proto. */
+function externalUrl(req: HttpRequest): string {
+  const host = req.getHeader('host');
+  if (!HOST.test(host)) throw new ServiceError('op.invalid_input', 'the Host header is not a host');
+  const scheme = req.getHeader('x-forwarded-proto') === 'https' ? 'https' : 'http';
+  const query = (req.getQuery() as string | undefined) ?? '';
+  return `${scheme}://${host}${req.getUrl()}${query === '' ? '' : `?${query}`}`;
+}
+
+function passedOn(req: HttpRequest): [string, string][] {
+  const named = new Set(
+    req
+      .getHeader('connection')
+      .split(',')
+      .map(name => name.trim().toLowerCase()),
+  );
+  const headers: [string, string][] = [];
+  req.forEach((name, value) => {
+    if (!NOT_PASSED_ON.has(name) && !named.has(name)) headers.push([name, value]);
+  });
+  return headers;
+}

@@ -1,0 +1,105 @@
+/**
+ * A request body on its way to a worker while it arrives. The worker credits what it has taken; beyond its window the client
+ * is held back by not reading from its connection. So a body costs the router one piece of the connection's buffer, however
+ * long it is and however long its tenant takes to wake.
+ *
+ *   waiting ──attach──▶ flowing ──last piece sent──▶ over
+ *      └───────────────────┴── discard | client gone──▶ over: what still arrives is dropped
+ */
+import type {HttpResponse} from 'uWebSockets.js';
+import type {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import type {RequestUpload, UploadSink} from '../workers/forwarded.ts';
+
+export class Upload implements RequestUpload {
+  /** Null once it is over: the response may be of no use any more. */
+  #res: HttpResponse | null;
+  #sink: UploadSink | null = null;
+  #creditBytes = 0;
+  readonly #pieces: Buffer[] = [];
+  #isWhole = false;
+  #isPaused = false;
+  hasBegun = false;
+
+  constructor(res: HttpResponse) {
+    this.#res = res;
+  }
+
+  /** What arrives is still wanted. */
+  get isWanted(): boolean {
+    return this.#res !== null;
+  }
+
+  /** The piece is taken over. */
+  push(piece: Buffer, isLast: boolean): void {
+    if (piece.length > 0) this.#pieces.push(piece);
+    this.#isWhole = isLast;
+    this.#send();
+  }
+
+  attach(sink: UploadSink): void {
+    assert(this.#sink === null && !this.hasBegun, 'an upload goes to one worker');
+    this.#sink = sink;
+    this.#creditBytes = STREAM_WINDOW_BYTES;
+    this.#send();
+  }
+
+  detach(): void {
+    assert(!this.hasBegun, 'a body that was partly sent cannot be sent again');
+    this.#sink = null;
+  }
+
+  credit(bytes: number): void {
+    this.#creditBytes += bytes;
+    this.#send();
+  }
+
+  discard(): void {
+    this.#end();
+  }
+
+  /** The client has gone, or sent too much. */
+  fail(): void {
+    if (!this.isWanted) return;
+    const sink = this.#sink;
+    this.#res = null; // it may be dead already
+    this.#end();
+    sink?.end(true);
+  }
+
+  #send(): void {
+    if (!this.isWanted) return;
+    const sink = this.#sink;
+    let sent = 0;
+    while (sink !== null && this.#creditBytes > 0 && sent < this.#pieces.length) {
+      const piece = this.#pieces[sent++]!;
+      this.#creditBytes -= piece.length;
+      this.hasBegun = true;
+      sink.piece(piece);
+    }
+    this.#pieces.splice(0, sent);
+    if (sink !== null && this.#isWhole && this.#pieces.length === 0) {
+      this.hasBegun = true;
+      this.#end();
+      sink.end(false);
+      return;
+    }
+    // With the whole body here there is nothing to hold back, and a paused connection does not notice that its client left.
+    this.#pause(this.#pieces.length > 0 && !this.#isWhole);
+  }
+
+  #pause(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#res?.pause();
+    else this.#res?.resume();
+  }
+
+  #end(): void {
+    this.#pause(false);
+    this.#res = null;
+    this.#sink = null;
+    this.#pieces.length = 0;
+  }
+}

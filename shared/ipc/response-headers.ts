@@ -1,0 +1,42 @@
+/**
+ * Response headers that a worker chooses, for HTTP actions for instance. They come from an app's code, so the worker looks at
+ * them before it sends them (a fault is the app's, a 500) and the router before it writes them (a fault is the worker's, which
+ * costs the connection): a line break in one could forge a response.
+ */
+import {RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX} from '../limits.ts';
+import type {HeaderList} from './operations.ts';
+
+/** What frames the message or is the router's own: an app's values of these are left out. */
+const NOT_THE_APPS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-request-id',
+]);
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Printable, tabs, and the upper half of Latin-1. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** The headers that are an app's to choose. */
+export function appHeaders(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => !NOT_THE_APPS.has(name.toLowerCase()));
+}
+
+/** Why these headers cannot be sent, as half a sentence; null: they can. */
+export function headersFault(headers: HeaderList): string | null {
+  if (headers.length > RESPONSE_HEADERS_MAX) return `there are more than ${RESPONSE_HEADERS_MAX} headers`;
+  let bytes = 0;
+  for (const [name, value] of headers) {
+    if (!NAME.test(name)) return `${JSON.stringify(name)} is not a header name`;
+    if (NOT_THE_APPS.has(name.toLowerCase())) return `the header ${name} is not the app's to set`;
+    if (!VALUE.test(value)) return `the value of the header ${name} has characters that headers cannot have`;
+    bytes += name.length + value.length;
+  }
+  return bytes > RESPONSE_HEADERS_BYTES_MAX ? `the headers are longer than ${RESPONSE_HEADERS_BYTES_MAX} bytes` : null;
+}

@@ -1,0 +1,39 @@
+/** Wire types of the deployment routes. Their meaning is with the types in `functions.ts`. */
+import Type from 'typebox';
+import {
+  BUNDLE_FILES_MAX,
+  BUNDLE_PATH_CHARS_MAX,
+  DEPLOYMENT_MESSAGE_CHARS_MAX,
+  EGRESS_PATTERNS_MAX,
+  ENVIRONMENT_VALUE_BYTES_MAX,
+} from '../limits.ts';
+
+const BundlePath = Type.String({maxLength: BUNDLE_PATH_CHARS_MAX});
+
+/** POST …/deployments */
+export const DeploymentUploadBody = Type.Object({
+  files: Type.Array(
+    Type.Object({path: BundlePath, source: Type.String(), sourceMap: Type.Union([Type.String(), Type.Null()])}),
+    {maxItems: BUNDLE_FILES_MAX},
+  ),
+  modules: Type.Array(BundlePath, {maxItems: BUNDLE_FILES_MAX}),
+  schema: Type.Union([BundlePath, Type.Null()]),
+  authConfig: Type.Union([BundlePath, Type.Null()]),
+  modifiedMs: Type.Number({minimum: 0, maximum: 8.64e15}),
+  message: Type.Union([Type.String({maxLength: DEPLOYMENT_MESSAGE_CHARS_MAX}), Type.Null()]),
+  dryRun: Type.Boolean(),
+});
+
+/** PUT …/env/{name} */
+export const VariableBody = Type.Object({value: Type.String({maxLength: ENVIRONMENT_VALUE_BYTES_MAX})});
+
+const Patterns = Type.Array(Type.String(), {maxItems: EGRESS_PATTERNS_MAX});
+
+/** PUT …/settings */
+export const SettingsBody = Type.Object({
+  egress: Type.Object({allow: Patterns, deny: Patterns}),
+  allowed_origins: Type.Union([
+    Type.Array(Type.String({maxLength: 300}), {maxItems: EGRESS_PATTERNS_MAX}),
+    Type.Null(),
+  ]),
+});

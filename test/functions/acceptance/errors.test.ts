@@ -1,0 +1,83 @@
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Service} from '../../harness/service.ts';
+import {expectError} from '../../harness/tenant.ts';
+import {App} from '../app.ts';
+
+const FILES = {
+  'e.ts': `
+    import {mutation, query} from './_generated/server';
+    export const boom = query({args: {}, handler: () => { console.log('before'); throw new Error('boom'); }});
+    export const text = query({args: {}, handler: () => { throw 'a text'; }});
+    export const fine = query({args: {}, handler: () => { console.warn('a line'); return 1; }});`,
+};
+
+describe('what callers see of a failure', () => {
+  let open: Service;
+  let closed: Service;
+  let app: App;
+  beforeAll(async () => {
+    open = await Service.start();
+    closed = await Service.start({args: ['--redact-errors']});
+    app = await App.deploy(open, FILES);
+  });
+  afterAll(() => Promise.all([open.stop(), closed.stop()]));
+
+  test('[55] in development message, stack and log lines', async () => {
+    const reply = await app.reply('query', 'e:boom', {});
+    expect(reply).toEqual({
+      status: 'error',
+      errorMessage: expect.stringMatching(/^\[Request ID: \S+\] Server Error\nUncaught Error: boom\n {4}at .*svc\/e\.ts:\d+:\d+/),
+      logLines: ["[LOG] 'before'"],
+    });
+    expect(await app.queryError('e:text', {})).toContain('Uncaught a text');
+    expect(await app.reply('query', 'e:fine', {})).toEqual({status: 'success', value: 1, logLines: ["[WARN] 'a line'"]});
+  });
+
+  test('[55] in production the request id alone; the log of the server has the rest', async () => {
+    const app = await App.deploy(closed, FILES);
+    for (const path of ['e:boom', 'e:missing']) {
+      expect(await app.reply('query', path, {})).toEqual({
+        status: 'error',
+        errorMessage: expect.stringMatching(/^\[Request ID: \S+\] Server Error$/),
+      });
+    }
+    expect(await app.reply('query', 'e:fine', {})).toEqual({status: 'success', value: 1});
+    const [entry] = (await app.logs()).filter(({path}) => path === 'e:boom');
+    expect(entry).toMatchObject({outcome: 'error', error: expect.stringContaining('Uncaught Error: boom'), lines: ["[LOG] 'before'"]});
+  });
+
+  test.each([
+    ['no JSON', '{', 400, 'op.invalid_input'],
+    ['no path', '{"args":{}}', 400, 'op.invalid_input'],
+    ['a path that is no text', '{"path":1}', 400, 'op.invalid_input'],
+    ['an unknown format', '{"path":"e:fine","format":"xml"}', 400, 'op.invalid_input'],
+  ])('a malformed request is an HTTP error: %s', async (_, body, status, code) => {
+    expectError(await app.svc('POST', '/query', body), status, code);
+  });
+
+  test('missing args are {}, and args may come in an array', async () => {
+    expect((await app.svc('POST', '/query', {path: 'e:fine'})).body).toMatchObject({status: 'success'});
+    expect((await app.svc('POST', '/query', {path: 'e:fine', args: [{}]})).body).toMatchObject({status: 'success'});
+  });
+
+  test('an unknown tenant, another method, a token without a verifier', async () => {
+    const body = {path: 'e:fine', args: {}};
+    const {request} = open;
+    expectError(await request.call(open, 'POST', '/svc/nobody/query', body), 404, 'session.tenant_not_found');
+    expectError(await app.svc('GET', '/query'), 405, 'op.method_not_allowed');
+    expectError(await app.svc('POST', '/query', body, {authorization: 'Bearer x.y.z'}), 401, 'auth.unauthorized');
+  });
+
+  test('pages of any origin may call functions', async () => {
+    const preflight = await app.svc('OPTIONS', '/query', undefined, {origin: 'https://app.example'});
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers).toMatchObject({'access-control-allow-origin': '*', 'access-control-allow-methods': expect.stringContaining('POST')});
+    const reply = await app.svc('POST', '/query', {path: 'e:fine'}, {origin: 'https://app.example'});
+    expect(reply.headers['access-control-allow-origin']).toBe('*');
+    await app.admin('PUT', '/settings', {egress: {allow: [], deny: []}, allowed_origins: ['https://app.example']});
+    const listed = await app.svc('POST', '/query', {path: 'e:fine'}, {origin: 'https://app.example'});
+    expect(listed.headers['access-control-allow-origin']).toBe('https://app.example');
+    const other = await app.svc('POST', '/query', {path: 'e:fine'}, {origin: 'https://other.example'});
+    expect(other.headers['access-control-allow-origin']).toBeUndefined();
+  });
+});

@@ -1,0 +1,198 @@
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
+import {App} from '../app.ts';
+
+const FILES = {
+  'jobs.ts': `
+    import {v} from 'svc/values';
+    import {api, internal} from './_generated/api';
+    import {action, internalMutation, mutation, query} from './_generated/server';
+    export const note = internalMutation({args: {text: v.string()}, handler: async (ctx, {text}) => {
+      const parents = (await ctx.db.query('parents' as never).collect()) as unknown[];
+      await ctx.db.insert('notes' as never, {text, parents: parents.length, user: await ctx.auth.getUserIdentity()} as never);
+    }});
+    export const notes = query({args: {text: v.string()}, handler: async (ctx, {text}) =>
+      ((await ctx.db.query('notes' as never).collect()) as any[]).filter(note => note.text === text)});
+    export const schedules = mutation({args: {text: v.string(), fails: v.boolean()}, handler: async (ctx, {text, fails}) => {
+      await ctx.db.insert('parents' as never, {text} as never);
+      const id = await ctx.scheduler.runAfter(0, internal.jobs.note, {text});
+      if (fails) throw new Error('after scheduling');
+      return id;
+    }});
+    export const actionSchedules = action({args: {text: v.string()}, handler: async (ctx, {text}) => {
+      await ctx.scheduler.runAfter(0, internal.jobs.note, {text});
+      throw new Error('after scheduling');
+    }});
+    export const anAction = action({args: {}, handler: () => 1});
+    export const wrong = mutation({args: {}, handler: async ctx => {
+      const found: string[] = [];
+      const attempt = async (run: () => unknown) => { try { await run(); found.push('ok'); } catch (e) { found.push((e as Error).message); } };
+      const s = ctx.scheduler as any;
+      await attempt(() => s.runAfter(0, api.jobs.anAction, {}));
+      await attempt(() => s.runAfter(-1, internal.jobs.note, {text: 'x'}));
+      await attempt(() => s.runAfter('5', internal.jobs.note, {text: 'x'}));
+      await attempt(() => s.runAfter(10 * 365 * 86_400_000, internal.jobs.note, {text: 'x'}));
+      await attempt(() => s.runAfter(0, 'nowhere:f', {}));
+      await attempt(() => s.runAfter(0, 'jobs:nothing', {}));
+      return found;
+    }});
+    export const later = mutation({args: {text: v.string(), ms: v.number()}, handler: (ctx, {text, ms}) => ctx.scheduler.runAfter(ms, internal.jobs.note, {text})});
+    export const cancel = mutation({args: {id: v.string()}, handler: async (ctx, {id}) => { await ctx.scheduler.cancel(id as never); }});
+    export const throws = internalMutation({args: {}, handler: async ctx => {
+      await ctx.db.insert('notes' as never, {text: 'thrown'} as never);
+      throw new Error('the job is bad');
+    }});
+    export const scheduleThrowing = mutation({args: {}, handler: ctx => ctx.scheduler.runAfter(0, internal.jobs.throws, {})});
+    export const callsThenThrows = action({args: {text: v.string()}, handler: async (ctx, {text}) => {
+      await ctx.runMutation(internal.jobs.note, {text});
+      throw new Error('after the mutation');
+    }});
+    export const unsupported = action({args: {}, handler: async ctx => {
+      const found: string[] = [];
+      const attempt = async (run: () => unknown) => { try { await run(); found.push('ok'); } catch (e) { found.push((e as Error).message); } };
+      const c = ctx as any;
+      await attempt(() => c.db);
+      await attempt(() => c.storage);
+      return found;
+    }});
+    export const unsupportedInMutation = mutation({args: {}, handler: async ctx => {
+      const found: string[] = [];
+      const attempt = async (run: () => unknown) => { try { await run(); found.push('ok'); } catch (e) { found.push((e as Error).message); } };
+      const c = ctx as any;
+      await attempt(() => c.runQuery(api.jobs.notes, {text: ''}));
+      await attempt(() => c.db.replace('x', {}));
+      await attempt(() => c.storage.getUrl('x'));
+      await attempt(() => c.db.system);
+      return found;
+    }});
+    export const sees = action({args: {text: v.string()}, handler: async (ctx, {text}) => {
+      await ctx.runMutation(internal.jobs.note, {text});
+      return ((await ctx.runQuery(api.jobs.notes, {text})) as unknown[]).length;
+    }});`,
+};
+
+let service: Service;
+let app: App;
+beforeAll(async () => {
+  service = await Service.start();
+  app = await App.deploy(service, FILES);
+});
+afterAll(() => service.stop());
+
+type Note = {text: string; parents: number; user: unknown};
+const notes = (text: string) => app.query('jobs:notes', {text}) as Promise<Note[]>;
+const noted = (text: string) =>
+  until(`a note ${text}`, async () => {
+    const found = await notes(text);
+    return found.length > 0 ? found : null;
+  });
+const result = (id: string) =>
+  until(`the result of ${id}`, async () => {
+    const reply = await app.admin('GET', `/schedule/history/${id}`);
+    return reply.status === 200 ? (reply.body.result as {outcome: string; error: string | null}) : null;
+  });
+
+describe('the scheduler', () => {
+  test('[41] a job exists exactly if its mutation commits, and sees what it wrote', async () => {
+    expect(await app.mutationError('jobs:schedules', {text: 'never', fails: true})).toContain('after scheduling');
+    const id = (await app.mutation('jobs:schedules', {text: 'once', fails: false})) as string;
+    const found = await noted('once');
+    expect(found).toHaveLength(1);
+    expect(found[0]!.parents).toBeGreaterThan(0);
+    expect(await result(id)).toMatchObject({outcome: 'completed', error: null});
+    expect(await notes('never')).toEqual([]);
+  });
+
+  test('[42] what an action scheduled runs although the action failed', async () => {
+    expect(await app.actionError('jobs:actionSchedules', {text: 'from an action'})).toContain('after scheduling');
+    expect(await noted('from an action')).toHaveLength(1);
+  });
+
+  test('[43] what cannot be scheduled is refused at the call', async () => {
+    const errors = (await app.mutation('jobs:wrong', {})) as string[];
+    expect(errors[0]).toContain('Only mutations can be scheduled');
+    expect(errors[1]).toContain('non-negative');
+    expect(errors[2]).toContain('must be a number');
+    expect(errors[3]).toContain('5 years');
+    expect(errors[4]).toContain('Attempted to schedule function at nonexistent path: nowhere:f');
+    expect(errors[5]).toContain('no exported function nothing found in the file');
+    expect((await app.admin('GET', '/schedule')).body).toEqual({jobs: []});
+  });
+
+  test('[44] a cancelled job never runs; cancelling again changes nothing', async () => {
+    const id = (await app.mutation('jobs:later', {text: 'cancelled', ms: 300})) as string;
+    await app.mutation('jobs:cancel', {id});
+    await app.mutation('jobs:cancel', {id});
+    const after = (await app.mutation('jobs:later', {text: 'after it', ms: 400})) as string;
+    await result(after);
+    expect(await notes('cancelled')).toEqual([]);
+    expect(await app.mutationError('jobs:cancel', {id: 'no id'})).toContain("Invalid argument 'id'");
+  });
+
+  test('[45] a job whose mutation throws has failed, once', async () => {
+    const id = (await app.mutation('jobs:scheduleThrowing', {})) as string;
+    expect(await result(id)).toMatchObject({outcome: 'failed', error: expect.stringContaining('the job is bad')});
+    expect(await notes('thrown')).toEqual([]);
+  });
+
+  test('[45] jobs run exactly once although everything is killed in between', async () => {
+    const texts = Array.from({length: 40}, (_, i) => `killed ${i}`);
+    for (const text of texts) await app.mutation('jobs:later', {text, ms: 20});
+    await service.killAll();
+    await service.run();
+    const counts = await until('all of them to have run', async () => {
+      const found = await Promise.all(texts.map(async text => (await notes(text)).length));
+      return found.every(count => count > 0) ? found : null;
+    });
+    expect(counts).toEqual(texts.map(() => 1));
+  });
+
+  test('function jobs and native jobs are one list', async () => {
+    const id = (await app.mutation('jobs:later', {text: 'listed', ms: 60_000})) as string;
+    const {jobs} = (await app.admin('GET', '/schedule')).body as {jobs: {id: string; mutation: object}[]};
+    expect(jobs).toMatchObject([{id, mutation: {type: 'function', path: 'jobs:note', args: {text: 'listed'}}}]);
+    expect((await app.admin('DELETE', `/schedule/${id}`)).status).toBe(204);
+  });
+
+  test('[47] what an action wrote by a mutation stays although the action fails', async () => {
+    expect(await app.actionError('jobs:callsThenThrows', {text: 'stays'})).toContain('after the mutation');
+    expect(await notes('stays')).toHaveLength(1);
+  });
+
+  test('an action sees what its mutation wrote', async () => {
+    expect(await app.action('jobs:sees', {text: 'seen'})).toBe(1);
+  });
+
+  test('[48] what a context does not have fails by name', async () => {
+    const [db, storage] = (await app.action('jobs:unsupported', {})) as string[];
+    expect(db).toContain('ctx.db is not available in actions');
+    expect(storage).toContain('ctx.storage is not supported');
+    const [run, replace, files, system] = (await app.mutation('jobs:unsupportedInMutation', {})) as string[];
+    expect(run).toContain('ctx.runQuery is not available in a mutation');
+    expect(replace).toContain('db.replace is not supported');
+    expect(files).toContain('ctx.storage is not supported');
+    expect(system).toContain('db.system is not supported');
+  });
+});
+
+describe('scheduling over HTTP', () => {
+  const post = (path: string, body: unknown, headers = {}) => app.svc('POST', path, body, headers);
+
+  test('run_after and run_at answer with a job id; only public mutations, unless the admin asks', async () => {
+    const later = {path: 'jobs:later', args: {text: 'over http', ms: 0}};
+    const after = await post('/schedule/run_after', {...later, delayMs: 0});
+    expect(after).toMatchObject({status: 200, body: {jobId: expect.any(String)}});
+    await result(after.body.jobId);
+    expect(await noted('over http')).toHaveLength(1);
+    const at = await post('/schedule/run_at', {...later, timestampMs: Date.now() + 60_000});
+    expect((await app.svc('DELETE', `/schedule/${at.body.jobId}`)).status).toBe(204);
+    expect((await app.svc('DELETE', `/schedule/${at.body.jobId}`)).status).toBe(404);
+    const internal = {path: 'jobs:note', args: {text: 'by the admin'}, delayMs: 0};
+    expect((await post('/schedule/run_after', internal)).status).toBe(400);
+    expect((await post('/schedule/run_after', internal, {'x-svc-admin-token': service.adminToken})).status).toBe(200);
+    expect(await noted('by the admin')).toHaveLength(1);
+    expect((await post('/schedule/run_after', {path: 'jobs:notes', args: {}, delayMs: 0})).status).toBe(400);
+    expect((await post('/schedule/run_after', {...later, delayMs: -1})).status).toBe(400);
+  });
+});

@@ -1,0 +1,161 @@
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Service} from '../../harness/service.ts';
+import {App} from '../app.ts';
+
+const FILES = {
+  'schema.ts': `
+    import {defineSchema, defineTable} from 'svc/server';
+    import {v} from 'svc/values';
+    export default defineSchema({
+      users: defineTable({name: v.string()}),
+      posts: defineTable({title: v.string()}),
+      keyed: defineTable({k: v.optional(v.any())}).index('by_k', ['k']),
+    });`,
+  'values.ts': `
+    import {v} from 'svc/values';
+    import {mutation, query} from './_generated/server';
+    export const strict = query({args: {a: v.string()}, handler: (ctx, {a}) => { console.log('ran'); return a; }});
+    export const optional = query({args: {a: v.optional(v.string())}, handler: () => 'ok'});
+    export const unchecked = query({handler: (ctx, args) => Object.keys(args)});
+    export const empty = query({args: {}, handler: () => 'ok'});
+    export const nothing = query({handler: () => {}});
+    export const returnsNull = query({returns: v.null(), handler: () => {}});
+    export const wrongReturn = mutation({
+      args: {},
+      returns: v.object({a: v.number()}),
+      handler: async ctx => {
+        await ctx.db.insert('users', {name: 'kept?'});
+        return {a: 1, b: 2} as never;
+      },
+    });
+    export const users = query({args: {}, handler: ctx => ctx.db.query('users').collect()});
+    export const takesUser = query({args: {id: v.id('users')}, handler: () => 'ok'});
+    export const make = mutation({
+      args: {},
+      handler: async ctx => {
+        const gone = await ctx.db.insert('users', {name: 'gone'});
+        await ctx.db.delete(gone);
+        return {user: await ctx.db.insert('users', {name: 'a'}), post: await ctx.db.insert('posts', {title: 'p'}), gone};
+      },
+    });
+    export const insertSpecial = mutation({
+      args: {},
+      handler: ctx => ctx.db.insert('specials' as never, {x: NaN, y: -0, z: Infinity} as never),
+    });
+    export const special = query({args: {id: v.string()}, handler: (ctx, {id}) => ctx.db.get(id as never)});
+    export const nested = query({
+      args: {depth: v.number()},
+      handler: (ctx, {depth}) => {
+        let value: unknown = [];
+        for (let i = 1; i < depth; i++) value = [value];
+        return value as never;
+      },
+    });
+    export const insertKeys = mutation({
+      args: {},
+      handler: async ctx => {
+        for (const k of [{}, [], 'é', 'a', false, NaN, -1, null, undefined]) await ctx.db.insert('keyed', {k});
+      },
+    });
+    export const insertStrings = mutation({
+      args: {},
+      handler: async ctx => { for (const k of ['😀', '\\uFF5E']) await ctx.db.insert('keyed', {k}); },
+    });
+    export const byKey = query({
+      args: {},
+      handler: async ctx => (await ctx.db.query('keyed').withIndex('by_k').collect()).map(doc => ('k' in doc ? [doc.k] : [])),
+    });
+    export const clearKeys = mutation({
+      args: {},
+      handler: async ctx => { for await (const {_id} of ctx.db.query('keyed')) await ctx.db.delete(_id); },
+    });`,
+};
+
+let service: Service;
+let app: App;
+beforeAll(async () => {
+  service = await Service.start();
+  app = await App.deploy(service, FILES);
+});
+afterAll(() => service.stop());
+
+describe('values and validators', () => {
+  test.each([[{a: 1}], [{}], [{a: 'x', b: 1}], ['x']])(
+    '[1] arguments that do not fit are refused before the handler runs: %j',
+    async args => {
+      const reply = await app.reply('query', 'values:strict', args);
+      expect(reply).toMatchObject({status: 'error', errorMessage: expect.stringContaining('ArgumentValidationError:')});
+      expect(reply.logLines).toBeUndefined();
+    },
+  );
+
+  test('[2] optional is not nullable', async () => {
+    expect(await app.query('values:optional', {})).toBe('ok');
+    expect(await app.query('values:optional', {a: undefined})).toBe('ok');
+    expect(await app.queryError('values:optional', {a: null})).toContain('ArgumentValidationError:');
+  });
+
+  test('[3] without args anything goes; args: {} takes nothing', async () => {
+    expect(await app.query('values:unchecked', {z: 1, y: [null]})).toEqual(['y', 'z']);
+    expect(await app.query('values:empty', {})).toBe('ok');
+    expect(await app.queryError('values:empty', {extra: 1})).toContain('extra');
+  });
+
+  test('[4] nothing returned is null', async () => {
+    expect(await app.query('values:nothing', {})).toBeNull();
+    expect(await app.query('values:returnsNull', {})).toBeNull();
+  });
+
+  test('[5] a return value that does not fit rolls the mutation back', async () => {
+    expect(await app.mutationError('values:wrongReturn', {})).toContain('ReturnsValidationError:');
+    const names = (await app.query('values:users', {})) as {name: string}[];
+    expect(names.map(user => user.name)).not.toContain('kept?');
+  });
+
+  test('[6] v.id takes an id of its table, also of a deleted document', async () => {
+    const {user, post, gone} = (await app.mutation('values:make', {})) as Record<string, string>;
+    const wrongTable = await app.queryError('values:takesUser', {id: post});
+    expect(wrongTable).toContain("'posts'");
+    expect(wrongTable).toContain('v.id("users")');
+    expect(await app.queryError('values:takesUser', {id: 'zzz'})).toContain('does not match');
+    expect(await app.query('values:takesUser', {id: gone})).toBe('ok');
+    expect(await app.query('values:takesUser', {id: user})).toBe('ok');
+  });
+
+  test('[7] NaN, -0 and Infinity come back as they were', async () => {
+    const id = await app.mutation('values:insertSpecial', {});
+    const {x, y, z} = (await app.query('values:special', {id})) as Record<string, number>;
+    expect([Object.is(x, Number.NaN), Object.is(y, -0), z]).toEqual([true, true, Number.POSITIVE_INFINITY]);
+  });
+
+  test('[9] a return value nests 64 levels, not 65', async () => {
+    expect((await app.reply('query', 'values:nested', {depth: 64})).status).toBe('success');
+    expect(await app.queryError('values:nested', {depth: 65})).toMatch(/too nested/i);
+  });
+
+  test('[10] an index holds every type in the one order', async () => {
+    await app.mutation('values:insertKeys', {});
+    const keys = (await app.query('values:byKey', {})) as unknown[][];
+    expect(keys).toEqual([[], [null], [-1], [Number.NaN], [false], ['a'], ['é'], [[]], [{}]]);
+    await app.mutation('values:clearKeys', {});
+  });
+
+  test('[11] strings are ordered by code point', async () => {
+    await app.mutation('values:insertStrings', {});
+    expect(await app.query('values:byKey', {})).toEqual([['～'], ['😀']]);
+    await app.mutation('values:clearKeys', {});
+  });
+
+  test('[12] v.int64() fails the deploy by name, and what was deployed still serves', async () => {
+    const refused = await app.tryDeploy({
+      ...FILES,
+      'schema.ts': `
+        import {defineSchema, defineTable} from 'svc/server';
+        import {v} from 'svc/values';
+        export default defineSchema({users: defineTable({n: (v as any).int64()})});`,
+    });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('v.int64() is not supported');
+    expect(await app.query('values:optional', {})).toBe('ok');
+  });
+});

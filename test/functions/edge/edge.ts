@@ -1,0 +1,157 @@
+/**
+ * The router's HTTP side and the worker's end of its connection, both real, in one process; in between a Unix socket. What a
+ * worker would do with a request, the test does.
+ */
+import {createHash} from 'node:crypto';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {connect, createServer, type Socket, type Server as SocketServer} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {AdminCredential} from '../../../router/auth/admin-credential.ts';
+import {ControlChannel} from '../../../router/control-channel.ts';
+import {Intake} from '../../../router/http/intake.ts';
+import {OriginRule} from '../../../router/http/origin.ts';
+import {MetricsPage} from '../../../router/metrics/page.ts';
+import {Traffic} from '../../../router/metrics/traffic.ts';
+import {Server} from '../../../router/server.ts';
+import {TenantDirectory} from '../../../router/tenants/directory.ts';
+import type {RequestMeta} from '../../../shared/ipc/operations.ts';
+import {createLogger} from '../../../shared/log.ts';
+import type {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
+import {RouterLink} from '../../../worker/ipc/router-link.ts';
+
+export const ACCESS = 'the-access-token';
+export const ADMIN = 'the-admin-token';
+export const TENANT = 'acme';
+
+export type Arrived = {
+  link: RouterLink;
+  stream: number;
+  meta: RequestMeta;
+  body: string;
+  incoming: IncomingBody | null;
+};
+
+const log = createLogger({}, {write: () => undefined});
+const SECRET = 'secret';
+
+export class Edge {
+  readonly port: number;
+  readonly intake: Intake;
+  readonly directory: TenantDirectory;
+  /** What the tenant's worker does with a request; answers 200 `null` unless a test says otherwise. */
+  serve: (arrived: Arrived) => void = ({link, stream}) => link.reply(stream, 200, 'null');
+  readonly #server: Server;
+  readonly #folder: string;
+  readonly #worker: SocketServer;
+  readonly #sockets: Set<Socket>;
+
+  private constructor(
+    server: Server,
+    intake: Intake,
+    directory: TenantDirectory,
+    folder: string,
+    worker: SocketServer,
+    sockets: Set<Socket>,
+  ) {
+    this.#server = server;
+    this.intake = intake;
+    this.directory = directory;
+    this.#folder = folder;
+    this.#worker = worker;
+    this.#sockets = sockets;
+    this.port = server.port;
+  }
+
+  static async start(): Promise<Edge> {
+    let edge: Edge | null = null;
+    const folder = mkdtempSync(join(tmpdir(), 'svc-edge-'));
+    const socketPath = join(folder, 'w');
+    const sockets = new Set<Socket>();
+    const ignored = () => undefined;
+    const worker = createServer(socket => {
+      sockets.add(socket);
+      new RouterLink(
+        socket,
+        SECRET,
+        {
+          onRequest: (link, stream, meta, body, incoming) =>
+            edge!.serve({link, stream, meta, body: body.toString(), incoming}),
+          onSubscribe: ignored,
+          onUnsubscribe: ignored,
+          onMetrics: ignored,
+          onTurnEnd: ignored,
+          onClose: ignored,
+        },
+        log,
+      );
+    });
+    await new Promise<void>(resolve => worker.listen(socketPath, resolve));
+    const address = {tenant: TENANT, socketPath, secret: SECRET};
+    const directory: TenantDirectory = new TenantDirectory(
+      [TENANT, 'asleep'],
+      [address],
+      message => {
+        if (message.type === 'wake' && message.tenant === TENANT) directory.receive({type: 'worker_ready', address});
+      },
+      log,
+    );
+    const control = new ControlChannel(ignored);
+    const traffic = new Traffic(ignored);
+    const credential = new AdminCredential(sha256(ACCESS), sha256(ADMIN));
+    const metrics = new MetricsPage(traffic, directory, control, log);
+    const onBug = (_: unknown, error: unknown) => {
+      throw error;
+    };
+    const parts = {credential, directory, control, metrics, observer: traffic, onBug};
+    let intake: Intake | null = null;
+    const server = await Server.listen('127.0.0.1', 0, port => {
+      const made = new Intake(parts, new OriginRule('127.0.0.1', port, []));
+      intake = made;
+      return (method, res, req) => made.handle(method, res, req);
+    });
+    edge = new Edge(server!, intake!, directory, folder, worker, sockets);
+    return edge;
+  }
+
+  url(path: string): string {
+    return `http://127.0.0.1:${this.port}${path}`;
+  }
+
+  /** A raw connection that has sent these bytes. */
+  connect(bytes: string): Socket {
+    const socket = connect({host: '127.0.0.1', port: this.port});
+    socket.write(bytes);
+    return socket;
+  }
+
+  /** As if the worker's process were gone. */
+  killWorker(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+
+  stop(): void {
+    this.#server.stopAccepting();
+    this.killWorker();
+    this.#worker.close();
+    rmSync(this.#folder, {recursive: true, force: true});
+  }
+}
+
+/** All that a connection receives until it is closed, or until `isEnough`. */
+export function received(socket: Socket, isEnough: (text: string) => boolean = () => false): Promise<string> {
+  let text = '';
+  return new Promise(resolve => {
+    socket.on('data', chunk => {
+      text += (chunk as Buffer).toString('latin1');
+      if (isEnough(text)) resolve(text);
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(text));
+  });
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,79 @@
+/** The fetches of one action: under way, or answered with a body that is not read to its end. */
+import {Buffer} from 'node:buffer';
+import {ACTION_FETCHES_MAX} from '../../../shared/limits.ts';
+import {egressFetch} from '../egress/fetch.ts';
+import type {EgressPolicy} from '../egress/policy.ts';
+import type {FetchAnswer, FetchCall} from '../realm/actions/network.ts';
+import {BodyPipe} from './body-pipe.ts';
+import {ReadAhead} from './read-ahead.ts';
+
+type Fetch = {abort: AbortController; sent: BodyPipe | null; body: ReadAhead | null};
+
+export class ActionFetches {
+  readonly #policy: EgressPolicy;
+  readonly #fetches = new Map<number, Fetch>();
+  /** Answered, and the body is at its end here. Kept for the action to read. */
+  #open = 0;
+
+  constructor(policy: EgressPolicy) {
+    this.#policy = policy;
+  }
+
+  /** @param call from the isolate. @throws what fetch throws, with a message for the author of the code */
+  async start(call: FetchCall, bytes: Uint8Array | null): Promise<FetchAnswer> {
+    if (this.#open >= ACTION_FETCHES_MAX) {
+      throw new Error(`Too many fetches under way (maximum ${ACTION_FETCHES_MAX}): read their answers to the end`);
+    }
+    const {id, method, url, headers, redirect, streams} = call;
+    const abort = new AbortController();
+    const sent = streams ? new BodyPipe(bytes) : null;
+    const fetch: Fetch = {abort, sent, body: null};
+    this.#fetches.set(id, fetch);
+    this.#open++;
+    let isOpen = true;
+    const close = () => {
+      if (isOpen) this.#open--;
+      isOpen = false;
+    };
+    try {
+      const body = sent ?? (bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      const response = await egressFetch(this.#policy, {method, url, headers, body, redirect, signal: abort.signal});
+      fetch.body = new ReadAhead(response.body, close);
+      const {status, statusText, redirected} = response;
+      return {status, statusText, headers: response.headers, url: response.url, redirected};
+    } catch (failure) {
+      close();
+      this.#fetches.delete(id);
+      throw failure;
+    }
+  }
+
+  /** The next piece of an answer's body; null at its end. */
+  async read(id: number): Promise<Uint8Array | null> {
+    const body = this.#fetches.get(id)?.body;
+    if (body === undefined || body === null) throw new Error('this body was cancelled');
+    const piece = await body.next();
+    if (piece === null) this.#fetches.delete(id);
+    return piece;
+  }
+
+  /** Resolves when there is room for more. @param bytes null: that was all */
+  async send(id: number, bytes: Uint8Array | null): Promise<void> {
+    const sent = this.#fetches.get(id)?.sent;
+    if (sent === undefined || sent === null) throw new Error('this request is over');
+    await sent.push(bytes);
+  }
+
+  cancel(id: number): void {
+    const fetch = this.#fetches.get(id);
+    if (fetch === undefined) return;
+    this.#fetches.delete(id);
+    fetch.abort.abort();
+    fetch.sent?.break();
+  }
+
+  /** The action is over. */
+  close(): void {
+    for (const id of [...this.#fetches.keys()]) this.cancel(id);
+  }
+}

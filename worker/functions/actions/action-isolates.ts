@@ -1,0 +1,80 @@
+/**
+ * The isolates of an action thread, one for each action under way. An action ends and its isolate waits for the next of the
+ * same deployment, for a while: memory returns after a burst. One whose action did not end in order is never used again.
+ */
+import {
+  ACTION_ISOLATE_IDLE_MS,
+  ACTION_ISOLATES_IDLE_MAX,
+  ISOLATE_HEAP_RECYCLE_BYTES,
+  ISOLATE_MEMORY_MB,
+} from '../../../shared/limits.ts';
+import type {DeploymentCode} from '../execution.ts';
+import {type CodeSource, type Realm, RealmHost} from '../isolate/realm.ts';
+import type {HostCall} from '../realm/host-call.ts';
+import {refusal} from './action-message.ts';
+
+export class ActionIsolate {
+  readonly deployment: number;
+  readonly host: RealmHost;
+  readonly realm: Realm;
+  /** Who answers what the isolate asks. */
+  #answers: HostCall = idle;
+  #invocation = 0;
+
+  constructor(deployment: DeploymentCode, code: CodeSource) {
+    this.deployment = deployment.id;
+    this.host = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
+    this.realm = this.host.createRealm(code, (op, a, b, c, d) => this.#answers(op, a, b, c, d));
+  }
+
+  /** @returns the number of the next invocation */
+  begin(answers: HostCall): number {
+    this.#answers = answers;
+    return ++this.#invocation;
+  }
+
+  end(): void {
+    this.#answers = idle;
+  }
+}
+
+const idle: HostCall = () => refusal('no action is under way');
+
+export class ActionIsolates {
+  readonly #codeOf: (deployment: DeploymentCode) => CodeSource;
+  /** The one used last is the last. */
+  #idle: {isolate: ActionIsolate; timer: NodeJS.Timeout}[] = [];
+
+  constructor(codeOf: (deployment: DeploymentCode) => CodeSource) {
+    this.#codeOf = codeOf;
+  }
+
+  /** Of the deployment: one that waits, or a new one. */
+  take(deployment: DeploymentCode): ActionIsolate {
+    const at = this.#idle.findLastIndex(({isolate}) => isolate.deployment === deployment.id);
+    if (at === -1) return new ActionIsolate(deployment, this.#codeOf(deployment));
+    const [found] = this.#idle.splice(at, 1);
+    clearTimeout(found!.timer);
+    return found!.isolate;
+  }
+
+  /** @param inOrder nothing of its action runs or waits any more */
+  giveBack(isolate: ActionIsolate, inOrder: boolean): void {
+    isolate.end();
+    const {host} = isolate;
+    if (!inOrder || host.isDisposed || host.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES) {
+      host.dispose();
+      return;
+    }
+    const timer = setTimeout(() => this.#drop(isolate), ACTION_ISOLATE_IDLE_MS).unref();
+    this.#idle.push({isolate, timer});
+    if (this.#idle.length > ACTION_ISOLATES_IDLE_MAX) this.#drop(this.#idle[0]!.isolate);
+  }
+
+  #drop(isolate: ActionIsolate): void {
+    const at = this.#idle.findIndex(entry => entry.isolate === isolate);
+    const [dropped] = this.#idle.splice(at, 1);
+    clearTimeout(dropped!.timer);
+    isolate.host.dispose();
+  }
+}

@@ -1,0 +1,21 @@
+/** The console lines of one execution: so many, and each so long. (reference 11.3) */
+import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+
+const OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
+const CUT = '… (truncated)';
+
+export class ActionLog {
+  readonly #write: (line: string) => void;
+  #lines = 0;
+
+  constructor(write: (line: string) => void) {
+    this.#write = write;
+  }
+
+  add(line: string): void {
+    this.#lines++;
+    if (this.#lines === LOG_LINES_MAX + 1) this.#write(OVERFLOW);
+    if (this.#lines > LOG_LINES_MAX) return;
+    this.#write(line.length > LOG_LINE_CHARS_MAX ? line.slice(0, LOG_LINE_CHARS_MAX).toWellFormed() + CUT : line);
+  }
+}

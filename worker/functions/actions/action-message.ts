@@ -1,0 +1,49 @@
+/** What the main thread and an action thread say to each other. */
+import type {MessagePort} from 'node:worker_threads';
+import type {EgressSettings} from '../egress/policy.ts';
+import type {Execution, Outcome} from '../execution.ts';
+
+/** For an HTTP action: `module` is `http`, `name` the route's index, `args` JSON of HttpRequestHead. */
+export type ActionRequest = Pick<Execution, 'deployment' | 'module' | 'name' | 'args' | 'caller' | 'env'> & {
+  kind: 'action' | 'httpAction';
+  requestId: string;
+  egress: EgressSettings;
+};
+
+/** What a thread is told at its start. Smaller limits are for tests. */
+export type ActionThreadSettings = {databasePath: string; actionMsMax: number; actionCpuMsMax: number};
+
+/** One task of the pool; everything else about the action comes and goes over the thread's port. */
+export type ActionTask = {action: number; request: ActionRequest};
+
+/** The first message of a thread. */
+export type ThreadReady = {actionPort: MessagePort};
+
+/** Operations that the main thread does; those of the network and of time stay in the thread. */
+export const MAIN_OPERATIONS = ['runQuery', 'runMutation', 'runAction', 'schedule', 'cancel'] as const;
+export type MainOperation = (typeof MAIN_OPERATIONS)[number];
+export const HTTP_OPERATIONS = ['httpBody', 'httpBodyCancel', 'httpRespond', 'httpWrite'] as const;
+export type HttpOperation = (typeof HTTP_OPERATIONS)[number];
+
+export type FromThread =
+  | {type: 'begun'; action: number}
+  | {
+      type: 'call';
+      action: number;
+      call: number;
+      operation: MainOperation | HttpOperation;
+      parameters: string;
+      bytes: Uint8Array | null;
+    }
+  | {type: 'log'; action: number; line: string}
+  | {type: 'outcome'; action: number; outcome: Outcome};
+
+export type ToThread =
+  | {type: 'answer'; action: number; call: number; answer: string; bytes: Uint8Array | null}
+  /** The action is of no use any more: it fails with this. */
+  | {type: 'cancel'; action: number; message: string};
+
+/** A host answer that is an error. */
+export function refusal(message: string, name = 'Error'): string {
+  return `-${JSON.stringify({name, message})}`;
+}

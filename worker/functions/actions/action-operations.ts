@@ -1,0 +1,161 @@
+/**
+ * What one action has started and not been answered: what belongs to the main thread is passed on, time and the network are
+ * done here. Parameters come from the isolate and are looked at as outside input.
+ */
+import {ACTION_CALLS_MAX, ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../../../shared/limits.ts';
+import type {EgressPolicy} from '../egress/policy.ts';
+import {ActionFetches} from './action-fetches.ts';
+import {HTTP_OPERATIONS, type HttpOperation, MAIN_OPERATIONS, type MainOperation, refusal} from './action-message.ts';
+import {ActionSockets} from './action-sockets.ts';
+import {checkFetchCall, checkSocketCall, type Fields, fieldsOf, numberOf, textOf} from './operation-input.ts';
+
+export type MainCall = (
+  call: number,
+  operation: MainOperation | HttpOperation,
+  parameters: string,
+  bytes: Uint8Array | null,
+) => void;
+
+export type ActionOperationsParts = {
+  policy: EgressPolicy;
+  ask: MainCall;
+  settle: (call: number, answer: string, bytes: Uint8Array | null) => void;
+  /** Resolves when the isolate has heard it. */
+  event: (name: string, detail: string, bytes: Uint8Array | null) => Promise<void>;
+  load: (path: string) => Promise<string>;
+};
+
+type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */; answer?: string};
+
+/** Of these a forgotten one is worth a warning. */
+const AWAITED = [...MAIN_OPERATIONS, 'fetch'] as readonly string[];
+/** These end by themselves, without anybody waiting: not even for them does an action go on. */
+const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsSend', 'wsClose'];
+
+export class ActionOperations {
+  readonly #parts: ActionOperationsParts;
+  readonly #fetches: ActionFetches;
+  readonly #sockets: ActionSockets;
+  readonly #sleeping = new Map<number, NodeJS.Timeout>();
+  /** Call → operation; those that sleep are apart. */
+  readonly #pending = new Map<number, string>();
+
+  constructor(parts: ActionOperationsParts) {
+    this.#parts = parts;
+    this.#fetches = new ActionFetches(parts.policy);
+    this.#sockets = new ActionSockets(parts.policy, (event, bytes) => parts.event('ws', JSON.stringify(event), bytes));
+  }
+
+  /** Could anything still wake the action? */
+  get arePending(): boolean {
+    return this.#pending.size > 0 || this.#sleeping.size > 0 || this.#sockets.size > 0;
+  }
+
+  /** Names of the operations whose answers nobody will hear. */
+  unawaited(): string[] {
+    return [...this.#pending.values()].filter(operation => AWAITED.includes(operation));
+  }
+
+  /** @returns a host answer: `+`, it has begun */
+  start(call: number, operation: string, parameters: string, bytes: Uint8Array | null): string {
+    if (operation === 'sleep') return this.#sleep(call, fieldsOf(parameters));
+    // The isolate counts too; what it counts could be tampered with.
+    if (this.#pending.size >= 2 * ACTION_CALLS_MAX) return refusal('Too many concurrent operations');
+    this.#pending.set(call, operation);
+    if (includes(MAIN_OPERATIONS, operation) || includes(HTTP_OPERATIONS, operation)) {
+      this.#parts.ask(call, operation, parameters, bytes);
+      return '+';
+    }
+    void this.#answer(call, operation, parameters, bytes);
+    return '+';
+  }
+
+  settled(call: number): void {
+    this.#pending.delete(call);
+  }
+
+  /** The action is over. */
+  close(): void {
+    for (const timer of this.#sleeping.values()) clearTimeout(timer);
+    this.#sleeping.clear();
+    this.#pending.clear();
+    this.#fetches.close();
+    this.#sockets.closeAll();
+  }
+
+  #sleep(call: number, parameters: Fields): string {
+    if (this.#sleeping.size >= ACTION_TIMERS_MAX) return refusal(`Too many timers (maximum ${ACTION_TIMERS_MAX})`);
+    const ms = Math.min(numberOf(parameters, 'ms'), ACTION_MS_MAX);
+    const timer = setTimeout(() => {
+      this.#sleeping.delete(call);
+      this.#parts.settle(call, '+', null);
+    }, ms);
+    this.#sleeping.set(call, timer);
+    return '+';
+  }
+
+  async #answer(call: number, operation: string, parameters: string, bytes: Uint8Array | null): Promise<void> {
+    let answer: string;
+    let piece: Uint8Array | null = null;
+    try {
+      const done = await this.#do(operation, fieldsOf(parameters), bytes);
+      answer = done.answer ?? `+${done.text ?? ''}`;
+      piece = done.bytes ?? null;
+    } catch (failure) {
+      answer = refusalOf(failure);
+    }
+    if (UNHEARD.includes(operation)) this.settled(call);
+    else this.#parts.settle(call, answer, piece);
+  }
+
+  async #do(operation: string, parameters: Fields, bytes: Uint8Array | null): Promise<Answer> {
+    const id = () => numberOf(parameters, 'id');
+    switch (operation) {
+      case 'sleepCancel':
+        this.#wake(numberOf(parameters, 'call'));
+        return {};
+      case 'fetch':
+        return {text: JSON.stringify(await this.#fetches.start(checkFetchCall(parameters), bytes))};
+      case 'fetchBody':
+        return {bytes: await this.#fetches.read(id())};
+      case 'fetchSend':
+        await this.#fetches.send(id(), parameters.done === true ? null : bytes);
+        return {};
+      case 'fetchCancel':
+        this.#fetches.cancel(id());
+        return {};
+      case 'wsOpen':
+        this.#sockets.open(checkSocketCall(parameters));
+        return {};
+      case 'wsSend':
+        this.#sockets.send(id(), bytes === null ? textOf(parameters, 'text') : null, bytes);
+        return {};
+      case 'wsClose':
+        this.#sockets.close(
+          id(),
+          typeof parameters.code === 'number' ? parameters.code : undefined,
+          textOf(parameters, 'reason'),
+        );
+        return {};
+      case 'loadModule':
+        return {answer: await this.#parts.load(textOf(parameters, 'path'))};
+      default:
+        throw new Error(`there is no operation ${operation}`);
+    }
+  }
+
+  #wake(call: number): void {
+    clearTimeout(this.#sleeping.get(call));
+    this.#sleeping.delete(call);
+  }
+}
+
+function includes<T extends string>(names: readonly T[], name: string): name is T {
+  return (names as readonly string[]).includes(name);
+}
+
+function refusalOf(failure: unknown): string {
+  if (!(failure instanceof Error)) return refusal(String(failure));
+  // What undici throws is for the author of the code; nothing in it is ours but its stack, which stays here.
+  return refusal(failure.message, failure.name);
+}

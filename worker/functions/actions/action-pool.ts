@@ -1,0 +1,208 @@
+/**
+ * Hands actions to threads and does what they ask of the main thread: other functions, the scheduler, the client of an HTTP
+ * action. Many actions share a thread, because most of their time is waiting; a second thread starts with the load.
+ *
+ * Everything about an action but its start crosses one port a thread, so its log lines, calls and outcome keep their order.
+ */
+import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import type {MessagePort} from 'node:worker_threads';
+import type {Piscina} from 'piscina';
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  ACTION_CPU_MS_MAX,
+  ACTION_MS_MAX,
+  ACTION_THREAD_HEAP_MB,
+  ACTION_THREADS_MAX,
+  ACTIONS_MAX,
+  FUNCTION_IDLE_MS,
+} from '../../../shared/limits.ts';
+import type {Outcome} from '../execution.ts';
+import type {
+  ActionRequest,
+  ActionTask,
+  ActionThreadSettings,
+  FromThread,
+  HttpOperation,
+  MainOperation,
+  ThreadReady,
+  ToThread,
+} from './action-message.ts';
+import {refusal} from './action-message.ts';
+import {HttpExchange, type HttpIncoming, type HttpOutgoing} from './http-exchange.ts';
+
+/** What one action asks of the main thread. */
+export type ActionLink = {
+  /**
+   * @param parameters of `run*` JSON of {path, args: wire text}; of `schedule` JSON of {path, args, delayMs | runAtMs}; of
+   * `cancel` the job id
+   * @returns a host answer: `+` and wire text (or the job's id), or `-` and JSON of {name, message}
+   */
+  call(operation: MainOperation, parameters: string): Promise<string>;
+  /** Where its console lines go, each complete with its level. They are limited already. */
+  lines: string[];
+};
+
+export type ActionPoolOptions = {databasePath: string; actionMsMax?: number; actionCpuMsMax?: number; thread?: string};
+
+type UnderWay = {
+  link: ActionLink;
+  exchange: HttpExchange | null;
+  /** Null until its thread has begun it. */
+  port: MessagePort | null;
+  cancelled: string | null;
+  settle: (outcome: Outcome) => void;
+};
+
+const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'action.thread.js');
+
+export class ActionPool {
+  readonly #options: ActionPoolOptions;
+  #pool: Promise<Piscina<ActionTask, void>> | null = null;
+  readonly #underWay = new Map<number, UnderWay>();
+  #lastAction = 0;
+  #closed = false;
+
+  constructor(options: ActionPoolOptions) {
+    this.#options = options;
+  }
+
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
+  /** @param signal cancels it. @throws ServiceError session.overloaded 503; session.outcome_unknown when its thread died */
+  run(request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
+    return this.#run(request, link, null, signal);
+  }
+
+  /**
+   * Runs an HTTP action until the last piece of its response was written. The caller ends the response: with a 500 when the
+   * outcome is a failure and `start` was not called, else by cutting it short.
+   */
+  runHttp(
+    request: ActionRequest,
+    link: ActionLink,
+    incoming: HttpIncoming | null,
+    outgoing: HttpOutgoing,
+    signal?: AbortSignal,
+  ): Promise<Outcome> {
+    return this.#run(request, link, new HttpExchange(incoming, outgoing, link.lines), signal);
+  }
+
+  /** Actions under way end without a result. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const pool = await this.#pool;
+    await pool?.destroy();
+  }
+
+  async #run(
+    request: ActionRequest,
+    link: ActionLink,
+    exchange: HttpExchange | null,
+    signal?: AbortSignal,
+  ): Promise<Outcome> {
+    if (this.#closed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#underWay.size >= ACTIONS_MAX) {
+      throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
+    }
+    const action = ++this.#lastAction;
+    const {promise, resolve} = Promise.withResolvers<Outcome>();
+    this.#underWay.set(action, {link, exchange, port: null, cancelled: null, settle: resolve});
+    const cancel = () => this.#cancel(action, 'The action was cancelled');
+    signal?.addEventListener('abort', cancel);
+    try {
+      this.#pool ??= this.#open();
+      const pool = await this.#pool;
+      // The task ends after the outcome was sent, which may arrive later by the other port.
+      return await Promise.race([promise, pool.run({action, request}).then(() => promise)]);
+    } catch (cause) {
+      throw new ServiceError('session.outcome_unknown', 'the action did not end; it may have taken effect', undefined, {
+        cause,
+      });
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      this.#underWay.delete(action);
+    }
+  }
+
+  #cancel(action: number, message: string): void {
+    const underWay = this.#underWay.get(action);
+    if (underWay === undefined) return;
+    underWay.cancelled = message;
+    if (underWay.port !== null) send(underWay.port, {type: 'cancel', action, message});
+  }
+
+  /** Loaded with the first action: most tenants that are awake run none. */
+  async #open(): Promise<Piscina<ActionTask, void>> {
+    const {Piscina} = await import('piscina');
+    const {databasePath, actionMsMax = ACTION_MS_MAX, actionCpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
+    const settings: ActionThreadSettings = {databasePath, actionMsMax, actionCpuMsMax};
+    const pool = new Piscina<ActionTask, void>({
+      filename: this.#options.thread ?? THREAD,
+      workerData: settings,
+      minThreads: 0,
+      maxThreads: ACTION_THREADS_MAX,
+      concurrentTasksPerWorker: Math.ceil(ACTIONS_MAX / ACTION_THREADS_MAX),
+      idleTimeout: FUNCTION_IDLE_MS,
+      resourceLimits: {maxOldGenerationSizeMb: ACTION_THREAD_HEAP_MB},
+      // A thread that waits inside Atomics.wait would hear neither its port nor its timers.
+      atomics: 'disabled',
+    });
+    pool.on('message', (message: ThreadReady) => this.#listen(message.actionPort));
+    return pool;
+  }
+
+  #listen(port: MessagePort): void {
+    port.on('message', (message: FromThread) => this.#received(port, message));
+    // The pool keeps the process alive while it has work.
+    port.unref();
+  }
+
+  #received(port: MessagePort, message: FromThread): void {
+    const underWay = this.#underWay.get(message.action);
+    if (underWay === undefined) return;
+    switch (message.type) {
+      case 'begun':
+        underWay.port = port;
+        if (underWay.cancelled !== null) this.#cancel(message.action, underWay.cancelled);
+        return;
+      case 'log':
+        underWay.link.lines.push(message.line);
+        return;
+      case 'outcome':
+        return underWay.settle(message.outcome);
+      case 'call':
+        void this.#answer(port, underWay, message);
+    }
+  }
+
+  async #answer(port: MessagePort, {link, exchange}: UnderWay, message: FromThread & {type: 'call'}): Promise<void> {
+    const {action, call, operation, parameters, bytes} = message;
+    let answer: {answer: string; bytes: Uint8Array | null};
+    try {
+      if (!isHttp(operation)) answer = {answer: await link.call(operation, parameters), bytes: null};
+      else if (exchange !== null) answer = await exchange.call(operation, parameters, bytes);
+      else answer = {answer: refusal('this is no HTTP action'), bytes: null};
+    } catch (caught) {
+      answer = {answer: refusal(isHttp(operation) ? messageOf(caught) : UNAVAILABLE), bytes: null};
+    }
+    send(port, {type: 'answer', action, call, ...answer});
+  }
+}
+
+/** What user code sees when the service is at fault. (reference 5.1) */
+const UNAVAILABLE = "Your request couldn't be completed. Try again later.";
+
+function isHttp(operation: MainOperation | HttpOperation): operation is HttpOperation {
+  return operation.startsWith('http');
+}
+
+function messageOf(caught: unknown): string {
+  return caught instanceof Error ? caught.message : String(caught);
+}
+
+function send(port: MessagePort, message: ToThread): void {
+  port.postMessage(message);
+}

@@ -1,0 +1,263 @@
+/**
+ * One action in its thread: it enters the isolate for the start and for each answer, one entry after the other, and ends it
+ * when there is a result, when a limit is reached, or when nothing can wake it any more.
+ *
+ *   running ──done──▶ lingering ──entry returned, or ACTION_LINGER_MS──▶ over
+ *      └──failed | time-out | out of memory | cancelled | nothing left to wait for──▶ over
+ *
+ * What the isolate asks arrives in `#answer`, on this thread, while the isolate waits; nothing there may throw or take long.
+ */
+import {randomBytes} from 'node:crypto';
+import {
+  ACTION_CPU_CHECK_MS,
+  ACTION_LINGER_MS,
+  FUNCTION_LOAD_MS_MAX,
+  FUNCTION_RESULT_BYTES_MAX,
+} from '../../../shared/limits.ts';
+import {cryptoCall} from '../crypto-host.ts';
+import type {EgressPolicy} from '../egress/policy.ts';
+import type {Outcome} from '../execution.ts';
+import {realmError} from '../isolate/invocation-host.ts';
+import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
+import {type HostCall, HostOp} from '../realm/host-call.ts';
+import type {ActionIsolate} from './action-isolates.ts';
+import {ActionLog} from './action-log.ts';
+import {type ActionRequest, refusal} from './action-message.ts';
+import {ActionOperations, type MainCall} from './action-operations.ts';
+
+export type ActionRunParts = {
+  request: ActionRequest;
+  policy: EgressPolicy;
+  /** Asks the main thread; the answer comes through `settle`. */
+  ask: MainCall;
+  log: (line: string) => void;
+  actionMsMax: number;
+  actionCpuMsMax: number;
+};
+
+export class ActionRun {
+  readonly #isolate: ActionIsolate;
+  readonly #parts: ActionRunParts;
+  readonly #operations: ActionOperations;
+  readonly #log: ActionLog;
+  readonly #cpuAtStartMs: number;
+  readonly #deadlineMs: number;
+  readonly #ended = Promise.withResolvers<Outcome>();
+  #invocation = 0;
+  #outcome: Outcome | null = null;
+  #entries: (() => Promise<void> | void)[] = [];
+  #isEntering = false;
+  #isOver = false;
+  #inOrder = true;
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(isolate: ActionIsolate, parts: ActionRunParts) {
+    this.#isolate = isolate;
+    this.#parts = parts;
+    this.#log = new ActionLog(parts.log);
+    this.#cpuAtStartMs = isolate.host.cpuMs;
+    this.#deadlineMs = performance.now() + parts.actionMsMax;
+    this.#operations = new ActionOperations({
+      policy: parts.policy,
+      ask: parts.ask,
+      settle: (call, answer, bytes) => this.settle(call, answer, bytes),
+      event: (name, detail, bytes) => this.#event(name, detail, bytes),
+      load: path => this.#load(path),
+    });
+  }
+
+  /** True when nothing of it is left in the isolate, which may serve another action then. */
+  get inOrder(): boolean {
+    return this.#inOrder;
+  }
+
+  /** @returns its outcome. Never rejects */
+  run(): Promise<Outcome> {
+    const {actionMsMax, actionCpuMsMax} = this.#parts;
+    const wall = setTimeout(() => this.#stop(timedOut('duration', actionMsMax)), actionMsMax);
+    const cpu = setInterval(() => {
+      if (this.#isolate.host.cpuMs - this.#cpuAtStartMs > actionCpuMsMax)
+        this.#stop(timedOut('CPU time', actionCpuMsMax));
+    }, ACTION_CPU_CHECK_MS);
+    this.#timers = [wall, cpu];
+    this.#invocation = this.#isolate.begin(this.#answer);
+    this.#enter(() => this.#start());
+    return this.#ended.promise;
+  }
+
+  /** An answer to one of its calls. One that comes too late is dropped. */
+  settle(call: number, answer: string, bytes: Uint8Array | null): void {
+    this.#operations.settled(call);
+    this.#enter(() => this.#isolate.realm.settle(call, answer, bytes, this.#leftMs()));
+  }
+
+  cancel(message: string): void {
+    this.#stop(message);
+  }
+
+  async #start(): Promise<void> {
+    const {module, name, kind, args} = this.#parts.request;
+    const {realm} = this.#isolate;
+    const path = `${module}.js`;
+    realm.load(path, FUNCTION_LOAD_MS_MAX);
+    const seed = randomBytes(16).toString('hex');
+    const n = this.#invocation;
+    await realm.run({n, module: path, name, kind, paginated: false, args, nowMs: Date.now(), seed}, this.#leftMs());
+  }
+
+  /** @returns a host answer to `import(…)` */
+  #load(path: string): Promise<string> {
+    const {promise, resolve} = Promise.withResolvers<string>();
+    this.#enter(() => {
+      try {
+        this.#isolate.realm.load(path, FUNCTION_LOAD_MS_MAX);
+        resolve('+');
+      } catch (caught) {
+        if (isTimeOut(caught) || isOutOfMemory(caught)) throw caught;
+        const {name, message} = failureOf(caught);
+        resolve(refusal(message, name));
+      }
+    });
+    return promise;
+  }
+
+  #event(name: string, detail: string, bytes: Uint8Array | null): Promise<void> {
+    const {promise, resolve} = Promise.withResolvers<void>();
+    this.#enter(async () => {
+      await this.#isolate.realm.event(name, detail, bytes, this.#leftMs());
+      resolve();
+    });
+    return promise;
+  }
+
+  #enter(entry: () => Promise<void> | void): void {
+    if (this.#isOver) return;
+    this.#entries.push(entry);
+    if (!this.#isEntering) void this.#enterAll();
+  }
+
+  async #enterAll(): Promise<void> {
+    this.#isEntering = true;
+    for (let entry = this.#entries.shift(); entry !== undefined && !this.#isOver; entry = this.#entries.shift()) {
+      try {
+        await entry();
+      } catch (caught) {
+        this.#failed(caught);
+      }
+      if (this.#outcome !== null) break;
+    }
+    this.#isEntering = false;
+    if (this.#isOver) return;
+    if (this.#outcome !== null) this.#finish(this.#outcome, true);
+    else if (!this.#operations.arePending) this.#finish(failure('Returned promise will never resolve'), false);
+  }
+
+  /** An entry did not return in order. */
+  #failed(caught: unknown): void {
+    if (this.#isOver) return; // we ended the isolate ourselves
+    if (isTimeOut(caught)) this.#finish(failure(timedOut('duration', this.#parts.actionMsMax)), false);
+    else if (isOutOfMemory(caught)) this.#finish(failure('JavaScript execution ran out of memory'), false);
+    else if (this.#outcome?.ok === false) this.#finish(this.#outcome, false);
+    else this.#finish(this.#thrown(caught), false);
+  }
+
+  /** @returns the outcome for what user code threw, or for an error of ours, which its author cannot help */
+  #thrown(caught: unknown): Outcome {
+    try {
+      return {ok: false, error: failureOf(caught)};
+    } catch {
+      return failure("Your request couldn't be completed. Try again later.");
+    }
+  }
+
+  /** It is not waited for any longer, whatever it does. */
+  #stop(message: string): void {
+    if (!this.#isOver) this.#finish(this.#outcome ?? failure(message), false);
+  }
+
+  #finish(outcome: Outcome, inOrder: boolean): void {
+    this.#isOver = true;
+    this.#inOrder = inOrder;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#entries = [];
+    this.#operations.close();
+    this.#ended.resolve(outcome);
+  }
+
+  /** It has a result; what it still runs gets a moment to come to rest. */
+  #settleOutcome(outcome: Outcome): void {
+    if (this.#outcome !== null) return;
+    const unawaited = this.#operations.unawaited();
+    if (unawaited.length > 0) {
+      const names = unawaited.join(', ');
+      this.#log.add(
+        `[WARN] ${unawaited.length} unawaited operation${unawaited.length === 1 ? '' : 's'}: [${names}]. Async operations should be awaited or they might not run.`,
+      );
+    }
+    this.#outcome = outcome;
+    this.#timers.push(setTimeout(() => this.#stop(''), ACTION_LINGER_MS));
+  }
+
+  #leftMs(): number {
+    return Math.max(1, Math.ceil(this.#deadlineMs - performance.now()));
+  }
+
+  readonly #answer: HostCall = (op, a, b, c, d) => {
+    if (this.#isOver) return refusal('the action has ended');
+    try {
+      return this.#answerTo(op, a, b, c, d);
+    } catch (caught) {
+      // An error of ours would carry its stack inside.
+      this.#stop("Your request couldn't be completed. Try again later.");
+      return refusal(caught instanceof Error ? caught.name : 'Error');
+    }
+  };
+
+  #answerTo(op: HostOp, a: unknown, b: unknown, c: unknown, d: unknown): string {
+    const {caller, env} = this.#parts.request;
+    switch (op) {
+      case HostOp.done:
+        if (a === this.#invocation) this.#settleOutcome(checkedResult(String(b)));
+        return '+';
+      case HostOp.failed:
+        if (a === this.#invocation) this.#settleOutcome({ok: false, error: realmError(String(b))});
+        return '+';
+      case HostOp.log:
+        this.#log.add(String(a));
+        return '+';
+      case HostOp.identity:
+        if (caller === 'invalid') return refusal('Could not verify the Authorization header');
+        return `+${caller.identity ?? 'null'}`;
+      case HostOp.env:
+        return Object.hasOwn(env, String(a)) ? `+${JSON.stringify(env[String(a)])}` : '+null';
+      case HostOp.envNames:
+        return `+${JSON.stringify(Object.keys(env))}`;
+      case HostOp.randomBytes:
+        return `+${randomBytes(Math.min(Math.max(0, Number(a) | 0), RANDOM_BYTES_MAX)).toString('latin1')}`;
+      case HostOp.now:
+        return `+${Date.now()}`;
+      case HostOp.crypto:
+        return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined);
+      case HostOp.start:
+        return this.#operations.start(Number(a), String(b), String(c), d instanceof Uint8Array ? d : null);
+      default:
+        return refusal('this is not available in actions');
+    }
+  }
+}
+
+/** What crypto.getRandomValues gives at most. (web standard) */
+const RANDOM_BYTES_MAX = 65_536;
+
+function checkedResult(value: string): Outcome {
+  if (value.length > FUNCTION_RESULT_BYTES_MAX) return failure('Function return value is too large');
+  return {ok: true, value};
+}
+
+function timedOut(what: 'duration' | 'CPU time', ms: number): string {
+  return `Function execution timed out (maximum ${what}: ${ms / 1000}s)`;
+}
+
+function failure(message: string): Outcome {
+  return {ok: false, error: {name: 'Error', message, stack: null}};
+}

@@ -1,0 +1,91 @@
+/** The WebSockets of one action: undici's, under the tenant's egress policy. What happens to them goes to the isolate as events. */
+import {WebSocket} from 'undici';
+import {ACTION_SOCKETS_MAX, SOCKET_READ_AHEAD_BYTES_MAX, SOCKET_UNSENT_BYTES_MAX} from '../../../shared/limits.ts';
+import {egressWebSocketDispatcher} from '../egress/connector.ts';
+import type {EgressPolicy} from '../egress/policy.ts';
+import type {SocketCall, SocketEvent} from '../realm/actions/web-socket.ts';
+
+/** Hands an event to the isolate; resolves when it has been there. */
+export type OnSocketEvent = (event: SocketEvent, bytes: Uint8Array | null) => Promise<void>;
+
+type Open = {socket: WebSocket; unreadBytes: number};
+
+export class ActionSockets {
+  readonly #policy: EgressPolicy;
+  readonly #onEvent: OnSocketEvent;
+  readonly #sockets = new Map<number, Open>();
+
+  constructor(policy: EgressPolicy, onEvent: OnSocketEvent) {
+    this.#policy = policy;
+    this.#onEvent = onEvent;
+  }
+
+  /** Those that may still have something to say. */
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  /** @param call from the isolate. @throws what the constructor of WebSocket throws */
+  open({id, url, protocols}: SocketCall): void {
+    if (this.#sockets.size >= ACTION_SOCKETS_MAX)
+      throw new Error(`Too many WebSockets (maximum ${ACTION_SOCKETS_MAX})`);
+    const socket = new WebSocket(url, {protocols, dispatcher: egressWebSocketDispatcher(this.#policy)});
+    socket.binaryType = 'arraybuffer';
+    const open: Open = {socket, unreadBytes: 0};
+    this.#sockets.set(id, open);
+    socket.onopen = () =>
+      this.#tell(open, {id, type: 'open', protocol: socket.protocol, extensions: socket.extensions});
+    socket.onmessage = ({data}) => this.#message(id, open, data as string | ArrayBuffer);
+    socket.onerror = ({message}) => this.#tell(open, {id, type: 'error', message: message ?? ''});
+    socket.onclose = ({code, reason, wasClean}) => {
+      this.#sockets.delete(id);
+      this.#tell(open, {id, type: 'close', code, reason, wasClean});
+    };
+  }
+
+  /** @param text null: the bytes are the message */
+  send(id: number, text: string | null, bytes: Uint8Array | null): void {
+    const open = this.#sockets.get(id);
+    if (open === undefined || open.socket.readyState !== WebSocket.OPEN) return; // as the standard says: it is dropped
+    open.socket.send(text ?? bytes ?? new Uint8Array(0));
+    if (open.socket.bufferedAmount > SOCKET_UNSENT_BYTES_MAX) {
+      this.#drop(id, open, 'more was sent than the network takes');
+    }
+  }
+
+  close(id: number, code: number | undefined, reason: string): void {
+    this.#sockets.get(id)?.socket.close(code, reason);
+  }
+
+  /** The action is over: nobody is told of anything any more. */
+  closeAll(): void {
+    for (const {socket} of this.#sockets.values()) {
+      socket.onopen = socket.onmessage = socket.onerror = socket.onclose = null;
+      socket.close();
+    }
+    this.#sockets.clear();
+  }
+
+  #message(id: number, open: Open, data: string | ArrayBuffer): void {
+    const bytes = typeof data === 'string' ? data.length * 2 : data.byteLength;
+    open.unreadBytes += bytes;
+    const event: SocketEvent = {id, type: 'message', text: typeof data === 'string' ? data : null};
+    this.#tell(open, event, typeof data === 'string' ? null : new Uint8Array(data), bytes);
+    if (open.unreadBytes > SOCKET_READ_AHEAD_BYTES_MAX) this.#drop(id, open, 'more arrived than the action reads');
+  }
+
+  #tell(open: Open, event: SocketEvent, bytes: Uint8Array | null = null, size = 0): void {
+    void this.#onEvent(event, bytes).then(() => {
+      open.unreadBytes -= size;
+    });
+  }
+
+  #drop(id: number, open: Open, message: string): void {
+    const {socket} = open;
+    socket.onmessage = socket.onerror = socket.onclose = null;
+    socket.close();
+    this.#sockets.delete(id);
+    this.#tell(open, {id, type: 'error', message});
+    this.#tell(open, {id, type: 'close', code: 1006, reason: '', wasClean: false});
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * A thread that runs actions: many at a time, each with an isolate of its own that works on a thread of isolated-vm's while
+ * this one answers the others. One port leads to the main thread.
+ */
+import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
+import {openReader} from '../../storage/database.ts';
+import {CodeStore} from '../code-store.ts';
+import {closeEgress} from '../egress/connector.ts';
+import {EgressPolicy, type EgressSettings} from '../egress/policy.ts';
+import {ActionIsolates} from './action-isolates.ts';
+import type {ActionTask, ActionThreadSettings, FromThread, ThreadReady, ToThread} from './action-message.ts';
+import {ActionRun} from './action-run.ts';
+
+const {databasePath, actionMsMax, actionCpuMsMax} = workerData as ActionThreadSettings;
+const code = new CodeStore(openReader(databasePath));
+const isolates = new ActionIsolates(deployment => code.sourceOf(deployment));
+const runs = new Map<number, ActionRun>();
+const {port1: port, port2: actionPort} = new MessageChannel();
+parentPort?.postMessage({actionPort} satisfies ThreadReady, [actionPort]);
+
+port.on('message', (message: ToThread) => {
+  const run = runs.get(message.action);
+  if (message.type === 'answer') run?.settle(message.call, message.answer, message.bytes);
+  else run?.cancel(message.message);
+});
+
+/** The policy of the newest action: connections are kept with it. */
+let policy = EgressPolicy.of({allow: [], deny: []});
+let policyText = '';
+
+export default async function runAction({action, request}: ActionTask): Promise<void> {
+  const isolate = isolates.take(request.deployment);
+  const run = new ActionRun(isolate, {
+    request,
+    policy: policyOf(request.egress),
+    ask: (call, operation, parameters, bytes) => send({type: 'call', action, call, operation, parameters, bytes}),
+    log: line => send({type: 'log', action, line}),
+    actionMsMax,
+    actionCpuMsMax,
+  });
+  runs.set(action, run);
+  send({type: 'begun', action});
+  try {
+    const outcome = await run.run();
+    send({type: 'outcome', action, outcome});
+  } finally {
+    runs.delete(action);
+    isolates.giveBack(isolate, run.inOrder);
+  }
+}
+
+function policyOf(settings: EgressSettings): EgressPolicy {
+  const text = JSON.stringify(settings);
+  if (text === policyText) return policy;
+  const old = policy;
+  policy = EgressPolicy.of(settings);
+  policyText = text;
+  // What the new one closes must not stay open because it was open before.
+  void closeEgress(old);
+  return policy;
+}
+
+function send(message: FromThread): void {
+  port.postMessage(message);
+}

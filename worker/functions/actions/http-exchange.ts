@@ -1,0 +1,117 @@
+/**
+ * The main thread's end of an HTTP action: the client's body goes to it piece by piece as it reads, its response goes out as
+ * the client takes it. What comes from the isolate is outside input: nothing in a head may break out of its line.
+ */
+import {
+  HTTP_ACTION_HEADERS_BYTES_MAX,
+  HTTP_ACTION_RESPONSE_BYTES_MAX,
+  HTTP_ACTION_RESPONSE_BYTES_WARNING,
+} from '../../../shared/limits.ts';
+import type {HttpResponseHead} from '../realm/actions/http-action.ts';
+import {type HttpOperation, refusal} from './action-message.ts';
+
+export type HttpIncoming = {chunks(): AsyncIterable<Uint8Array>};
+export type HttpOutgoing = {
+  start(status: number, headers: [string, string][]): void;
+  /** Resolves when the client has room for more; rejects when it is gone. */
+  write(bytes: Uint8Array): Promise<void>;
+};
+
+type Answer = {answer: string; bytes: Uint8Array | null};
+
+/** What belongs to the connection, which is the server's. */
+const CONNECTION_HEADERS = [
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+export class HttpExchange {
+  readonly #incoming: HttpIncoming | null;
+  readonly #outgoing: HttpOutgoing;
+  readonly #lines: string[];
+  #body: AsyncIterator<Uint8Array> | null = null;
+  #started = false;
+  #bytes = 0;
+
+  constructor(incoming: HttpIncoming | null, outgoing: HttpOutgoing, lines: string[]) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#lines = lines;
+  }
+
+  async call(operation: HttpOperation, parameters: string, bytes: Uint8Array | null): Promise<Answer> {
+    switch (operation) {
+      case 'httpBody':
+        return this.#pull();
+      case 'httpBodyCancel':
+        await this.#body?.return?.();
+        return DONE;
+      case 'httpRespond':
+        return this.#respond(JSON.parse(parameters) as unknown);
+      case 'httpWrite':
+        return this.#write(bytes ?? new Uint8Array(0));
+    }
+  }
+
+  async #pull(): Promise<Answer> {
+    if (this.#incoming === null) return DONE;
+    this.#body ??= this.#incoming.chunks()[Symbol.asyncIterator]();
+    const {done, value} = await this.#body.next();
+    return done === true ? DONE : {answer: '+', bytes: value};
+  }
+
+  #respond(head: unknown): Answer {
+    if (this.#started) return {answer: refusal('the response has begun already'), bytes: null};
+    const checked = checkHead(head);
+    if (typeof checked === 'string') return {answer: refusal(checked, 'TypeError'), bytes: null};
+    this.#started = true;
+    this.#outgoing.start(checked.status, checked.headers);
+    return DONE;
+  }
+
+  async #write(bytes: Uint8Array): Promise<Answer> {
+    if (!this.#started) return {answer: refusal('the response has not begun'), bytes: null};
+    const wasLarge = this.#bytes > HTTP_ACTION_RESPONSE_BYTES_WARNING;
+    this.#bytes += bytes.byteLength;
+    if (this.#bytes > HTTP_ACTION_RESPONSE_BYTES_MAX) {
+      const message = `HttpResponseTooLarge: the body of a response is at most ${HTTP_ACTION_RESPONSE_BYTES_MAX} bytes`;
+      return {answer: refusal(message, 'HttpResponseTooLarge'), bytes: null};
+    }
+    if (this.#bytes > HTTP_ACTION_RESPONSE_BYTES_WARNING && !wasLarge) {
+      this.#lines.push(`[WARN] The response is large (maximum ${HTTP_ACTION_RESPONSE_BYTES_MAX} bytes)`);
+    }
+    await this.#outgoing.write(bytes);
+    return DONE;
+  }
+}
+
+const DONE: Answer = {answer: '+', bytes: null};
+
+/** @returns what is wrong with it, if anything is */
+function checkHead(head: unknown): HttpResponseHead | string {
+  const {status, headers} = (head ?? {}) as Partial<HttpResponseHead>;
+  if (!Number.isInteger(status) || status! < 200 || status! > 599) return 'the status of a response is 200 to 599';
+  if (!Array.isArray(headers)) return 'a response has headers';
+  let bytes = 0;
+  const kept: [string, string][] = [];
+  for (const header of headers as unknown[]) {
+    if (!Array.isArray(header)) return 'a response has headers';
+    const [name, value] = header as unknown[];
+    if (typeof name !== 'string' || !HEADER_NAME.test(name)) return 'a header of the response has no valid name';
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the header ${name} has no valid value`;
+    bytes += name.length + value.length;
+    if (!CONNECTION_HEADERS.includes(name.toLowerCase())) kept.push([name, value]);
+  }
+  if (bytes > HTTP_ACTION_HEADERS_BYTES_MAX) {
+    return `the headers of a response are at most ${HTTP_ACTION_HEADERS_BYTES_MAX} bytes`;
+  }
+  return {status: status!, headers: kept};
+}

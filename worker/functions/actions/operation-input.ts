@@ -1,0 +1,53 @@
+/** Parameters of operations as the isolate sends them: outside input, looked at field by field. */
+import type {FetchCall} from '../realm/actions/network.ts';
+import type {SocketCall} from '../realm/actions/web-socket.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** @throws SyntaxError, TypeError */
+export function fieldsOf(parameters: string): Fields {
+  const parsed: unknown = JSON.parse(parameters);
+  if (typeof parsed !== 'object' || parsed === null) throw new TypeError('parameters are an object');
+  return parsed as Fields;
+}
+
+export function numberOf(fields: Fields, name: string): number {
+  const value = fields[name];
+  if (typeof value !== 'number' || !(value >= 0)) throw new TypeError(`${name} must be a number`);
+  return value;
+}
+
+export function textOf(fields: Fields, name: string): string {
+  const value = fields[name];
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
+  return value;
+}
+
+export function checkFetchCall(fields: Fields): FetchCall {
+  const {headers, redirect} = fields;
+  if (redirect !== 'follow' && redirect !== 'error' && redirect !== 'manual')
+    throw new TypeError('redirect is invalid');
+  if (!Array.isArray(headers) || !headers.every(isPair)) throw new TypeError('headers are pairs');
+  return {
+    id: numberOf(fields, 'id'),
+    method: textOf(fields, 'method'),
+    url: textOf(fields, 'url'),
+    headers,
+    redirect,
+    streams: fields.streams === true,
+  };
+}
+
+export function checkSocketCall(fields: Fields): SocketCall {
+  const {protocols} = fields;
+  if (!Array.isArray(protocols) || !protocols.every(isText)) throw new TypeError('protocols are strings');
+  return {id: numberOf(fields, 'id'), url: textOf(fields, 'url'), protocols};
+}
+
+function isPair(value: unknown): value is [string, string] {
+  return Array.isArray(value) && value.length === 2 && value.every(isText);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}

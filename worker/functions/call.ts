@@ -1,0 +1,103 @@
+/**
+ * A call of a function before it runs: which function is meant, whether this caller may call it so, and whether its
+ * arguments fit. The order of the checks is the reference's (1.8): exists and visible, kind, arguments.
+ */
+import {FUNCTION_ARGUMENT_BYTES_MAX} from '../../shared/limits.ts';
+import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
+import type {Value} from '../../shared/values/value.ts';
+import {checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
+
+/** The call failed before, or instead of, running user code. Its message is shown like a thrown error's. */
+export class CallError extends Error {
+  override name = 'CallError';
+}
+
+export type CallOrigin = 'client' | 'job' | 'function' | 'admin';
+
+/** What the active deployment knows about its functions. */
+export type FunctionTable = {
+  byPath: ReadonlyMap<string, FunctionEntry>;
+  /** Null: nothing was declared. Else null for arguments that fit, or what is wrong with them. */
+  argsValidator(entry: FunctionEntry): ((value: Value) => string | null) | null;
+  returnsValidator(entry: FunctionEntry): ((value: Value) => string | null) | null;
+};
+
+/** `a/b.js:f` → `a/b:f`, `a/b` → `a/b:default`. */
+export function canonicalPath(path: string): string {
+  const colon = path.lastIndexOf(':');
+  const module = (colon === -1 ? path : path.slice(0, colon)).replace(/\.(js|ts)$/, '');
+  return `${module}:${colon === -1 ? 'default' : path.slice(colon + 1)}`;
+}
+
+/** As clients see it: a default export has the module's own path. */
+export function shownPath(path: string): string {
+  return path.endsWith(':default') ? path.slice(0, -':default'.length) : path;
+}
+
+/** @param kind what the caller wants it to be; null: any but an HTTP action. @throws CallError */
+export function findFunction(
+  table: FunctionTable | null,
+  path: string,
+  kind: FunctionKind | null,
+  origin: CallOrigin,
+): FunctionEntry {
+  const entry = table?.byPath.get(canonicalPath(path));
+  const isCallable = entry !== undefined && entry.kind !== 'httpAction';
+  if (!isCallable || (origin === 'client' && entry.visibility === 'internal')) {
+    throw new CallError(
+      origin === 'client'
+        ? `Could not find public function for '${shown(path)}'. Is it exported and deployed?`
+        : `Could not find function for '${shown(path)}'. Is it exported and deployed?`,
+    );
+  }
+  if (kind !== null && entry.kind !== kind) {
+    throw new CallError(
+      `Trying to execute ${shownPath(entry.path)} as ${KIND_NAMES[kind]}, but it is defined as ${KIND_NAMES[entry.kind]}.`,
+    );
+  }
+  return entry;
+}
+
+export const KIND_NAMES: Readonly<Record<FunctionKind, string>> = {
+  query: 'Query',
+  paginatedQuery: 'PaginatedQuery',
+  mutation: 'Mutation',
+  action: 'Action',
+  httpAction: 'HttpAction',
+};
+
+/** The arguments as wire text. @param args parsed JSON from outside. @throws CallError */
+export function checkArguments(table: FunctionTable, entry: FunctionEntry, args: unknown): string {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+    throw new CallError("ArgumentValidationError: Expected to receive an object as the function's argument");
+  }
+  let value: Value;
+  let text: string;
+  try {
+    value = checkWireValue(args, 'the arguments');
+    text = encodeValue(value);
+  } catch (caught) {
+    if (!(caught instanceof ValueError)) throw caught;
+    throw new CallError(`ArgumentValidationError: ${caught.message}`);
+  }
+  if (text.length > FUNCTION_ARGUMENT_BYTES_MAX) {
+    throw new CallError(
+      `Arguments for ${shownPath(entry.path)} are too large (maximum ${FUNCTION_ARGUMENT_BYTES_MAX} bytes of JSON)`,
+    );
+  }
+  const fault = table.argsValidator(entry)?.(value) ?? null;
+  if (fault !== null) throw new CallError(`ArgumentValidationError: ${fault}`);
+  return text;
+}
+
+/** @param value wire text that the realm made. @throws CallError */
+export function checkReturned(table: FunctionTable, entry: FunctionEntry, value: string): void {
+  const validate = table.returnsValidator(entry);
+  if (validate === null) return;
+  const fault = validate(checkWireValue(JSON.parse(value), 'the return value'));
+  if (fault !== null) throw new CallError(`ReturnsValidationError: ${fault}`);
+}
+
+function shown(path: string): string {
+  return path.length > 200 ? `${path.slice(0, 200)}…` : path;
+}

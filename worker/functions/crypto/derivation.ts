@@ -1,0 +1,31 @@
+/** Bits derived from a secret: PBKDF2, HKDF. Both lengths are bounded, and the work of PBKDF2. */
+import {hkdfSync, pbkdf2Sync} from 'node:crypto';
+import {DERIVED_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
+import {CryptoRefusal} from './crypto-refusal.ts';
+import {bytesOf, type CryptoParameters, HASHES, hashOf, secretOf} from './parameters.ts';
+
+/** `length` in bits. */
+export function deriveBits(parameters: CryptoParameters): Buffer {
+  const {name, length = 0} = parameters;
+  const hash = hashOf(parameters);
+  if (length % 8 !== 0) throw new CryptoRefusal('OperationError', 'the length is not a multiple of 8');
+  const bytes = length / 8;
+  if (bytes > DERIVED_BYTES_MAX) throw new CryptoRefusal('OperationError', `more than ${DERIVED_BYTES_MAX} bytes`);
+  const hashBytes = HASHES[parameters.hash!]!.bytes;
+  const salt = bytesOf(parameters, 'salt');
+  switch (name) {
+    case 'PBKDF2': {
+      const {iterations = 0} = parameters;
+      if (iterations < 1) throw new CryptoRefusal('OperationError', 'PBKDF2 needs at least one iteration');
+      if (iterations * Math.ceil(bytes / hashBytes) > PBKDF2_WORK_MAX) {
+        throw new CryptoRefusal('OperationError', `PBKDF2 with more than ${PBKDF2_WORK_MAX} iterations, for each block`);
+      }
+      return bytes === 0 ? Buffer.alloc(0) : pbkdf2Sync(secretOf(parameters), salt, iterations, bytes, hash);
+    }
+    case 'HKDF':
+      if (bytes > 255 * hashBytes) throw new CryptoRefusal('OperationError', 'more bits than HKDF gives');
+      return Buffer.from(hkdfSync(hash, secretOf(parameters), salt, bytesOf(parameters, 'info'), bytes));
+    default:
+      throw new CryptoRefusal('NotSupportedError', `the algorithm ${name} does not derive bits`);
+  }
+}

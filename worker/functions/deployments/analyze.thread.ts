@@ -1,0 +1,171 @@
+/**
+ * Runs the modules of an uploaded deployment once, in an isolate of its own, and describes what they export. Everything that
+ * is wrong is collected, so that one deploy tells all of it. The thread ends afterwards, and its memory with it.
+ */
+import {createHash} from 'node:crypto';
+import {posix} from 'node:path';
+import {init, parse} from 'es-module-lexer';
+import {ANALYSIS_MEMORY_MB, DEPLOYMENT_ERRORS_SHOWN, FUNCTION_LOAD_MS_MAX} from '../../../shared/limits.ts';
+import type {
+  AuthProvider,
+  DeploymentError,
+  FunctionEntry,
+  HttpRoute,
+  SchemaDefinition,
+} from '../../../shared/protocol/functions.ts';
+import {cryptoCall} from '../crypto-host.ts';
+import {type AnalysisTarget, type Realm, RealmHost} from '../isolate/realm.ts';
+import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
+import {type HostCall, HostOp} from '../realm/host-call.ts';
+import {SourcePositions} from '../source-positions.ts';
+import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
+import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from './manifest.ts';
+
+const HTTP_MODULE = 'http';
+
+export default async function analyze(task: AnalysisTask): Promise<AnalysisResult> {
+  await init;
+  return new Analysis(task).run();
+}
+
+class Analysis {
+  readonly #task: AnalysisTask;
+  readonly #sources: ReadonlyMap<string, string>;
+  readonly #positions: SourcePositions;
+  readonly #isolate = RealmHost.open({memoryMb: ANALYSIS_MEMORY_MB});
+  readonly #realm: Realm;
+  readonly #errors: DeploymentError[] = [];
+  /** Variables that were read and are not set, since the last look. */
+  #missing: string[] = [];
+
+  constructor(task: AnalysisTask) {
+    this.#task = task;
+    const {files} = task.upload;
+    this.#sources = new Map(files.map(({path, source}) => [path, source]));
+    const maps = new Map(files.map(({path, sourceMap}) => [path, sourceMap]));
+    this.#positions = new SourcePositions(path => maps.get(path) ?? null);
+    const read = (path: string) => {
+      const source = this.#sources.get(path);
+      if (source === undefined) throw new Error(`the bundle has no file ${path}`);
+      return source;
+    };
+    this.#realm = this.#isolate.createRealm({timestampMs: task.timestampMs, seed: task.seed, read}, this.#host);
+  }
+
+  run(): AnalysisResult {
+    const {modules, schema, authConfig} = this.#task.upload;
+    const functions: FunctionEntry[] = [];
+    for (const module of modules) {
+      const json = this.#read('module', module);
+      if (json !== null)
+        functions.push(...(this.#checked(module, () => functionEntries(module, json, this.#hash(module))) ?? []));
+    }
+    const hasHttp = modules.includes(HTTP_MODULE);
+    const routes = hasHttp ? this.#part('router', HTTP_MODULE, httpRoutes) : null;
+    const definition = schema === null ? null : this.#part('schema', schema, schemaDefinition);
+    const providers = authConfig === null ? [] : this.#auth(authConfig);
+    if (this.#errors.length > 0) return {manifest: null, errors: this.#errors.slice(0, DEPLOYMENT_ERRORS_SHOWN)};
+    const manifest = {functions, routes, schema: definition, authProviders: providers ?? []};
+    return {manifest, errors: []};
+  }
+
+  #part<T extends HttpRoute[] | SchemaDefinition>(
+    what: AnalysisTarget,
+    module: string,
+    check: (json: string) => T,
+  ): T | null {
+    const json = this.#read(what, module);
+    return json === null ? null : this.#checked(module, () => check(json));
+  }
+
+  #auth(module: string): AuthProvider[] | null {
+    this.#missing = [];
+    const json = this.#read('auth', module);
+    for (const name of new Set(this.#missing)) {
+      this.#add(`Environment variable ${name} is used in auth config file but its value was not set`, module);
+    }
+    return json === null || this.#missing.length > 0 ? null : this.#checked(module, () => authProviders(json));
+  }
+
+  /** JSON of what a module exports; null: it failed, and why is noted. */
+  #read(what: AnalysisTarget, module: string): string | null {
+    if (this.#isolate.isDisposed) return null;
+    try {
+      this.#realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);
+      return this.#realm.analyze(what, `${module}.js`, FUNCTION_LOAD_MS_MAX);
+    } catch (caught) {
+      this.#note(caught, module);
+      return null;
+    }
+  }
+
+  #checked<T>(module: string, check: () => T): T | null {
+    try {
+      return check();
+    } catch (caught) {
+      if (!(caught instanceof ManifestFault)) throw caught;
+      for (const line of caught.lines) this.#add(line, module);
+      return null;
+    }
+  }
+
+  #note(caught: unknown, module: string): void {
+    if (isTimeOut(caught)) {
+      this.#add(`Loading the module took longer than ${FUNCTION_LOAD_MS_MAX / 1000} seconds`, module);
+    } else if (isOutOfMemory(caught)) {
+      this.#add('JavaScript execution ran out of memory while the modules were loaded', module);
+    } else {
+      const error = failureOf(caught);
+      const place = this.#positions.first(error.stack);
+      const title = error.name === '' ? error.message : `${error.name}: ${error.message}`;
+      const known = this.#errors.some(
+        ({file, line, message}) =>
+          place !== null && file === place.file && line === place.line && message.endsWith(title),
+      );
+      // A file that several modules import fails once.
+      if (!known) this.#add(`Uncaught ${title}`, module, place);
+    }
+  }
+
+  #add(message: string, module: string, place: {file: string; line: number} | null = null): void {
+    this.#errors.push({message, file: place?.file ?? `svc/${module}`, line: place?.line ?? null});
+  }
+
+  /** SHA-256 over the module's file and all that it imports. */
+  #hash(module: string): string {
+    const hash = createHash('sha256');
+    for (const path of this.#closure(`${module}.js`))
+      hash.update(path).update('\0').update(this.#sources.get(path)!).update('\0');
+    return hash.digest('hex');
+  }
+
+  #closure(path: string, seen = new Set<string>()): Set<string> {
+    const source = this.#sources.get(path);
+    if (source === undefined || seen.has(path)) return seen;
+    seen.add(path);
+    for (const imported of parse(source)[0]) {
+      if (imported.type !== 'static' && imported.type !== 'reexport-star') continue;
+      this.#closure(posix.join(posix.dirname(path), imported.specifier), seen);
+    }
+    return seen;
+  }
+
+  readonly #host: HostCall = (op, a, b, c) => {
+    switch (op) {
+      case HostOp.log:
+        return '+';
+      case HostOp.env: {
+        const {env} = this.#task;
+        if (Object.hasOwn(env, String(a))) return `+${JSON.stringify(env[String(a)])}`;
+        this.#missing.push(String(a));
+        return '+null';
+      }
+      case HostOp.envNames:
+        return `+${JSON.stringify(Object.keys(this.#task.env))}`;
+      case HostOp.crypto:
+        return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined);
+      default:
+        return `-${JSON.stringify({name: 'Error', message: "Can't use database at import time"})}`;
+    }
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * The HTTP endpoints of a deployment, below /svc/{tenant_id}: who is asking, which function, with what. A malformed request
+ * and a bad token are HTTP errors; whatever the function itself says against its arguments, or fails with, is a 200 whose
+ * status is `error`.
+ */
+import type {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
+import {FunctionCallBody, FunctionRunBody, RunAfterBody, RunAtBody} from '../../shared/protocol/function-calls.ts';
+import type {FunctionKind} from '../../shared/protocol/functions.ts';
+import type {CommitGroups, Reply} from '../commit/group.ts';
+import {cancelJob, insertFunctionJob} from '../scheduler/jobs.ts';
+import {decodeBody, wireType} from '../wire-type.ts';
+import type {Verifier} from './auth/verifier.ts';
+import {CallError, findFunction} from './call.ts';
+import type {Caller} from './execution.ts';
+import {functionReply} from './function-reply.ts';
+import type {Functions, LiveDeployment} from './functions.ts';
+import {checkedJob} from './mutations/mutation-scheduler.ts';
+
+export type EndpointParts = {
+  functions: Functions;
+  /** Of the active deployment; without one it refuses every token. */
+  verifier: () => Verifier;
+  groups: CommitGroups;
+  live: () => LiveDeployment | null;
+  /** Something was scheduled or cancelled. */
+  onSchedule: () => void;
+  clock: () => number;
+  redactErrors: boolean;
+};
+
+export class FunctionEndpoints {
+  readonly #parts: EndpointParts;
+
+  constructor(parts: EndpointParts) {
+    this.#parts = parts;
+  }
+
+  /** POST …/query, …/query/paginated, …/mutation and …/action */
+  async call(kind: FunctionKind, meta: RequestMeta, body: Buffer): Promise<Reply> {
+    const {path, args, format} = decodeBody(callBody, body);
+    const caller = await this.#caller(meta);
+    return this.#answer({path, args, kind, origin: 'client', caller, format}, meta);
+  }
+
+  /** POST /api/tenants/{tenant_id}/functions/run: any function, internal ones too, as anybody. */
+  run(meta: RequestMeta, body: Buffer): Promise<Reply> {
+    const {path, args, identity, format} = decodeBody(runBody, body);
+    const caller = {identity: identity === undefined || identity === null ? null : JSON.stringify(identity)};
+    return this.#answer({path, args, kind: null, origin: 'admin', caller, format}, meta);
+  }
+
+  /** POST …/schedule/run_after and …/schedule/run_at → `{"jobId"}` */
+  async schedule(meta: RequestMeta, body: Buffer): Promise<Reply> {
+    const {groups, live, onSchedule, clock} = this.#parts;
+    const {path, args, ...when} = scheduleRequest(meta.p?.[0] ?? '', body);
+    await this.#caller(meta);
+    const origin = meta.w === 1 ? 'admin' : 'client';
+    const id = await groups.perform(writer => {
+      const table = live()?.table ?? null;
+      const nowMs = Math.floor(clock());
+      return refused(() => {
+        findFunction(table, path, null, origin);
+        return insertFunctionJob(writer, nowMs, checkedJob(table, {path, args: onlyArgument(args), ...when}, nowMs));
+      });
+    });
+    onSchedule();
+    return {status: 200, body: `{"jobId":"${id}"}`};
+  }
+
+  /** DELETE …/schedule/{job_id}. @throws op.not_found 404 when no such job is pending */
+  async unschedule(meta: RequestMeta): Promise<Reply> {
+    await this.#caller(meta);
+    const reply = await this.#parts.groups.perform(writer => cancelJob(writer, meta.p?.[0] ?? ''));
+    this.#parts.onSchedule();
+    return reply;
+  }
+
+  async #answer(
+    call: {
+      path: string;
+      args: unknown;
+      kind: FunctionKind | null;
+      origin: 'client' | 'admin';
+      caller: Caller;
+      format: string | undefined;
+    },
+    {r: requestId = ''}: RequestMeta,
+  ): Promise<Reply> {
+    const {path, args, kind, origin, caller, format} = call;
+    const {functions, redactErrors} = this.#parts;
+    const result = await functions.call({path, args: onlyArgument(args), kind, origin, caller, requestId});
+    return {status: 200, body: functionReply(result, requestId, redactErrors && origin === 'client', format)};
+  }
+
+  /** @throws auth.unauthorized 401 */
+  async #caller({a: authorization, w: isAdmin}: RequestMeta): Promise<Caller> {
+    if (authorization === undefined || isAdmin === 1) return ANONYMOUS;
+    const verified = await this.#parts.verifier().verifyHeader(authorization);
+    return {identity: verified === null ? null : JSON.stringify(verified.identity)};
+  }
+}
+
+const ANONYMOUS: Caller = {identity: null};
+const callBody = wireType(FunctionCallBody);
+const runBody = wireType(FunctionRunBody);
+const runAfterBody = wireType(RunAfterBody);
+const runAtBody = wireType(RunAtBody);
+
+type ScheduleCall = {path: string; args?: unknown} & ({delayMs: number} | {runAtMs: number});
+
+function scheduleRequest(how: string, body: Buffer): ScheduleCall {
+  if (how === 'run_after') return decodeBody(runAfterBody, body);
+  const {timestampMs, ...rest} = decodeBody(runAtBody, body);
+  return {...rest, runAtMs: timestampMs};
+}
+
+/** Clients send the arguments as they are, or as the only element of an array. */
+function onlyArgument(args: unknown): unknown {
+  if (args === undefined) return {};
+  return Array.isArray(args) && args.length === 1 ? args[0] : args;
+}
+
+/** What a function's caller did wrong, where there is no function reply to say it in. */
+function refused<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (caught) {
+    if (!(caught instanceof CallError)) throw caught;
+    throw new ServiceError('op.invalid_input', caught.message);
+  }
+}

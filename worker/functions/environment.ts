@@ -1,0 +1,95 @@
+/** Environment variables of a tenant: what its functions see as `process.env`, from the next call on. */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {
+  ENVIRONMENT_NAME_CHARS_MAX,
+  ENVIRONMENT_VALUE_BYTES_MAX,
+  ENVIRONMENT_VARIABLES_MAX,
+} from '../../shared/limits.ts';
+import {VariableBody} from '../../shared/protocol/deployments.ts';
+import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import {decodeBody, wireType} from '../wire-type.ts';
+
+const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
+const NO_REPLY: Reply = {status: 204, body: ''};
+const variableBody = wireType(VariableBody);
+
+export class Environment {
+  readonly #groups: CommitGroups;
+  /** Replaced as a whole by every change: an execution keeps the one it began with. */
+  #variables: Readonly<Record<string, string>>;
+
+  constructor(writer: Writer, groups: CommitGroups) {
+    this.#groups = groups;
+    this.#variables = read(writer);
+  }
+
+  get current(): Readonly<Record<string, string>> {
+    return this.#variables;
+  }
+
+  /** `{"env": {name: value}}`, by name */
+  list(): Reply {
+    return {status: 200, body: JSON.stringify({env: this.#variables})};
+  }
+
+  /** `{"name", "value"}`. @throws op.not_found 404 */
+  get(name: string): Reply {
+    if (!Object.hasOwn(this.#variables, name)) throw notSet(name);
+    return {status: 200, body: JSON.stringify({name, value: this.#variables[name]})};
+  }
+
+  /** @throws op.invalid_input 400; op.rate_limited 429 when there are too many */
+  async set(name: string, body: Buffer): Promise<Reply> {
+    checkName(name);
+    const {value} = decodeBody(variableBody, body);
+    if (!value.isWellFormed() || Buffer.byteLength(value) > ENVIRONMENT_VALUE_BYTES_MAX) {
+      throw new ServiceError('op.invalid_input', `a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
+    }
+    await this.#change(writer => {
+      const isNew = !Object.hasOwn(this.#variables, name);
+      if (isNew && Object.keys(this.#variables).length >= ENVIRONMENT_VARIABLES_MAX) {
+        throw new ServiceError('op.rate_limited', `a tenant has at most ${ENVIRONMENT_VARIABLES_MAX} variables`);
+      }
+      writer.statements.setVariable.run(name, value);
+      writer.event({type: 'environment.set', name});
+    });
+    return NO_REPLY;
+  }
+
+  /** @throws op.not_found 404 */
+  async delete(name: string): Promise<Reply> {
+    await this.#change(writer => {
+      if (writer.statements.deleteVariable.run(name).changes === 0) throw notSet(name);
+      writer.event({type: 'environment.deleted', name});
+    });
+    return NO_REPLY;
+  }
+
+  /** Readers see the change once it is committed. */
+  async #change(change: (writer: Writer) => void): Promise<void> {
+    this.#variables = await this.#groups.perform(writer => {
+      change(writer);
+      return read(writer);
+    });
+  }
+}
+
+function read(writer: Writer): Readonly<Record<string, string>> {
+  const variables = Object.create(null) as Record<string, string>;
+  for (const {name, value} of writer.statements.environment.all()) variables[name] = value;
+  return variables;
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name) && name.length <= ENVIRONMENT_NAME_CHARS_MAX) return;
+  throw new ServiceError(
+    'op.invalid_input',
+    `a variable's name is a letter, then letters, digits and _, at most ${ENVIRONMENT_NAME_CHARS_MAX} characters`,
+  );
+}
+
+function notSet(name: string): ServiceError {
+  return new ServiceError('op.not_found', `the variable ${JSON.stringify(name.slice(0, 64))} is not set`);
+}

@@ -1,0 +1,37 @@
+/** One run of a function, as the hosts of queries, mutations and actions take it and what they give back. */
+import type {RealmError} from './realm/host-call.ts';
+
+/** Who is asking, for `ctx.auth`. `invalid`: a header was there and is no token of this tenant (HTTP actions only). */
+export type Caller = {identity: string | null} | 'invalid';
+
+/** What makes code of a deployment: enough for a thread to load it by itself. */
+export type DeploymentCode = {
+  id: number;
+  /** The deployment timestamp, epoch milliseconds. */
+  timestampMs: number;
+  /** 32 hex characters. */
+  seed: string;
+};
+
+export type Execution = {
+  deployment: DeploymentCode;
+  /** Canonical path, for messages. */
+  path: string;
+  /** Module path without extension. */
+  module: string;
+  name: string;
+  paginated: boolean;
+  /** Wire JSON text of the arguments object. */
+  args: string;
+  caller: Caller;
+  /** Environment variables of the tenant. */
+  env: Readonly<Record<string, string>>;
+  /** Epoch milliseconds, whole: the frozen time. */
+  nowMs: number;
+  /** 32 hex characters. */
+  seed: string;
+  /** Paginated queries that are run again: where the page ended first. */
+  endCursor: string | null;
+};
+
+export type Outcome = {ok: true; value: string} | {ok: false; error: RealmError};

@@ -1,0 +1,32 @@
+/** What callers over HTTP are told of a call: the reply of the function endpoints, and how much of an error they see. */
+import type {CallResult} from './functions.ts';
+
+/** @param format `json` shows special numbers as text, anything else as `$float` */
+export function functionReply(
+  result: CallResult,
+  requestId: string,
+  redactErrors: boolean,
+  format: string | undefined,
+): string {
+  const lines = redactErrors || result.lines.length === 0 ? '' : `,"logLines":${JSON.stringify(result.lines)}`;
+  if (result.ok) {
+    const value = format === 'json' ? plainJson(result.value) : result.value;
+    return `{"status":"success","value":${value}${lines}}`;
+  }
+  return `{"status":"error","errorMessage":${JSON.stringify(shownError(result.error, requestId, redactErrors))}${lines}}`;
+}
+
+/** `[Request ID: x] Server Error`, and unless errors are redacted what happened. */
+export function shownError(error: string, requestId: string, redactErrors: boolean): string {
+  const head = `[Request ID: ${requestId}] Server Error`;
+  return redactErrors ? head : `${head}\n${error}`;
+}
+
+/** Wire text without `$float` wrappers: NaN and the infinities become strings of their names, -0 becomes `-0`. */
+function plainJson(text: string): string {
+  if (!text.includes('"$float"')) return text;
+  return text.replace(/\{"\$float":"([A-Za-z0-9+/=]+)"\}/g, (_, base64: string) => {
+    const value = Buffer.from(base64, 'base64').readDoubleLE(0);
+    return Object.is(value, -0) ? '-0' : `"${value}"`;
+  });
+}

@@ -1,0 +1,328 @@
+/**
+ * Calling functions: which one is meant, whether its arguments fit, where it runs, and what its caller is told.
+ *
+ *   query ──────▶ query threads (one snapshot)          ┐
+ *   mutation ───▶ commit group (main thread, serial)    ├──▶ returns validator ──▶ log ──▶ caller
+ *   action ─────▶ action thread; its ctx.run* come back ┘
+ *
+ * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
+ */
+import {randomBytes} from 'node:crypto';
+import {unreachable} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import {insertFunctionJob} from '../scheduler/jobs.ts';
+import type {MainOperation} from './actions/action-message.ts';
+import type {ActionPool} from './actions/action-pool.ts';
+import {
+  CallError,
+  type CallOrigin,
+  checkArguments,
+  checkReturned,
+  type FunctionTable,
+  findFunction,
+  shownPath,
+} from './call.ts';
+import type {EgressSettings} from './egress/policy.ts';
+import type {Caller, DeploymentCode, Execution, Outcome} from './execution.ts';
+import type {ExecutionLog} from './execution-log.ts';
+import type {MutationRunner} from './mutations/mutation-runner.ts';
+import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
+import type {QueryPool} from './queries/query-pool.ts';
+import type {SourcePositions} from './source-positions.ts';
+
+/** The deployment that serves, as calls need it. */
+export type LiveDeployment = {code: DeploymentCode; table: FunctionTable; positions: SourcePositions};
+
+export type Call = {
+  path: string;
+  /** Parsed JSON from outside. */
+  args: unknown;
+  /** Null: whatever it is. */
+  kind: FunctionKind | null;
+  origin: CallOrigin;
+  caller: Caller;
+  requestId: string;
+};
+
+export type CallResult =
+  | {ok: true; value: string; lines: string[]}
+  /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
+  | {ok: false; error: string; lines: string[]};
+
+export type FunctionParts = {
+  groups: CommitGroups;
+  queries: QueryPool;
+  mutations: MutationRunner;
+  actions: ActionPool;
+  log: ExecutionLog;
+  live: () => LiveDeployment | null;
+  env: () => Readonly<Record<string, string>>;
+  egress: () => EgressSettings;
+  /** Jobs were scheduled or cancelled, and the change is committed. */
+  onSchedule: () => void;
+  clock: () => number;
+};
+
+/** Ends a mutation's write without effect; carries what its caller is told. */
+export class MutationFailed extends ServiceError {
+  readonly lines: string[];
+
+  constructor(message: string, lines: string[]) {
+    super('op.failed', message);
+    this.lines = lines;
+  }
+}
+
+export class Functions {
+  readonly #parts: FunctionParts;
+
+  constructor(parts: FunctionParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws ServiceError when the service cannot run it now; what the function or its caller did wrong is in the result */
+  async call(call: Call): Promise<CallResult> {
+    const startedMs = this.#parts.clock();
+    let result: CallResult;
+    let entry: FunctionEntry | null = null;
+    try {
+      const live = this.#parts.live();
+      entry = findFunction(live?.table ?? null, call.path, call.kind, call.origin);
+      result = await this.#run(live!, entry, call);
+    } catch (caught) {
+      if (!(caught instanceof CallError)) throw caught;
+      result = {ok: false, error: caught.message, lines: []};
+    }
+    this.#record(call, entry, startedMs, result);
+    return result;
+  }
+
+  #run(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> | CallResult {
+    switch (entry.kind) {
+      case 'query':
+      case 'paginatedQuery':
+        return this.#query(live, entry, call);
+      case 'mutation':
+        return this.#mutation(call);
+      case 'action':
+        return this.#action(live, entry, call);
+      case 'httpAction':
+        throw new CallError(`${shownPath(entry.path)} is an HTTP action; it is reached through its route`);
+      default:
+        return unreachable(entry.kind);
+    }
+  }
+
+  async #query(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
+    const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
+    const {outcome, lines} = await this.#parts.queries.run(execution);
+    return finished(live, entry, outcome, lines);
+  }
+
+  #mutation(call: Call): Promise<CallResult> {
+    return new Promise((resolve, reject) => {
+      let result: CallResult & {scheduled?: boolean};
+      this.#parts.groups.submit({
+        run: () => {
+          result = this.#mutate(call, null);
+          return {status: 200, body: ''};
+        },
+        settle: outcome => {
+          if (outcome instanceof MutationFailed) resolve({ok: false, error: outcome.message, lines: outcome.lines});
+          else if (outcome instanceof ServiceError) reject(outcome);
+          else {
+            if (result.scheduled === true) this.#parts.onSchedule();
+            resolve(result);
+          }
+        },
+      });
+    });
+  }
+
+  /**
+   * Runs a mutation inside the write under way, with the code that serves at this moment.
+   * @throws MutationFailed when it must be rolled back
+   */
+  #mutate(call: Call, job: string | null): CallResult & {ok: true; scheduled: boolean} {
+    try {
+      const live = this.#parts.live();
+      const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
+      const args = checkArguments(live!.table, entry, call.args);
+      const execution = this.#execution(live!, entry, args, call.caller);
+      const {outcome, lines, scheduled} = this.#parts.mutations.run(execution, job);
+      const result = finished(live!, entry, outcome, lines);
+      if (!result.ok) throw new MutationFailed(result.error, result.lines);
+      return {...result, scheduled};
+    } catch (caught) {
+      if (!(caught instanceof CallError)) throw caught;
+      throw new MutationFailed(caught.message, []);
+    }
+  }
+
+  /** A scheduled job's mutation, inside the job's write. @throws MutationFailed, and the job is a failed one */
+  runJob(_writer: Writer, job: string, path: string, args: unknown): void {
+    const call: Call = {path, args, kind: 'mutation', origin: 'job', caller: {identity: null}, requestId: job};
+    const startedMs = this.#parts.clock();
+    let result: CallResult;
+    try {
+      result = this.#mutate(call, job);
+    } catch (caught) {
+      if (caught instanceof MutationFailed) {
+        this.#record(call, null, startedMs, {ok: false, error: caught.message, lines: caught.lines});
+      }
+      throw caught;
+    }
+    this.#record(call, null, startedMs, result);
+  }
+
+  async #action(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
+    const {actions, env, egress} = this.#parts;
+    const lines: string[] = [];
+    const outcome = await actions.run(
+      {
+        deployment: live.code,
+        module: entry.module,
+        name: entry.name,
+        kind: 'action',
+        args: checkArguments(live.table, entry, call.args),
+        requestId: call.requestId,
+        caller: call.caller,
+        env: env(),
+        egress: egress(),
+      },
+      {lines, call: (operation, parameters) => this.nested(operation, parameters, call, lines)},
+    );
+    return finished(live, entry, outcome, lines);
+  }
+
+  /** What an action asks for through its ctx. @returns a host answer */
+  async nested(
+    operation: MainOperation,
+    parameters: string,
+    call: Pick<Call, 'caller' | 'requestId'>,
+    lines: string[],
+  ): Promise<string> {
+    try {
+      switch (operation) {
+        case 'runQuery':
+        case 'runMutation':
+        case 'runAction':
+          return await this.#callNested(operation, parameters, call, lines);
+        case 'schedule':
+          return `+${await this.#schedule(parameters)}`;
+        case 'cancel':
+          await this.#parts.groups.perform(writer => cancelFunctionJob(writer, parameters));
+          this.#parts.onSchedule();
+          return '+';
+        default:
+          return unreachable(operation);
+      }
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      return refusal(caught.status < 500 ? caught.message : "Your request couldn't be completed. Try again later.");
+    }
+  }
+
+  async #callNested(
+    operation: 'runQuery' | 'runMutation' | 'runAction',
+    parameters: string,
+    {caller, requestId}: Pick<Call, 'caller' | 'requestId'>,
+    lines: string[],
+  ): Promise<string> {
+    const {path, args: text} = JSON.parse(parameters) as {path: string; args: string};
+    const args: unknown = JSON.parse(text);
+    const inherited: Caller = caller === 'invalid' ? {identity: null} : caller;
+    const kind = operation === 'runQuery' ? this.#queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
+    const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId});
+    lines.push(...result.lines);
+    return result.ok ? `+${result.value}` : refusal(result.error);
+  }
+
+  async #schedule(parameters: string): Promise<string> {
+    const {groups, live, clock, onSchedule} = this.#parts;
+    const nowMs = Math.floor(clock());
+    const id = await groups.perform(writer =>
+      insertFunctionJob(writer, nowMs, checkedJob(live()?.table ?? null, realmRequest(parameters), nowMs)),
+    );
+    onSchedule();
+    return id;
+  }
+
+  /** `ctx.runQuery` takes both kinds of queries. */
+  #queryKind(path: string): FunctionKind {
+    try {
+      const entry = findFunction(this.#parts.live()?.table ?? null, path, null, 'function');
+      return entry.kind === 'paginatedQuery' ? 'paginatedQuery' : 'query';
+    } catch {
+      return 'query'; // the call itself says that there is none
+    }
+  }
+
+  #execution(live: LiveDeployment, entry: FunctionEntry, args: string, caller: Caller): Execution {
+    return {
+      deployment: live.code,
+      path: entry.path,
+      module: entry.module,
+      name: entry.name,
+      paginated: entry.kind === 'paginatedQuery',
+      args,
+      caller,
+      env: this.#parts.env(),
+      nowMs: Math.floor(this.#parts.clock()),
+      seed: newSeed(),
+      endCursor: null,
+    };
+  }
+
+  #record(call: Call, entry: FunctionEntry | null, startedMs: number, result: CallResult): void {
+    this.record({
+      at: startedMs,
+      request_id: call.requestId,
+      path: entry === null ? call.path.slice(0, 200) : shownPath(entry.path),
+      kind: entry?.kind ?? call.kind ?? 'query',
+      caller: call.origin,
+      ...ended(result, this.#parts.clock() - startedMs),
+    });
+  }
+
+  /** Adds a finished execution to the log. */
+  record(entry: Omit<LogEntry, 'n'>): void {
+    this.#parts.log.add(entry);
+  }
+}
+
+/** The part of a log entry that says how it ended. */
+export function ended(
+  result: CallResult,
+  durationMs: number,
+): Pick<LogEntry, 'outcome' | 'duration_ms' | 'error' | 'lines'> {
+  return {
+    outcome: result.ok ? 'success' : 'error',
+    duration_ms: Math.max(0, durationMs),
+    error: result.ok ? null : result.error,
+    lines: result.lines,
+  };
+}
+
+function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: string[]): CallResult {
+  if (!outcome.ok) return {ok: false, error: live.positions.describe(outcome.error), lines};
+  checkReturned(live.table, entry, outcome.value);
+  return {ok: true, value: outcome.value, lines};
+}
+
+/** Seeds are drawn many at once: a call for each would cost as much as a small query. */
+let seeds = '';
+const SEED_CHARS = 32;
+function newSeed(): string {
+  if (seeds.length < SEED_CHARS) seeds = randomBytes(SEED_CHARS * 64).toString('hex');
+  const seed = seeds.slice(-SEED_CHARS);
+  seeds = seeds.slice(0, -SEED_CHARS);
+  return seed;
+}
+
+function refusal(message: string): string {
+  return `-${JSON.stringify({name: 'Error', message})}`;
+}

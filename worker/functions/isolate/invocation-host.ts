@@ -1,0 +1,146 @@
+/**
+ * What a realm of queries or mutations may ask of the host, for one invocation after another. It answers texts and never
+ * throws into the isolate: an error of ours would carry its stack there. What ends the process or the commit group (a failed
+ * assertion, a storage error) is kept and thrown once the isolate has returned.
+ */
+import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+import {cryptoCall} from '../crypto-host.ts';
+import type {HostDatabase} from '../database/host-database.ts';
+import type {Execution, Outcome} from '../execution.ts';
+import {type HostCall, HostOp, type RealmError} from '../realm/host-call.ts';
+
+/** Scheduling as a mutation does it, inside its own transaction. Answers are host answers, `+…` or `-…`. */
+export interface FunctionScheduler {
+  /** @param parameters JSON of {path, args, delayMs | runAtMs} */
+  schedule(parameters: string, nowMs: number): string;
+  cancel(jobId: string): string;
+}
+
+const OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
+const CUT = '… (truncated)';
+
+export class InvocationHost {
+  readonly #database: HostDatabase;
+  readonly #scheduler: FunctionScheduler | null;
+  #execution: Execution | null = null;
+  #number = 0;
+  outcome: Outcome | null = null;
+  lines: string[] = [];
+  /** The result depends on who asked. */
+  identityUsed = false;
+  /** … on an environment variable. */
+  envUsed = false;
+  #fatal: unknown = null;
+
+  constructor(database: HostDatabase, scheduler: FunctionScheduler | null) {
+    this.#database = database;
+    this.#scheduler = scheduler;
+  }
+
+  /** @param execution null: modules are being loaded */
+  begin(invocation: number, execution: Execution | null): void {
+    this.#number = invocation;
+    this.#execution = execution;
+    this.outcome = null;
+    this.lines = [];
+    this.identityUsed = false;
+    this.envUsed = false;
+    if (execution !== null) this.#database.begin({endCursor: execution.endCursor});
+  }
+
+  /** Throws what must not be answered to user code. */
+  end(): void {
+    if (this.#execution !== null) this.#database.end();
+    this.#execution = null;
+    const fatal = this.#fatal;
+    this.#fatal = null;
+    if (fatal !== null) throw fatal;
+  }
+
+  readonly call: HostCall = (op, a, b, c) => {
+    try {
+      return this.#answer(op, a, b, c);
+    } catch (caught) {
+      this.#fatal ??= caught;
+      return refusal('the service failed');
+    }
+  };
+
+  #answer(op: HostOp, a: unknown, b: unknown, c: unknown): string {
+    switch (op) {
+      case HostOp.done:
+        if (a === this.#number && this.outcome === null) this.outcome = {ok: true, value: String(b)};
+        return '+';
+      case HostOp.failed:
+        if (a === this.#number && this.outcome === null) this.outcome = {ok: false, error: realmError(String(b))};
+        return '+';
+      case HostOp.log:
+        this.#log(String(a));
+        return '+';
+      case HostOp.env:
+        return this.#variable(String(a));
+      case HostOp.envNames:
+        this.envUsed = true;
+        return `+${JSON.stringify(Object.keys(this.#execution?.env ?? {}))}`;
+      case HostOp.crypto:
+        return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined);
+      default:
+        return this.#execution === null ? refusal("Can't use database at import time") : this.#operate(op, a, b, c);
+    }
+  }
+
+  #operate(op: HostOp, a: unknown, b: unknown, c: unknown): string {
+    const {caller, nowMs} = this.#execution!;
+    switch (op) {
+      case HostOp.identity:
+        this.identityUsed = true;
+        if (caller === 'invalid') return refusal('Could not verify the Authorization header');
+        return `+${caller.identity ?? 'null'}`;
+      case HostOp.schedule:
+        return this.#scheduler?.schedule(String(a), nowMs) ?? refusal('ctx.scheduler is not available in queries');
+      case HostOp.cancel:
+        return this.#scheduler?.cancel(String(a)) ?? refusal('ctx.scheduler is not available in queries');
+      default:
+        return this.#database.call(op, argument(a), optional(b), optional(c));
+    }
+  }
+
+  #variable(name: string): string {
+    this.envUsed = true;
+    const {env = {}} = this.#execution ?? {};
+    return Object.hasOwn(env, name) ? `+${JSON.stringify(env[name])}` : '+null';
+  }
+
+  #log(line: string): void {
+    if (this.lines.length > LOG_LINES_MAX) return;
+    if (this.lines.length === LOG_LINES_MAX) this.lines.push(OVERFLOW);
+    else
+      this.lines.push(line.length > LOG_LINE_CHARS_MAX ? line.slice(0, LOG_LINE_CHARS_MAX).toWellFormed() + CUT : line);
+  }
+}
+
+function argument(value: unknown): string | number {
+  return typeof value === 'number' ? value : String(value);
+}
+
+function optional(value: unknown): string | number | undefined {
+  return value === undefined ? undefined : argument(value);
+}
+
+function refusal(message: string): string {
+  return `-${JSON.stringify({name: 'Error', message})}`;
+}
+
+/** The kernel's description of what was thrown, which user code may have tampered with. */
+export function realmError(text: string): RealmError {
+  try {
+    const {name, message, stack} = JSON.parse(text) as Partial<RealmError>;
+    return {
+      name: typeof name === 'string' ? name : 'Error',
+      message: typeof message === 'string' ? message : '',
+      stack: typeof stack === 'string' ? stack : null,
+    };
+  } catch {
+    return {name: 'Error', message: 'a value that cannot be shown', stack: null};
+  }
+}

@@ -1,0 +1,21 @@
+/** What isolated-vm throws when an entry into an isolate did not return, told apart. */
+import {AssertionError} from '../../../shared/assert.ts';
+import {storageFailure} from '../../storage/database.ts';
+import type {RealmError} from '../realm/host-call.ts';
+
+export function isTimeOut(caught: unknown): boolean {
+  return caught instanceof Error && caught.message === 'Script execution timed out.';
+}
+
+export function isOutOfMemory(caught: unknown): boolean {
+  return caught instanceof Error && /^Isolate (was|is) (already )?disposed/.test(caught.message);
+}
+
+/** A throw of user code, at load or in a promise nobody handled. @throws what is an error of ours */
+export function failureOf(caught: unknown): RealmError {
+  if (caught instanceof AssertionError || storageFailure(caught) !== null) throw caught;
+  if (!(caught instanceof Error)) return {name: '', message: String(caught), stack: null};
+  const {name, message, stack = ''} = caught;
+  // Below the boundary are frames of ours.
+  return {name, message, stack: stack.split('\n    at (<isolated-vm boundary>)')[0]!};
+}

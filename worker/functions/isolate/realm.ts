@@ -1,0 +1,187 @@
+/**
+ * The host side of an isolate and its realms (V8 contexts). User code in a realm has its own intrinsics and reaches nothing
+ * of ours but the one host function, which only the kernel holds.
+ *
+ * Files of a bundle are evaluated one by one, dependencies first, each with a seed of its own: what a module draws or reads
+ * of the clock at load is the same whichever function is called first.
+ */
+import {createHash} from 'node:crypto';
+import {posix} from 'node:path';
+import ivm from 'isolated-vm';
+import {assert} from '../../../shared/assert.ts';
+import type {HostCall, Invocation} from '../realm/host-call.ts';
+import {compileKernel} from './kernel-script.ts';
+
+/** Where a realm gets its deployment's files from. */
+export type CodeSource = {
+  /** The deployment timestamp, epoch milliseconds. */
+  timestampMs: number;
+  /** 32 hex characters, drawn when the deployment was made. */
+  seed: string;
+  /** The source of a file of the bundle, `a/b.js`. @throws when there is none */
+  read(path: string): string;
+};
+
+export type AnalysisTarget = 'module' | 'schema' | 'router' | 'auth';
+type KernelFunction = 'open' | 'importing' | 'addModule' | 'imported' | 'run' | 'analyze' | 'settle' | 'event';
+const KERNEL_FUNCTIONS: KernelFunction[] = [
+  'open',
+  'importing',
+  'addModule',
+  'imported',
+  'run',
+  'analyze',
+  'settle',
+  'event',
+];
+type Kernel = Record<KernelFunction, ivm.Reference>;
+
+export class RealmHost {
+  readonly #isolate: ivm.Isolate;
+
+  private constructor(isolate: ivm.Isolate) {
+    this.#isolate = isolate;
+  }
+
+  /** @param memoryMb limit of the isolate's heap and buffers, MiB */
+  static open({memoryMb}: {memoryMb: number}): RealmHost {
+    return new RealmHost(new ivm.Isolate({memoryLimit: memoryMb}));
+  }
+
+  /** A realm without user code yet. */
+  createRealm(code: CodeSource, host: HostCall): Realm {
+    const context = this.#isolate.createContextSync();
+    const {global} = context;
+    global.setSync('__svcHost', new ivm.Callback(host));
+    compileKernel(this.#isolate).runSync(context);
+    const published = global.getSync('__svcKernel', {reference: true}) as ivm.Reference<Record<string, unknown>>;
+    const kernel = {} as Kernel;
+    for (const name of KERNEL_FUNCTIONS) kernel[name] = published.getSync(name, {reference: true}) as ivm.Reference;
+    global.deleteSync('__svcKernel');
+    published.release();
+    kernel.open.applySync(undefined, [code.timestampMs, code.seed]);
+    return new Realm(this.#isolate, context, kernel, code);
+  }
+
+  /** CPU time spent in this isolate so far, ms. */
+  get cpuMs(): number {
+    return this.isDisposed ? 0 : Number(this.#isolate.cpuTime) / 1e6;
+  }
+
+  /** Heap in use, bytes. */
+  get heapBytes(): number {
+    if (this.isDisposed) return 0;
+    const {used_heap_size, externally_allocated_size} = this.#isolate.getHeapStatisticsSync();
+    return used_heap_size + externally_allocated_size;
+  }
+
+  /** True after it ran out of memory, too: it is of no further use. */
+  get isDisposed(): boolean {
+    return this.#isolate.isDisposed;
+  }
+
+  dispose(): void {
+    if (!this.isDisposed) this.#isolate.dispose();
+  }
+}
+
+export class Realm {
+  readonly #isolate: ivm.Isolate;
+  readonly #context: ivm.Context;
+  readonly #kernel: Kernel;
+  readonly #code: CodeSource;
+  readonly #files = new Map<string, ivm.Module>();
+  readonly #evaluated = new Set<string>();
+
+  constructor(isolate: ivm.Isolate, context: ivm.Context, kernel: Kernel, code: CodeSource) {
+    this.#isolate = isolate;
+    this.#context = context;
+    this.#kernel = kernel;
+    this.#code = code;
+  }
+
+  /** Loads a file of the bundle and all it imports. @param path `a/b.js` @throws what the module throws */
+  load(path: string, timeoutMs: number): void {
+    if (this.#evaluated.has(path)) return;
+    const module = this.#file(path);
+    for (const file of this.#inOrder(path, [])) {
+      // One at a time, dependencies first: isolated-vm crashes on evaluating a file that was linked through another alone.
+      this.#files
+        .get(file)!
+        .instantiateSync(this.#context, (specifier, referrer) => this.#imported(referrer, specifier));
+      this.#kernel.importing.applySync(undefined, [seedOf(this.#code.seed, file)]);
+      this.#evaluated.add(file);
+      this.#files.get(file)!.evaluateSync({timeout: timeoutMs});
+    }
+    this.#kernel.addModule.applySync(undefined, [path, module.namespace.derefInto()]);
+    this.#kernel.imported.applySync(undefined, []);
+  }
+
+  /** JSON of what a loaded module exports. */
+  analyze(what: AnalysisTarget, path: string, timeoutMs: number): string {
+    return this.#kernel.analyze.applySync(undefined, [what, path], {timeout: timeoutMs}) as string;
+  }
+
+  /** Runs a query or mutation to its end: its outcome has come through the host function, or never will. */
+  runSync(invocation: Invocation, timeoutMs: number): void {
+    this.#kernel.run.applySync(undefined, runArguments(invocation), {timeout: timeoutMs});
+  }
+
+  /** Starts an action. Resolves when it has nothing to do before the host answers it; its outcome comes as `done` or `failed`. */
+  async run(invocation: Invocation, timeoutMs: number): Promise<void> {
+    await this.#kernel.run.apply(undefined, runArguments(invocation), {timeout: timeoutMs});
+  }
+
+  /** Answers an asynchronous call of an action. */
+  async settle(call: number, answer: string, bytes: Uint8Array | null, timeoutMs: number): Promise<void> {
+    await this.#kernel.settle.apply(undefined, [call, answer, bytes], {timeout: timeoutMs, arguments: {copy: true}});
+  }
+
+  /** Tells an action what happened to one of its sockets. */
+  async event(name: string, detail: string, bytes: Uint8Array | null, timeoutMs: number): Promise<void> {
+    await this.#kernel.event.apply(undefined, [name, detail, bytes], {timeout: timeoutMs, arguments: {copy: true}});
+  }
+
+  release(): void {
+    if (!this.#isolate.isDisposed) this.#context.release();
+  }
+
+  #file(path: string): ivm.Module {
+    const known = this.#files.get(path);
+    if (known !== undefined) return known;
+    const module = this.#isolate.compileModuleSync(this.#code.read(path), {filename: path});
+    this.#files.set(path, module);
+    for (const specifier of module.dependencySpecifiers) this.#file(resolvePath(path, specifier));
+    return module;
+  }
+
+  #imported(referrer: ivm.Module, specifier: string): ivm.Module {
+    for (const [path, module] of this.#files) {
+      if (module === referrer) return this.#file(resolvePath(path, specifier));
+    }
+    throw new Error(`an import of ${specifier} from a file that is not of the bundle`);
+  }
+
+  /** Files that are not evaluated yet, each after those it imports. */
+  #inOrder(path: string, order: string[], seen = new Set<string>()): string[] {
+    if (seen.has(path) || this.#evaluated.has(path)) return order;
+    seen.add(path);
+    const module = this.#files.get(path);
+    assert(module !== undefined, `${path} was compiled`);
+    for (const specifier of module.dependencySpecifiers) this.#inOrder(resolvePath(path, specifier), order, seen);
+    order.push(path);
+    return order;
+  }
+}
+
+function runArguments({n, module, name, kind, paginated, args, nowMs, seed}: Invocation): unknown[] {
+  return [n, module, name, kind, paginated, args, nowMs, seed];
+}
+
+function resolvePath(from: string, specifier: string): string {
+  return posix.join(posix.dirname(from), specifier);
+}
+
+function seedOf(seed: string, path: string): string {
+  return createHash('sha256').update(seed).update(path).digest('hex').slice(0, 32);
+}

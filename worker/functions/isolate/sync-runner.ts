@@ -1,0 +1,165 @@
+/**
+ * Runs queries or mutations one after another in one isolate, each in one entry with a time-out of its own (an entry costs
+ * about a microsecond). A realm serves one invocation after another of its deployment; what ends a realm or the isolate:
+ *
+ *   time-out, a promise that never settles ──▶ the realm is dropped
+ *   out of memory                          ──▶ the isolate is gone, the next invocation opens another
+ *   a heap that stays large                ──▶ the isolate is replaced between two invocations
+ */
+import {
+  FUNCTION_LOAD_MS_MAX,
+  FUNCTION_MS_MAX,
+  FUNCTION_RESULT_BYTES_MAX,
+  ISOLATE_HEAP_RECYCLE_BYTES,
+  ISOLATE_MEMORY_MB,
+  REALMS_PER_ISOLATE_MAX,
+} from '../../../shared/limits.ts';
+import type {HostDatabase} from '../database/host-database.ts';
+import type {DeploymentCode, Execution, Outcome} from '../execution.ts';
+import {type FunctionScheduler, InvocationHost} from './invocation-host.ts';
+import {type CodeSource, type Realm, RealmHost} from './realm.ts';
+import {failureOf, isOutOfMemory, isTimeOut} from './realm-failure.ts';
+
+export type SyncResult = {
+  outcome: Outcome;
+  lines: string[];
+  identityUsed: boolean;
+  envUsed: boolean;
+};
+
+/** The heap is looked at after this many invocations: asking costs more than a small query. */
+const HEAP_CHECK_INVOCATIONS = 256;
+
+export class SyncRunner {
+  readonly #kind: 'query' | 'mutation';
+  readonly #codeOf: (deployment: DeploymentCode) => CodeSource;
+  readonly #database: HostDatabase;
+  readonly #host: InvocationHost;
+  #isolate: RealmHost | null = null;
+  /** By deployment; the newest is the last. */
+  readonly #realms = new Map<number, Realm>();
+  #invocation = 0;
+
+  constructor(
+    kind: 'query' | 'mutation',
+    codeOf: (deployment: DeploymentCode) => CodeSource,
+    database: HostDatabase,
+    scheduler: FunctionScheduler | null,
+  ) {
+    this.#kind = kind;
+    this.#codeOf = codeOf;
+    this.#database = database;
+    this.#host = new InvocationHost(database, scheduler);
+  }
+
+  get isOpen(): boolean {
+    return this.#isolate !== null;
+  }
+
+  /** @throws AssertionError and storage errors; what user code did wrong is in the outcome */
+  run(execution: Execution): SyncResult {
+    const host = this.#host;
+    const number = ++this.#invocation;
+    let outcome: Outcome;
+    try {
+      const realm = this.#loaded(execution.deployment, execution.module);
+      host.begin(number, execution);
+      try {
+        realm.runSync(this.#invocationOf(number, execution), FUNCTION_MS_MAX);
+        outcome = this.#settled();
+      } finally {
+        host.end();
+      }
+    } catch (caught) {
+      outcome = this.#failed(caught);
+    }
+    if (!outcome.ok) this.#dropAfter(outcome);
+    const {identityUsed, envUsed} = host;
+    const lines = [...host.lines, ...this.#database.takeWarnings()];
+    this.#recycle();
+    return {outcome, lines, identityUsed, envUsed};
+  }
+
+  /** Loads these modules of a deployment before anybody waits for them. What they throw is thrown. */
+  prepare(deployment: DeploymentCode, modules: readonly string[]): void {
+    for (const module of modules) this.#loaded(deployment, module);
+  }
+
+  /** Gives all memory back; the next invocation starts anew. */
+  dispose(): void {
+    for (const realm of this.#realms.values()) realm.release();
+    this.#realms.clear();
+    this.#isolate?.dispose();
+    this.#isolate = null;
+  }
+
+  #invocationOf(n: number, {module, name, paginated, args, nowMs, seed}: Execution) {
+    return {n, module: `${module}.js`, name, kind: this.#kind, paginated, args, nowMs, seed};
+  }
+
+  #loaded(deployment: DeploymentCode, module: string): Realm {
+    if (this.#isolate === null || this.#isolate.isDisposed) {
+      this.#realms.clear();
+      this.#isolate = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
+    }
+    let realm = this.#realms.get(deployment.id);
+    if (realm === undefined) {
+      realm = this.#isolate.createRealm(this.#codeOf(deployment), this.#host.call);
+      this.#realms.set(deployment.id, realm);
+      for (const [id, old] of this.#realms) {
+        if (this.#realms.size <= REALMS_PER_ISOLATE_MAX) break;
+        old.release();
+        this.#realms.delete(id);
+      }
+    }
+    this.#host.begin(0, null);
+    try {
+      realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);
+    } catch (caught) {
+      realm.release();
+      this.#realms.delete(deployment.id);
+      throw caught;
+    } finally {
+      this.#host.end();
+    }
+    return realm;
+  }
+
+  #settled(): Outcome {
+    const {outcome} = this.#host;
+    if (outcome === null) return failure('Returned promise will never resolve');
+    if (!outcome.ok) return outcome;
+    const {limitExceeded} = this.#database;
+    if (limitExceeded !== null) return failure(limitExceeded);
+    if (outcome.value.length > FUNCTION_RESULT_BYTES_MAX) return failure('Function return value is too large');
+    return outcome;
+  }
+
+  /** What the isolate threw. A handler that failed before is the better explanation. */
+  #failed(caught: unknown): Outcome {
+    const {outcome} = this.#host;
+    const error = failureOf(caught); // throws what is ours
+    if (isTimeOut(caught))
+      return failure(`Function execution timed out (maximum duration: ${FUNCTION_MS_MAX / 1000}s)`);
+    if (isOutOfMemory(caught)) return failure('JavaScript execution ran out of memory');
+    if (outcome !== null && !outcome.ok) return outcome;
+    return {ok: false, error};
+  }
+
+  /** A realm whose invocation did not end in order still has its code in it. */
+  #dropAfter(outcome: Outcome): void {
+    if (this.#host.outcome !== null && this.#host.outcome === outcome) return;
+    for (const realm of this.#realms.values()) realm.release();
+    this.#realms.clear();
+    if (this.#isolate?.isDisposed === true) this.#isolate = null;
+  }
+
+  #recycle(): void {
+    if (this.#invocation % HEAP_CHECK_INVOCATIONS !== 0) return;
+    if (this.#isolate !== null && this.#isolate.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES) this.dispose();
+  }
+}
+
+function failure(message: string): Outcome {
+  return {ok: false, error: {name: 'Error', message, stack: null}};
+}

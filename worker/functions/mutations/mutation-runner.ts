@@ -1,0 +1,68 @@
+/**
+ * Runs mutations on the worker's main thread, inside a commit group: each in the savepoint its write has there, reading and
+ * writing through the one writer. So mutations run one after another and never conflict.
+ */
+import {FUNCTION_IDLE_MS} from '../../../shared/limits.ts';
+import type {Writer} from '../../commit/writer.ts';
+import type {Connection} from '../../storage/database.ts';
+import {Reader} from '../../storage/reader.ts';
+import type {FunctionTable} from '../call.ts';
+import {CodeStore} from '../code-store.ts';
+import {HostDatabase} from '../database/host-database.ts';
+import type {DeploymentCode, Execution} from '../execution.ts';
+import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
+import {MutationScheduler} from './mutation-scheduler.ts';
+
+export class MutationRunner {
+  readonly #runner: SyncRunner;
+  readonly #scheduler: MutationScheduler;
+  #idleTimer: NodeJS.Timeout | null = null;
+  #isUsed = false;
+
+  /** @param table the functions of the active deployment, for what is scheduled */
+  constructor(writer: Writer, db: Connection, table: () => FunctionTable | null) {
+    const code = new CodeStore(db);
+    this.#scheduler = new MutationScheduler(writer, table);
+    this.#runner = new SyncRunner(
+      'mutation',
+      deployment => code.sourceOf(deployment),
+      new HostDatabase(new Reader(db, writer.catalog, {cachesRows: false}), writer.catalog, writer),
+      this.#scheduler,
+    );
+  }
+
+  /**
+   * To be called inside a write. What the mutation wrote is to be rolled back by the caller when the outcome is not ok.
+   * @param job the scheduled job this is the run of, or null
+   */
+  run(execution: Execution, job: string | null): SyncResult & {scheduled: boolean} {
+    this.#isUsed = true;
+    this.#idleTimer ??= this.#watchIdle();
+    this.#scheduler.begin(job);
+    const result = this.#runner.run(execution);
+    return {...result, scheduled: this.#scheduler.hasChanged};
+  }
+
+  /** Loads modules before the deployment they belong to becomes the active one. */
+  prepare(deployment: DeploymentCode, modules: readonly string[]): void {
+    if (this.#runner.isOpen) this.#runner.prepare(deployment, modules);
+  }
+
+  close(): void {
+    if (this.#idleTimer !== null) clearInterval(this.#idleTimer);
+    this.#runner.dispose();
+  }
+
+  /** The isolate's memory returns when no mutation ran for a while. */
+  #watchIdle(): NodeJS.Timeout {
+    return setInterval(() => {
+      if (this.#isUsed) {
+        this.#isUsed = false;
+        return;
+      }
+      clearInterval(this.#idleTimer!);
+      this.#idleTimer = null;
+      this.#runner.dispose();
+    }, FUNCTION_IDLE_MS).unref();
+  }
+}

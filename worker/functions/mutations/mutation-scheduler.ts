@@ -1,0 +1,161 @@
+/**
+ * `ctx.scheduler` of a mutation: jobs are written in the mutation's own transaction, so they exist exactly if it commits.
+ * What the realm checked is checked again; its texts come from outside.
+ */
+
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  SCHEDULE_DISTANCE_MS_MAX,
+  SCHEDULED_ARGUMENT_BYTES_MAX,
+  SCHEDULED_ARGUMENTS_BYTES_MAX,
+  SCHEDULED_JOBS_PER_MUTATION_MAX,
+} from '../../../shared/limits.ts';
+import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
+import type {Writer} from '../../commit/writer.ts';
+import {decodeId} from '../../documents/ids.ts';
+import {insertFunctionJob} from '../../scheduler/jobs.ts';
+import {canonicalPath, type FunctionTable, shownPath} from '../call.ts';
+import type {FunctionScheduler} from '../isolate/invocation-host.ts';
+
+/** A scheduling call was wrong. The message is what user code catches. */
+export class ScheduleRefused extends ServiceError {
+  constructor(message: string) {
+    super('op.invalid_input', message);
+  }
+}
+
+export type ScheduleRequest = {path: string; args: unknown; delayMs?: number; runAtMs?: number};
+
+/**
+ * A request as a job: when it runs, and its canonical path and arguments.
+ * @param nowMs what a delay counts from
+ * @throws ScheduleRefused
+ */
+export function checkedJob(
+  table: FunctionTable | null,
+  {path, args, delayMs, runAtMs}: ScheduleRequest,
+  nowMs: number,
+): {path: string; args: string; runAtMs: number} {
+  if (typeof path !== 'string') throw new ScheduleRefused('the function to schedule must be a reference or a path');
+  const canonical = checkTarget(table, path);
+  const at = runAtMs === undefined ? nowMs + checkDelay(delayMs) : checkTime(runAtMs);
+  if (Math.abs(at - nowMs) > SCHEDULE_DISTANCE_MS_MAX) {
+    throw new ScheduleRefused('functions can be scheduled at most 5 years from now, in the future or the past');
+  }
+  let text: string;
+  try {
+    text = encodeValue(checkWireValue(args ?? {}, 'the arguments'));
+  } catch (caught) {
+    if (!(caught instanceof ValueError)) throw caught;
+    throw new ScheduleRefused(caught.message);
+  }
+  if (!text.startsWith('{')) throw new ScheduleRefused("Expected to receive an object as the function's argument");
+  if (text.length > SCHEDULED_ARGUMENT_BYTES_MAX) {
+    throw new ScheduleRefused(`Arguments for ${shownPath(canonical)} are too large (maximum 4 MiB when scheduled)`);
+  }
+  return {path: canonical, args: text, runAtMs: at};
+}
+
+function checkTarget(table: FunctionTable | null, path: string): string {
+  const canonical = canonicalPath(path);
+  const entry = table?.byPath.get(canonical);
+  if (entry !== undefined) {
+    if (entry.kind === 'mutation') return canonical;
+    throw new ScheduleRefused(`Only mutations can be scheduled; ${shownPath(canonical)} is not one`);
+  }
+  const colon = canonical.lastIndexOf(':');
+  const module = canonical.slice(0, colon);
+  const isModule = [...(table?.byPath.keys() ?? [])].some(known => known.startsWith(`${module}:`));
+  throw new ScheduleRefused(
+    isModule
+      ? `Attempted to schedule ${shownPath(canonical)}, but no exported function ${canonical.slice(colon + 1)} found in the file`
+      : `Attempted to schedule function at nonexistent path: ${shownPath(canonical)}`,
+  );
+}
+
+function checkDelay(delayMs: unknown): number {
+  if (typeof delayMs !== 'number') throw new ScheduleRefused('delayMs must be a number');
+  if (!Number.isFinite(delayMs)) throw new ScheduleRefused('delayMs must be a finite number');
+  if (delayMs < 0) throw new ScheduleRefused('delayMs must be non-negative');
+  return delayMs;
+}
+
+function checkTime(runAtMs: unknown): number {
+  if (typeof runAtMs !== 'number' || !Number.isFinite(runAtMs)) {
+    throw new ScheduleRefused('The invoke time must be a Date or a timestamp');
+  }
+  return runAtMs;
+}
+
+/** Cancels if the job is pending; for one that is not, nothing happens. @throws ScheduleRefused for what is no job id */
+export function cancelFunctionJob(writer: Writer, id: string): void {
+  if (decodeId(id)?.tableNumber !== 0) throw new ScheduleRefused("Invalid argument 'id' for 'cancel': not a job id");
+  if (writer.statements.deleteJob.run(id).changes === 0) return;
+  writer.pendingJobsChange(-1);
+  writer.event({type: 'job.cancelled', id});
+}
+
+export class MutationScheduler implements FunctionScheduler {
+  readonly #writer: Writer;
+  readonly #table: () => FunctionTable | null;
+  /** The job that the mutation under way is the run of; null: it was called. */
+  #job: string | null = null;
+  #jobs = 0;
+  #argumentChars = 0;
+  /** The mutation under way has scheduled or cancelled something. */
+  hasChanged = false;
+
+  constructor(writer: Writer, table: () => FunctionTable | null) {
+    this.#writer = writer;
+    this.#table = table;
+  }
+
+  begin(job: string | null): void {
+    this.#job = job;
+    this.#jobs = 0;
+    this.#argumentChars = 0;
+    this.hasChanged = false;
+  }
+
+  schedule(parameters: string, nowMs: number): string {
+    return answered(() => {
+      if (++this.#jobs > SCHEDULED_JOBS_PER_MUTATION_MAX) {
+        throw new ScheduleRefused(
+          `Too many functions scheduled by this mutation (limit: ${SCHEDULED_JOBS_PER_MUTATION_MAX})`,
+        );
+      }
+      const job = checkedJob(this.#table(), realmRequest(parameters), nowMs);
+      this.#argumentChars += job.args.length;
+      if (this.#argumentChars > SCHEDULED_ARGUMENTS_BYTES_MAX) {
+        throw new ScheduleRefused('Too large total size of the arguments of scheduled functions (limit: 16 MiB)');
+      }
+      this.hasChanged = true;
+      return insertFunctionJob(this.#writer, nowMs, job);
+    });
+  }
+
+  cancel(jobId: string): string {
+    return answered(() => {
+      if (jobId === this.#job) throw new ScheduleRefused('A mutation cannot cancel itself');
+      this.hasChanged = true;
+      cancelFunctionJob(this.#writer, jobId);
+      return '';
+    });
+  }
+}
+
+/** What a realm asks for: JSON, with the arguments as wire text inside. */
+export function realmRequest(parameters: string): ScheduleRequest {
+  const request = JSON.parse(parameters) as ScheduleRequest;
+  return {...request, args: JSON.parse(String(request.args))};
+}
+
+/** As a host answer. */
+function answered(act: () => string): string {
+  try {
+    return `+${act()}`;
+  } catch (caught) {
+    if (!(caught instanceof ServiceError || caught instanceof SyntaxError)) throw caught;
+    return `-${JSON.stringify({name: 'Error', message: caught.message})}`;
+  }
+}

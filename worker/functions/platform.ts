@@ -1,0 +1,256 @@
+/**
+ * The function platform of one tenant: wires its parts and answers its operations. Threads, isolates and the analysis start
+ * when they are first needed, so a tenant that only keeps documents pays nothing for them.
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {corsHeaders, preflightHeaders} from '../../shared/ipc/cors.ts';
+import type {HeaderList, Operation, RequestMeta} from '../../shared/ipc/operations.ts';
+import {DEPLOYMENT_BYTES_MAX, LOG_ENTRIES_KEEP} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {IncomingBody} from '../ipc/incoming-body.ts';
+import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import type {RouterLink} from '../ipc/router-link.ts';
+import type {SchemaChanges} from '../schema/change.ts';
+import type {Connection} from '../storage/database.ts';
+import type {Reader} from '../storage/reader.ts';
+import {ActionPool} from './actions/action-pool.ts';
+import {Verifier} from './auth/verifier.ts';
+import {Deployments} from './deployments/deployments.ts';
+import {closeEgress} from './egress/connector.ts';
+import {egressFetch} from './egress/fetch.ts';
+import {EgressPolicy} from './egress/policy.ts';
+import {FunctionEndpoints} from './endpoints.ts';
+import {Environment} from './environment.ts';
+import {ExecutionLog} from './execution-log.ts';
+import {Functions, type LiveDeployment} from './functions.ts';
+import {HttpActions} from './http-actions.ts';
+import {MutationRunner} from './mutations/mutation-runner.ts';
+import {QueryPool} from './queries/query-pool.ts';
+import {Settings} from './settings.ts';
+import {SourcePositions} from './source-positions.ts';
+import {TableList} from './table-list.ts';
+
+export type PlatformParts = {
+  path: string;
+  db: Connection;
+  writer: Writer;
+  reader: Reader;
+  groups: CommitGroups;
+  schemas: SchemaChanges;
+  clock: () => number;
+  log: Logger;
+  /** Jobs were scheduled or cancelled. */
+  onSchedule: () => void;
+  /** Clients learn that a function failed, but not why. */
+  redactErrors: boolean;
+};
+
+/** Operations that a page in a browser may call: their answers carry CORS headers, errors included. */
+const CROSS_ORIGIN: ReadonlySet<Operation> = new Set([
+  'functions.query',
+  'functions.paginated',
+  'functions.mutation',
+  'functions.action',
+  'functions.schedule',
+  'functions.unschedule',
+]);
+
+export class FunctionPlatform {
+  readonly #deployments: Deployments;
+  readonly #environment: Environment;
+  readonly #settings: Settings;
+  readonly #queries: QueryPool;
+  readonly #mutations: MutationRunner;
+  readonly #actions: ActionPool;
+  readonly #log = new ExecutionLog();
+  readonly #tables: TableList;
+  readonly #functions: Functions;
+  readonly #endpoints: FunctionEndpoints;
+  readonly #httpActions: HttpActions;
+  readonly #clock: () => number;
+  #live: LiveDeployment | null = null;
+  #verifier: Verifier;
+  #egress: EgressPolicy;
+
+  constructor(parts: PlatformParts) {
+    const {path, db, writer, groups, clock, onSchedule, redactErrors} = parts;
+    this.#clock = clock;
+    this.#environment = new Environment(writer, groups);
+    this.#settings = new Settings(writer, groups);
+    this.#egress = EgressPolicy.of(this.#settings.current.egress);
+    this.#queries = new QueryPool(path);
+    this.#actions = new ActionPool({databasePath: path});
+    this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
+    this.#tables = new TableList(db, writer.catalog);
+    this.#deployments = new Deployments({...parts, environment: this.#environment});
+    this.#verifier = this.#newVerifier();
+    this.#serve();
+    this.#deployments.onActivated(() => this.#serve());
+    this.#settings.onChanged(() => this.#newPolicy());
+    const live = () => this.#live;
+    const env = () => this.#environment.current;
+    const egress = () => this.#settings.current.egress;
+    const verifier = () => this.#verifier;
+    const actions = this.#actions;
+    const functions = new Functions({
+      groups,
+      queries: this.#queries,
+      mutations: this.#mutations,
+      actions,
+      log: this.#log,
+      live,
+      env,
+      egress,
+      onSchedule,
+      clock,
+    });
+    this.#functions = functions;
+    this.#endpoints = new FunctionEndpoints({functions, verifier, groups, live, onSchedule, clock, redactErrors});
+    const routes = () => this.#deployments.active?.manifest.routes ?? null;
+    this.#httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
+  }
+
+  /** Runs a scheduled function inside the write of its job. */
+  readonly runJob: Functions['runJob'] = (...job) => this.#functions.runJob(...job);
+
+  /** Headers that an error of this operation carries so that a page may read it. */
+  headersOf({op, o: origin}: RequestMeta): HeaderList | null {
+    return CROSS_ORIGIN.has(op) ? corsHeaders(origin, this.#settings.current.allowed_origins) : null;
+  }
+
+  /** Answers an operation; the reply leaves with the link's next flush. @throws ServiceError, for the caller to answer */
+  async handle(
+    link: RouterLink,
+    stream: number,
+    meta: RequestMeta,
+    body: Buffer,
+    incoming: IncomingBody | null,
+  ): Promise<void> {
+    switch (meta.op) {
+      case 'functions.http':
+        await this.#httpActions.serve(meta, incoming, {
+          startStream: (status, headers) => link.startStream(stream, status, headers),
+          replyWith: (status, headers, text) => link.replyWith(stream, status, headers, text),
+        });
+        return;
+      case 'functions.preflight':
+        link.replyWith(stream, 204, preflightHeaders(meta.o, this.#settings.current.allowed_origins), '');
+        return;
+      case 'logs.read':
+        this.#sendLog(link, stream, meta.q ?? '');
+        return;
+      default: {
+        const reply = await this.#answer(meta, body, incoming);
+        link.reply(stream, reply.status, reply.body, this.headersOf(meta));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#verifier.close();
+    this.#mutations.close();
+    await Promise.all([this.#queries.close(), this.#actions.close(), closeEgress(this.#egress)]);
+  }
+
+  #answer(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Promise<Reply> | Reply {
+    const [first = ''] = meta.p ?? [];
+    switch (meta.op) {
+      case 'functions.query':
+        return this.#endpoints.call('query', meta, body);
+      case 'functions.paginated':
+        return this.#endpoints.call('paginatedQuery', meta, body);
+      case 'functions.mutation':
+        return this.#endpoints.call('mutation', meta, body);
+      case 'functions.action':
+        return this.#endpoints.call('action', meta, body);
+      case 'functions.schedule':
+        return this.#endpoints.schedule(meta, body);
+      case 'functions.unschedule':
+        return this.#endpoints.unschedule(meta);
+      case 'functions.run':
+        return this.#endpoints.run(meta, body);
+      case 'functions.list':
+        return found(this.#deployments.functions());
+      case 'deployments.create':
+        return this.#deploy(incoming);
+      case 'deployments.list':
+        return found(this.#deployments.list());
+      case 'deployments.activate':
+        return this.#deployments.activate(first);
+      case 'env.list':
+        return this.#environment.list();
+      case 'env.get':
+        return this.#environment.get(first);
+      case 'env.set':
+        return this.#environment.set(first, body);
+      case 'env.delete':
+        return this.#environment.delete(first);
+      case 'settings.get':
+        return found(JSON.stringify(this.#settings.current));
+      case 'settings.put':
+        return this.#settings.put(body);
+      case 'tables.list':
+        return found(this.#tables.text());
+      default:
+        throw new ServiceError('op.not_found', `${meta.op} is not an operation of the function platform`);
+    }
+  }
+
+  async #deploy(incoming: IncomingBody | null): Promise<Reply> {
+    const body = (await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0);
+    return this.#deployments.upload(body);
+  }
+
+  /** Puts the active deployment in the place of the one before, between two commits. */
+  #serve(): void {
+    const {active} = this.#deployments;
+    if (active === null) return;
+    const {id, timestampMs, seed} = active;
+    const positions = new SourcePositions(path => this.#deployments.sourceMap(active, path));
+    this.#live = {code: {id, timestampMs, seed}, table: active, positions};
+    this.#verifier.close();
+    this.#verifier = this.#newVerifier();
+  }
+
+  #newVerifier(): Verifier {
+    return Verifier.of(this.#deployments.active?.manifest.authProviders ?? [], {
+      fetch: request => egressFetch(this.#egress, request),
+      clock: this.#clock,
+    });
+  }
+
+  #newPolicy(): void {
+    void closeEgress(this.#egress);
+    this.#egress = EgressPolicy.of(this.#settings.current.egress);
+  }
+
+  /** The newest entries, then with `follow=true` every one as it is written. */
+  #sendLog(link: RouterLink, stream: number, query: string): void {
+    const parameters = new URLSearchParams(query);
+    const history = Number(parameters.get('history') ?? LOG_ENTRIES_KEEP);
+    if (!Number.isInteger(history) || history < 0) {
+      throw new ServiceError('op.invalid_input', 'history must be a whole number of entries, 0 or more');
+    }
+    const newest = this.#log.newest(history);
+    const type: HeaderList = [['Content-Type', 'application/x-ndjson']];
+    if (parameters.get('follow') !== 'true') {
+      link.replyWith(stream, 200, type, newest);
+      return;
+    }
+    let out: OutgoingBody | null = null;
+    const stop = this.#log.follow(line => {
+      if (out?.isReady === true) out.write(Buffer.from(line));
+    });
+    out = link.startStream(stream, 200, type);
+    out.onCancel = stop;
+    // An empty line lets the head go out although nothing has been logged yet.
+    out.write(Buffer.from(`${newest}\n`));
+  }
+}
+
+function found(body: string): Reply {
+  return {status: 200, body};
+}

@@ -1,0 +1,45 @@
+/**
+ * A thread that runs queries: an isolate and a read-only connection of its own. The queries of a batch read one snapshot,
+ * opened when the batch begins, so they see every write that was acknowledged before they were asked for.
+ */
+import {workerData} from 'node:worker_threads';
+import {FUNCTION_IDLE_MS} from '../../../shared/limits.ts';
+import {Catalog} from '../../storage/catalog.ts';
+import {openReader} from '../../storage/database.ts';
+import {Reader} from '../../storage/reader.ts';
+import {CodeStore} from '../code-store.ts';
+import {HostDatabase} from '../database/host-database.ts';
+import {SyncRunner} from '../isolate/sync-runner.ts';
+import type {QueryBatch, QueryBatchResult, QueryThreadSettings} from './query-batch.ts';
+
+const {databasePath} = workerData as QueryThreadSettings;
+const db = openReader(databasePath);
+const begin = db.prepare('BEGIN');
+const commit = db.prepare('COMMIT');
+const catalogVersion = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'catalog_version'").pluck();
+const catalog = Catalog.read(db);
+let readVersion = catalogVersion.get() ?? 0;
+const code = new CodeStore(db);
+const runner = new SyncRunner(
+  'query',
+  deployment => code.sourceOf(deployment),
+  new HostDatabase(new Reader(db, catalog), catalog, null),
+  null,
+);
+let idleTimer: NodeJS.Timeout | null = null;
+
+export default function runBatch({env, executions}: QueryBatch): QueryBatchResult {
+  if (idleTimer !== null) clearTimeout(idleTimer);
+  begin.run();
+  try {
+    const version = catalogVersion.get() ?? 0;
+    if (version !== readVersion) {
+      catalog.readAgain(db);
+      readVersion = version;
+    }
+    return executions.map(execution => runner.run({...execution, env}));
+  } finally {
+    commit.run();
+    idleTimer = setTimeout(() => runner.dispose(), FUNCTION_IDLE_MS).unref();
+  }
+}

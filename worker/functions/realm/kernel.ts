@@ -1,0 +1,173 @@
+/**
+ * The first script of every realm: builds its globals, keeps the modules the host loads, and runs one invocation at a time.
+ * The host takes the functions below and then removes every trace of itself from the global object, so user code finds
+ * neither the host function nor the kernel.
+ *
+ * An invocation ends with exactly one `done` or `failed` for its number. What the handler left running goes on until the
+ * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
+ */
+import {decodeValue, encodeValue} from '../../../shared/values/wire-value.ts';
+import {asyncCall, settleCall} from './actions/async-call.ts';
+import {actionContext} from './actions/context.ts';
+import {runHttpAction} from './actions/http-action.ts';
+import {networkEvent} from './actions/network.ts';
+import {analyzeAuthConfig, analyzeModule, analyzeRouter, analyzeSchema} from './analyze.ts';
+import {MutationContext, QueryContext} from './context.ts';
+import {installGlobals, resetGlobals} from './globals/install.ts';
+import {type HostCall, HostOp, type InvocationKind, type RealmError} from './host-call.ts';
+import {state} from './state.ts';
+
+type Namespace = Record<string, unknown>;
+type Registered = {_handler: (context: object, args: unknown) => unknown};
+
+const modules = new Map<string, Namespace>();
+const stringify = JSON.stringify;
+
+/** Called once, before any user code. @param seed 32 hex characters, the deployment's */
+function open(deployMs: number, seed: string): void {
+  state.deployMs = deployMs;
+  state.nowMs = deployMs;
+  state.seeded.seed(seed);
+  state.phase = 'import';
+  installGlobals();
+  Object.defineProperty(globalThis, Symbol.for('svc.import'), {value: importModule});
+  state.phase = 'idle';
+}
+
+/** The host evaluates one file of the bundle next: what it draws and reads of the clock is the same in every realm. */
+function importing(seed: string): void {
+  state.phase = 'import';
+  state.nowMs = state.deployMs;
+  state.seeded.seed(seed);
+}
+
+/** @param path of the bundle, `a/b.js` */
+function addModule(path: string, namespace: Namespace): void {
+  modules.set(path, namespace);
+}
+
+/** Nothing is being imported any more. */
+function imported(): void {
+  state.phase = 'idle';
+}
+
+function run(
+  invocation: number,
+  module: string,
+  name: string,
+  kind: InvocationKind,
+  paginated: boolean,
+  args: string,
+  nowMs: number,
+  seed: string,
+): void {
+  state.invocation = invocation;
+  state.nowMs = nowMs;
+  state.performanceMs = 0;
+  state.seeded.seed(seed);
+  state.phase = kind === 'httpAction' ? 'action' : kind;
+  resetGlobals();
+  void execute(invocation, module, name, kind, paginated, args);
+}
+
+async function execute(
+  invocation: number,
+  module: string,
+  name: string,
+  kind: InvocationKind,
+  paginated: boolean,
+  args: string,
+): Promise<void> {
+  let answer: string;
+  try {
+    if (kind === 'httpAction') {
+      await runHttpAction(routeHandler(module, Number(name)), args);
+      answer = 'null';
+    } else {
+      const context =
+        kind === 'query' ? new QueryContext() : kind === 'mutation' ? new MutationContext() : actionContext();
+      const value = await registered(module, name)._handler(context, decodeValue(args));
+      answer = encodeResult(value, paginated, `${module.replace(/\.js$/, '')}:${name}`);
+    }
+  } catch (thrown) {
+    if (state.invocation === invocation) state.invocation = 0;
+    state.host(HostOp.failed, invocation, stringify(describe(thrown)));
+    return;
+  }
+  state.host(HostOp.done, invocation, answer);
+}
+
+function registered(module: string, name: string): Registered {
+  const value = modules.get(module)?.[name] as Partial<Registered> | undefined;
+  if (typeof value?._handler !== 'function') throw new Error(`${module} exports no function ${name}`);
+  return value as Registered;
+}
+
+type Router = {_routes(): {handler: Registered}[]};
+
+function routeHandler(module: string, index: number): Registered['_handler'] {
+  const router = modules.get(module)?.default as Router;
+  return router._routes()[index]!.handler._handler;
+}
+
+/** The result as wire text. @throws for what is no value, or not a page where one is due */
+function encodeResult(value: unknown, paginated: boolean, path: string): string {
+  if (typeof value === 'object' && value !== null && (value as {[QUERY]?: true})[QUERY] === true) {
+    throw new Error(
+      'Return value is a Query. Results must be retrieved with .collect(), .take(n), .unique(), or .first()',
+    );
+  }
+  if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${path}" must return a PaginationResult`);
+  return encodeValue(value === undefined ? null : value);
+}
+
+const QUERY = Symbol.for('svc.query');
+
+function isPage(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const {page, isDone, continueCursor} = value as Record<string, unknown>;
+  return Array.isArray(page) && typeof isDone === 'boolean' && typeof continueCursor === 'string';
+}
+
+/** What was thrown may be anything, and reading it may throw. */
+function describe(thrown: unknown): RealmError {
+  try {
+    if (thrown instanceof Error) {
+      const {name, message, stack} = thrown;
+      return {name: `${name}`, message: `${message}`, stack: typeof stack === 'string' ? stack : null};
+    }
+    return {name: '', message: typeof thrown === 'object' ? stringify(thrown) : `${String(thrown)}`, stack: null};
+  } catch {
+    return {name: '', message: 'a value that cannot be shown', stack: null};
+  }
+}
+
+/** What `import(…)` in user code calls: the bundler replaced it. @param path of the bundle */
+async function importModule(path: unknown): Promise<Namespace> {
+  if (state.phase !== 'action') throw new TypeError('dynamic module import unsupported');
+  if (typeof path !== 'string') throw new TypeError(`Cannot find module '${String(path)}'`);
+  const known = modules.get(path);
+  if (known !== undefined) return known;
+  await asyncCall('loadModule', {path});
+  return modules.get(path)!;
+}
+
+/** @param what is asked of the module's exports. @returns JSON, see analyze.ts */
+function analyze(what: 'module' | 'schema' | 'router' | 'auth', path: string): string {
+  const namespace = modules.get(path)!;
+  switch (what) {
+    case 'module':
+      return analyzeModule(namespace);
+    case 'schema':
+      return analyzeSchema(namespace);
+    case 'router':
+      return analyzeRouter(namespace);
+    case 'auth':
+      return analyzeAuthConfig(namespace);
+  }
+}
+
+const shared = globalThis as unknown as {__svcHost?: HostCall; __svcKernel?: object};
+state.host = shared.__svcHost!;
+delete shared.__svcHost;
+shared.__svcKernel = {open, importing, addModule, imported, run, analyze, settle: settleCall, event: networkEvent};

@@ -1,0 +1,78 @@
+/**
+ * Stack traces as their authors know them: positions in the bundle's files become positions in the project's sources. Done
+ * when something failed, never on the way of a call that succeeds.
+ */
+import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
+import type {RealmError} from './realm/host-call.ts';
+
+/** Frames shown; deep recursion has no more to say. */
+const FRAMES_MAX = 10;
+const FRAME = /^ {4}at (?:(.*?) \()?([^()\s]+):(\d+):(\d+)\)?$/;
+
+export class SourcePositions {
+  readonly #mapOf: (path: string) => string | null;
+  readonly #maps = new Map<string, TraceMap | null>();
+
+  /** @param mapOf the source map of a file of the bundle, as JSON text */
+  constructor(mapOf: (path: string) => string | null) {
+    this.#mapOf = mapOf;
+  }
+
+  /** `Uncaught Error: boom\n    at handler (../svc/file.ts:3:9)\n` */
+  describe({name, message, stack}: RealmError): string {
+    const title = name === '' ? `Uncaught ${message}` : `Uncaught ${name}: ${message}`;
+    const frames = stack === null ? [] : this.#frames(stack);
+    return [title, ...frames, ''].join('\n');
+  }
+
+  /** Where a position in the bundle comes from; null when it is not the project's. */
+  find(path: string, line: number, column: number): {file: string; line: number; column: number} | null {
+    const map = this.#map(path);
+    if (map === null) return null;
+    const {
+      source,
+      line: sourceLine,
+      column: sourceColumn,
+    } = originalPositionFor(map, {line, column: Math.max(0, column - 1)});
+    return source === null ? null : {file: source, line: sourceLine, column: sourceColumn + 1};
+  }
+
+  /** Where the innermost frame of the project is; null: there is none. */
+  first(stack: string | null): {file: string; line: number} | null {
+    for (const text of (stack ?? '').split('\n')) {
+      const match = FRAME.exec(text);
+      const found = match === null ? null : this.find(match[2]!, Number(match[3]), Number(match[4]));
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  #frames(stack: string): string[] {
+    const frames: string[] = [];
+    for (const text of stack.split('\n')) {
+      const match = FRAME.exec(text);
+      if (match === null) continue;
+      const [, name = '', path = '', line = '', column = ''] = match;
+      const found = this.find(path, Number(line), Number(column));
+      if (found === null) continue; // the kernel's, or a package's without a map
+      const at = `../${found.file}:${found.line}:${found.column}`;
+      frames.push(name === '' ? `    at ${at}` : `    at ${readable(name)} (${at})`);
+      if (frames.length === FRAMES_MAX) break;
+    }
+    return frames;
+  }
+
+  #map(path: string): TraceMap | null {
+    const known = this.#maps.get(path);
+    if (known !== undefined) return known;
+    const text = this.#mapOf(path);
+    const map = text === null ? null : new TraceMap(text);
+    this.#maps.set(path, map);
+    return map;
+  }
+}
+
+/** `Object.handler` and `async Object.handler` say no more than `handler`. */
+function readable(name: string): string {
+  return name.replace(/^(async )?(?:Object|Module)\./, '$1');
+}

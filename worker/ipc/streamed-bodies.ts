@@ -1,0 +1,108 @@
+/** The bodies of one connection that travel in pieces, either way, by the stream of their exchange. */
+import {Buffer} from 'node:buffer';
+import {FrameFlag, FrameKind, MalformedFrame} from '../../shared/ipc/frame.ts';
+import type {Logger} from '../../shared/log.ts';
+import {IncomingBody} from './incoming-body.ts';
+import {OutgoingBody} from './outgoing-body.ts';
+import {feed} from './piece-stream.ts';
+
+/** Sends a frame, soon. The body is taken over. */
+type Send = (kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer) => void;
+
+const EMPTY = Buffer.alloc(0);
+
+export class StreamedBodies {
+  readonly #send: Send;
+  readonly #log: Logger;
+  readonly #incoming = new Map<number, IncomingBody>();
+  readonly #outgoing = new Map<number, OutgoingBody>();
+  /** Those of #outgoing that iterators feed. */
+  readonly #fed = new Set<number>();
+
+  constructor(send: Send, log: Logger) {
+    this.#send = send;
+    this.#log = log;
+  }
+
+  get fed(): number {
+    return this.#fed.size;
+  }
+
+  /** A request came whose body follows. @throws MalformedFrame */
+  receive(stream: number): IncomingBody {
+    if (this.#incoming.has(stream)) throw new MalformedFrame(`two request bodies of the stream ${stream}`);
+    const incoming = new IncomingBody({
+      taken: bytes => this.#send(FrameKind.credit, stream, FrameFlag.none, String(bytes), EMPTY),
+      cancelled: () => {
+        // Not when its exchange is over: the router has finished with it then.
+        if (this.#incoming.delete(stream)) this.#send(FrameKind.cancel, stream, FrameFlag.none, '', EMPTY);
+      },
+    });
+    this.#incoming.set(stream, incoming);
+    return incoming;
+  }
+
+  /** A piece of a request's body came. @throws MalformedFrame when it came beyond the window */
+  chunk(stream: number, flags: number, piece: Buffer): void {
+    const incoming = this.#incoming.get(stream);
+    if (incoming === undefined) return; // not wanted any more
+    incoming.push(piece);
+    if ((flags & FrameFlag.end) === 0) return;
+    this.#incoming.delete(stream);
+    incoming.finish((flags & FrameFlag.failed) !== 0);
+  }
+
+  /** The exchange is answered: whoever still reads its request's body gets no more. */
+  answered(stream: number): void {
+    const incoming = this.#incoming.get(stream);
+    if (incoming === undefined) return;
+    this.#incoming.delete(stream);
+    incoming.finish(true);
+  }
+
+  /** Begins an answer whose body is written later. @param meta ResponseMeta as JSON */
+  open(stream: number, meta: string): OutgoingBody {
+    this.#send(FrameKind.response, stream, FrameFlag.streams, meta, EMPTY);
+    const body = new OutgoingBody({
+      piece: piece => this.#send(FrameKind.chunk, stream, FrameFlag.none, '', piece),
+      end: reason => {
+        if (reason !== null) this.#log.warn('ending a streamed reply', {reason});
+        const flags = reason === null ? FrameFlag.end : FrameFlag.end | FrameFlag.failed;
+        this.#send(FrameKind.chunk, stream, flags, '', EMPTY);
+        this.#over(stream);
+      },
+    });
+    this.#outgoing.set(stream, body);
+    return body;
+  }
+
+  /** Begins a plain answer whose body an iterator makes. */
+  feed(stream: number, pieces: Iterator<string, void, void>): void {
+    this.#fed.add(stream);
+    feed(this.open(stream, ''), pieces);
+  }
+
+  /** The client took this much of an answer, which may have ended meanwhile. */
+  credit(stream: number, bytes: number): void {
+    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
+    this.#outgoing.get(stream)?.credit(bytes);
+  }
+
+  /** The client has gone. */
+  cancel(stream: number): void {
+    const body = this.#outgoing.get(stream);
+    this.#over(stream);
+    body?.cancel();
+  }
+
+  /** The router has gone. */
+  close(): void {
+    for (const stream of [...this.#incoming.keys(), ...this.#outgoing.keys()]) this.cancel(stream);
+  }
+
+  #over(stream: number): void {
+    this.answered(stream);
+    this.#outgoing.delete(stream);
+    this.#fed.delete(stream);
+  }
+}

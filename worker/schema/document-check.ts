@@ -1,0 +1,119 @@
+/**
+ * Checks the documents of one table against a schema that is to be set, in slices between which the tenant goes on serving.
+ * Documents written meanwhile are noted and checked last, inside the group that installs the schema: no write is ever held
+ * up, and no document that violates the schema can slip in between.
+ */
+import {performance} from 'node:perf_hooks';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {ServiceError} from '../../shared/errors.ts';
+import {SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
+import {indexKey, type Writer} from '../commit/writer.ts';
+import {parseFields} from '../documents/document.ts';
+import type {DocumentRow} from '../queries/reader.ts';
+import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import type {Reader} from '../storage/reader.ts';
+import type {CompiledSchema, Violation} from './validate.ts';
+
+/** Documents written during a check that may be checked inside the installing group; more are checked before it. */
+const LATE_DOCUMENTS_MAX = 200;
+const ROWS_AT_ONCE = 100;
+
+export type Offender = Violation & {id: string};
+
+export class DocumentCheck {
+  readonly table: CatalogTable;
+  readonly #reader: Reader;
+  readonly #compiled: CompiledSchema;
+  readonly #probes: readonly CatalogIndex[];
+  /** Documents written since the check began. */
+  readonly #written = new Set<number>();
+  /** Documents that were there. */
+  documents = 0;
+
+  /** @param probes indexes to be made: a value too long for one would make its back-fill fail later */
+  constructor(table: CatalogTable, reader: Reader, compiled: CompiledSchema, probes: readonly CatalogIndex[]) {
+    this.table = table;
+    this.#reader = reader;
+    this.#compiled = compiled;
+    this.#probes = probes;
+    table.watchers.add(this.#written);
+  }
+
+  /** To be called in the end, whatever happened. */
+  stop(): void {
+    this.table.watchers.delete(this.#written);
+  }
+
+  /** Checks what is there and most of what is written meanwhile. @returns the first offenders; none: all is well so far */
+  async run(): Promise<Offender[]> {
+    const found = await this.#checkAll();
+    return found.length > 0 ? found : await this.catchUp();
+  }
+
+  /** Checks what was written meanwhile until so little is left that the installing group can do it. */
+  async catchUp(): Promise<Offender[]> {
+    while (this.#written.size > LATE_DOCUMENTS_MAX) {
+      for (const doc of [...this.#written].slice(0, ROWS_AT_ONCE)) {
+        this.#written.delete(doc);
+        const found = this.#offenders(this.#reader.documents(doc, doc, false, 1));
+        if (found.length > 0) return found;
+      }
+      await nextTurn();
+    }
+    return [];
+  }
+
+  /** The rest, inside the group that installs the schema. */
+  late(writer: Writer): Offender[] {
+    const found: Offender[] = [];
+    for (const doc of this.#written) {
+      const row = writer.statements.documentByDoc.get(doc);
+      if (row !== undefined) found.push(...this.#offenders([row]));
+    }
+    return found;
+  }
+
+  async #checkAll(): Promise<Offender[]> {
+    let from = this.table.info.lowDoc;
+    const found: Offender[] = [];
+    for (;;) {
+      const sliceEnds = performance.now() + SLICE_MS;
+      do {
+        const rows = this.#reader.documents(from, this.table.info.highDoc, false, ROWS_AT_ONCE);
+        found.push(...this.#offenders(rows));
+        this.documents += rows.length;
+        if (rows.length < ROWS_AT_ONCE || found.length >= SCHEMA_OFFENDERS_SHOWN) return found;
+        from = rows.at(-1)!.doc + 1;
+      } while (performance.now() < sliceEnds);
+      await nextTurn();
+    }
+  }
+
+  #offenders(rows: readonly DocumentRow[]): Offender[] {
+    const found: Offender[] = [];
+    for (const row of rows) {
+      const fields = parseFields(row);
+      const violation = this.#compiled(fields) ?? longKey(fields, this.#probes);
+      if (violation !== null) found.push({id: row.id, ...violation});
+    }
+    return found;
+  }
+}
+
+function longKey(fields: ReturnType<typeof parseFields>, probes: readonly CatalogIndex[]): Violation | null {
+  for (const index of probes) {
+    try {
+      indexKey(index, fields);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      return {field: index.fields.join(', '), expected: `short enough for index ${index.name}`, found: caught.message};
+    }
+  }
+  return null;
+}
+
+export function shownViolation(violation: Violation): string {
+  if ('message' in violation) return violation.message;
+  const {field, expected, found} = violation;
+  return `field ${JSON.stringify(field)} must be ${expected}, found ${found}`;
+}

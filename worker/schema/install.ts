@@ -1,0 +1,74 @@
+/** Puts a table's schema and index rows in place, in file and memory; both are taken back if the group is. */
+import type {FieldEntry, IndexEntry} from '../../shared/protocol/schema.ts';
+import type {Writer} from '../commit/writer.ts';
+import {
+  type CatalogIndex,
+  type CatalogTable,
+  catalogIndex,
+  type DeployedTable,
+  refreshInfo,
+} from '../storage/catalog.ts';
+
+/** @param wanted all indexes the table shall have: others are dropped, and those that are there stay as they are */
+export function install(
+  writer: Writer,
+  table: CatalogTable,
+  {fields, deployed}: {fields: FieldEntry[] | null; deployed: DeployedTable | null},
+  wanted: readonly IndexEntry[],
+): void {
+  const before = {fields: table.fields, deployed: table.deployed, compiled: table.compiled};
+  writer.onRollback(() => Object.assign(table, before));
+  writer.catalog.setSchema(table, fields, deployed);
+  writer.statements.updateTableSchema.run(textOf(fields), textOf(deployed), table.number);
+  const missing = missingIndexes(table, wanted);
+  dropIndexes(writer, table, index => !wanted.some(entry => isSame(index, entry)));
+  addIndexes(writer, table, missing);
+  writer.catalogChanged();
+}
+
+/** Those of `wanted` that the table does not have. */
+export function missingIndexes(table: CatalogTable, wanted: readonly IndexEntry[]): IndexEntry[] {
+  return wanted.filter(entry => !table.indexes.some(index => index.state !== 'dropping' && isSame(index, entry)));
+}
+
+/** New ones start as `building` (empty tables: `enabled`) and are filled by `back-fill.ts`. */
+export function addIndexes(writer: Writer, table: CatalogTable, entries: readonly IndexEntry[]): void {
+  if (entries.length === 0) return;
+  restoreOnRollback(writer, table);
+  const state = table.lastN === 0 ? 'enabled' : 'building';
+  const added = entries.map(({name, fields}) => catalogIndex(writer.catalog.nextIndexNumber(), name, fields, state, 0));
+  for (const {number, name, fields} of added) {
+    writer.statements.insertIndex.run(number, table.number, name, JSON.stringify(fields), state, 0);
+  }
+  table.indexes = [...table.indexes, ...added];
+  refreshInfo(table);
+  writer.catalogChanged();
+}
+
+/** They become `dropping` and are emptied by `back-fill.ts`. */
+export function dropIndexes(writer: Writer, table: CatalogTable, isUnwanted: (index: CatalogIndex) => boolean): void {
+  restoreOnRollback(writer, table);
+  for (const index of table.indexes) {
+    if (index.state === 'dropping' || !isUnwanted(index)) continue;
+    index.state = 'dropping';
+    writer.statements.updateIndex.run('dropping', 0, index.number);
+  }
+  refreshInfo(table);
+  writer.catalogChanged();
+}
+
+function restoreOnRollback(writer: Writer, table: CatalogTable): void {
+  const indexes = table.indexes.map(index => ({...index}));
+  writer.onRollback(() => {
+    table.indexes = indexes;
+    refreshInfo(table);
+  });
+}
+
+export function isSame(index: CatalogIndex, {name, fields}: IndexEntry): boolean {
+  return index.name === name && index.fields.join('\n') === fields.join('\n');
+}
+
+function textOf(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
