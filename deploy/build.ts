@@ -17,6 +17,7 @@ import {chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import {basename, dirname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type BuildOptions, build} from 'esbuild';
+import {realmBundle} from './realm-bundle.ts';
 import {declarations} from './declarations.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -46,24 +47,6 @@ const common: BuildOptions = {
   logLevel: 'warning',
 };
 
-/** Runs in bare V8: no module of Node, no source map (its own frames are not shown to anybody). */
-const realm: BuildOptions = {
-  absWorkingDir: root,
-  outdir: dist,
-  bundle: true,
-  write: false,
-  entryPoints: {realm: 'worker/functions/realm/kernel.ts'},
-  platform: 'neutral',
-  mainFields: ['module', 'main'],
-  conditions: ['import', 'default'],
-  format: 'iife',
-  target: 'es2023',
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'linked',
-  logLevel: 'warning',
-};
-
 /** For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
 const entries = ['server', 'values'];
 const sdk: BuildOptions = {
@@ -88,7 +71,7 @@ for (const thread of threads) processes[basename(thread, '.ts')] = thread;
 const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
   build({...common, entryPoints: processes}),
-  build(realm),
+  build({...realmBundle, outdir: dist}),
   build(sdk),
 ]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.
 

@@ -362,6 +362,20 @@ export const STREAM_HELD_BYTES_MAX = 21 * MIB;
 /** A pushed response leaves in pieces of at most this size, well below STREAM_WINDOW_BYTES. (ours) */
 export const STREAM_PIECE_BYTES_MAX = 64 * KIB;
 
+/* One query or mutation: what it may read and write. Beyond: the call fails, and a mutation that catches it does not commit. (reference 3.8) */
+export const FUNCTION_READ_DOCUMENTS_MAX = 32_000;
+export const FUNCTION_READ_BYTES_MAX = 16 * MIB;
+/** Gets and queries. */
+export const FUNCTION_READS_MAX = 4_096;
+export const FUNCTION_WRITTEN_DOCUMENTS_MAX = 16_000;
+export const FUNCTION_WRITTEN_BYTES_MAX = 16 * MIB;
+/** A warning is logged from this part of a limit on. */
+export const FUNCTION_LIMIT_WARNING = 0.8;
+/** Text of documents handed to an isolate at once; at least one document. (ours) */
+export const QUERY_PIECE_CHARS = 1 * MIB;
+/** Items of one page of a function's `paginate`. Beyond: the call fails. (reference 3.7) */
+export const FUNCTION_PAGE_ITEMS_MAX = 32_000;
+
 /* Deployments */
 
 /** Body of POST …/deployments is DEPLOYMENT_BYTES_MAX; the code in it without source maps. Beyond: the deploy is refused. (reference 12.2) */

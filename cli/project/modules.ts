@@ -38,7 +38,9 @@ const IMPORT_OR_EXPORT = /(?:^|[;}]|\*\/)\s*(?:import|export)\b/m;
 export async function findModules(project: Project): Promise<ProjectModules> {
   const files = await filesBelow(functionsRoot(project), '');
   if (files === null) {
-    throw projectFailure(`there is no directory ${project.functions}/ in ${project.root}; svc init makes a new project`);
+    throw projectFailure(
+      `there is no directory ${project.functions}/ in ${project.root}; svc init makes a new project`,
+    );
   }
   files.sort();
   const problems: Problem[] = files.flatMap(name => problemsOfName(project, name));
@@ -112,7 +114,9 @@ function problemsOfName(project: Project, name: string): Problem[] {
     return [{file, message: 'svc.config is not supported: there are no components to configure'}];
   }
   if (name.startsWith(`${SHARED_CODE_DIRECTORY}/`)) {
-    return [{file, message: `the directory ${SHARED_CODE_DIRECTORY} is reserved for code that modules share; rename it`}];
+    return [
+      {file, message: `the directory ${SHARED_CODE_DIRECTORY} is reserved for code that modules share; rename it`},
+    ];
   }
   return [];
 }

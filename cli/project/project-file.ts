@@ -67,7 +67,8 @@ async function readProjectFile(root: string): Promise<Json> {
 function functionsDirectory(json: Json): string {
   const given = text(json, 'functions') ?? FUNCTIONS_DEFAULT;
   const directory = normalize(given).replace(/[\\/]+$/, '');
-  const isBelow = directory !== '.' && directory !== '' && !directory.startsWith('..') && resolve(directory) !== directory;
+  const isBelow =
+    directory !== '.' && directory !== '' && !directory.startsWith('..') && resolve(directory) !== directory;
   if (!isBelow) throw wrong('"functions" must be a directory inside the project, like "svc/"', given);
   return directory.split(sep).join('/');
 }

@@ -10,6 +10,7 @@ import {request} from 'undici';
 import {onTestFinished} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
+import {readProject} from '../../cli/project/project-file.ts';
 import type {LogEntry} from '../../shared/protocol/functions.ts';
 import {decodeValue, encodeValue} from '../../shared/values/wire-value.ts';
 import type {Reply, Service} from '../harness/service.ts';
@@ -53,8 +54,10 @@ export class App {
         mkdirSync(dirname(file), {recursive: true});
         writeFileSync(file, source);
       }
-      await generateCode(directory);
-      return await this.admin('POST', '/deployments', await bundleProject(directory));
+      const project = await readProject(directory);
+      await generateCode(project);
+      const {upload} = await bundleProject(project);
+      return await this.admin('POST', '/deployments', upload);
     } finally {
       rmSync(directory, {recursive: true});
     }

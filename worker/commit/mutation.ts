@@ -3,8 +3,9 @@
  * can be checked without the data is checked first, outside the transaction.
  */
 import {ServiceError} from '../../shared/errors.ts';
+import {encodeDocument} from '../../shared/values/wire-value.ts';
 import {checkDocumentSize, checkFields, mergeFields, storedText} from '../../shared/values/json.ts';
-import {parseFields} from '../documents/document.ts';
+import {FLAG_FLOATS, parseFields} from '../documents/document.ts';
 import {checkChosenId} from '../documents/ids.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import type {DocumentRow} from '../queries/reader.ts';
@@ -32,9 +33,11 @@ export function patchEffect(tableName: string, id: string, patch: Fields): Effec
     const [table, row] = existing(writer, tableName, id);
     const old = parseFields(row);
     const fields = mergeFields(old, patch) as Fields;
-    const body = storedText(fields);
+    // A function may have stored numbers that JSON cannot hold: those that the patch leaves alone stay as they are.
+    const hasFloats = (row.flags & FLAG_FLOATS) !== 0;
+    const body = hasFloats ? encodeDocument(fields) : storedText(fields);
     checkDocumentSize(body);
-    writer.update(table, row, old, fields, body);
+    writer.update(table, row, old, fields, body, hasFloats ? row.flags : 0);
     return row.id;
   };
 }

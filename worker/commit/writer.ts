@@ -13,7 +13,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {storedDocumentText} from '../documents/document.ts';
+import {parseFields, storedDocumentText} from '../documents/document.ts';
 import {IdFactory} from '../documents/ids.ts';
 import {valueAt} from '../queries/paths.ts';
 import type {DocumentRow} from '../queries/reader.ts';
@@ -166,11 +166,14 @@ export class Writer {
   }
 
   /** @param body the stored text of `fields`; both have been checked */
-  insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string): string {
+  insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string, flags = 0): string {
     this.#checkSchema(table, fields);
     if (chosenId !== undefined && this.statements.documentById.get(chosenId) !== undefined) {
       throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
     }
+    // A key that is too long must be known before anything is changed: a function may catch the error and go on.
+    const indexes = table.indexes.filter(index => index.state !== 'dropping');
+    const keys = indexes.map(index => indexKey(index, fields));
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
     table.lastCreated = after(table.lastCreated, this.nowMs());
@@ -178,34 +181,33 @@ export class Writer {
     const doc = table.number * DOCS_PER_TABLE + n;
     const id = chosenId ?? this.#ids.next(table.number);
     const created = table.lastCreated;
-    this.statements.insertDocument.run(doc, id, created, created, body, 0);
-    for (const index of table.indexes) {
-      if (index.state !== 'dropping') this.statements.insertEntry.run(index.number, indexKey(index, fields), doc);
-    }
-    this.#wrote(table, null, {doc, id, created, updated: created, body, flags: 0});
+    this.statements.insertDocument.run(doc, id, created, created, body, flags);
+    for (const [i, index] of indexes.entries()) this.statements.insertEntry.run(index.number, keys[i]!, doc);
+    this.#wrote(table, null, {doc, id, created, updated: created, body, flags});
     return id;
   }
 
   /** Replaces the fields of an existing document. @param old its parsed fields, @param body the stored text of `fields` */
-  update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string): void {
+  update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string, flags = 0): void {
     this.#checkSchema(table, fields);
+    const indexes = table.indexes.filter(index => index.state !== 'dropping');
+    const keys = indexes.map(index => indexKey(index, fields));
     const updated = Math.max(this.nowMs(), row.updated);
-    this.statements.updateDocument.run(updated, body, 0, row.doc);
-    for (const index of table.indexes) {
-      if (index.state === 'dropping') continue;
+    this.statements.updateDocument.run(updated, body, flags, row.doc);
+    for (const [i, index] of indexes.entries()) {
       const before = indexKey(index, old);
-      const now = indexKey(index, fields);
+      const now = keys[i]!;
       if (before.equals(now)) continue;
       this.statements.deleteEntry.run(index.number, before, row.doc);
       this.statements.insertEntry.run(index.number, now, row.doc);
     }
-    this.#wrote(table, row, {...row, updated, body, flags: 0});
+    this.#wrote(table, row, {...row, updated, body, flags});
   }
 
   delete(table: CatalogTable, row: DocumentRow): void {
     this.statements.deleteDocument.run(row.doc);
     if (table.indexes.length > 0) {
-      const old = JSON.parse(row.body) as Fields;
+      const old = parseFields(row);
       for (const index of table.indexes) {
         if (index.state !== 'dropping') this.statements.deleteEntry.run(index.number, indexKey(index, old), row.doc);
       }

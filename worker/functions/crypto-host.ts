@@ -24,9 +24,13 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     oneByte(parameters.name === 'HMAC' ? hmac(parameters, bytes) : asymmetricSign(parameters, bytes)),
   verify: (parameters, bytes) => (isAuthentic(parameters, bytes) ? '1' : '0'),
   encrypt: (parameters, bytes) =>
-    oneByte(parameters.name === 'RSA-OAEP' ? asymmetricEncrypt(parameters, bytes) : symmetricEncrypt(parameters, bytes)),
+    oneByte(
+      parameters.name === 'RSA-OAEP' ? asymmetricEncrypt(parameters, bytes) : symmetricEncrypt(parameters, bytes),
+    ),
   decrypt: (parameters, bytes) =>
-    oneByte(parameters.name === 'RSA-OAEP' ? asymmetricDecrypt(parameters, bytes) : symmetricDecrypt(parameters, bytes)),
+    oneByte(
+      parameters.name === 'RSA-OAEP' ? asymmetricDecrypt(parameters, bytes) : symmetricDecrypt(parameters, bytes),
+    ),
   deriveBits: parameters => oneByte(deriveBits(parameters)),
   importKey: parameters => JSON.stringify(importKey(parameters)),
   exportKey: parameters => exportKey(parameters),
@@ -36,8 +40,10 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 /** @param parameters JSON. @returns a host answer; it never throws for what user code did */
 export function cryptoCall(operation: string, parameters: string, bytes?: Uint8Array): string {
   try {
-    if (!Object.hasOwn(OPERATIONS, operation)) throw new CryptoRefusal('NotSupportedError', `crypto.subtle has no ${operation}`);
-    if (parameters.length > CRYPTO_PARAMETERS_CHARS_MAX) throw new CryptoRefusal('OperationError', 'the parameters are too long');
+    if (!Object.hasOwn(OPERATIONS, operation))
+      throw new CryptoRefusal('NotSupportedError', `crypto.subtle has no ${operation}`);
+    if (parameters.length > CRYPTO_PARAMETERS_CHARS_MAX)
+      throw new CryptoRefusal('OperationError', 'the parameters are too long');
     const input = bytes ?? NOTHING;
     if (input.byteLength > CRYPTO_INPUT_BYTES_MAX) {
       throw new CryptoRefusal('OperationError', `the input is longer than ${CRYPTO_INPUT_BYTES_MAX} bytes`);

@@ -8,7 +8,8 @@ import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
 import {SLICE_MS} from '../../shared/limits.ts';
 import type {CommitGroups} from '../commit/group.ts';
-import {type Fields, indexKey, type Writer} from '../commit/writer.ts';
+import {indexKey, type Writer} from '../commit/writer.ts';
+import {parseFields} from '../documents/document.ts';
 import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
 
 const ROWS_AT_ONCE = 100;
@@ -104,7 +105,7 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
   do {
     const rows = writer.statements.documentsFrom.all(from, table.info.highDoc, ROWS_AT_ONCE);
     for (const row of rows) {
-      writer.statements.insertEntry.run(index.number, indexKey(index, JSON.parse(row.body) as Fields), row.doc);
+      writer.statements.insertEntry.run(index.number, indexKey(index, parseFields(row)), row.doc);
       from = row.doc;
     }
     complete = rows.length < ROWS_AT_ONCE;

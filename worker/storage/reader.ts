@@ -26,11 +26,13 @@ export class Reader implements QueryReader {
   readonly #backward: Database.Statement<[number, number, number], DocumentRow>;
   readonly #joined: Prepared<DocumentRow> = {};
   readonly #numbers: Prepared<{doc: number}> = {};
-  readonly #cache = new RowCache();
+  /** Null: rows may change under it, as on the writer's connection. */
+  readonly #cache: RowCache | null;
   readonly #db: Connection;
   #inSnapshot = false;
 
-  constructor(db: Connection, catalog: Catalog) {
+  constructor(db: Connection, catalog: Catalog, {cachesRows = true}: {cachesRows?: boolean} = {}) {
+    this.#cache = cachesRows ? new RowCache() : null;
     this.#db = db;
     this.#catalog = catalog;
     this.#begin = db.prepare('BEGIN');
@@ -57,7 +59,7 @@ export class Reader implements QueryReader {
 
   /** What a commit wrote; to be told before the next read. */
   committed(changes: readonly {doc: number; after: DocumentRow | null}[]): void {
-    for (const {doc, after} of changes) this.#cache.committed(doc, after);
+    for (const {doc, after} of changes) this.#cache?.committed(doc, after);
   }
 
   table(name: string): TableInfo | undefined {
@@ -85,18 +87,19 @@ export class Reader implements QueryReader {
     if (after !== null) bounds.push(after.key, after.doc);
     bounds.push(limit);
     const shape: RangeShape = {hasUpper: upper !== null, hasAfter: after !== null, reverse};
-    const cached = limit <= ROW_CACHE_ENTRIES_MAX ? this.#cachedRows(shape, bounds) : null;
+    const cache = limit <= ROW_CACHE_ENTRIES_MAX ? this.#cache : null;
+    const cached = cache === null ? null : this.#cachedRows(cache, shape, bounds);
     if (cached !== null) return cached;
     const rows = this.#statement(this.#joined, ENTRIES, shape).all(...bounds);
-    if (limit <= ROW_CACHE_ENTRIES_MAX) for (const row of rows) this.#cache.add(row);
+    if (cache !== null) for (const row of rows) cache.add(row);
     return rows;
   }
 
   /** The rows by their numbers alone; null when some are not cached. */
-  #cachedRows(shape: RangeShape, bounds: unknown[]): DocumentRow[] | null {
+  #cachedRows(cache: RowCache, shape: RangeShape, bounds: unknown[]): DocumentRow[] | null {
     const rows: DocumentRow[] = [];
     for (const {doc} of this.#statement(this.#numbers, NUMBERS, shape).all(...bounds)) {
-      const row = this.#cache.get(doc);
+      const row = cache.get(doc);
       if (row === undefined) return null;
       rows.push(row);
     }

@@ -54,7 +54,8 @@ function gcm(key: Buffer): CipherGCMTypes {
 }
 
 function tagBytes({tagLength = 128}: CryptoParameters): number {
-  if (!TAG_BITS.includes(tagLength)) throw new CryptoRefusal('OperationError', `${tagLength} is no tag length of AES-GCM`);
+  if (!TAG_BITS.includes(tagLength))
+    throw new CryptoRefusal('OperationError', `${tagLength} is no tag length of AES-GCM`);
   return tagLength / 8;
 }
 

@@ -18,7 +18,10 @@ export function deriveBits(parameters: CryptoParameters): Buffer {
       const {iterations = 0} = parameters;
       if (iterations < 1) throw new CryptoRefusal('OperationError', 'PBKDF2 needs at least one iteration');
       if (iterations * Math.ceil(bytes / hashBytes) > PBKDF2_WORK_MAX) {
-        throw new CryptoRefusal('OperationError', `PBKDF2 with more than ${PBKDF2_WORK_MAX} iterations, for each block`);
+        throw new CryptoRefusal(
+          'OperationError',
+          `PBKDF2 with more than ${PBKDF2_WORK_MAX} iterations, for each block`,
+        );
       }
       return bytes === 0 ? Buffer.alloc(0) : pbkdf2Sync(secretOf(parameters), salt, iterations, bytes, hash);
     }

@@ -2,7 +2,14 @@
  * Keys in their formats: what a `CryptoKey` of the realm is made of, and back. Whatever format it came in, a key pair's key is
  * kept as DER, so that it is checked once and read quickly afterwards.
  */
-import {createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, KeyObject, randomBytes} from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type JsonWebKey,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import {RSA_GENERATED_BITS_MAX, RSA_MODULUS_BITS_MAX} from '../../../shared/limits.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf} from './parameters.ts';
@@ -52,7 +59,8 @@ function importSecret(parameters: CryptoParameters): KeyMaterial {
   if (format === 'raw') key = bytesOf(parameters, 'data');
   else if (format === 'jwk') {
     const jwk = webKeyOf(parameters);
-    if (jwk.kty !== 'oct' || typeof jwk.k !== 'string') throw new CryptoRefusal('DataError', 'the JWK is no secret key');
+    if (jwk.kty !== 'oct' || typeof jwk.k !== 'string')
+      throw new CryptoRefusal('DataError', 'the JWK is no secret key');
     key = Buffer.from(jwk.k, 'base64url');
   } else throw new CryptoRefusal('NotSupportedError', `${name} keys have no format ${format}`);
   if (name.startsWith('AES-') && !AES_BITS.includes(key.length * 8)) {
@@ -96,7 +104,8 @@ function rawPublicKey({name, namedCurve = ''}: CryptoParameters, data: Buffer): 
   if (name === 'Ed25519') return {kty: 'OKP', crv: 'Ed25519', x: data.toString('base64url')};
   if (name !== 'ECDSA') throw new CryptoRefusal('NotSupportedError', `${name} keys have no format raw`);
   const {bytes} = curveOf(namedCurve);
-  if (data.length !== 1 + 2 * bytes || data[0] !== 4) throw new CryptoRefusal('DataError', 'the point is not uncompressed');
+  if (data.length !== 1 + 2 * bytes || data[0] !== 4)
+    throw new CryptoRefusal('DataError', 'the point is not uncompressed');
   const x = data.subarray(1, 1 + bytes).toString('base64url');
   return {kty: 'EC', crv: namedCurve, x, y: data.subarray(1 + bytes).toString('base64url')};
 }
@@ -113,7 +122,11 @@ function curveOf(name: string): {node: string; bytes: number} {
 }
 
 /** @throws when the key is not of the algorithm, or takes too long to use */
-function checkedKey(key: KeyObject, parameters: CryptoParameters, error: 'DataError' | 'InvalidAccessError'): KeyObject {
+function checkedKey(
+  key: KeyObject,
+  parameters: CryptoParameters,
+  error: 'DataError' | 'InvalidAccessError',
+): KeyObject {
   const {name} = parameters;
   const {asymmetricKeyType: type, asymmetricKeyDetails: {namedCurve, modulusLength = 0} = {}} = key;
   const wanted = name.startsWith('RSA') ? 'rsa' : name === 'ECDSA' ? 'ec' : name === 'Ed25519' ? 'ed25519' : null;
@@ -130,7 +143,8 @@ function checkedKey(key: KeyObject, parameters: CryptoParameters, error: 'DataEr
 
 function materialOf(key: KeyObject): KeyMaterial {
   const type = key.type as KeyType;
-  const der = type === 'public' ? key.export({format: 'der', type: 'spki'}) : key.export({format: 'der', type: 'pkcs8'});
+  const der =
+    type === 'public' ? key.export({format: 'der', type: 'spki'}) : key.export({format: 'der', type: 'pkcs8'});
   const {modulusLength, publicExponent} = key.asymmetricKeyDetails ?? {};
   return {
     type,
@@ -174,10 +188,12 @@ export function generateKey(parameters: CryptoParameters): KeyMaterial[] {
     if (modulusLength < 1024 || modulusLength > RSA_GENERATED_BITS_MAX) {
       throw new CryptoRefusal('OperationError', `RSA keys have from 1024 to ${RSA_GENERATED_BITS_MAX} bits`);
     }
-    if (!EXPONENTS.includes(publicExponent)) throw new CryptoRefusal('OperationError', 'the public exponent is not 3 or 65537');
+    if (!EXPONENTS.includes(publicExponent))
+      throw new CryptoRefusal('OperationError', 'the public exponent is not 3 or 65537');
     return pairOf(generateKeyPairSync('rsa', {modulusLength, publicExponent}));
   }
-  if (name === 'ECDSA') return pairOf(generateKeyPairSync('ec', {namedCurve: curveOf(parameters.namedCurve ?? '').node}));
+  if (name === 'ECDSA')
+    return pairOf(generateKeyPairSync('ec', {namedCurve: curveOf(parameters.namedCurve ?? '').node}));
   if (name === 'Ed25519') return pairOf(generateKeyPairSync('ed25519'));
   throw new CryptoRefusal('NotSupportedError', `keys of ${name} cannot be generated`);
 }

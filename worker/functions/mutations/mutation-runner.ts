@@ -26,7 +26,7 @@ export class MutationRunner {
     this.#runner = new SyncRunner(
       'mutation',
       deployment => code.sourceOf(deployment),
-      new HostDatabase(new Reader(db, writer.catalog, {cachesRows: false}), writer.catalog, writer),
+      new HostDatabase(new Reader(db, writer.catalog, {cachesRows: false}), writer),
       this.#scheduler,
     );
   }

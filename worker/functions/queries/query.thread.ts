@@ -23,7 +23,7 @@ const code = new CodeStore(db);
 const runner = new SyncRunner(
   'query',
   deployment => code.sourceOf(deployment),
-  new HostDatabase(new Reader(db, catalog), catalog, null),
+  new HostDatabase(new Reader(db, catalog, {cachesRows: false}), null),
   null,
 );
 let idleTimer: NodeJS.Timeout | null = null;

@@ -134,6 +134,7 @@ function trackThenables(): void {
     const inFrame = boundTo(frame, (onFulfilled: unknown, onRejected: unknown) =>
       Reflect.apply(then as Callback, value, [onFulfilled, onRejected]),
     );
+    // biome-ignore lint/suspicious/noThenProperty: a thenable is what is meant.
     return Reflect.apply(resolve, this, [{then: inFrame}]);
   });
 }

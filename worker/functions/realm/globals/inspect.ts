@@ -95,7 +95,8 @@ class Inspection {
     if (value instanceof ArrayBuffer) return `ArrayBuffer {\n  byteLength: ${value.byteLength}\n}`;
     if (value instanceof Promise) return 'Promise {}';
     for (const Boxed of [String, Number, Boolean, Symbol, BigInt]) {
-      if (value instanceof Boxed) return `[${Boxed.name}: ${this.show(Boxed.prototype.valueOf.call(value), depth)}]`;
+      if (value instanceof Boxed)
+        return `[${Boxed.name}: ${this.show(Reflect.apply(Boxed.prototype.valueOf, value, []), depth)}]`;
     }
     return null;
   }
@@ -148,9 +149,9 @@ function nameOf(value: object): string | null {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null) return null;
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
-    const constructor = Object.getOwnPropertyDescriptor(at, 'constructor')?.value as unknown;
-    if (typeof constructor !== 'function') continue;
-    const name = Object.getOwnPropertyDescriptor(constructor, 'name')?.value as unknown;
+    const made = Object.getOwnPropertyDescriptor(at, 'constructor')?.value as unknown;
+    if (typeof made !== 'function') continue;
+    const name = Object.getOwnPropertyDescriptor(made, 'name')?.value as unknown;
     if (typeof name === 'string' && name !== '') return name;
   }
   return 'Object';

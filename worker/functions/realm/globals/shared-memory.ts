@@ -58,24 +58,17 @@ function installWebAssembly(): void {
     return Reflect.construct(Instance, [module, imports], target as typeof Instance) as WasmInstance;
   };
 
-  class LimitedModule {
-    constructor(source: unknown) {
-      // biome-ignore lint/correctness/noConstructorReturn: V8's own object, made with this prototype.
-      return compile(source, new.target);
-    }
+  // Functions, not classes: those would not take over V8's prototypes.
+  function LimitedModule(source: unknown): object {
+    return compile(source, requireNew(new.target));
   }
-  class LimitedInstance {
-    constructor(module: unknown, imports?: Imports) {
-      // biome-ignore lint/correctness/noConstructorReturn: V8's own object, made with this prototype.
-      return instantiate(module, imports, new.target);
-    }
+  function LimitedInstance(module: unknown, imports?: Imports): object {
+    return instantiate(module, imports, requireNew(new.target));
   }
-  class LimitedMemory {
-    constructor(options: unknown) {
-      reserve(1);
-      // biome-ignore lint/correctness/noConstructorReturn: V8's own object, made with this prototype.
-      return Reflect.construct(Memory, [limitedOptions(options)], new.target as unknown as typeof Memory);
-    }
+  function LimitedMemory(options: unknown): object {
+    const target = requireNew(new.target);
+    reserve(1);
+    return Reflect.construct(Memory, [limitedOptions(options)], target as typeof Memory);
   }
   replaceConstructor(wasm, 'Module', Module, LimitedModule);
   replaceConstructor(wasm, 'Instance', Instance, LimitedInstance);
@@ -103,6 +96,11 @@ function replaceConstructor(wasm: Wasm, name: string, original: {prototype: obje
   }
   Object.defineProperty(original.prototype, 'constructor', {value: replacement, writable: false, configurable: false});
   define(wasm, name, replacement);
+}
+
+function requireNew(target: object | undefined): object {
+  if (target === undefined) throw new TypeError('WebAssembly: this constructor must be called with new');
+  return target;
 }
 
 function reserve(count: number): void {

@@ -28,7 +28,7 @@ const GLOBALS = {
     const bound = bindContext(callback as () => unknown);
     void settled.then(() => bound());
   },
-  fetch: async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+  fetch: async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     requireAction('fetch', 'fetch()', '.');
     const request = new Request(input as string, init);
     if (!/^https?:/.test(request.url)) throw new TypeError('Unsupported URL scheme');

@@ -4,7 +4,7 @@ import {define} from './define.ts';
 export function installWeakReferences(): void {
   const held = new WeakMap<object, unknown>();
 
-  class WeakRef {
+  class StrongRef {
     constructor(target: unknown) {
       requireHoldable(target, 'WeakRef');
       held.set(this, target);
@@ -13,9 +13,9 @@ export function installWeakReferences(): void {
       return held.get(this);
     }
   }
-  define(WeakRef.prototype, Symbol.toStringTag, 'WeakRef');
+  define(StrongRef.prototype, Symbol.toStringTag, 'WeakRef');
 
-  class FinalizationRegistry {
+  class SilentRegistry {
     constructor(cleanup: unknown) {
       if (typeof cleanup !== 'function') throw new TypeError('FinalizationRegistry: cleanup must be callable');
     }
@@ -28,10 +28,15 @@ export function installWeakReferences(): void {
       return false;
     }
   }
-  define(FinalizationRegistry.prototype, Symbol.toStringTag, 'FinalizationRegistry');
+  define(SilentRegistry.prototype, Symbol.toStringTag, 'FinalizationRegistry');
 
-  define(globalThis, 'WeakRef', WeakRef);
-  define(globalThis, 'FinalizationRegistry', FinalizationRegistry);
+  install('WeakRef', StrongRef);
+  install('FinalizationRegistry', SilentRegistry);
+}
+
+function install(name: string, replacement: object): void {
+  Object.defineProperty(replacement, 'name', {value: name});
+  define(globalThis, name, replacement);
 }
 
 function requireHoldable(target: unknown, what: string): void {

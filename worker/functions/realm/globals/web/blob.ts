@@ -58,7 +58,7 @@ export class File extends Blob {
   readonly #lastModified: number;
 
   constructor(parts: Iterable<unknown>, name: unknown, options: {type?: unknown; lastModified?: unknown} = {}) {
-    if (arguments.length < 2) throw new TypeError('File: the parts and the name are needed');
+    if (name === undefined) throw new TypeError('File: the parts and the name are needed');
     super(parts, options);
     this.#name = String(name);
     this.#lastModified = options?.lastModified === undefined ? nowMs() : Math.trunc(Number(options.lastModified)) || 0;

@@ -27,7 +27,7 @@ export class Event {
   #isCancelled = false;
 
   constructor(type: unknown, init: {bubbles?: boolean; cancelable?: boolean; composed?: boolean} = {}) {
-    if (arguments.length === 0) throw new TypeError('Event: the type is missing');
+    if (type === undefined) throw new TypeError('Event: the type is missing');
     this.type = String(type);
     this.bubbles = Boolean(init?.bubbles);
     this.cancelable = Boolean(init?.cancelable);

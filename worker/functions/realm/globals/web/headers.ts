@@ -21,23 +21,23 @@ export class Headers {
   }
 
   append(name: unknown, value: unknown): void {
-    const key = nameOf(name);
-    const text = valueOf(value);
+    const key = checkedName(name);
+    const text = checkedValue(value);
     const known = this.#values.get(key);
     if (known === undefined) this.#values.set(key, [text]);
     else known.push(text);
   }
   set(name: unknown, value: unknown): void {
-    this.#values.set(nameOf(name), [valueOf(value)]);
+    this.#values.set(checkedName(name), [checkedValue(value)]);
   }
   delete(name: unknown): void {
-    this.#values.delete(nameOf(name));
+    this.#values.delete(checkedName(name));
   }
   get(name: unknown): string | null {
-    return this.#values.get(nameOf(name))?.join(', ') ?? null;
+    return this.#values.get(checkedName(name))?.join(', ') ?? null;
   }
   has(name: unknown): boolean {
-    return this.#values.has(nameOf(name));
+    return this.#values.has(checkedName(name));
   }
   getSetCookie(): string[] {
     return [...(this.#values.get('set-cookie') ?? [])];
@@ -74,13 +74,13 @@ function recordPairs(record: object): [string, unknown][] {
   return pairs;
 }
 
-function nameOf(name: unknown): string {
+function checkedName(name: unknown): string {
   const text = String(name);
   if (!NAME.test(text)) throw new TypeError(`Headers: ${JSON.stringify(text)} is an invalid header name`);
   return text.toLowerCase();
 }
 
-function valueOf(value: unknown): string {
+function checkedValue(value: unknown): string {
   const text = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, '');
   if (/[\0\n\r]|[^\0-\xff]/.test(text))
     throw new TypeError(`Headers: ${JSON.stringify(text)} is an invalid header value`);

@@ -35,7 +35,7 @@ function cloneOf(value: unknown, seen: Map<object, unknown>): unknown {
 /** Objects that hold no values of the caller. Undefined: it is none. */
 function cloneOfLeaf(value: object, seen: Map<object, unknown>): object | undefined {
   for (const Boxed of [String, Number, Boolean, BigInt]) {
-    if (value instanceof Boxed) return Object(Boxed.prototype.valueOf.call(value)) as object;
+    if (value instanceof Boxed) return Object(Reflect.apply(Boxed.prototype.valueOf, value, [])) as object;
   }
   if (value instanceof Date) return new Date(value.getTime());
   if (value instanceof RegExp) return new RegExp(value.source, value.flags);

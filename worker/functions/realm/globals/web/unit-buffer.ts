@@ -12,9 +12,11 @@ export class UnitBuffer {
   }
 
   point(point: number): void {
-    if (point < 0x10000) return this.unit(point);
-    this.unit(0xd800 + ((point - 0x10000) >> 10));
-    this.unit(0xdc00 + ((point - 0x10000) & 0x3ff));
+    if (point < 0x10000) this.unit(point);
+    else {
+      this.unit(0xd800 + ((point - 0x10000) >> 10));
+      this.unit(0xdc00 + ((point - 0x10000) & 0x3ff));
+    }
   }
 
   text(): string {

@@ -1,0 +1,205 @@
+/**
+ * A project's code as the server takes it: one ES module for each module of the app, packages bundled in, what several of
+ * them import in files of its own below `_deps/`. Everything that is wrong with the code is reported at once.
+ */
+import {Buffer} from 'node:buffer';
+import {stat} from 'node:fs/promises';
+import {isBuiltin} from 'node:module';
+import {dirname, join, posix, relative} from 'node:path';
+import {type BuildFailure, type BuildOptions, type BuildResult, build, type Message, type Plugin} from 'esbuild';
+import {DEPLOYMENT_CODE_BYTES_MAX} from '../../shared/limits.ts';
+import type {BundleFile, DeploymentUpload} from '../../shared/protocol/functions.ts';
+import {importThroughPlatform} from './dynamic-imports.ts';
+import {findModules, type ProjectModules, type SourceModule} from './modules.ts';
+import {described, type Problem, ProjectFailure, projectFailure} from './project-failure.ts';
+import type {Project} from './project-file.ts';
+import {problemsOfRuntimes} from './runtime-directive.ts';
+import {SDK_FILES} from './sdk-location.ts';
+
+export type Bundle = {
+  upload: DeploymentUpload;
+  /** The project's own files that are in it, relative to its root, wherever they are. */
+  sources: string[];
+  warnings: string[];
+};
+
+const MIB = 1024 * 1024;
+/** Outputs get paths below it; nothing is written there. */
+const OUTPUT = '/bundle';
+/**
+ * The default runtime is a browser without a page: packages with several builds are taken in the one for workers or
+ * browsers, which uses no module of Node.
+ */
+const TARGET: BuildOptions = {
+  bundle: true,
+  splitting: true,
+  write: false,
+  metafile: true,
+  format: 'esm',
+  platform: 'browser',
+  conditions: ['svc', 'worker', 'module'],
+  target: 'es2023',
+  outdir: OUTPUT,
+  chunkNames: '_deps/[name]-[hash]',
+  sourcemap: 'external',
+  sourcesContent: false,
+  define: {'process.env.NODE_ENV': '"production"'},
+  legalComments: 'none',
+  charset: 'utf8',
+  logLevel: 'silent',
+};
+/** Stores follow promises only where the platform sees them, so `await` becomes `then` in apps that use such stores. */
+const AWAIT_AS_THEN: BuildOptions = {
+  supported: {'async-await': false, 'async-generator': false, 'for-await': false},
+};
+
+type Built = BuildResult<{write: false; metafile: true}>;
+
+/** @throws ProjectFailure */
+export async function bundleProject(
+  project: Project,
+  {message = null, dryRun = false}: {message?: string | null; dryRun?: boolean} = {},
+): Promise<Bundle> {
+  const modules = await findModules(project);
+  const entries = [modules.schema, modules.authConfig, ...modules.functions].filter(module => module !== null);
+  await refuseRuntimes(
+    project,
+    entries.map(({file}) => file),
+  ); // before their imports of Node's modules are looked for
+  const built = await buildEntries(project, entries);
+  const sources = Object.keys(built.metafile.inputs).filter(isProjectFile);
+  await refuseRuntimes(project, sources);
+  const files = await bundleFiles(project, built);
+  refuseLargeCode(files);
+  return {
+    upload: {...namesOf(modules), files, modifiedMs: await newestMs(project, entries), message, dryRun},
+    sources,
+    warnings: [...modules.warnings, ...built.warnings.map(problemOf)].map(described),
+  };
+}
+
+function namesOf({functions, schema, authConfig}: ProjectModules) {
+  return {
+    modules: functions.map(({path}) => path),
+    schema: schema?.path ?? null,
+    authConfig: authConfig?.path ?? null,
+  };
+}
+
+async function buildEntries(project: Project, entries: SourceModule[]): Promise<Built> {
+  let usesContextStores = false;
+  const options: BuildOptions = {
+    ...TARGET,
+    absWorkingDir: project.root,
+    entryPoints: entries.map(({file, path}) => ({in: `./${file}`, out: path})),
+    plugins: [
+      sdkPlugin(),
+      contextStoresPlugin(() => {
+        usesContextStores = true;
+      }),
+    ],
+  };
+  try {
+    const built = await build(options);
+    return (usesContextStores ? await build({...options, ...AWAIT_AS_THEN}) : built) as Built;
+  } catch (caught) {
+    const {errors} = caught as Partial<BuildFailure>;
+    if (errors === undefined) throw caught;
+    throw new ProjectFailure(errors.map(problemOf));
+  }
+}
+
+function sdkPlugin(): Plugin {
+  return {
+    name: 'svc',
+    setup({onResolve}) {
+      onResolve({filter: /^svc\/\w+$/}, ({path}) => {
+        const file = SDK_FILES.get(path);
+        return file === undefined ? undefined : {path: file, sideEffects: false};
+      });
+    },
+  };
+}
+
+/** The part of `node:async_hooks` that the default runtime has. */
+function contextStoresPlugin(onUse: () => void): Plugin {
+  const namespace = 'svc-async-hooks';
+  return {
+    name: namespace,
+    setup({onResolve, onLoad}) {
+      onResolve({filter: /^(?:node:)?async_hooks$/}, () => {
+        onUse();
+        return {path: 'async_hooks', namespace};
+      });
+      onLoad({filter: /.*/, namespace}, () => ({contents: CONTEXT_STORES}));
+    },
+  };
+}
+
+const CONTEXT_STORES = `
+const stores = globalThis[Symbol.for('svc.async_hooks')];
+export const AsyncLocalStorage = stores.AsyncLocalStorage;
+export const AsyncResource = stores.AsyncResource;
+export default stores;
+`;
+
+function problemOf({text, location}: Message): Problem {
+  return {
+    message: explained(text),
+    file: location?.file ?? null,
+    line: location?.line ?? null,
+    column: location === null ? null : location.column + 1,
+  };
+}
+
+function explained(text: string): string {
+  const [, name] = /^Could not resolve "(.+)"$/.exec(text) ?? [];
+  if (name === undefined || !isBuiltin(name)) return text;
+  const rest = 'the default runtime has none of these but node:async_hooks';
+  return `Could not resolve "${name}": it is a module of Node.js, and ${rest}; modules that need it begin with "use node"`;
+}
+
+async function refuseRuntimes(project: Project, files: string[]): Promise<void> {
+  const problems = await problemsOfRuntimes(project.root, files);
+  if (problems.length > 0) throw new ProjectFailure(problems);
+}
+
+/** Neither a package, nor the SDK, nor made up by a plugin. */
+function isProjectFile(input: string): boolean {
+  return !/^\.\.\/|^\/|^\w[\w-]+:|(?:^|\/)node_modules\//.test(input);
+}
+
+async function bundleFiles(project: Project, built: Built): Promise<BundleFile[]> {
+  const texts = new Map(built.outputFiles.map(file => [relative(OUTPUT, file.path), file.text]));
+  const files = [...texts].filter(([path]) => path.endsWith('.js'));
+  return await Promise.all(
+    files.map(async ([path, text]) => ({
+      path,
+      source: await importThroughPlatform(text, path),
+      sourceMap: relocated(texts.get(`${path}.map`), path, project),
+    })),
+  );
+}
+
+/** Sources in it as the project names them. */
+function relocated(map: string | undefined, path: string, project: Project): string | null {
+  if (map === undefined) return null;
+  const parsed = JSON.parse(map) as {sources: string[]};
+  const below = join(OUTPUT, dirname(path));
+  const sources = parsed.sources.map(source => posix.normalize(relative(project.root, join(below, source))));
+  return JSON.stringify({...parsed, sources});
+}
+
+function refuseLargeCode(files: BundleFile[]): void {
+  const bytes = files.reduce((sum, {source}) => sum + Buffer.byteLength(source), 0);
+  if (bytes <= DEPLOYMENT_CODE_BYTES_MAX) return;
+  const size = `${(bytes / MIB).toFixed(1)} MiB`;
+  throw projectFailure(
+    `the code is ${size} with all packages it imports; at most ${DEPLOYMENT_CODE_BYTES_MAX / MIB} MiB can be deployed`,
+  );
+}
+
+async function newestMs(project: Project, entries: SourceModule[]): Promise<number> {
+  const times = await Promise.all(entries.map(async ({file}) => (await stat(join(project.root, file))).mtimeMs));
+  return Math.floor(Math.max(0, ...times));
+}

@@ -1,0 +1,31 @@
+/**
+ * `import(…)` in a bundle's file goes through the platform: an isolate has no loader of its own for it, and the kind of the
+ * function decides whether it may. What the bundler resolved becomes the path in the bundle; everything else is passed on as
+ * it is, and fails there if it names no module. Lines stay where they are, so source maps fit.
+ */
+import {posix} from 'node:path';
+import {type DynamicImport, init, parse} from 'es-module-lexer';
+
+const PLATFORM_IMPORT = "globalThis[Symbol.for('svc.import')]";
+
+/** @param path of the file in the bundle, `a/b.js` */
+export async function importThroughPlatform(source: string, path: string): Promise<string> {
+  if (!source.includes('import')) return source;
+  await init;
+  const [imports] = parse(source);
+  let rewritten = '';
+  let end = 0;
+  for (const found of imports) {
+    if (found.type !== 'dynamic') continue;
+    rewritten += source.slice(end, found.importStart) + PLATFORM_IMPORT;
+    end = found.dynamicStart;
+    if (!isResolved(found)) continue;
+    rewritten += `(${JSON.stringify(posix.join(posix.dirname(path), found.specifier))})`;
+    end = found.importEnd;
+  }
+  return rewritten + source.slice(end);
+}
+
+function isResolved(found: DynamicImport): found is DynamicImport & {specifier: string} {
+  return found.specifier !== undefined && !found.glob && /^\.\.?\//.test(found.specifier);
+}

@@ -1,0 +1,141 @@
+/**
+ * `insert`, `patch` and `delete` of mutations. What comes from the realm is outside input: it is parsed, checked and written
+ * again by us. Everything that can be wrong is known before the first change, so a call that fails has changed nothing.
+ */
+import {ServiceError} from '../../../shared/errors.ts';
+import {DOCUMENT_BYTES_MAX} from '../../../shared/limits.ts';
+import {checkDocumentSize, mergeFields} from '../../../shared/values/json.ts';
+import type {Value} from '../../../shared/values/value.ts';
+import {checkWireValue, encodeDocument, ValueError} from '../../../shared/values/wire-value.ts';
+import type {Fields, Writer} from '../../commit/writer.ts';
+import {FLAG_FLOATS, parseFields} from '../../documents/document.ts';
+import {decodeId} from '../../documents/ids.ts';
+import type {DocumentRow} from '../../queries/reader.ts';
+import type {Budget} from './budget.ts';
+import {DatabaseFault} from './database-fault.ts';
+
+const TABLE_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+
+export class DocumentWrites {
+  readonly #writer: Writer;
+  readonly #budget: Budget;
+
+  constructor(writer: Writer, budget: Budget) {
+    this.#writer = writer;
+    this.#budget = budget;
+  }
+
+  /** @param wire text of the fields. @returns the new id */
+  insert(table: string, wire: string): string {
+    checkWritable(table);
+    const fields = fieldsOf(wire, 'db.insert');
+    if (Object.hasOwn(fields, '_id'))
+      throw new DatabaseFault("Provided document ID doesn't match: _id is given by the database");
+    for (const field of ['_creationTime', '_updateTime']) {
+      const what = field === '_creationTime' ? 'creation time' : 'update time';
+      if (Object.hasOwn(fields, field))
+        throw new DatabaseFault(`Provided ${what} ${field} doesn't match: it is given by the database`);
+    }
+    checkNames(fields);
+    const {body, flags} = this.#stored(fields);
+    return schemaFaults(table, () =>
+      this.#writer.insert(this.#writer.table(table), fields as Fields, body, undefined, flags),
+    );
+  }
+
+  /** @param removed JSON array of the top-level fields that are taken away */
+  patch(id: string, wire: string, removed: string): void {
+    const row = this.#existing(id, 'db.patch', 'Update');
+    const patch = fieldsOf(wire, 'db.patch');
+    checkUnchanged(patch, '_id', row.id);
+    checkUnchanged(patch, '_creationTime', row.created);
+    delete patch._updateTime; // a copy of the document that is out of date must not fail
+    checkNames(patch);
+    const old = parseFields(row);
+    const fields = mergeFields(old, patch);
+    for (const name of JSON.parse(removed) as unknown[]) delete fields[String(name)];
+    const {body, flags} = this.#stored(fields as Record<string, Value>);
+    const table = this.#writer.catalog.tableOfDoc(row.doc);
+    schemaFaults(table.name, () => this.#writer.update(table, row, old, fields, body, flags));
+  }
+
+  delete(id: string): void {
+    const row = this.#existing(id, 'db.delete', 'Delete');
+    this.#budget.wrote(0);
+    this.#writer.delete(this.#writer.catalog.tableOfDoc(row.doc), row);
+  }
+
+  #existing(id: string, call: string, action: 'Update' | 'Delete'): DocumentRow {
+    const row = this.#writer.statements.documentById.get(id);
+    if (row !== undefined) return row;
+    const decoded = decodeId(id);
+    if (decoded === null) throw new DatabaseFault(`Invalid argument 'id' for '${call}': Unable to decode ID`);
+    if (this.#writer.catalog.tableByNumber(decoded.tableNumber) === undefined) {
+      throw new DatabaseFault(`Table for ID "${id}" not found`);
+    }
+    throw new DatabaseFault(`${action} on nonexistent document ID ${id}`);
+  }
+
+  #stored(fields: Record<string, Value>): {body: string; flags: number} {
+    let body: string;
+    try {
+      body = encodeDocument(fields);
+      checkDocumentSize(body);
+    } catch (caught) {
+      if (caught instanceof ValueError) throw new DatabaseFault(caught.message);
+      if (!(caught instanceof ServiceError)) throw caught;
+      throw new DatabaseFault(
+        `Value is too large (maximum size ${DOCUMENT_BYTES_MAX / 2 ** 20} MiB): ${caught.message}`,
+      );
+    }
+    this.#budget.wrote(body.length);
+    return {body, flags: body.includes('{"$float":') ? FLAG_FLOATS : 0};
+  }
+}
+
+function checkWritable(table: string): void {
+  if (TABLE_NAME.test(table)) return;
+  if (table.startsWith('_')) throw new DatabaseFault('System tables (prefixed with _) are read-only');
+  throw new DatabaseFault(
+    `Invalid table name ${JSON.stringify(table).slice(0, 100)}: a letter, then letters, digits and underscores, at most 64`,
+  );
+}
+
+function fieldsOf(wire: string, call: string): Record<string, Value> {
+  let value: Value;
+  try {
+    value = checkWireValue(JSON.parse(wire));
+  } catch (caught) {
+    if (!(caught instanceof ValueError || caught instanceof SyntaxError)) throw caught;
+    throw new DatabaseFault(caught.message);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new DatabaseFault(`Invalid argument 'value' for '${call}': Value must be an Object`);
+}
+
+function checkNames(fields: Record<string, Value>): void {
+  const name = Object.keys(fields).find(key => key.startsWith('_'));
+  if (name === undefined) return;
+  throw new DatabaseFault(`Field '${name}' starts with an underscore, which is only allowed for system fields`);
+}
+
+/** A patch may hold the whole document, so system fields may be there, as they are. */
+function checkUnchanged(patch: Record<string, Value>, name: '_id' | '_creationTime', current: string | number): void {
+  if (!Object.hasOwn(patch, name)) return;
+  if (patch[name] !== current)
+    throw new DatabaseFault(`Provided ${name} doesn't match the document's, which never changes`);
+  delete patch[name];
+}
+
+function schemaFaults<T>(table: string, write: () => T): T {
+  try {
+    return write();
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    if (caught.code !== 'op.schema_violation') throw new DatabaseFault(caught.message);
+    const message = typeof caught.detail?.message === 'string' ? caught.detail.message : caught.message;
+    throw new DatabaseFault(
+      `Failed to insert or update a document in table "${table}" because it does not match the schema: ${message}`,
+    );
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * The host's side of `ctx.db`, for one invocation after another. Reads of a query come from its thread's snapshot; those of a
+ * mutation come from the writer, so it sees what it has written. What user code did wrong is an answer; storage errors and
+ * failed assertions are thrown, for whoever runs the invocation.
+ */
+
+import type {Writer} from '../../commit/writer.ts';
+import {storedDocumentText} from '../../documents/document.ts';
+import {decodeId} from '../../documents/ids.ts';
+import type {QueryReader} from '../../queries/reader.ts';
+import {HostOp, type QuerySpec} from '../realm/host-call.ts';
+import {Budget} from './budget.ts';
+import {DatabaseFault} from './database-fault.ts';
+import {DocumentWrites} from './document-writes.ts';
+import {OpenQuery} from './open-query.ts';
+import {pageOptions, paginate} from './paginate.ts';
+import {QueryPlan} from './query-plan.ts';
+import {ReadRange, ReadSet} from './read-set.ts';
+
+type Argument = string | number | undefined;
+
+export class HostDatabase {
+  readonly #reader: QueryReader;
+  readonly #writes: DocumentWrites | null;
+  readonly #budget = new Budget();
+  readonly #open = new Map<number, OpenQuery>();
+  #lastHandle = 0;
+  #endCursor: string | null = null;
+  #readSet = new ReadSet();
+  #paginated: {endCursor: string} | null = null;
+  #warnings: string[] = [];
+
+  /** @param writer null: nothing can be written */
+  constructor(reader: QueryReader, writer: Writer | null) {
+    this.#reader = reader;
+    this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget);
+  }
+
+  /** @param endCursor where a page that is computed again ends; null: wherever its options say */
+  begin({endCursor}: {endCursor: string | null}): void {
+    this.#budget.begin();
+    this.#endCursor = endCursor;
+    this.#readSet = new ReadSet();
+    this.#paginated = null;
+  }
+
+  end(): void {
+    this.#open.clear();
+    this.#warnings = this.#budget.warnings();
+  }
+
+  /** Log lines about limits that came near in the invocation that ended. */
+  takeWarnings(): string[] {
+    const warnings = this.#warnings;
+    this.#warnings = [];
+    return warnings;
+  }
+
+  /** The message of a limit that was exceeded, also if user code caught it; null: none was. */
+  get limitExceeded(): string | null {
+    return this.#budget.exceeded;
+  }
+
+  get readSet(): ReadSet {
+    return this.#readSet;
+  }
+
+  /** Where the page that was made ends; null: there was none. */
+  get paginated(): {endCursor: string} | null {
+    return this.#paginated;
+  }
+
+  /** One host call. @returns a host answer */
+  call(op: HostOp, a: Argument, b: Argument, c: Argument): string {
+    try {
+      return `+${this.#call(op, a, b, c)}`;
+    } catch (caught) {
+      if (!(caught instanceof DatabaseFault)) throw caught;
+      return `-${JSON.stringify({name: caught.kind, message: caught.message})}`;
+    }
+  }
+
+  #call(op: HostOp, a: Argument, b: Argument, c: Argument): string {
+    switch (op) {
+      case HostOp.get:
+        return this.#get(String(a));
+      case HostOp.queryOpen:
+        return this.#openQuery(String(a), Number(b));
+      case HostOp.queryNext:
+        return this.#next(Number(a), Number(b));
+      case HostOp.queryClose:
+        this.#open.delete(Number(a));
+        return '';
+      case HostOp.paginate:
+        return this.#paginate(String(a), String(b));
+      case HostOp.insert:
+        return this.#writer().insert(String(a), String(b));
+      case HostOp.patch:
+        this.#writer().patch(String(a), String(b), String(c));
+        return '';
+      case HostOp.delete:
+        this.#writer().delete(String(a));
+        return '';
+      default:
+        throw new DatabaseFault(`${op} is not an operation of the database`);
+    }
+  }
+
+  #writer(): DocumentWrites {
+    if (this.#writes === null) throw new DatabaseFault('the database cannot be written in a query');
+    return this.#writes;
+  }
+
+  /** The document's text; empty when there is none. */
+  #get(id: string): string {
+    this.#budget.read();
+    this.#readSet.ids.add(id);
+    const row = this.#reader.documentById(id);
+    if (row === undefined) {
+      if (decodeId(id) !== null) return '';
+      throw new DatabaseFault("Invalid argument 'id' for 'db.get': Unable to decode ID");
+    }
+    this.#budget.scanned(row.body.length);
+    return storedDocumentText(row);
+  }
+
+  #openQuery(spec: string, wanted: number): string {
+    this.#budget.read();
+    const plan = new QueryPlan(this.#reader, querySpec(spec));
+    const range = new ReadRange(plan);
+    this.#readSet.ranges.push(range);
+    const handle = ++this.#lastHandle;
+    this.#open.set(handle, new OpenQuery(plan, this.#budget, range, wanted));
+    return this.#next(handle, wanted);
+  }
+
+  #next(handle: number, wanted: number): string {
+    const query = this.#open.get(handle);
+    if (query === undefined) throw new DatabaseFault("This query is closed and can't emit any more values");
+    const {text, isDone} = query.read(wanted);
+    if (isDone) this.#open.delete(handle);
+    return `${handle},${isDone ? 1 : 0}\n${text}`;
+  }
+
+  #paginate(spec: string, options: string): string {
+    this.#budget.read();
+    if (this.#paginated !== null) {
+      throw new DatabaseFault(
+        'This function ran multiple paginated queries. Only a single paginated query is supported in each function.',
+      );
+    }
+    const plan = new QueryPlan(this.#reader, querySpec(spec));
+    this.#readSet.ranges.push(new ReadRange(plan));
+    const {endCursor, text} = paginate(plan, pageOptions(JSON.parse(options), this.#endCursor), this.#budget);
+    this.#paginated = {endCursor};
+    return text;
+  }
+}
+
+/** Its parts are checked where they are used; here only that they are there. @throws DatabaseFault */
+function querySpec(text: string): QuerySpec {
+  const spec = JSON.parse(text) as Partial<QuerySpec> | null;
+  const {table, index, order, filters} = spec ?? {};
+  if (typeof table !== 'string' || index === undefined || order === undefined || !Array.isArray(filters)) {
+    throw new DatabaseFault('a query is not complete');
+  }
+  if (index !== null && !(typeof index.name === 'string' && Array.isArray(index.range))) {
+    throw new DatabaseFault('a range of a query is not complete');
+  }
+  return {table, index, order, filters};
+}

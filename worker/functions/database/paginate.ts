@@ -1,0 +1,162 @@
+/** One page of a query: `paginate(options)`. The rules are those of the reference's section 3.7. */
+import {
+  FUNCTION_PAGE_ITEMS_MAX,
+  FUNCTION_READ_BYTES_MAX,
+  FUNCTION_READ_DOCUMENTS_MAX,
+  FUNCTION_RESULT_BYTES_MAX,
+} from '../../../shared/limits.ts';
+import {storedDocumentText} from '../../documents/document.ts';
+import type {DocumentRow} from '../../queries/reader.ts';
+import type {Budget} from './budget.ts';
+import {DatabaseFault} from './database-fault.ts';
+import {decodeCursor, encodeCursor, type PageCursor} from './page-cursor.ts';
+import type {QueryPlan} from './query-plan.ts';
+import {isBehind} from './query-plan.ts';
+import {comparePositions, type Scan} from './scan.ts';
+
+export type PageOptions = {
+  numItems: number;
+  cursor: string | null;
+  endCursor: string | null;
+  maximumRowsRead: number | null;
+  maximumBytesRead: number | null;
+};
+
+/** Parts of a budget, and of a page, from which on the page should be split. */
+const SPLIT_RECOMMENDED_PART = 0.75;
+const SPLIT_RECOMMENDED_ITEMS = 6_144;
+
+/** @param options parsed JSON of a realm. @throws DatabaseFault */
+export function pageOptions(options: unknown, endCursor: string | null): PageOptions {
+  const given = (typeof options === 'object' && options !== null ? options : {}) as Record<string, unknown>;
+  const {numItems, cursor = null, maximumRowsRead, maximumBytesRead} = given;
+  if (typeof numItems !== 'number' || !(numItems >= 0))
+    throw new DatabaseFault('options.numItems must be a positive number');
+  if (numItems < 1) throw new DatabaseFault('Must request at least 1 document while paginating');
+  if (numItems > FUNCTION_PAGE_ITEMS_MAX) {
+    throw new DatabaseFault(`Requested too many items: ${numItems} (maximum ${FUNCTION_PAGE_ITEMS_MAX})`);
+  }
+  return {
+    numItems: Math.floor(numItems),
+    cursor: cursor as string | null,
+    endCursor: (given.endCursor as string | null | undefined) ?? endCursor,
+    maximumRowsRead: budgetOf('maximumRowsRead', maximumRowsRead),
+    maximumBytesRead: budgetOf('maximumBytesRead', maximumBytesRead),
+  };
+}
+
+function budgetOf(name: string, value: unknown): number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'number' && value > 0) return value;
+  throw new DatabaseFault(`options.${name} must be a positive number`);
+}
+
+/** @returns the page's end cursor and PaginationResult as JSON. @throws DatabaseFault */
+export function paginate(plan: QueryPlan, options: PageOptions, budget: Budget): {endCursor: string; text: string} {
+  const fingerprint = plan.fingerprint();
+  const start = options.cursor === null ? null : decodeCursor(fingerprint, options.cursor);
+  const end = options.endCursor === null ? null : decodeCursor(fingerprint, options.endCursor);
+  const page = new Page(plan, options, budget, start?.position ?? null, end);
+  page.read();
+  const continued = end === null ? encodeCursor(fingerprint, page.continueCursor) : options.endCursor!;
+  const split = page.splitPosition;
+  const splitCursor = split === null ? null : encodeCursor(fingerprint, {position: split, isEnd: false});
+  const text =
+    `{"page":[${page.texts.join(',')}],"isDone":${page.isDone},"continueCursor":${JSON.stringify(continued)},` +
+    `"splitCursor":${JSON.stringify(splitCursor)},"pageStatus":${JSON.stringify(page.status)}}`;
+  return {endCursor: continued, text};
+}
+
+class Page {
+  readonly texts: string[] = [];
+  isDone = false;
+  readonly #plan: QueryPlan;
+  readonly #options: PageOptions;
+  readonly #budget: Budget;
+  readonly #start: PageCursor['position'];
+  readonly #end: PageCursor | null;
+  readonly #scan: Scan;
+  readonly #scanned: DocumentRow[] = [];
+  #bytes = 0;
+  #chars = 0;
+  #wasCut = false;
+
+  constructor(
+    plan: QueryPlan,
+    options: PageOptions,
+    budget: Budget,
+    start: PageCursor['position'],
+    end: PageCursor | null,
+  ) {
+    this.#plan = plan;
+    this.#options = options;
+    this.#budget = budget;
+    this.#start = start;
+    this.#end = end;
+    this.#scan = plan.scan(start, end === null ? options.numItems : Number.POSITIVE_INFINITY);
+  }
+
+  read(): void {
+    for (;;) {
+      const row = this.#scan.next();
+      if (row === null) {
+        this.isDone = this.#end === null || this.#end.isEnd;
+        return;
+      }
+      if (this.#isBeyondEnd(row)) return;
+      this.#budget.scanned(row.body.length);
+      this.#scanned.push(row);
+      this.#bytes += row.body.length;
+      if (this.#plan.passes(row)) this.#add(row);
+      if (this.#end !== null) continue;
+      if (this.texts.length >= this.#options.numItems) return;
+      if (this.#isBudgetUsed()) {
+        this.#wasCut = true;
+        return;
+      }
+    }
+  }
+
+  get continueCursor(): PageCursor {
+    const last = this.#scanned.at(-1);
+    return {position: last === undefined ? this.#start : this.#scan.position(last), isEnd: this.isDone};
+  }
+
+  get splitPosition(): PageCursor['position'] {
+    if (this.#scanned.length <= 2) return null;
+    return this.#scan.position(this.#scanned[Math.floor((this.#scanned.length - 1) / 2)]!);
+  }
+
+  get status(): 'SplitRequired' | 'SplitRecommended' | null {
+    if (this.#wasCut) return 'SplitRequired';
+    const {maximumRowsRead, maximumBytesRead} = this.#options;
+    const rows = this.#scanned.length / (maximumRowsRead ?? FUNCTION_READ_DOCUMENTS_MAX);
+    const bytes = this.#bytes / (maximumBytesRead ?? FUNCTION_READ_BYTES_MAX);
+    const isNear = rows > SPLIT_RECOMMENDED_PART || bytes > SPLIT_RECOMMENDED_PART;
+    return isNear || this.texts.length > SPLIT_RECOMMENDED_ITEMS ? 'SplitRecommended' : null;
+  }
+
+  #add(row: DocumentRow): void {
+    const text = storedDocumentText(row);
+    this.#chars += text.length;
+    if (this.#chars > FUNCTION_RESULT_BYTES_MAX) throw new DatabaseFault('The page is too large; ask for fewer items');
+    this.texts.push(text);
+  }
+
+  #isBeyondEnd(row: DocumentRow): boolean {
+    const end = this.#end;
+    if (end === null || end.isEnd) return false;
+    if (end.position === null) return true;
+    return isBehind(comparePositions(this.#scan.position(row), end.position, this.#plan.byId), this.#plan.reverse);
+  }
+
+  /** Looked at after each row, so that a page always gets on by one. */
+  #isBudgetUsed(): boolean {
+    const {maximumRowsRead, maximumBytesRead} = this.#options;
+    const {length: rows} = this.#scanned;
+    return (
+      (maximumRowsRead !== null && rows >= maximumRowsRead) ||
+      (maximumBytesRead !== null && this.#bytes >= maximumBytesRead)
+    );
+  }
+}
