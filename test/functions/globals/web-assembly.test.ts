@@ -41,7 +41,7 @@ describe('WebAssembly', () => {
     ['a shared Memory', 'new WebAssembly.Memory({initial: 1, maximum: 2, shared: true})', 'TypeError: shared'],
     [
       'one that says so only when it is asked again',
-      'let n = 0; new WebAssembly.Memory({initial: 1, maximum: 2, get shared() { return n++ > 0; }}).buffer.grow(1)',
+      '((n = 0) => new WebAssembly.Memory({initial: 1, maximum: 2, get shared() { return n++ > 0; }}).buffer.grow(1))()',
       'is not a function',
     ],
     ['a shared memory of a module', `new WebAssembly.Module(${bytes(exportedMemory(3, 1, 2))})`, 'CompileError'],

@@ -15,6 +15,13 @@ export function showAs(value: object, text: string): void {
   known.set(value, text);
 }
 
+const byPrototype = new WeakMap<object, (value: object) => string>();
+
+/** Instances of a class of ours, whose content is not in their properties. */
+export function showInstancesAs(prototype: object, text: (value: object) => string): void {
+  byPrototype.set(prototype, text);
+}
+
 export function inspect(value: unknown): string {
   try {
     return new Inspection().show(value, 0);
@@ -50,7 +57,7 @@ class Inspection {
   }
 
   #object(value: object, depth: number): string {
-    const own = known.get(value);
+    const own = known.get(value) ?? ownText(value);
     if (own !== undefined) return own;
     if (this.#path.includes(value)) return '[Circular]';
     if (this.#chars > INSPECT_CHARS_MAX) return '…';
@@ -142,6 +149,11 @@ class Inspection {
   }
 }
 
+function ownText(value: object): string | undefined {
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null ? undefined : byPrototype.get(prototype)?.(value);
+}
+
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** The class of a value, without asking getters. Null: it has no prototype. */
@@ -205,7 +217,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** Single quotes, unless others need fewer escapes. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   const short = text.length > INSPECT_CHARS_MAX ? text.slice(0, INSPECT_CHARS_MAX) : text;
   const quote = !short.includes("'") ? "'" : !short.includes('"') ? '"' : !short.includes('`') ? '`' : "'";
   const escaped = short.replace(/[\\\u0000-\u001f\u007f]/g, char => {

@@ -1,5 +1,6 @@
 /** `Headers`: names without case, values checked, in the order of their names; cookies that are set stay apart. */
 import {define} from '../define.ts';
+import {inspect, showInstancesAs} from '../inspect.ts';
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
@@ -63,6 +64,7 @@ export class Headers {
   }
 }
 define(Headers.prototype, Symbol.toStringTag, 'Headers');
+showInstancesAs(Headers.prototype, headers => `Headers ${inspect(Object.fromEntries(headers as Headers))}`);
 
 function recordPairs(record: object): [string, unknown][] {
   const pairs: [string, unknown][] = [];

@@ -3,15 +3,21 @@
  * looked at.
  */
 import {defineLazily} from '../define.ts';
+import {quoted, showInstancesAs} from '../inspect.ts';
 
-type Package = {URL: unknown; URLSearchParams: unknown};
+type Class = {prototype: object};
+type Package = {URL: Class; URLSearchParams: Class};
 
 function load(): Package {
   const scope = globalThis as {SharedArrayBuffer?: unknown};
   // A package asks this class for its getters when it is evaluated; here they are of no object.
   scope.SharedArrayBuffer = NoSharedArrayBuffer;
   try {
-    return require('whatwg-url') as Package;
+    const loaded = require('whatwg-url') as Package;
+    for (const name of ['URL', 'URLSearchParams'] as const) {
+      showInstancesAs(loaded[name].prototype, value => `${name} ${quoted(String(value))}`);
+    }
+    return loaded;
   } finally {
     delete scope.SharedArrayBuffer;
   }
