@@ -26,6 +26,8 @@ export type ServerOptions = {url: string; data: string};
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Reply = {status: number; body: Buffer};
+type Timeouts = {headersTimeout?: number; bodyTimeout?: number};
+const NO_TIMEOUT: Timeouts = {headersTimeout: 0, bodyTimeout: 0};
 
 export function addServerOptions(command: Command): Command {
   return command
@@ -44,9 +46,11 @@ export function addServerOptions(command: Command): Command {
 export class RefusedRequest extends CommandFailure {
   readonly status: number;
   readonly code: string;
+  readonly detail: Record<string, unknown>;
 
-  constructor(status: number, error: Pick<ErrorObject, 'message'> & {code: string}) {
+  constructor(status: number, error: Pick<ErrorObject, 'message' | 'detail'> & {code: string}) {
     super(error.message);
+    this.detail = error.detail ?? {};
     this.name = 'RefusedRequest';
     this.status = status;
     this.code = error.code;
@@ -102,11 +106,21 @@ export class ServiceClient {
     return (bytes.length === 0 ? null : JSON.parse(bytes.toString())) as T;
   }
 
-  /** A long answer as it arrives; it is not repeated. @throws RefusedRequest */
-  async stream(path: string): Promise<Readable> {
+  /**
+   * A request that must not happen twice and may take as long as it takes: it is sent once, and a broken connection leaves
+   * open whether it happened. @throws RefusedRequest
+   */
+  async jsonOnce<T>(method: Method, path: string, body: unknown): Promise<T> {
+    const outcome = await this.#attempt(method, path, JSON.stringify(body), {}, NO_TIMEOUT);
+    if ('again' in outcome) throw outcome.again;
+    return JSON.parse(outcome.body.toString()) as T;
+  }
+
+  /** A long answer as it arrives; it is not repeated. @param isSilent it may pause for as long as it likes. @throws RefusedRequest */
+  async stream(path: string, isSilent = false): Promise<Readable> {
     let response: Dispatcher.ResponseData;
     try {
-      response = await this.#send('GET', path, undefined, {});
+      response = await this.#send('GET', path, undefined, {}, isSilent ? NO_TIMEOUT : {});
     } catch (caught) {
       throw new CommandFailure(`the connection to ${this.url} failed: ${(caught as Error).message}`, 1, {
         cause: caught,
@@ -160,11 +174,12 @@ export class ServiceClient {
     path: string,
     body: Buffer | string | undefined,
     headers: Record<string, string>,
+    timeouts: Timeouts = {},
   ): Promise<Reply | {again: Error; retryAfterMs: number}> {
     let response: Dispatcher.ResponseData;
     let bytes: Buffer;
     try {
-      response = await this.#send(method, path, body, headers);
+      response = await this.#send(method, path, body, headers, timeouts);
       bytes = await readAll(response);
     } catch (caught) {
       const message = `the connection to ${this.url} failed: ${(caught as Error).message}`;
@@ -182,8 +197,10 @@ export class ServiceClient {
     path: string,
     body: Buffer | string | undefined,
     headers: Record<string, string>,
+    timeouts: Timeouts = {},
   ): Promise<Dispatcher.ResponseData> {
     return this.#pool.request({
+      ...timeouts,
       method,
       path,
       body: body ?? null,

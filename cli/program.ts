@@ -13,6 +13,15 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   verify: () => import('./verify.ts'),
   import: () => import('./import.ts'),
   export: () => import('./export.ts'),
+  init: () => import('./init.ts'),
+  dev: () => import('./dev.ts'),
+  deploy: () => import('./deploy.ts'),
+  rollback: () => import('./rollback.ts'),
+  codegen: () => import('./codegen.ts'),
+  run: () => import('./run.ts'),
+  logs: () => import('./logs.ts'),
+  env: () => import('./env.ts'),
+  data: () => import('./data.ts'),
 };
 
 const EXIT_WRONG_USAGE = 2;

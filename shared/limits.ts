@@ -231,8 +231,10 @@ export const LOG_FOLLOWERS_MAX = 16;
 export const QUERY_THREADS_MAX = 4;
 /** Queries handed to a thread at once: they share one snapshot and one crossing. (ours) */
 export const QUERY_BATCH_MAX = 64;
+/** So many queries wait while a thread is busy: it gets a second batch to go on with. (ours) */
+export const QUERY_LOOK_AHEAD_MIN = 8;
 /** A thread that has not answered for this long is held up: the next batch goes to another. (ours) */
-export const QUERY_BATCH_STALL_MS = 25;
+export const QUERY_BATCH_STALL_MS = 150;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
 /** Threads and isolates without work for this long end, so that memory returns after a burst. (ours) */
@@ -277,6 +279,8 @@ export const FETCH_READ_AHEAD_BYTES = 64 * KIB;
 export const SOCKET_READ_AHEAD_BYTES_MAX = 32 * MIB;
 /** What an action sent on a socket and the network has not taken. Beyond: the socket is closed. (ours) */
 export const SOCKET_UNSENT_BYTES_MAX = 16 * MIB;
+/** How often a socket with something unsent is looked at, for its bufferedAmount. (ours) */
+export const SOCKET_UNSENT_CHECK_MS = 5;
 /** Response of an HTTP action: its body, and its headers. Beyond: the body is cut; 500. From the warning on a log line says so. (reference 6.2) */
 export const HTTP_ACTION_RESPONSE_BYTES_MAX = 20 * MIB;
 export const HTTP_ACTION_RESPONSE_BYTES_WARNING = 16 * MIB;

@@ -12,9 +12,11 @@ import type {BundleFile, DeploymentUpload} from '../../shared/protocol/functions
 import {importThroughPlatform} from './dynamic-imports.ts';
 import {findModules, type ProjectModules, type SourceModule} from './modules.ts';
 import {described, type Problem, ProjectFailure, projectFailure} from './project-failure.ts';
-import type {Project} from './project-file.ts';
+import {type Project, readProject} from './project-file.ts';
 import {problemsOfRuntimes} from './runtime-directive.ts';
 import {SDK_FILES} from './sdk-location.ts';
+
+export {ProjectFailure as BundleFailed} from './project-failure.ts';
 
 export type Bundle = {
   upload: DeploymentUpload;
@@ -22,6 +24,8 @@ export type Bundle = {
   sources: string[];
   warnings: string[];
 };
+
+export type BundleOptions = {message?: string | null; dryRun?: boolean};
 
 const MIB = 1024 * 1024;
 /** Outputs get paths below it; nothing is written there. */
@@ -55,11 +59,13 @@ const AWAIT_AS_THEN: BuildOptions = {
 
 type Built = BuildResult<{write: false; metafile: true}>;
 
-/** @throws ProjectFailure */
-export async function bundleProject(
-  project: Project,
-  {message = null, dryRun = false}: {message?: string | null; dryRun?: boolean} = {},
-): Promise<Bundle> {
+/** What goes to the server. @param directory the project's root. @throws BundleFailed */
+export async function bundleProject(directory: string, options: BundleOptions = {}): Promise<DeploymentUpload> {
+  return (await bundle(await readProject(directory), options)).upload;
+}
+
+/** With what the commands tell and watch. @throws BundleFailed */
+export async function bundle(project: Project, {message = null, dryRun = false}: BundleOptions = {}): Promise<Bundle> {
   const modules = await findModules(project);
   const entries = [modules.schema, modules.authConfig, ...modules.functions].filter(module => module !== null);
   await refuseRuntimes(

@@ -2,25 +2,20 @@
  * What is wrong with a project, all of it at once: each problem with the file and line that it is about, as editors and
  * terminals make links of it (`svc/messages.ts:3:12: …`).
  */
+import type {DeploymentError} from '../../shared/protocol/functions.ts';
 import {CommandFailure} from '../failure.ts';
 
-export type Problem = {
-  message: string;
-  /** Relative to the project, `svc/messages.ts`. */
-  file?: string | null;
-  /** From 1; where it is known. */
-  line?: number | null;
-  /** From 1; where it is known. */
-  column?: number | null;
-};
+/** `file` is relative to the project, `svc/messages.ts`; `line` and `column` count from 1. What is missing is not known. */
+export type Problem = Pick<DeploymentError, 'message'> & Partial<DeploymentError> & {column?: number | null};
 
 export class ProjectFailure extends CommandFailure {
   override name = 'ProjectFailure';
-  readonly problems: readonly Problem[];
+  /** As a server reports them about a deployment that it refuses. */
+  readonly errors: readonly DeploymentError[];
 
   constructor(problems: readonly Problem[]) {
     super(listed(problems));
-    this.problems = problems;
+    this.errors = problems.map(({message, file = null, line = null}) => ({message, file, line}));
   }
 }
 

@@ -9,7 +9,7 @@ import type {Problem} from './project-failure.ts';
 export type Runtime = 'default' | 'node' | 'bun';
 
 /** What may stand before a directive: blanks, comments, other directives. */
-const PROLOGUE = /^(?:\s+|\/\/.*|\/\*[^]*?\*\/|;|(['"])(?!use (?:node|bun)\1)[^'"\n]*\1)*/;
+const PROLOGUE = /^(?:\s+|\/\/.*|\/\*[\s\S]*?\*\/|;|(['"])(?!use (?:node|bun)\1)[^'"\n]*\1)*/;
 const DIRECTIVE = /^(['"])use (node|bun)\1/;
 
 export function runtimeOf(source: string): {runtime: Runtime; line: number} {

@@ -10,7 +10,6 @@ import {request} from 'undici';
 import {onTestFinished} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
-import {readProject} from '../../cli/project/project-file.ts';
 import type {LogEntry} from '../../shared/protocol/functions.ts';
 import {decodeValue, encodeValue} from '../../shared/values/wire-value.ts';
 import type {Reply, Service} from '../harness/service.ts';
@@ -54,10 +53,8 @@ export class App {
         mkdirSync(dirname(file), {recursive: true});
         writeFileSync(file, source);
       }
-      const project = await readProject(directory);
-      await generateCode(project);
-      const {upload} = await bundleProject(project);
-      return await this.admin('POST', '/deployments', upload);
+      await generateCode(directory);
+      return await this.admin('POST', '/deployments', await bundleProject(directory));
     } finally {
       rmSync(directory, {recursive: true});
     }

@@ -30,7 +30,7 @@ type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */
 /** Of these a forgotten one is worth a warning. */
 const AWAITED = [...MAIN_OPERATIONS, 'fetch'] as readonly string[];
 /** These end by themselves, without anybody waiting: not even for them does an action go on. */
-const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsSend', 'wsClose'];
+const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsClose'];
 
 export class ActionOperations {
   readonly #parts: ActionOperationsParts;
@@ -59,8 +59,9 @@ export class ActionOperations {
   /** @returns a host answer: `+`, it has begun */
   start(call: number, operation: string, parameters: string, bytes: Uint8Array | null): string {
     if (operation === 'sleep') return this.#sleep(call, fieldsOf(parameters));
-    // The isolate counts too; what it counts could be tampered with.
-    if (this.#pending.size >= 2 * ACTION_CALLS_MAX) return refusal('Too many concurrent operations');
+    // The isolate counts too; what it counts could be tampered with. Of messages on sockets the bytes are limited.
+    if (operation !== 'wsSend' && this.#pending.size >= 2 * ACTION_CALLS_MAX)
+      return refusal('Too many concurrent operations');
     this.#pending.set(call, operation);
     if (includes(MAIN_OPERATIONS, operation) || includes(HTTP_OPERATIONS, operation)) {
       this.#parts.ask(call, operation, parameters, bytes);
@@ -128,7 +129,7 @@ export class ActionOperations {
         this.#sockets.open(checkSocketCall(parameters));
         return {};
       case 'wsSend':
-        this.#sockets.send(id(), bytes === null ? textOf(parameters, 'text') : null, bytes);
+        await this.#sockets.send(id(), bytes === null ? textOf(parameters, 'text') : null, bytes);
         return {};
       case 'wsClose':
         this.#sockets.close(

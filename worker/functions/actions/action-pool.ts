@@ -172,7 +172,8 @@ export class ActionPool {
         underWay.link.lines.push(message.line);
         return;
       case 'outcome':
-        return underWay.settle(message.outcome);
+        underWay.settle(message.outcome);
+        return;
       case 'call':
         void this.#answer(port, underWay, message);
     }

@@ -1,6 +1,12 @@
 /** The WebSockets of one action: undici's, under the tenant's egress policy. What happens to them goes to the isolate as events. */
+import {setTimeout} from 'node:timers/promises';
 import {WebSocket} from 'undici';
-import {ACTION_SOCKETS_MAX, SOCKET_READ_AHEAD_BYTES_MAX, SOCKET_UNSENT_BYTES_MAX} from '../../../shared/limits.ts';
+import {
+  ACTION_SOCKETS_MAX,
+  SOCKET_READ_AHEAD_BYTES_MAX,
+  SOCKET_UNSENT_BYTES_MAX,
+  SOCKET_UNSENT_CHECK_MS,
+} from '../../../shared/limits.ts';
 import {egressWebSocketDispatcher} from '../egress/connector.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
 import type {SocketCall, SocketEvent} from '../realm/actions/web-socket.ts';
@@ -43,14 +49,15 @@ export class ActionSockets {
     };
   }
 
-  /** @param text null: the bytes are the message */
-  send(id: number, text: string | null, bytes: Uint8Array | null): void {
+  /** Sends at once; resolves when the network has taken it. @param text null: the bytes are the message */
+  async send(id: number, text: string | null, bytes: Uint8Array | null): Promise<void> {
     const open = this.#sockets.get(id);
     if (open === undefined || open.socket.readyState !== WebSocket.OPEN) return; // as the standard says: it is dropped
-    open.socket.send(text ?? bytes ?? new Uint8Array(0));
-    if (open.socket.bufferedAmount > SOCKET_UNSENT_BYTES_MAX) {
-      this.#drop(id, open, 'more was sent than the network takes');
-    }
+    const {socket} = open;
+    socket.send(text ?? bytes ?? new Uint8Array(0));
+    if (socket.bufferedAmount > SOCKET_UNSENT_BYTES_MAX) this.#drop(id, open, 'more was sent than the network takes');
+    // undici does not tell when it has drained.
+    while (socket.bufferedAmount > 0 && socket.readyState === WebSocket.OPEN) await setTimeout(SOCKET_UNSENT_CHECK_MS);
   }
 
   close(id: number, code: number | undefined, reason: string): void {

@@ -92,6 +92,10 @@ export class Realm {
   readonly #code: CodeSource;
   readonly #files = new Map<string, ivm.Module>();
   readonly #evaluated = new Set<string>();
+  /** Files that threw: they are not evaluated again. */
+  readonly #failed = new Map<string, {thrown: unknown}>();
+  /** Files whose namespace the kernel has. */
+  readonly #loaded = new Set<string>();
 
   constructor(isolate: ivm.Isolate, context: ivm.Context, kernel: Kernel, code: CodeSource) {
     this.#isolate = isolate;
@@ -100,21 +104,33 @@ export class Realm {
     this.#code = code;
   }
 
-  /** Loads a file of the bundle and all it imports. @param path `a/b.js` @throws what the module throws */
+  /** Loads a file of the bundle and all it imports. @param path `a/b.js` @throws what the module throws, each time */
   load(path: string, timeoutMs: number): void {
-    if (this.#evaluated.has(path)) return;
+    if (this.#loaded.has(path)) return;
     const module = this.#file(path);
-    for (const file of this.#inOrder(path, [])) {
-      // One at a time, dependencies first: isolated-vm crashes on evaluating a file that was linked through another alone.
-      this.#files
-        .get(file)!
-        .instantiateSync(this.#context, (specifier, referrer) => this.#imported(referrer, specifier));
-      this.#kernel.importing.applySync(undefined, [seedOf(this.#code.seed, file)]);
-      this.#evaluated.add(file);
-      this.#files.get(file)!.evaluateSync({timeout: timeoutMs});
+    try {
+      for (const file of this.#inOrder(path, [])) this.#evaluate(file, timeoutMs);
+      this.#kernel.addModule.applySync(undefined, [path, module.namespace.derefInto()]);
+      this.#loaded.add(path);
+    } finally {
+      if (!this.#isolate.isDisposed) this.#kernel.imported.applySync(undefined, []);
     }
-    this.#kernel.addModule.applySync(undefined, [path, module.namespace.derefInto()]);
-    this.#kernel.imported.applySync(undefined, []);
+  }
+
+  #evaluate(file: string, timeoutMs: number): void {
+    const failure = this.#failed.get(file);
+    if (failure !== undefined) throw failure.thrown;
+    const module = this.#files.get(file)!;
+    // One at a time, dependencies first: isolated-vm crashes on evaluating a file that was linked through another alone.
+    module.instantiateSync(this.#context, (specifier, referrer) => this.#imported(referrer, specifier));
+    this.#kernel.importing.applySync(undefined, [seedOf(this.#code.seed, file)]);
+    try {
+      module.evaluateSync({timeout: timeoutMs});
+    } catch (thrown) {
+      this.#failed.set(file, {thrown});
+      throw thrown;
+    }
+    this.#evaluated.add(file);
   }
 
   /** JSON of what a loaded module exports. */

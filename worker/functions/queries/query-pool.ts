@@ -1,6 +1,9 @@
 /**
- * Hands queries to threads. All that arrived while a thread was busy go to it together, so the crossing costs little under
- * load; a thread that is held up (a query in a loop takes a second to be stopped) gets company, and the others go on there.
+ * Hands queries to threads. All that arrived while a thread was busy go to it together, so the crossing costs little; under
+ * load a second batch waits at the thread already when it finishes the first, so it never waits for the main thread.
+ *
+ * A thread that has not answered for a while is held up (a query in a loop takes a second to be stopped): what comes then goes
+ * to another one, which is started if need be.
  */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -10,6 +13,7 @@ import {
   FUNCTION_IDLE_MS,
   QUERY_BATCH_MAX,
   QUERY_BATCH_STALL_MS,
+  QUERY_LOOK_AHEAD_MIN,
   QUERY_QUEUE_MAX,
   QUERY_THREADS_MAX,
 } from '../../../shared/limits.ts';
@@ -22,16 +26,14 @@ type Waiting = {execution: Execution; resolve: (result: SyncResult) => void; rej
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
 export class QueryPool {
-  readonly #databasePath: string;
-  #pool: Promise<Piscina<QueryBatch, QueryBatchResult>> | null = null;
+  readonly #settings: QueryThreadSettings;
+  readonly #threads: QueryThread[] = [];
   #waiting: Waiting[] = [];
-  /** When each batch under way was sent. */
-  readonly #underWay = new Set<{sentMs: number}>();
   #stallTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
 
   constructor(databasePath: string) {
-    this.#databasePath = databasePath;
+    this.#settings = {databasePath};
   }
 
   /** @throws session.overloaded 503 */
@@ -47,8 +49,7 @@ export class QueryPool {
 
   async close(): Promise<void> {
     if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
-    const pool = await this.#pool;
-    await pool?.destroy();
+    await Promise.all(this.#threads.map(thread => thread.close()));
   }
 
   /** At the end of the turn: what arrives together goes together. */
@@ -62,24 +63,27 @@ export class QueryPool {
   }
 
   #dispatch(): void {
-    while (this.#waiting.length > 0 && this.#mayBegin()) {
+    while (this.#waiting.length > 0) {
+      const thread = this.#freeThread();
+      if (thread === null) {
+        this.#lookAgain();
+        return;
+      }
       const batch = this.#waiting.splice(0, QUERY_BATCH_MAX);
-      const mark = {sentMs: performance.now()};
-      this.#underWay.add(mark);
-      void this.#send(batch).finally(() => {
-        this.#underWay.delete(mark);
-        this.#dispatch();
-      });
+      void this.#send(thread, batch);
     }
-    if (this.#waiting.length > 0) this.#lookAgain();
   }
 
-  /** One batch at a time, unless all under way are held up. */
-  #mayBegin(): boolean {
-    if (this.#underWay.size >= QUERY_THREADS_MAX) return false;
+  #freeThread(): QueryThread | null {
     const stalledSince = performance.now() - QUERY_BATCH_STALL_MS;
-    for (const {sentMs} of this.#underWay) if (sentMs > stalledSince) return false;
-    return true;
+    const running = this.#threads.filter(thread => !thread.isStalled(stalledSince));
+    const depth = this.#waiting.length >= QUERY_LOOK_AHEAD_MIN ? 2 : 1;
+    const free = running.find(thread => thread.underWay < depth);
+    if (free !== undefined) return free;
+    if (running.length > 0 || this.#threads.length >= QUERY_THREADS_MAX) return null;
+    const thread = new QueryThread(this.#settings);
+    this.#threads.push(thread);
+    return thread;
   }
 
   #lookAgain(): void {
@@ -89,29 +93,65 @@ export class QueryPool {
     }, QUERY_BATCH_STALL_MS);
   }
 
-  async #send(batch: Waiting[]): Promise<void> {
+  async #send(thread: QueryThread, batch: Waiting[]): Promise<void> {
     try {
-      this.#pool ??= openPool(this.#databasePath);
-      const pool = await this.#pool;
-      const {env} = batch[0]!.execution;
-      const results = await pool.run({env, executions: batch.map(({execution: {env: _, ...rest}}) => rest)});
+      const {env} = batch.at(-1)!.execution;
+      const results = await thread.run({env, executions: batch.map(({execution: {env: _, ...rest}}) => rest)});
       for (const [i, {resolve}] of batch.entries()) resolve(results[i]!);
     } catch (error) {
       for (const {reject} of batch) reject(error);
     }
+    this.#dispatch();
   }
 }
 
-/** Loaded with the first query: most tenants that are awake run none. */
-async function openPool(databasePath: string): Promise<Piscina<QueryBatch, QueryBatchResult>> {
-  const {Piscina} = await import('piscina');
-  const settings: QueryThreadSettings = {databasePath};
-  return new Piscina({
-    filename: THREAD,
-    workerData: settings,
-    minThreads: 0,
-    maxThreads: QUERY_THREADS_MAX,
-    concurrentTasksPerWorker: 1,
-    idleTimeout: FUNCTION_IDLE_MS,
-  });
+/** One thread, started when it is first used, ended when it is idle, and started again. */
+class QueryThread {
+  readonly #settings: QueryThreadSettings;
+  #pool: Promise<Piscina<QueryBatch, QueryBatchResult>> | null = null;
+  /** When each batch under way was sent, the oldest first. */
+  readonly #sentMs: number[] = [];
+
+  constructor(settings: QueryThreadSettings) {
+    this.#settings = settings;
+  }
+
+  get underWay(): number {
+    return this.#sentMs.length;
+  }
+
+  /** It has not answered since then. */
+  isStalled(sinceMs: number): boolean {
+    return this.#sentMs.length > 0 && this.#sentMs[0]! <= sinceMs;
+  }
+
+  async run(batch: QueryBatch): Promise<QueryBatchResult> {
+    this.#sentMs.push(performance.now());
+    try {
+      this.#pool ??= this.#open();
+      return await (await this.#pool).run(batch);
+    } finally {
+      this.#sentMs.shift();
+      // What waits behind it is only being looked at now.
+      if (this.#sentMs.length > 0) this.#sentMs[0] = performance.now();
+    }
+  }
+
+  async close(): Promise<void> {
+    const pool = await this.#pool;
+    await pool?.destroy();
+  }
+
+  /** Piscina is loaded with the first query: most tenants that are awake run none. */
+  async #open(): Promise<Piscina<QueryBatch, QueryBatchResult>> {
+    const {Piscina} = await import('piscina');
+    return new Piscina({
+      filename: THREAD,
+      workerData: this.#settings,
+      minThreads: 0,
+      maxThreads: 1,
+      concurrentTasksPerWorker: 2,
+      idleTimeout: FUNCTION_IDLE_MS,
+    });
+  }
 }

@@ -15,12 +15,13 @@ import {analyzeAuthConfig, analyzeModule, analyzeRouter, analyzeSchema} from './
 import {MutationContext, QueryContext} from './context.ts';
 import {installGlobals, resetGlobals} from './globals/install.ts';
 import {type HostCall, HostOp, type InvocationKind, type RealmError} from './host-call.ts';
-import {state} from './state.ts';
+import {type Phase, state} from './state.ts';
 
 type Namespace = Record<string, unknown>;
 type Registered = {_handler: (context: object, args: unknown) => unknown};
 
 const modules = new Map<string, Namespace>();
+let phaseBeforeImport: Phase = 'idle';
 const stringify = JSON.stringify;
 
 /** Called once, before any user code. @param seed 32 hex characters, the deployment's */
@@ -36,6 +37,7 @@ function open(deployMs: number, seed: string): void {
 
 /** The host evaluates one file of the bundle next: what it draws and reads of the clock is the same in every realm. */
 function importing(seed: string): void {
+  if (state.phase !== 'import') phaseBeforeImport = state.phase;
   state.phase = 'import';
   state.nowMs = state.deployMs;
   state.seeded.seed(seed);
@@ -46,9 +48,9 @@ function addModule(path: string, namespace: Namespace): void {
   modules.set(path, namespace);
 }
 
-/** Nothing is being imported any more. */
+/** Nothing is being imported any more. An action that asked for the module goes on. */
 function imported(): void {
-  state.phase = 'idle';
+  if (state.phase === 'import') state.phase = phaseBeforeImport;
 }
 
 function run(

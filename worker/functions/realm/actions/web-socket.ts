@@ -3,6 +3,7 @@
  * happens to it comes as events. Sockets end with their action.
  */
 import {Event, EventTarget} from '../globals/web/events.ts';
+import {state} from '../state.ts';
 import {asyncCall, notifyHost, startCall} from './async-call.ts';
 
 export type SocketCall = {id: number; url: string; protocols: string[]};
@@ -19,6 +20,8 @@ const CLOSED = 3;
 const REASON_BYTES_MAX = 123;
 
 const sockets = new Map<number, ActionWebSocket>();
+/** The invocation whose sockets these are. */
+let owner = 0;
 let lastSocket = 0;
 
 /** From the kernel: something happened to a socket. @param detail JSON of SocketEvent */
@@ -40,13 +43,13 @@ export class ActionWebSocket extends EventTarget {
   readonly CLOSING = CLOSING;
   readonly CLOSED = CLOSED;
   readonly url: string;
-  readonly bufferedAmount = 0;
   onopen: Handler = null;
   onmessage: Handler = null;
   onerror: Handler = null;
   onclose: Handler = null;
   readonly #id = ++lastSocket;
   #state: 0 | 1 | 2 | 3 = CONNECTING;
+  #bufferedAmount = 0;
   #protocol = '';
   #extensions = '';
   #binaryType: 'blob' | 'arraybuffer' = 'blob';
@@ -57,6 +60,8 @@ export class ActionWebSocket extends EventTarget {
     const list = typeof protocols === 'string' ? [protocols] : [...protocols];
     if (new Set(list).size < list.length) throw new DOMException('A subprotocol is given twice', 'SyntaxError');
     for (const type of EVENTS) this.addEventListener(type, event => this[`on${type}`]?.call(this, event));
+    if (owner !== state.invocation) sockets.clear();
+    owner = state.invocation;
     sockets.set(this.#id, this);
     asyncCall('wsOpen', {id: this.#id, url: this.url, protocols: list} satisfies SocketCall).catch((refused: Error) => {
       const id = this.#id;
@@ -67,6 +72,10 @@ export class ActionWebSocket extends EventTarget {
 
   get readyState(): number {
     return this.#state;
+  }
+  /** Bytes that the network has not taken. */
+  get bufferedAmount(): number {
+    return this.#bufferedAmount;
   }
   get protocol(): string {
     return this.#protocol;
@@ -84,7 +93,7 @@ export class ActionWebSocket extends EventTarget {
   send(data: string | ArrayBuffer | ArrayBufferView | Blob): void {
     if (this.#state === CONNECTING) throw new DOMException('The WebSocket is still connecting', 'InvalidStateError');
     if (this.#state !== OPEN) return;
-    if (typeof data === 'string') notifyHost('wsSend', {id: this.#id, text: data});
+    if (typeof data === 'string') this.#send(data, null, new TextEncoder().encode(data).length);
     else if (data instanceof Blob) void data.arrayBuffer().then(buffer => this.#sendBytes(new Uint8Array(buffer)));
     else if (ArrayBuffer.isView(data)) this.#sendBytes(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     else this.#sendBytes(new Uint8Array(data));
@@ -111,7 +120,10 @@ export class ActionWebSocket extends EventTarget {
         this.dispatchEvent(new Event('open'));
         return;
       case 'message':
-        this.#dispatch('message', {data: event.text ?? this.#binary(bytes ?? new Uint8Array(0)), origin: new URL(this.url).origin});
+        this.#dispatch('message', {
+          data: event.text ?? this.#binary(bytes ?? new Uint8Array(0)),
+          origin: new URL(this.url).origin,
+        });
         return;
       case 'error':
         this.#dispatch('error', {message: event.message});
@@ -127,7 +139,14 @@ export class ActionWebSocket extends EventTarget {
   }
 
   #sendBytes(bytes: Uint8Array): void {
-    startCall('wsSend', {id: this.#id, text: null}, bytes.slice(), () => {});
+    this.#send(null, bytes.slice(), bytes.length);
+  }
+
+  #send(text: string | null, bytes: Uint8Array | null, size: number): void {
+    this.#bufferedAmount += size;
+    startCall('wsSend', {id: this.#id, text}, bytes, () => {
+      this.#bufferedAmount -= size;
+    });
   }
 
   #binary(bytes: Uint8Array): ArrayBuffer | Blob {
@@ -143,7 +162,8 @@ export class ActionWebSocket extends EventTarget {
 }
 
 function checkUrl(url: string | URL): string {
-  const parsed = new URL(String(url));
+  const parsed = URL.parse(String(url));
+  if (parsed === null) throw new DOMException(`${String(url)} is not a URL`, 'SyntaxError');
   if (parsed.protocol === 'http:') parsed.protocol = 'ws:';
   if (parsed.protocol === 'https:') parsed.protocol = 'wss:';
   if (parsed.protocol !== 'ws:' && parsed.protocol !== 'wss:') {

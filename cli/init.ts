@@ -1,0 +1,42 @@
+/** `svc init [DIRECTORY]`: a starter project. Nothing that is there is overwritten. */
+import {existsSync} from 'node:fs';
+import {mkdir, writeFile} from 'node:fs/promises';
+import {basename, dirname, join, resolve} from 'node:path';
+import type {Command} from 'commander';
+import {VERSION} from '../shared/version.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
+import {generateCode} from './project/codegen.ts';
+import {starterFiles} from './starter/files.ts';
+
+export function register(program: Command): void {
+  program
+    .command('init')
+    .description('write a starter project')
+    .argument('[directory]', 'made if it is missing', '.')
+    .action((directory: string) => reportFailure('svc init', () => init(directory)));
+}
+
+async function init(directory: string): Promise<void> {
+  const root = resolve(directory);
+  const name = projectName(root);
+  const files = Object.entries(starterFiles(name, VERSION));
+  const taken = files.map(([path]) => path).filter(path => existsSync(join(root, path)));
+  if (taken.length > 0) throw new CommandFailure(`${taken.join(', ')} exists already in ${root}; nothing was written`);
+  for (const [path, text] of files) {
+    await mkdir(dirname(join(root, path)), {recursive: true});
+    await writeFile(join(root, path), text);
+  }
+  await generateCode(root);
+  const where = directory === '.' ? '' : `cd ${directory} && `;
+  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}npm install && npx svc dev\n`);
+}
+
+/** A tenant's id and a package's name. */
+function projectName(root: string): string {
+  const name = basename(root)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|-+$/g, '')
+    .slice(0, 64);
+  return name === '' ? 'app' : name;
+}

@@ -1,0 +1,49 @@
+/** Brings a project to its tenant: generated code, types, bundle, upload. Each step is told on stderr. */
+import type {DeploymentError, DeploymentView} from '../../shared/protocol/functions.ts';
+import {RefusedRequest} from '../client.ts';
+import {bundle} from './bundle.ts';
+import {generateCode} from './codegen.ts';
+import {ProjectFailure} from './project-failure.ts';
+import {pathOf, type Target} from './target.ts';
+import {type TypecheckMode, typecheck} from './typecheck.ts';
+
+export type PushOptions = {typecheck: TypecheckMode; message: string | null; dryRun: boolean};
+
+export type Pushed = {
+  /** Null: a dry run. */
+  deployment: DeploymentView | null;
+  functions: number;
+  /** The project's own files that are in it, relative to its root. */
+  sources: string[];
+};
+
+/** @throws ProjectFailure, CommandFailure */
+export async function push(target: Target, options: PushOptions, say: (text: string) => void): Promise<Pushed> {
+  const {project, client} = target;
+  const written = await generateCode(project.root);
+  if (written.length > 0) say(`generated ${written.join(', ')}`);
+  const skipped = await typecheck(project, options.typecheck);
+  say(skipped === null ? 'types fit' : `types were not checked: ${skipped}`);
+  const {upload, sources, warnings} = await bundle(project, options);
+  for (const warning of warnings) say(`warning: ${warning}`);
+  const bytes = upload.files.reduce((sum, {source}) => sum + source.length, 0);
+  say(`bundled ${upload.modules.length} modules, ${(bytes / 1024).toFixed(1)} KiB`);
+  try {
+    const reply = await client.json<DeploymentView & {functions: number | unknown[]}>(
+      'POST',
+      pathOf(target, 'deployments'),
+      upload,
+    );
+    if (options.dryRun) return {deployment: null, functions: (reply.functions as unknown[]).length, sources};
+    return {deployment: reply as DeploymentView, functions: reply.functions as number, sources};
+  } catch (caught) {
+    throw refusedDeployment(caught);
+  }
+}
+
+/** The server's list of errors, as the bundler's own are shown. */
+function refusedDeployment(caught: unknown): unknown {
+  if (!(caught instanceof RefusedRequest)) return caught;
+  const {errors} = caught.detail as {errors?: DeploymentError[]};
+  return Array.isArray(errors) && errors.length > 0 ? new ProjectFailure(errors) : caught;
+}

@@ -1,0 +1,68 @@
+/** Where a command of a project goes: which project, which server, which tenant. Flags win over variables, those over svc.json. */
+import {type Command, Option} from 'commander';
+import {RefusedRequest, ServiceClient, tenantPath} from '../client.ts';
+import {CommandFailure} from '../failure.ts';
+import {PROJECT_FILE, type Project, readProject} from './project-file.ts';
+
+export type TargetOptions = {project: string; tenant?: string; url?: string; data: string};
+
+export type Target = {project: Project; client: ServiceClient; tenant: string};
+
+const URL_DEFAULT = 'http://127.0.0.1:3210';
+
+export function addTargetOptions(command: Command): Command {
+  return addProjectOption(command)
+    .addOption(new Option('--tenant <id>', `the tenant; otherwise "tenant" in ${PROJECT_FILE}`).env('SVC_TENANT'))
+    .addOption(
+      new Option('--url <url>', `where the server is; otherwise "url" in ${PROJECT_FILE}, or ${URL_DEFAULT}`).env(
+        'SVC_URL',
+      ),
+    )
+    .addOption(
+      new Option(
+        '--data <directory>',
+        "the server's data directory; its admin.json has the token, unless SVC_ACCESS_TOKEN is set",
+      )
+        .default('./data')
+        .env('SVC_DATA'),
+    );
+}
+
+export function addProjectOption(command: Command): Command {
+  return command.option('--project <directory>', "the project's directory", '.');
+}
+
+export async function openTarget(options: TargetOptions): Promise<Target> {
+  const project = await readProject(options.project);
+  const tenant = options.tenant ?? project.tenant;
+  if (tenant === null) throw new CommandFailure(`no tenant: give --tenant, or "tenant" in ${PROJECT_FILE}`, 2);
+  const client = await ServiceClient.open({url: options.url ?? project.url ?? URL_DEFAULT, data: options.data}, 4);
+  return {project, client, tenant};
+}
+
+/** Runs `act` with the target and closes it. */
+export async function withTarget(options: TargetOptions, act: (target: Target) => Promise<void>): Promise<void> {
+  const target = await openTarget(options);
+  try {
+    await act(target);
+  } finally {
+    await target.client.close();
+  }
+}
+
+/** A path of the target's tenant. */
+export function pathOf({tenant}: Target, ...rest: string[]): string {
+  return tenantPath(tenant, ...rest);
+}
+
+/** @throws CommandFailure that says how to make the tenant */
+export async function requireTenant(target: Target): Promise<void> {
+  try {
+    await target.client.json('GET', pathOf(target, 'functions'));
+  } catch (caught) {
+    if (!(caught instanceof RefusedRequest) || caught.code !== 'session.tenant_not_found') throw caught;
+    throw new CommandFailure(
+      `there is no tenant ${target.tenant} at ${target.client.url}; svc deploy --create makes it`,
+    );
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * An action pool with real threads and isolates over a tenant file that holds one deployment. Handlers are given as text, as
+ * the bundler would have written them; the main thread's part is played by the test.
+ */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import type {ActionRequest, MainOperation} from '../../../worker/functions/actions/action-message.ts';
+import {ActionPool, type ActionPoolOptions} from '../../../worker/functions/actions/action-pool.ts';
+import type {HttpIncoming} from '../../../worker/functions/actions/http-exchange.ts';
+import type {Outcome} from '../../../worker/functions/execution.ts';
+import type {HttpRequestHead} from '../../../worker/functions/realm/actions/http-action.ts';
+import {openWriter} from '../../../worker/storage/database.ts';
+
+const THREAD = fileURLToPath(new URL('../../../dist/action.thread.js', import.meta.url));
+
+export type Called = {operation: MainOperation; parameters: string};
+export type HttpResult = {outcome: Outcome; status: number | null; headers: [string, string][]; pieces: string[]};
+
+export class ActionHost {
+  readonly #directory = mkdtempSync(join(tmpdir(), 'svc-actions-'));
+  readonly #options: Partial<ActionPoolOptions>;
+  pool!: ActionPool;
+  /** What actions asked of the main thread. */
+  calls: Called[] = [];
+  lines: string[] = [];
+  /** What the main thread answers. */
+  answer: (called: Called) => Promise<string> | string = () => '+null';
+
+  /** @param modules path without extension → source */
+  constructor(modules: Record<string, string>, options: Partial<ActionPoolOptions> = {}) {
+    this.#options = options;
+    const databasePath = join(this.#directory, 'tenant.sqlite');
+    const db = openWriter(databasePath);
+    const files = Object.entries(modules).map(([module, source]) => {
+      db.prepare('INSERT INTO code (sha256, source) VALUES (?, ?)').run(`sha of ${module}`, source);
+      return {path: `${module}.js`, sha256: `sha of ${module}`};
+    });
+    db.prepare(
+      `INSERT INTO deployments (id, created_at, activated_at, manifest, files, modified_ms, seed, hash)
+       VALUES (1, 0, 0, '{}', ?, 0, ?, '')`,
+    ).run(JSON.stringify(files), SEED);
+    db.close();
+    this.pool = new ActionPool({databasePath, thread: THREAD, ...this.#options});
+  }
+
+  async close(): Promise<void> {
+    await this.pool.close();
+    rmSync(this.#directory, {recursive: true});
+  }
+
+  run(name: string, args: object = {}, request: Partial<ActionRequest> = {}, signal?: AbortSignal): Promise<Outcome> {
+    return this.pool.run(
+      {...REQUEST, module: 'app', name, kind: 'action', args: JSON.stringify(args), ...request},
+      this.#link(),
+      signal,
+    );
+  }
+
+  /** The value an action returned. @throws the message it failed with */
+  async value(name: string, args: object = {}, request: Partial<ActionRequest> = {}): Promise<unknown> {
+    const outcome = await this.run(name, args, request);
+    if (!outcome.ok) throw new Error(outcome.error.message);
+    return JSON.parse(outcome.value);
+  }
+
+  async failure(name: string, args: object = {}, request: Partial<ActionRequest> = {}): Promise<string> {
+    const outcome = await this.run(name, args, request);
+    if (outcome.ok) throw new Error(`it succeeded: ${outcome.value}`);
+    return outcome.error.message;
+  }
+
+  /** @param route index. @param onPiece called with each piece of the response before it is taken */
+  async http(
+    route: number,
+    head: Partial<HttpRequestHead> = {},
+    incoming: HttpIncoming | null = null,
+    onPiece: (piece: string) => Promise<void> | void = () => undefined,
+  ): Promise<HttpResult> {
+    const result: Omit<HttpResult, 'outcome'> = {status: null, headers: [], pieces: []};
+    const whole: HttpRequestHead = {
+      method: incoming === null ? 'GET' : 'POST',
+      url: 'https://app.example/x?y=1',
+      headers: [],
+      hasBody: incoming !== null,
+      ...head,
+    };
+    const outcome = await this.pool.runHttp(
+      {...REQUEST, module: 'http', name: String(route), kind: 'httpAction', args: JSON.stringify(whole)},
+      this.#link(),
+      incoming,
+      {
+        start: (status, headers) => void Object.assign(result, {status, headers}),
+        write: async bytes => {
+          const piece = new TextDecoder().decode(bytes);
+          result.pieces.push(piece);
+          await onPiece(piece);
+        },
+      },
+    );
+    return {outcome, ...result};
+  }
+
+  #link() {
+    return {
+      lines: this.lines,
+      call: async (operation: MainOperation, parameters: string) => {
+        this.calls.push({operation, parameters});
+        return this.answer({operation, parameters});
+      },
+    };
+  }
+}
+
+const SEED = '0123456789abcdef0123456789abcdef';
+const REQUEST = {
+  deployment: {id: 1, timestampMs: 0, seed: SEED},
+  requestId: '0123456789abcdef',
+  caller: {identity: null},
+  env: {},
+  egress: {allow: [], deny: []},
+} satisfies Partial<ActionRequest>;
