@@ -49,7 +49,7 @@ function findSettings(project: Project): string | null {
 function run({root}: Project, compiler: string, settings: string): Promise<{code: number | null; output: string}> {
   const child = spawn(
     process.execPath,
-    [compiler, '--noEmit', '-p', settings, '--pretty', String(process.stderr.isTTY)],
+    [compiler, '--noEmit', '-p', settings, '--pretty', String(process.stderr.isTTY === true)],
     {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],

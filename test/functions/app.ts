@@ -70,9 +70,17 @@ export class App {
     return this.service.request(method, `/svc/${this.tenant}${path}`, body, {authorization: undefined, ...headers});
   }
 
-  async rawSvc(method: string, path: string, body: Buffer): Promise<{status: number; headers: Reply['headers']; bytes: Buffer}> {
+  async rawSvc(
+    method: string,
+    path: string,
+    body: Buffer,
+  ): Promise<{status: number; headers: Reply['headers']; bytes: Buffer}> {
     const response = await request(`${this.service.url}/svc/${this.tenant}${path}`, {method: method as 'POST', body});
-    return {status: response.statusCode, headers: response.headers, bytes: Buffer.from(await response.body.arrayBuffer())};
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      bytes: Buffer.from(await response.body.arrayBuffer()),
+    };
   }
 
   async reply(kind: Kind | 'paginatedQuery', path: string, args: unknown, headers: Headers = {}): Promise<CallReply> {

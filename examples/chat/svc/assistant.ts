@@ -8,7 +8,7 @@ export const define = action({
   returns: v.string(),
   handler: async (ctx, {channel, word}) => {
     const server = process.env.DICTIONARY_URL;
-    if (server === undefined) throw new Error('Set DICTIONARY_URL first: svc env set DICTIONARY_URL http://127.0.0.1:4321');
+    if (server === undefined) throw new Error('Set DICTIONARY_URL first, see the README');
     const response = await fetch(`${server}/define/${encodeURIComponent(word)}`);
     if (!response.ok) throw new Error(`The dictionary answered ${response.status}`);
     const {meaning} = (await response.json()) as {meaning: string};

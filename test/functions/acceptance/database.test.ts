@@ -236,7 +236,12 @@ describe('the database', () => {
   });
 
   test('[28] unique is none, one, or an error', async () => {
-    const {none, one, two, ids} = (await app.mutation('db:uniques', {})) as {none: null; one: boolean; two: string; ids: string[]};
+    const {none, one, two, ids} = (await app.mutation('db:uniques', {})) as {
+      none: null;
+      one: boolean;
+      two: string;
+      ids: string[];
+    };
     expect({none, one}).toEqual({none: null, one: true});
     expect(two).toContain('unique() query returned more than one result from table things');
     for (const id of ids) expect(two).toContain(id);
@@ -253,7 +258,7 @@ describe('the database', () => {
     const errors = (await app.query('db:ranges', {})) as string[];
     expect(errors[0]).toContain('Upper and lower bounds in range can only be applied to a single index field.');
     expect(errors[1]).toContain("didn't use the index fields in order");
-    expect(errors[2]).toContain('doesn\'t index this field');
+    expect(errors[2]).toContain("doesn't index this field");
     expect(errors[3]).toContain('Already defined lower bound in index range');
     expect(errors[4]).toContain('Already defined equality bound in index range');
     expect(new Set(errors).size).toBe(5);

@@ -73,7 +73,9 @@ describe('a deploy', () => {
     const app = await App.deploy(service, {'items.ts': version('one')});
     await app.deploy({'items.ts': version('two')});
     expect(await app.query('items:version', {})).toBe('two');
-    const {deployments} = (await app.admin('GET', '/deployments')).body as {deployments: {id: number; active: boolean}[]};
+    const {deployments} = (await app.admin('GET', '/deployments')).body as {
+      deployments: {id: number; active: boolean}[];
+    };
     expect(deployments.map(({id, active}) => [id, active])).toEqual([
       [2, true],
       [1, false],
@@ -117,7 +119,9 @@ describe('a deploy', () => {
     const native = (method: string, path: string, body?: unknown) => app.admin(method, path, body);
     expect((await native('PUT', '/schema/items', {table: 'items', fields: [], indexes: []})).status).toBe(409);
     expect((await native('DELETE', '/schema/items')).status).toBe(409);
-    expect((await native('POST', '/documents', {table: 'items', fields: {n: 'text'}})).body.error.code).toBe('op.schema_violation');
+    expect((await native('POST', '/documents', {table: 'items', fields: {n: 'text'}})).body.error.code).toBe(
+      'op.schema_violation',
+    );
     expect((await native('POST', '/documents', {table: 'items', fields: {n: 5}})).status).toBe(201);
     expect(await app.query('items:find', {n: 5})).toBe(1);
     expect((await native('GET', '/schema/items')).body).toMatchObject({

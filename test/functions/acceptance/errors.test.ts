@@ -26,11 +26,17 @@ describe('what callers see of a failure', () => {
     const reply = await app.reply('query', 'e:boom', {});
     expect(reply).toEqual({
       status: 'error',
-      errorMessage: expect.stringMatching(/^\[Request ID: \S+\] Server Error\nUncaught Error: boom\n {4}at .*svc\/e\.ts:\d+:\d+/),
+      errorMessage: expect.stringMatching(
+        /^\[Request ID: \S+\] Server Error\nUncaught Error: boom\n {4}at .*svc\/e\.ts:\d+:\d+/,
+      ),
       logLines: ["[LOG] 'before'"],
     });
     expect(await app.queryError('e:text', {})).toContain('Uncaught a text');
-    expect(await app.reply('query', 'e:fine', {})).toEqual({status: 'success', value: 1, logLines: ["[WARN] 'a line'"]});
+    expect(await app.reply('query', 'e:fine', {})).toEqual({
+      status: 'success',
+      value: 1,
+      logLines: ["[WARN] 'a line'"],
+    });
   });
 
   test('[55] in production the request id alone; the log of the server has the rest', async () => {
@@ -43,7 +49,11 @@ describe('what callers see of a failure', () => {
     }
     expect(await app.reply('query', 'e:fine', {})).toEqual({status: 'success', value: 1});
     const [entry] = (await app.logs()).filter(({path}) => path === 'e:boom');
-    expect(entry).toMatchObject({outcome: 'error', error: expect.stringContaining('Uncaught Error: boom'), lines: ["[LOG] 'before'"]});
+    expect(entry).toMatchObject({
+      outcome: 'error',
+      error: expect.stringContaining('Uncaught Error: boom'),
+      lines: ["[LOG] 'before'"],
+    });
   });
 
   test.each([
@@ -71,7 +81,10 @@ describe('what callers see of a failure', () => {
   test('pages of any origin may call functions', async () => {
     const preflight = await app.svc('OPTIONS', '/query', undefined, {origin: 'https://app.example'});
     expect(preflight.status).toBe(204);
-    expect(preflight.headers).toMatchObject({'access-control-allow-origin': '*', 'access-control-allow-methods': expect.stringContaining('POST')});
+    expect(preflight.headers).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': expect.stringContaining('POST'),
+    });
     const reply = await app.svc('POST', '/query', {path: 'e:fine'}, {origin: 'https://app.example'});
     expect(reply.headers['access-control-allow-origin']).toBe('*');
     await app.admin('PUT', '/settings', {egress: {allow: [], deny: []}, allowed_origins: ['https://app.example']});

@@ -39,12 +39,20 @@ describe('registrars and paths', () => {
     expect(internal).toContain("Could not find public function for 'a:f'");
   });
 
-  test.each(['a:constant', 'a:helper', 'nowhere:f', 'a', '', ':', 'a:f:g', '__proto__:f', 'a:__proto__', 'a:constructor'])(
-    'what is no public function is not found: %j',
-    async path => {
-      expect(await app.queryError(path, {})).toContain('Could not find public function');
-    },
-  );
+  test.each([
+    'a:constant',
+    'a:helper',
+    'nowhere:f',
+    'a',
+    '',
+    ':',
+    'a:f:g',
+    '__proto__:f',
+    'a:__proto__',
+    'a:constructor',
+  ])('what is no public function is not found: %j', async path => {
+    expect(await app.queryError(path, {})).toContain('Could not find public function');
+  });
 
   test('[14] a default export answers under both names', async () => {
     expect(await app.query('d/x', {})).toBe('by default');
@@ -53,7 +61,9 @@ describe('registrars and paths', () => {
   });
 
   test('[15] the wrong kind says both kinds', async () => {
-    expect(await app.queryError('a:write', {})).toContain('Trying to execute a:write as Query, but it is defined as Mutation');
+    expect(await app.queryError('a:write', {})).toContain(
+      'Trying to execute a:write as Query, but it is defined as Mutation',
+    );
     expect(await app.mutationError('a:plain', {})).toContain('as Mutation, but it is defined as Query');
     expect(await app.actionError('a:plain', {})).toContain('as Action, but it is defined as Query');
   });
