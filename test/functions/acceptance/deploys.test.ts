@@ -61,7 +61,7 @@ describe('a deploy', () => {
       'items.ts': version('two'),
     });
     expect(refused.status).toBe(400);
-    const errors = refused.body.error.detail.errors as {message: string; file: string; line: number}[];
+    const errors = (refused.body as {error: {detail: {errors: unknown}}}).error.detail.errors as {message: string; file: string; line: number}[];
     expect(errors).toMatchObject([
       {message: expect.stringContaining('first fault'), file: 'svc/one.ts', line: 2},
       {message: expect.stringContaining('second fault'), file: 'svc/two.ts', line: 3},
@@ -119,7 +119,7 @@ describe('a deploy', () => {
     const native = (method: string, path: string, body?: unknown) => app.admin(method, path, body);
     expect((await native('PUT', '/schema/items', {table: 'items', fields: [], indexes: []})).status).toBe(409);
     expect((await native('DELETE', '/schema/items')).status).toBe(409);
-    expect((await native('POST', '/documents', {table: 'items', fields: {n: 'text'}})).body.error.code).toBe(
+    expect((await native('POST', '/documents', {table: 'items', fields: {n: 'text'}})).text).toContain(
       'op.schema_violation',
     );
     expect((await native('POST', '/documents', {table: 'items', fields: {n: 5}})).status).toBe(201);

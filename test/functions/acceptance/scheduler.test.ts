@@ -90,7 +90,7 @@ const noted = (text: string) =>
 const result = (id: string) =>
   until(`the result of ${id}`, async () => {
     const reply = await app.admin('GET', `/schedule/history/${id}`);
-    return reply.status === 200 ? (reply.body.result as {outcome: string; error: string | null}) : null;
+    return reply.status === 200 ? ((reply.body as {result: unknown}).result as {outcome: string; error: string | null}) : null;
   });
 
 describe('the scheduler', () => {
@@ -176,6 +176,8 @@ describe('the scheduler', () => {
   });
 });
 
+const jobIdOf = (reply: {body: unknown}) => (reply.body as {jobId: string}).jobId;
+
 describe('scheduling over HTTP', () => {
   const post = (path: string, body: unknown, headers = {}) => app.svc('POST', path, body, headers);
 
@@ -183,11 +185,11 @@ describe('scheduling over HTTP', () => {
     const later = {path: 'jobs:later', args: {text: 'over http', ms: 0}};
     const after = await post('/schedule/run_after', {...later, delayMs: 0});
     expect(after).toMatchObject({status: 200, body: {jobId: expect.any(String)}});
-    await result(after.body.jobId);
+    await result(jobIdOf(after));
     expect(await noted('over http')).toHaveLength(1);
     const at = await post('/schedule/run_at', {...later, timestampMs: Date.now() + 60_000});
-    expect((await app.svc('DELETE', `/schedule/${at.body.jobId}`)).status).toBe(204);
-    expect((await app.svc('DELETE', `/schedule/${at.body.jobId}`)).status).toBe(404);
+    expect((await app.svc('DELETE', `/schedule/${jobIdOf(at)}`)).status).toBe(204);
+    expect((await app.svc('DELETE', `/schedule/${jobIdOf(at)}`)).status).toBe(404);
     const internal = {path: 'jobs:note', args: {text: 'by the admin'}, delayMs: 0};
     expect((await post('/schedule/run_after', internal)).status).toBe(400);
     expect((await post('/schedule/run_after', internal, {'x-svc-admin-token': service.adminToken})).status).toBe(200);
