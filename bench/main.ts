@@ -5,6 +5,7 @@
  */
 import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
+import {measureFunctions} from './functions/measure.ts';
 import {measureLive} from './live/measure.ts';
 import {machine} from './measure/machine.ts';
 import {measureWakes} from './peers/svc/wake.ts';
@@ -31,7 +32,8 @@ for (let i = 1; i <= settings.rounds; i++) {
   const wake = await measureWakes(join(root, 'wake'), WAKES);
   say(`wakes: cold ${wake.coldMs.toFixed(1)} ms, spare ${wake.spareMs.toFixed(1)} ms`);
   const live = settings.live ? await measureLive(peers.svc, root, i, settings.seconds, say) : null;
-  rounds.push({rows, wake, live});
+  const functions = settings.functions ? await measureFunctions(join(root, `functions-${i}`), settings, say) : null;
+  rounds.push({rows, wake, live, functions});
 }
 await stopPeers(peers);
 

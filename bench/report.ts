@@ -1,4 +1,6 @@
 /** All rounds together: medians, and ratios taken within a round before their median. As a table and as JSON. */
+import type {FunctionRound} from './functions/measure.ts';
+import {functionsPrinted, functionTargets} from './functions/report.ts';
 import type {LiveRound} from './live/measure.ts';
 import {livePrinted, liveTargets} from './live/report.ts';
 import type {Machine} from './measure/machine.ts';
@@ -13,8 +15,8 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** live: null when it was left out. */
-  rounds: {rows: Round; wake: WakeResult; live: LiveRound | null}[];
+  /** live, functions: null when they were left out. */
+  rounds: {rows: Round; wake: WakeResult; live: LiveRound | null; functions: FunctionRound | null}[];
 };
 
 type RowReport = Row & {
@@ -34,6 +36,7 @@ export type Report = Omit<Results, 'rounds'> & {
   rows: RowReport[];
   wake: WakeResult;
   live: string[];
+  functions: string[];
   targets: TargetReport[];
   rounds: Results['rounds'];
 };
@@ -43,6 +46,7 @@ const NEARLY_ONE_CPU = 0.95;
 export function report(results: Results): Report {
   const {rounds} = results;
   const live = rounds.flatMap(round => round.live ?? []);
+  const functions = rounds.flatMap(round => round.functions ?? []);
   return {
     ...results,
     rows: ROWS.flatMap(row => {
@@ -57,6 +61,7 @@ export function report(results: Results): Report {
       idlePrivateCleanBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateCleanBytes)),
     },
     live: livePrinted(live),
+    functions: functionsPrinted(functions),
     targets: [
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
@@ -65,11 +70,12 @@ export function report(results: Results): Report {
         return {what, measured: value, wanted: `${isMet} ${wanted}${unit}`, isMet: met};
       }),
       ...(live.length === 0 ? [] : liveTargets(live)),
+      ...functionTargets(functions),
     ],
   };
 }
 
-export function printed({machine, settings, pocketBaseVersion, rows, wake, live, targets}: Report): string {
+export function printed({machine, settings, pocketBaseVersion, rows, wake, live, functions, targets}: Report): string {
   const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
   const lines = [
     `${cpu}, ${cpus} processors, ${memoryGiB} GiB, ${system}, Node ${node}, file system ${fileSystemType}, revision ${revision}`,
@@ -98,6 +104,8 @@ export function printed({machine, settings, pocketBaseVersion, rows, wake, live,
     `private memory of an idle tenant's worker: ${mib(wake.idlePrivateDirtyBytes)} dirty, ${mib(wake.idlePrivateCleanBytes)} clean`,
     '',
     ...live,
+    '',
+    ...functions,
     '',
     ...targets.map(
       ({what, measured, wanted, isMet}) =>

@@ -11,6 +11,7 @@ export type BenchSettings = {
   generator: Generator;
   pocketbase: boolean;
   live: boolean;
+  functions: boolean;
   directory: string;
   output: string;
 };
@@ -26,6 +27,7 @@ export function benchSettings(argv: string[]): BenchSettings {
     .addOption(new Option('--generator <name>', 'load generator; wrk if it is installed').choices([...GENERATORS]))
     .option('--no-pocketbase', 'leave PocketBase out')
     .option('--no-live', 'leave live queries and scheduled jobs out')
+    .option('--no-functions', 'leave functions out')
     .option('--directory <directory>', 'where the data directories are made; a tmpfs has no fsync to measure', tmpdir())
     .option('--output <file>', 'the result as JSON', 'bench/results/latest.json')
     .parse(argv)

@@ -1,0 +1,40 @@
+/** The function figures of all rounds: medians, the lines shown, and the design's targets that concern them. */
+import {median} from '../measure/statistics.ts';
+import type {FunctionRound} from './measure.ts';
+
+type Target = {what: string; measured: number; wanted: string; isMet: boolean};
+
+const MIB = 1024 * 1024;
+
+export function functionTargets(rounds: readonly FunctionRound[]): Target[] {
+  if (rounds.length === 0) return [];
+  const target = (what: string, wanted: number, value: (round: FunctionRound) => number): Target => {
+    const measured = median(rounds.map(value));
+    return {what, measured, wanted: `at least ${wanted}`, isMet: measured >= wanted};
+  };
+  return [
+    target('function query / native get', 0.5, round => round.query / round.nativeGet),
+    target('function mutation / native insert', 0.5, round => round.mutation / round.nativeInsert),
+    target('transfer / plain Node + better-sqlite3', 3, round => round.transfer / round.plainTransfer),
+    target('transfer under heavy contention / without', 0.95, round => round.contendedTransfer / round.transfer),
+  ];
+}
+
+export function functionsPrinted(rounds: readonly FunctionRound[]): string[] {
+  if (rounds.length === 0) return [];
+  const of = (value: (round: FunctionRound) => number) => median(rounds.map(value));
+  const rate = (value: (round: FunctionRound) => number) => `${Math.round(of(value))}/s`;
+  const memories = rounds.flatMap(({memory}) => memory ?? []);
+  const mib = (value: (memory: NonNullable<FunctionRound['memory']>) => number) =>
+    `${(median(memories.map(value)) / MIB).toFixed(0)} MiB`;
+  return [
+    `function query ${rate(round => round.query)}, native get ${rate(round => round.nativeGet)}`,
+    `function mutation ${rate(round => round.mutation)}, native insert ${rate(round => round.nativeInsert)} (fsync before each reply)`,
+    `transfer between 2 of 100,000 accounts ${rate(round => round.transfer)}, plain server ${rate(round => round.plainTransfer)} (both fsync before each reply)`,
+    `under contention (Zipf 1.5) ${rate(round => round.contendedTransfer)}, plain server ${rate(round => round.plainContendedTransfer)}`,
+    `a query of a sleeping tenant ${of(({coldMs}) => coldMs).toFixed(0)} ms, of a warm one ${of(({warmMs}) => warmMs).toFixed(1)} ms`,
+    memories.length === 0
+      ? 'memory: unknown'
+      : `private memory of the worker: ${mib(({before}) => before)} after a deploy, ${mib(({inUse}) => inUse)} in use, ${mib(({afterBurst}) => afterBurst)} a minute after a burst`,
+  ];
+}
