@@ -1,6 +1,6 @@
 /** `svc run PATH [ARGS]`: calls any function, internal ones too, and prints what it returns. Log lines go to stderr. */
 import {setTimeout as delay} from 'node:timers/promises';
-import {type Command, Option} from 'commander';
+import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {FunctionReply} from '../shared/protocol/functions.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {push} from './project/push.ts';
@@ -16,10 +16,8 @@ export function register(program: Command): void {
     .command('run')
     .description('call a function and print what it returns as JSON')
     .argument('<path>', 'messages:list, or messages for a default export')
-    .argument('[args]', 'its arguments, a JSON object', jsonObject('args'), {})
-    .addOption(
-      new Option('--identity <json>', 'what ctx.auth.getUserIdentity() gives').argParser(jsonObject('--identity')),
-    )
+    .argument('[args]', 'its arguments, a JSON object', jsonObject, {})
+    .addOption(new Option('--identity <json>', 'what ctx.auth.getUserIdentity() gives').argParser(jsonObject))
     .option('--push', 'deploy the project first')
     .option('--watch', 'of a query: print its result again whenever it changed');
   addTargetOptions(command).action((path: string, args: object, options: Options) =>
@@ -62,15 +60,13 @@ async function watch(target: Target, path: string, args: object, identity: objec
   }
 }
 
-function jsonObject(what: string): (text: string) => object {
-  return text => {
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch (cause) {
-      throw new CommandFailure(`${what} is not JSON: ${(cause as Error).message}`, 2);
-    }
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-    throw new CommandFailure(`${what} must be a JSON object, like '{"name": "Ada"}'`, 2);
-  };
+function jsonObject(text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new InvalidArgumentError(`It is not JSON: ${(cause as Error).message}`);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new InvalidArgumentError(`It must be a JSON object, like '{"name": "Ada"}'.`);
 }

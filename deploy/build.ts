@@ -17,8 +17,8 @@ import {chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import {basename, dirname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type BuildOptions, build} from 'esbuild';
-import {realmBundle} from './realm-bundle.ts';
 import {declarations} from './declarations.ts';
+import {realmBundle} from './realm-bundle.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');

@@ -218,6 +218,8 @@ export const REALMS_PER_ISOLATE_MAX = 2;
 export const FUNCTION_ARGUMENT_BYTES_MAX = 8 * MIB;
 /** What a function returns, as JSON. Beyond: the function fails. (design) */
 export const FUNCTION_RESULT_BYTES_MAX = 16 * MIB;
+/** Characters of all arguments of one call of an isolate to its host: they are copied. Beyond: the call throws. (ours) */
+export const HOST_CALL_CHARS_MAX = 20 * MIB;
 /** Console lines of one execution, and the length of one. Beyond: one last line says so; the line is cut. (reference 11.3) */
 export const LOG_LINES_MAX = 256;
 export const LOG_LINE_CHARS_MAX = 32 * KIB;
@@ -377,6 +379,10 @@ export const FUNCTION_WRITTEN_BYTES_MAX = 16 * MIB;
 export const FUNCTION_LIMIT_WARNING = 0.8;
 /** Text of documents handed to an isolate at once; at least one document. (ours) */
 export const QUERY_PIECE_CHARS = 1 * MIB;
+/** Rows read from the storage at once for a function's query: at first, at most, and what they should hold together. (ours) */
+export const SCAN_PIECE_ROWS_FIRST = 16;
+export const SCAN_PIECE_ROWS = 256;
+export const SCAN_PIECE_CHARS = 1 * MIB;
 /** Items of one page of a function's `paginate`. Beyond: the call fails. (reference 3.7) */
 export const FUNCTION_PAGE_ITEMS_MAX = 32_000;
 

@@ -84,7 +84,9 @@ export class Supervisor {
     this.#registry = openRegistry(join(settings.data, 'registry.sqlite'));
     this.#runDirectory = RunDirectory.create();
     process.on('exit', () => this.#runDirectory.remove());
-    this.#pool = new WorkerPool({entry: entries.worker, env: childEnv, sparesWanted: settings.spareWorkers}, log);
+    // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
+    const workerEnv = {...childEnv, TZ: 'UTC'};
+    this.#pool = new WorkerPool({entry: entries.worker, env: workerEnv, sparesWanted: settings.spareWorkers}, log);
     this.#metrics = new SupervisorMetrics(() => ({
       tenants: this.#placement.size,
       spares: this.#pool.spares,

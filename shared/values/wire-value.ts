@@ -49,7 +49,12 @@ export function encodePatch(value: unknown, what = 'original object'): {set: str
 /** @param text made by `encodeValue` or `encodeDocument`; it is not checked */
 export function decodeValue(text: string): Value {
   const value = parse(text) as Value;
-  return text.includes('{"$float":') ? withFloats(value) : value;
+  return holdsFloats(text) ? withFloats(value) : value;
+}
+
+/** Whether wire text has numbers that JSON cannot hold. Inside a string there is a backslash between the two signs. */
+export function holdsFloats(text: string): boolean {
+  return text.includes('{"$float":');
 }
 
 /**
@@ -58,6 +63,12 @@ export function decodeValue(text: string): Value {
  */
 export function checkWireValue(parsed: unknown, what = 'original object'): Value {
   const walk: Walk = {what, limited: true, traits: 0, path: []};
+  return checkParsed(parsed, walk, parsed, 1);
+}
+
+/** As `checkWireValue` for the fields of a document, which may hold what `encodeDocument` takes. @throws ValueError */
+export function checkWireDocument(parsed: unknown, what = 'original object'): Value {
+  const walk: Walk = {what, limited: false, traits: 0, path: []};
   return checkParsed(parsed, walk, parsed, 1);
 }
 
@@ -201,7 +212,7 @@ function checkParsed(parsed: unknown, walk: Walk, whole: unknown, level: number)
   const depth = walk.path.length;
   if (Array.isArray(parsed)) {
     if (level > NESTING_LEVELS_MAX) throw tooNested();
-    if (parsed.length > VALUE_ARRAY_ELEMENTS_MAX) throw tooLong(parsed.length, walk, whole);
+    if (walk.limited && parsed.length > VALUE_ARRAY_ELEMENTS_MAX) throw tooLong(parsed.length, walk, whole);
     for (let i = 0; i < parsed.length; i++) {
       walk.path[depth] = i;
       parsed[i] = checkParsed(parsed[i], walk, whole, level + 1);
@@ -216,7 +227,7 @@ function checkParsedObject(object: Record<string, unknown>, walk: Walk, whole: u
   const keys = Object.keys(object);
   if (keys.length === 1 && keys[0] === '$float') return checkFloat(object.$float, walk, whole);
   if (level > NESTING_LEVELS_MAX) throw tooNested();
-  if (keys.length > VALUE_OBJECT_FIELDS_MAX) throw tooManyFields(keys.length, walk, whole);
+  if (walk.limited && keys.length > VALUE_OBJECT_FIELDS_MAX) throw tooManyFields(keys.length, walk, whole);
   const depth = walk.path.length;
   for (const key of keys) {
     checkKey(key, walk, whole);

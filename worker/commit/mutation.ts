@@ -3,8 +3,8 @@
  * can be checked without the data is checked first, outside the transaction.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {encodeDocument} from '../../shared/values/wire-value.ts';
 import {checkDocumentSize, checkFields, mergeFields, storedText} from '../../shared/values/json.ts';
+import {encodeDocument, holdsFloats} from '../../shared/values/wire-value.ts';
 import {FLAG_FLOATS, parseFields} from '../documents/document.ts';
 import {checkChosenId} from '../documents/ids.ts';
 import {checkTableName} from '../documents/table-name.ts';
@@ -37,7 +37,7 @@ export function patchEffect(tableName: string, id: string, patch: Fields): Effec
     const hasFloats = (row.flags & FLAG_FLOATS) !== 0;
     const body = hasFloats ? encodeDocument(fields) : storedText(fields);
     checkDocumentSize(body);
-    writer.update(table, row, old, fields, body, hasFloats ? row.flags : 0);
+    writer.update(table, row, old, fields, body, hasFloats && holdsFloats(body) ? FLAG_FLOATS : 0);
     return row.id;
   };
 }

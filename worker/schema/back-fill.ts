@@ -111,7 +111,10 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
     complete = rows.length < ROWS_AT_ONCE;
   } while (!complete && performance.now() < ends);
   index.builtTo = from;
-  if (complete) index.state = 'enabled';
+  if (complete) {
+    index.state = 'enabled';
+    writer.catalogChanged();
+  }
   writer.statements.updateIndex.run(index.state, from, index.number);
   refreshInfo(table);
 }

@@ -17,7 +17,7 @@ export type Connection = Database.Database;
 /** Older ones have a WAL bug that can corrupt a file. */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 /** The writer keeps the B-tree paths it works on; the reader maps the file, so that a commit elsewhere costs it no re-reads. */
-const WRITER_CACHE_KIB = 8 * 1024;
+const WRITER_CACHE_KIB = 32 * 1024;
 const READER_CACHE_KIB = 2 * 1024;
 const READER_MMAP_BYTES = 1 << 30;
 

@@ -4,7 +4,8 @@
  */
 import type Database from 'better-sqlite3';
 import {ROW_CACHE_ENTRIES_MAX} from '../../shared/limits.ts';
-import type {DocumentRow, QueryReader, TableInfo} from '../queries/reader.ts';
+import type {FunctionReader} from '../functions/database/function-reader.ts';
+import type {DocumentRow, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import type {Connection} from './database.ts';
 import {RowCache} from './row-cache.ts';
@@ -14,16 +15,22 @@ const JOINED = 'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS upd
 const ENTRIES = `SELECT ${JOINED} FROM index_entries e CROSS JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?`;
 const NUMBERS = 'SELECT e.doc AS doc FROM index_entries e WHERE e.index_number = ?';
 
+/** The index knows the document numbers: rows of other tables are passed over without being read. */
+const BY_IDS = `SELECT ${DOCUMENT} FROM documents INDEXED BY documents_by_id
+  WHERE id >= ? AND id < ? AND doc >= ? AND doc <= ? ORDER BY id`;
+
 type RangeShape = {hasUpper: boolean; hasAfter: boolean; reverse: boolean};
 type Prepared<Row> = Record<string, Database.Statement<unknown[], Row>>;
 
-export class Reader implements QueryReader {
+export class Reader implements FunctionReader {
   readonly #catalog: Catalog;
   readonly #begin: Database.Statement<[]>;
   readonly #end: Database.Statement<[]>;
   readonly #byId: Database.Statement<[string], DocumentRow>;
   readonly #forward: Database.Statement<[number, number, number], DocumentRow>;
   readonly #backward: Database.Statement<[number, number, number], DocumentRow>;
+  readonly #idsForward: Database.Statement<unknown[], DocumentRow>;
+  readonly #idsBackward: Database.Statement<unknown[], DocumentRow>;
   readonly #joined: Prepared<DocumentRow> = {};
   readonly #numbers: Prepared<{doc: number}> = {};
   /** Null: rows may change under it, as on the writer's connection. */
@@ -42,6 +49,8 @@ export class Reader implements QueryReader {
     this.#backward = db.prepare(
       `SELECT ${DOCUMENT} FROM documents WHERE doc >= ? AND doc <= ? ORDER BY doc DESC LIMIT ?`,
     );
+    this.#idsForward = db.prepare(`${BY_IDS} LIMIT ?`);
+    this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ?`);
   }
 
   /** Makes what is read until `endTurn` one snapshot. */
@@ -72,6 +81,15 @@ export class Reader implements QueryReader {
 
   documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
     return (reverse ? this.#backward : this.#forward).all(low, high, limit);
+  }
+
+  documentsByIds(from: string, to: string, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
+    return (reverse ? this.#idsBackward : this.#idsForward).all(from, to, low, high, limit);
+  }
+
+  isBuilding(table: string, index: string): boolean {
+    const indexes = this.#catalog.table(table)?.indexes ?? [];
+    return indexes.some(({name, state}) => name === index && state === 'building');
   }
 
   indexEntries(

@@ -9,7 +9,7 @@ import {hash} from 'node:crypto';
 import Database from 'better-sqlite3';
 import {FIRST_PREVIOUS_DIGEST, type JournalRecord} from '../../shared/protocol/journal.ts';
 import {indexKey, recordDigest} from '../commit/writer.ts';
-import {storedDocumentText} from '../documents/document.ts';
+import {parseFields, storedDocumentText} from '../documents/document.ts';
 import type {DocumentRow} from '../queries/reader.ts';
 import {Catalog, type CatalogTable} from '../storage/catalog.ts';
 import {type Connection, openReader} from '../storage/database.ts';
@@ -116,7 +116,7 @@ function checkIndexes(db: Connection, table: CatalogTable, report: VerifyReport)
   let count = 0;
   for (const row of documents.iterate(table.info.lowDoc, table.info.highDoc)) {
     count++;
-    const fields = JSON.parse(row.body) as Record<string, unknown>;
+    const fields = parseFields(row);
     for (const index of enabled) {
       if (entry.get(index.number, indexKey(index, fields), row.doc) === undefined) {
         find(report, `index ${table.name}.${index.name}: no entry for document ${row.id}`);

@@ -51,10 +51,14 @@ afterAll(() => Promise.all([service.stop(), provider.stop(), other.stop()]));
 
 const nowS = () => Math.floor(Date.now() / 1000);
 function token(of: IdentityProvider, claims: JWTPayload = {}, header: Record<string, unknown> = {}): Promise<string> {
-  return of.token({iss: of.issuer, sub: 'ada', aud: 'chat', iat: nowS(), exp: nowS() + 60, name: 'Ada', ...claims}, header);
+  return of.token(
+    {iss: of.issuer, sub: 'ada', aud: 'chat', iat: nowS(), exp: nowS() + 60, name: 'Ada', ...claims},
+    header,
+  );
 }
 const bearer = async (...args: Parameters<typeof token>) => ({authorization: `Bearer ${await token(...args)}`});
-const asked = (app: App, headers: Record<string, string>) => app.svc('POST', '/query', {path: 'who:me', args: {}}, headers);
+const asked = (app: App, headers: Record<string, string>) =>
+  app.svc('POST', '/query', {path: 'who:me', args: {}}, headers);
 
 describe('who is asking', () => {
   test('[53] a valid token is an identity, in queries, mutations, actions and HTTP actions', async () => {
@@ -117,14 +121,32 @@ describe('who is asking', () => {
 
   test('the admin credentials of the server are none of a tenant’s', async () => {
     expectError(await asked(app, {authorization: `Bearer ${service.accessToken}`}), 401, 'auth.unauthorized');
-    expect((await asked(app, {'x-svc-admin-token': service.adminToken})).body).toMatchObject({status: 'success', value: null});
+    expect((await asked(app, {'x-svc-admin-token': service.adminToken})).body).toMatchObject({
+      status: 'success',
+      value: null,
+    });
     expectError(await asked(app, {'x-svc-admin-token': 'wrong'}), 401, 'auth.unauthorized');
   });
 
   test.each([
-    ['both auth.config.ts and auth.config.js', {'auth.config.ts': 'export default {providers: []};', 'auth.config.js': 'export default {providers: []};'}, /auth\.config/],
-    ['a variable that is not set', {'auth.config.ts': 'export default {providers: [{domain: process.env.DOMAIN!, applicationID: "a"}]};'}, /DOMAIN/],
-    ['an algorithm that is not allowed', {'auth.config.ts': 'export default {providers: [{type: "customJwt", issuer: "https://a.example", jwks: "https://a.example/jwks", algorithm: "HS256"}]};'}, /algorithm/],
+    [
+      'both auth.config.ts and auth.config.js',
+      {'auth.config.ts': 'export default {providers: []};', 'auth.config.js': 'export default {providers: []};'},
+      /auth\.config/,
+    ],
+    [
+      'a variable that is not set',
+      {'auth.config.ts': 'export default {providers: [{domain: process.env.DOMAIN!, applicationID: "a"}]};'},
+      /DOMAIN/,
+    ],
+    [
+      'an algorithm that is not allowed',
+      {
+        'auth.config.ts':
+          'export default {providers: [{type: "customJwt", issuer: "https://a.example", jwks: "https://a.example/jwks", algorithm: "HS256"}]};',
+      },
+      /algorithm/,
+    ],
   ])('a deploy is refused with %s', async (_, files, message) => {
     const attempt = app.tryDeploy({'who.ts': FUNCTIONS, ...files}).then(
       reply => reply.text,

@@ -61,7 +61,11 @@ describe('a deploy', () => {
       'items.ts': version('two'),
     });
     expect(refused.status).toBe(400);
-    const errors = (refused.body as {error: {detail: {errors: unknown}}}).error.detail.errors as {message: string; file: string; line: number}[];
+    const errors = (refused.body as {error: {detail: {errors: unknown}}}).error.detail.errors as {
+      message: string;
+      file: string;
+      line: number;
+    }[];
     expect(errors).toMatchObject([
       {message: expect.stringContaining('first fault'), file: 'svc/one.ts', line: 2},
       {message: expect.stringContaining('second fault'), file: 'svc/two.ts', line: 3},

@@ -90,7 +90,9 @@ const noted = (text: string) =>
 const result = (id: string) =>
   until(`the result of ${id}`, async () => {
     const reply = await app.admin('GET', `/schedule/history/${id}`);
-    return reply.status === 200 ? ((reply.body as {result: unknown}).result as {outcome: string; error: string | null}) : null;
+    return reply.status === 200
+      ? ((reply.body as {result: unknown}).result as {outcome: string; error: string | null})
+      : null;
   });
 
 describe('the scheduler', () => {

@@ -8,7 +8,8 @@ beforeAll(async () => {
 });
 afterAll(() => realm.close());
 
-const NOW = 'return [Date.now(), new Date().getTime(), new Date(Date()).getTime(), new (class extends Date {})().getTime()]';
+const NOW =
+  'return [Date.now(), new Date().getTime(), new Date(Date()).getTime(), new (class extends Date {})().getTime()]';
 
 describe('the clock', () => {
   test.each([

@@ -43,7 +43,7 @@ describe('one line', () => {
     ['{get a() { throw 1; }, set b(x) {}}', '{\n  a: [Getter],\n  b: [Setter]\n}'],
     ['process.env, process', '[process.env] {\n  env: [process.env]\n}'],
     ['(x => { x.x = x; return x; })({})', '{\n  x: [Circular]\n}'],
-    ["(s => ({a: s, b: s}))({c: 1})", '{\n  a: {\n    c: 1\n  },\n  b: {\n    c: 1\n  }\n}'],
+    ['(s => ({a: s, b: s}))({c: 1})', '{\n  a: {\n    c: 1\n  },\n  b: {\n    c: 1\n  }\n}'],
     ["{[Symbol('k')]: 1}", '{\n  [Symbol(k)]: 1\n}'],
     ["new Proxy({}, {ownKeys() { throw new Error('no'); }})", '[a value that cannot be shown]'],
     ['new URL("http://a.example/"), new URLSearchParams("a=1")', "URL 'http://a.example/' URLSearchParams 'a=1'"],
@@ -90,7 +90,10 @@ describe('timers of the console', () => {
     ['console.time(); console.timeEnd()', ['[INFO] default: 0ms']],
     ["console.time('x'); console.time('x')", ["[WARN] Timer 'x' already exists"]],
     ["console.timeEnd('y')", ["[WARN] Timer 'y' does not exist"]],
-    ["console.time('x'); console.timeEnd('x'); console.timeEnd('x')", ['[INFO] x: 0ms', "[WARN] Timer 'x' does not exist"]],
+    [
+      "console.time('x'); console.timeEnd('x'); console.timeEnd('x')",
+      ['[INFO] x: 0ms', "[WARN] Timer 'x' does not exist"],
+    ],
   ])('%s', (body, expected) => {
     expect(lines(body)).toEqual(expected);
   });
@@ -109,7 +112,9 @@ describe('limits', () => {
     const long = LOG_LINE_CHARS_MAX + 1;
     expect(lines("console.log('x'.repeat(1e6))")[0]).toHaveLength(long);
     expect(lines("console.log(Array.from({length: 1e5}, () => 'x'.repeat(1e3)))")[0]).toHaveLength(long);
-    expect(lines('let o = {}; for (let i = 0; i < 1e5; i++) o["k" + i] = {}; console.log(o)')[0]!.length).toBeLessThanOrEqual(long);
+    expect(
+      lines('let o = {}; for (let i = 0; i < 1e5; i++) o["k" + i] = {}; console.log(o)')[0]!.length,
+    ).toBeLessThanOrEqual(long);
   });
 
   test('a small graph with very many paths is shown in bounded time', () => {

@@ -26,7 +26,10 @@ describe('code from strings', () => {
     ['of a bound function', "(() => {}).bind(1).constructor('return 1')"],
     ['of a method of Reflect', "Reflect.apply.constructor('return 1')"],
     ['of the prototype of Function', "Object.getPrototypeOf(Object.getPrototypeOf).constructor('return 1')"],
-    ['the parent of an async function’s constructor', "Object.getPrototypeOf((async () => {}).constructor)('return 1')"],
+    [
+      'the parent of an async function’s constructor',
+      "Object.getPrototypeOf((async () => {}).constructor)('return 1')",
+    ],
     ['Reflect.construct', "Reflect.construct(Function, ['return 1'])"],
     ['a subclass', "new (class extends Function {})('return 1')"],
     ['a subclass of an async function', "new (class extends (async () => {}).constructor {})('return 1')"],
@@ -35,12 +38,9 @@ describe('code from strings', () => {
   });
 
   test('what has nothing to do with strings stays', () => {
-    expect(realm.in('query', 'return [(() => {}) instanceof Function, typeof Function, eval(4), Function.name]')).toEqual([
-      true,
-      'function',
-      4,
-      'Function',
-    ]);
+    expect(
+      realm.in('query', 'return [(() => {}) instanceof Function, typeof Function, eval(4), Function.name]'),
+    ).toEqual([true, 'function', 4, 'Function']);
   });
 });
 
@@ -102,7 +102,12 @@ describe('what only actions have', () => {
     ['setTimeout', 'setTimeout(() => {}, 1)', `Error: Can't use setTimeout ${IN_FUNCTIONS}`, 'setTimeout'],
     ['setInterval', 'setInterval(() => {}, 1)', `Error: Can't use setInterval ${IN_FUNCTIONS}`, 'setInterval'],
     ['WebSocket', "new WebSocket('wss://example.com')", `Error: Can't use WebSocket ${IN_FUNCTIONS}.`, 'WebSocket'],
-    ['AbortSignal.timeout', 'AbortSignal.timeout(1)', `Error: Can't use AbortSignal.timeout() ${IN_FUNCTIONS}.`, 'AbortSignal.timeout'],
+    [
+      'AbortSignal.timeout',
+      'AbortSignal.timeout(1)',
+      `Error: Can't use AbortSignal.timeout() ${IN_FUNCTIONS}.`,
+      'AbortSignal.timeout',
+    ],
   ];
 
   test.each(CALLS)('[65] %s', (_title, call, refusal, name) => {
@@ -151,7 +156,8 @@ describe('garbage', () => {
 describe('process.env', () => {
   test('is read from the host, one by one', () => {
     realm.env = {A: 'a', B: ''};
-    const body = "return [process.env.A, process.env.B, process.env.C ?? 'none', 'A' in process.env, 'C' in process.env, {...process.env}]";
+    const body =
+      "return [process.env.A, process.env.B, process.env.C ?? 'none', 'A' in process.env, 'C' in process.env, {...process.env}]";
     expect(realm.in('query', body)).toEqual(['a', '', 'none', true, false, {A: 'a', B: ''}]);
   });
 

@@ -11,6 +11,9 @@ import {cryptoCall} from '../../../worker/functions/crypto-host.ts';
 import {HostOp} from '../../../worker/functions/realm/host-call.ts';
 import type {Phase} from '../../../worker/functions/realm/state.ts';
 
+// As workers are started; V8 takes its time zone from the process.
+process.env.TZ = 'UTC';
+
 export const DEPLOYED_AT = Date.UTC(2024, 1, 3);
 export const STARTED_AT = Date.UTC(2025, 6, 7, 8, 9, 10, 11);
 export const HOST_TIME = Date.UTC(2026, 0, 1);

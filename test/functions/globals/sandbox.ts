@@ -20,7 +20,11 @@ export class Sandbox {
 
   constructor(memoryMb = ISOLATE_MEMORY_MB) {
     this.isolate = RealmHost.open({memoryMb});
-    const code = {timestampMs: DEPLOYED_AT, seed: '0123456789abcdef'.repeat(2), read: (path: string) => this.#files.get(path)!};
+    const code = {
+      timestampMs: DEPLOYED_AT,
+      seed: '0123456789abcdef'.repeat(2),
+      read: (path: string) => this.#files.get(path)!,
+    };
     this.realm = this.isolate.createRealm(code, this.#answer);
   }
 
@@ -49,7 +53,11 @@ export class Sandbox {
         this.#outcome = {value: JSON.parse(String(args[1]))};
         return '+';
       case HostOp.failed: {
-        const {name, message, stack} = JSON.parse(String(args[1])) as {name: string; message: string; stack: string | null};
+        const {name, message, stack} = JSON.parse(String(args[1])) as {
+          name: string;
+          message: string;
+          stack: string | null;
+        };
         this.#outcome = {thrown: `${name}: ${message}`, stack};
         return '+';
       }

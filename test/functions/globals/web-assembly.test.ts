@@ -17,7 +17,10 @@ describe('WebAssembly', () => {
     ['new Module, new Instance', `new WebAssembly.Instance(new WebAssembly.Module(${bytes(answer)})).exports.f()`],
     ['instantiate of bytes', `(await WebAssembly.instantiate(${bytes(answer)})).instance.exports.f()`],
     ['instantiate of a buffer', `(await WebAssembly.instantiate(${bytes(answer)}.buffer)).instance.exports.f()`],
-    ['instantiate of a module', `(await WebAssembly.instantiate(new WebAssembly.Module(${bytes(answer)}))).exports.f()`],
+    [
+      'instantiate of a module',
+      `(await WebAssembly.instantiate(new WebAssembly.Module(${bytes(answer)}))).exports.f()`,
+    ],
     ['compile', `new WebAssembly.Instance(await WebAssembly.compile(${bytes(answer)})).exports.f()`],
   ])('%s', (_title, expression) => {
     for (const phase of ['query', 'action'] as const) expect(realm.in(phase, `return ${expression}`)).toBe(42);

@@ -60,6 +60,7 @@ export class ActionPool {
   readonly #options: ActionPoolOptions;
   #pool: Promise<Piscina<ActionTask, void>> | null = null;
   readonly #underWay = new Map<number, UnderWay>();
+  readonly #tasks = new Set<Promise<void>>();
   #lastAction = 0;
   #closed = false;
 
@@ -90,10 +91,12 @@ export class ActionPool {
     return this.#run(request, link, new HttpExchange(incoming, outgoing, link.lines), signal);
   }
 
-  /** Actions under way end without a result. */
+  /** Actions under way fail. A thread must not be ended while an isolate of it runs: isolated-vm would wait for ever. */
   async close(): Promise<void> {
     this.#closed = true;
+    for (const action of this.#underWay.keys()) this.#cancel(action, UNAVAILABLE);
     const pool = await this.#pool;
+    await Promise.allSettled(this.#tasks);
     await pool?.destroy();
   }
 
@@ -109,14 +112,13 @@ export class ActionPool {
     }
     const action = ++this.#lastAction;
     const {promise, resolve} = Promise.withResolvers<Outcome>();
-    this.#underWay.set(action, {link, exchange, port: null, cancelled: null, settle: resolve});
+    const underWay: UnderWay = {link, exchange, port: null, cancelled: null, settle: resolve};
+    this.#underWay.set(action, underWay);
     const cancel = () => this.#cancel(action, 'The action was cancelled');
     signal?.addEventListener('abort', cancel);
     try {
-      this.#pool ??= this.#open();
-      const pool = await this.#pool;
       // The task ends after the outcome was sent, which may arrive later by the other port.
-      return await Promise.race([promise, pool.run({action, request}).then(() => promise)]);
+      return await Promise.race([promise, this.#task({action, request}).then(() => promise)]);
     } catch (cause) {
       throw new ServiceError('session.outcome_unknown', 'the action did not end; it may have taken effect', undefined, {
         cause,
@@ -125,6 +127,14 @@ export class ActionPool {
       signal?.removeEventListener('abort', cancel);
       this.#underWay.delete(action);
     }
+  }
+
+  /** Resolves when the thread has nothing to do with the action any more. */
+  async #task(task: ActionTask): Promise<void> {
+    this.#pool ??= this.#open();
+    const running = (await this.#pool).run(task);
+    this.#tasks.add(running);
+    await running.finally(() => this.#tasks.delete(running));
   }
 
   #cancel(action: number, message: string): void {

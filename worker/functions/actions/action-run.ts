@@ -47,6 +47,8 @@ export class ActionRun {
   #outcome: Outcome | null = null;
   #entries: (() => Promise<void> | void)[] = [];
   #isEntering = false;
+  /** Resolves when the isolate has returned. */
+  #atRest: Promise<void> = Promise.resolve();
   #isOver = false;
   #inOrder = true;
   #timers: NodeJS.Timeout[] = [];
@@ -69,6 +71,11 @@ export class ActionRun {
   /** True when nothing of it is left in the isolate, which may serve another action then. */
   get inOrder(): boolean {
     return this.#inOrder;
+  }
+
+  /** Resolves when the isolate does not run any more; after its end only once it was disposed of, if it did not end in order. */
+  get atRest(): Promise<void> {
+    return this.#atRest;
   }
 
   /** @returns its outcome. Never rejects */
@@ -133,7 +140,7 @@ export class ActionRun {
   #enter(entry: () => Promise<void> | void): void {
     if (this.#isOver) return;
     this.#entries.push(entry);
-    if (!this.#isEntering) void this.#enterAll();
+    if (!this.#isEntering) this.#atRest = this.#enterAll();
   }
 
   async #enterAll(): Promise<void> {

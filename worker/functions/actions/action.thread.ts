@@ -46,6 +46,8 @@ export default async function runAction({action, request}: ActionTask): Promise<
   } finally {
     runs.delete(action);
     isolates.giveBack(isolate, run.inOrder);
+    // The task is not over before: a thread that is ended while isolated-vm has something to tell it takes the process along.
+    await run.atRest;
   }
 }
 

@@ -2,6 +2,7 @@
  * How much one invocation may read and write. The call that goes beyond fails; that it did is remembered, because a mutation
  * that catches the error must not commit what it got done until then.
  */
+import {Buffer} from 'node:buffer';
 import {
   FUNCTION_LIMIT_WARNING,
   FUNCTION_READ_BYTES_MAX,
@@ -38,9 +39,15 @@ export class Budget {
   }
 
   /** A document that was looked at, also when a filter leaves it out. @throws DatabaseFault */
-  scanned(bytes: number): void {
+  scanned(body: string): void {
     this.#use('documents', 1);
-    this.#use('bytes', bytes);
+    this.#use('bytes', Buffer.byteLength(body));
+  }
+
+  /** Whether one more document can be read. */
+  admits(body: string): boolean {
+    const {documents, bytes} = this.#used;
+    return documents < FUNCTION_READ_DOCUMENTS_MAX && bytes + Buffer.byteLength(body) <= FUNCTION_READ_BYTES_MAX;
   }
 
   /** @throws DatabaseFault */

@@ -2,17 +2,19 @@
  * `insert`, `patch` and `delete` of mutations. What comes from the realm is outside input: it is parsed, checked and written
  * again by us. Everything that can be wrong is known before the first change, so a call that fails has changed nothing.
  */
+import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DOCUMENT_BYTES_MAX} from '../../../shared/limits.ts';
-import {checkDocumentSize, mergeFields} from '../../../shared/values/json.ts';
+import {mergeFields} from '../../../shared/values/json.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import {checkWireValue, encodeDocument, ValueError} from '../../../shared/values/wire-value.ts';
+import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../../shared/values/wire-value.ts';
 import type {Fields, Writer} from '../../commit/writer.ts';
 import {FLAG_FLOATS, parseFields} from '../../documents/document.ts';
 import {decodeId} from '../../documents/ids.ts';
 import type {DocumentRow} from '../../queries/reader.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
+import {parseRealmJson} from './realm-json.ts';
 
 const TABLE_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
@@ -53,7 +55,8 @@ export class DocumentWrites {
     checkNames(patch);
     const old = parseFields(row);
     const fields = mergeFields(old, patch);
-    for (const name of JSON.parse(removed) as unknown[]) delete fields[String(name)];
+    const names = parseRealmJson(removed);
+    for (const name of Array.isArray(names) ? names : []) delete fields[String(name)];
     const {body, flags} = this.#stored(fields as Record<string, Value>);
     const table = this.#writer.catalog.tableOfDoc(row.doc);
     schemaFaults(table.name, () => this.#writer.update(table, row, old, fields, body, flags));
@@ -77,19 +80,14 @@ export class DocumentWrites {
   }
 
   #stored(fields: Record<string, Value>): {body: string; flags: number} {
-    let body: string;
-    try {
-      body = encodeDocument(fields);
-      checkDocumentSize(body);
-    } catch (caught) {
-      if (caught instanceof ValueError) throw new DatabaseFault(caught.message);
-      if (!(caught instanceof ServiceError)) throw caught;
-      throw new DatabaseFault(
-        `Value is too large (maximum size ${DOCUMENT_BYTES_MAX / 2 ** 20} MiB): ${caught.message}`,
-      );
+    const body = encodeDocument(fields);
+    const bytes = Buffer.byteLength(body);
+    if (bytes > DOCUMENT_BYTES_MAX) {
+      const [size, most] = [bytes, DOCUMENT_BYTES_MAX].map(count => `${Math.ceil((count * 100) / 2 ** 20) / 100} MiB`);
+      throw new DatabaseFault(`Value is too large (${size} > maximum size ${most})`);
     }
-    this.#budget.wrote(body.length);
-    return {body, flags: body.includes('{"$float":') ? FLAG_FLOATS : 0};
+    this.#budget.wrote(bytes);
+    return {body, flags: holdsFloats(body) ? FLAG_FLOATS : 0};
   }
 }
 
@@ -104,9 +102,9 @@ function checkWritable(table: string): void {
 function fieldsOf(wire: string, call: string): Record<string, Value> {
   let value: Value;
   try {
-    value = checkWireValue(JSON.parse(wire));
+    value = checkWireDocument(parseRealmJson(wire));
   } catch (caught) {
-    if (!(caught instanceof ValueError || caught instanceof SyntaxError)) throw caught;
+    if (!(caught instanceof ValueError)) throw caught;
     throw new DatabaseFault(caught.message);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
@@ -132,7 +130,7 @@ function schemaFaults<T>(table: string, write: () => T): T {
     return write();
   } catch (caught) {
     if (!(caught instanceof ServiceError)) throw caught;
-    if (caught.code !== 'op.schema_violation') throw new DatabaseFault(caught.message);
+    if (caught.code !== 'op.schema_violation') throw caught;
     const message = typeof caught.detail?.message === 'string' ? caught.detail.message : caught.message;
     throw new DatabaseFault(
       `Failed to insert or update a document in table "${table}" because it does not match the schema: ${message}`,

@@ -2,10 +2,11 @@
  * Filter expressions (`filter(q => …)`), compiled once a query and evaluated against parsed documents. Comparisons go by the
  * one total order and never fail; arithmetic wants numbers and `and`, `or`, `not` want booleans.
  */
+import {ServiceError} from '../../../shared/errors.ts';
 import {NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
 import {compareValues} from '../../../shared/values/order.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import {compilePath, valueAt} from '../../queries/paths.ts';
+import {compilePath, type FieldPath, valueAt} from '../../queries/paths.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 
@@ -51,7 +52,7 @@ function compile(expression: unknown, level: number): Evaluate {
     return () => value;
   }
   if (name === 'field') {
-    const path = compilePath(String(operands[0]));
+    const path = fieldPath(String(operands[0]));
     return document => valueAt(document, path);
   }
   const inner = operands.map(item => compile(item, level + 1));
@@ -66,6 +67,14 @@ function compile(expression: unknown, level: number): Evaluate {
   if (name === 'and') return document => inner.every(item => boolean(item(document), 'and'));
   if (name === 'or') return document => inner.some(item => boolean(item(document), 'or'));
   throw new DatabaseFault(`${name} is not an operator of filters`);
+}
+
+function fieldPath(field: string): FieldPath {
+  try {
+    return compilePath(field);
+  } catch (caught) {
+    throw caught instanceof ServiceError ? new DatabaseFault(caught.message) : caught;
+  }
 }
 
 function arithmetic({verb, join, of}: Arithmetic, a: Evaluate, b: Evaluate): Evaluate {

@@ -3,24 +3,25 @@
  * mutation come from the writer, so it sees what it has written. What user code did wrong is an answer; storage errors and
  * failed assertions are thrown, for whoever runs the invocation.
  */
-
+import {ServiceError} from '../../../shared/errors.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {storedDocumentText} from '../../documents/document.ts';
 import {decodeId} from '../../documents/ids.ts';
-import type {QueryReader} from '../../queries/reader.ts';
-import {HostOp, type QuerySpec} from '../realm/host-call.ts';
+import {HostOp} from '../realm/host-call.ts';
 import {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {DocumentWrites} from './document-writes.ts';
+import type {FunctionReader} from './function-reader.ts';
 import {OpenQuery} from './open-query.ts';
 import {pageOptions, paginate} from './paginate.ts';
 import {QueryPlan} from './query-plan.ts';
 import {ReadRange, ReadSet} from './read-set.ts';
+import {parseRealmJson} from './realm-json.ts';
 
 type Argument = string | number | undefined;
 
 export class HostDatabase {
-  readonly #reader: QueryReader;
+  readonly #reader: FunctionReader;
   readonly #writes: DocumentWrites | null;
   readonly #budget = new Budget();
   readonly #open = new Map<number, OpenQuery>();
@@ -31,7 +32,7 @@ export class HostDatabase {
   #warnings: string[] = [];
 
   /** @param writer null: nothing can be written */
-  constructor(reader: QueryReader, writer: Writer | null) {
+  constructor(reader: FunctionReader, writer: Writer | null) {
     this.#reader = reader;
     this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget);
   }
@@ -75,8 +76,9 @@ export class HostDatabase {
     try {
       return `+${this.#call(op, a, b, c)}`;
     } catch (caught) {
-      if (!(caught instanceof DatabaseFault)) throw caught;
-      return `-${JSON.stringify({name: caught.kind, message: caught.message})}`;
+      if (!(caught instanceof DatabaseFault || caught instanceof ServiceError)) throw caught;
+      const name = caught instanceof DatabaseFault ? caught.kind : 'Error';
+      return `-${JSON.stringify({name, message: caught.message})}`;
     }
   }
 
@@ -120,17 +122,17 @@ export class HostDatabase {
       if (decodeId(id) !== null) return '';
       throw new DatabaseFault("Invalid argument 'id' for 'db.get': Unable to decode ID");
     }
-    this.#budget.scanned(row.body.length);
+    this.#budget.scanned(row.body);
     return storedDocumentText(row);
   }
 
   #openQuery(spec: string, wanted: number): string {
     this.#budget.read();
-    const plan = new QueryPlan(this.#reader, querySpec(spec));
-    const range = new ReadRange(plan);
+    const plan = new QueryPlan(this.#reader, spec);
+    const range = new ReadRange(plan, null);
     this.#readSet.ranges.push(range);
     const handle = ++this.#lastHandle;
-    this.#open.set(handle, new OpenQuery(plan, this.#budget, range, wanted));
+    this.#open.set(handle, new OpenQuery(plan, this.#budget, range, {canWrite: this.#writes !== null}));
     return this.#next(handle, wanted);
   }
 
@@ -149,23 +151,11 @@ export class HostDatabase {
         'This function ran multiple paginated queries. Only a single paginated query is supported in each function.',
       );
     }
-    const plan = new QueryPlan(this.#reader, querySpec(spec));
-    this.#readSet.ranges.push(new ReadRange(plan));
-    const {endCursor, text} = paginate(plan, pageOptions(JSON.parse(options), this.#endCursor), this.#budget);
+    const plan = new QueryPlan(this.#reader, spec);
+    const asked = pageOptions(parseRealmJson(options), this.#endCursor);
+    const {endCursor, text, range} = paginate(plan, asked, this.#budget);
+    this.#readSet.ranges.push(range);
     this.#paginated = {endCursor};
     return text;
   }
-}
-
-/** Its parts are checked where they are used; here only that they are there. @throws DatabaseFault */
-function querySpec(text: string): QuerySpec {
-  const spec = JSON.parse(text) as Partial<QuerySpec> | null;
-  const {table, index, order, filters} = spec ?? {};
-  if (typeof table !== 'string' || index === undefined || order === undefined || !Array.isArray(filters)) {
-    throw new DatabaseFault('a query is not complete');
-  }
-  if (index !== null && !(typeof index.name === 'string' && Array.isArray(index.range))) {
-    throw new DatabaseFault('a range of a query is not complete');
-  }
-  return {table, index, order, filters};
 }

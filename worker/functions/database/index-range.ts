@@ -23,11 +23,16 @@ const SYMBOLS = {gt: '>', gte: '>=', lt: '<', lte: '<='} as const;
 
 /**
  * @param index `table.name`
- * @param fields declared ones, without the implicit `_creationTime` and `_id`
+ * @param fields declared ones, @param implicit those that every index goes on with
  * @throws DatabaseFault
  */
-export function indexRange(index: string, fields: readonly string[], operations: readonly QueryRangeOp[]): IndexRange {
-  const all = [...fields, '_creationTime', '_id'].filter((field, i, list) => list.indexOf(field) === i);
+export function indexRange(
+  index: string,
+  fields: readonly string[],
+  implicit: readonly string[],
+  operations: readonly QueryRangeOp[],
+): IndexRange {
+  const all = [...fields, ...implicit];
   const equal = new Map<string, Value | undefined>();
   const range: IndexRange = {fixed: [], lower: null, upper: null, except: null};
   let bounded: string | null = null;
@@ -44,7 +49,7 @@ export function indexRange(index: string, fields: readonly string[], operations:
       equal.set(field, value);
       continue;
     }
-    if (equal.has(field)) throw new DatabaseFault('Already defined equality bound in index range.');
+    if (equal.has(field)) throw new DatabaseFault('Already defined inequality bound in index range.');
     if (bounded !== null && bounded !== field) {
       throw new DatabaseFault('Upper and lower bounds in range can only be applied to a single index field.');
     }

@@ -11,12 +11,18 @@ export class OpenQuery {
   readonly #scan: Scan;
   readonly #budget: Budget;
   readonly #range: ReadRange;
+  /**
+   * Documents given, in a mutation: one that the mutation moves forward in the index while it reads would come again, and a
+   * loop that moves each would never end. Null: nothing is written.
+   */
+  readonly #given: Set<number> | null;
 
-  constructor(plan: QueryPlan, budget: Budget, range: ReadRange, wanted: number) {
+  constructor(plan: QueryPlan, budget: Budget, range: ReadRange, {canWrite}: {canWrite: boolean}) {
     this.#plan = plan;
-    this.#scan = plan.scan(null, wanted);
+    this.#scan = plan.scan(null);
     this.#budget = budget;
     this.#range = range;
+    this.#given = canWrite ? new Set() : null;
   }
 
   /** The next matching documents as a JSON array, at most `wanted`. @throws DatabaseFault */
@@ -24,15 +30,18 @@ export class OpenQuery {
     const texts: string[] = [];
     let chars = 0;
     while (texts.length < wanted && chars < QUERY_PIECE_CHARS) {
-      const row = this.#scan.next();
-      this.#range.readTo(this.#scan, row);
+      const row = this.#scan.next(wanted - texts.length);
+      this.#range.readTo(row);
       if (row === null) return {text: `[${texts.join(',')}]`, isDone: true};
-      this.#budget.scanned(row.body.length);
-      if (!this.#plan.passes(row)) continue;
+      this.#budget.scanned(row.body);
+      if (!this.#plan.passes(row) || this.#given?.has(row.doc) === true) continue;
+      this.#given?.add(row.doc);
       const text = storedDocumentText(row);
       chars += text.length;
       texts.push(text);
     }
+    // What the mutation writes before it asks for more is seen then; and an open query holds no rows.
+    this.#scan.release();
     return {text: `[${texts.join(',')}]`, isDone: false};
   }
 }

@@ -8,12 +8,12 @@
 import {Buffer} from 'node:buffer';
 import {CURSOR_CHARS_MAX} from '../../../shared/limits.ts';
 import {DatabaseFault} from './database-fault.ts';
-import type {Position} from './scan.ts';
+import {NO_KEY, type Position} from './position.ts';
 
 export type PageCursor = {position: Position | null; isEnd: boolean};
 
 export function encodeCursor(fingerprint: string, {position, isEnd}: PageCursor): string {
-  const {key, doc, id} = position ?? {key: Buffer.alloc(0), doc: -1, id: ''};
+  const {key, doc, id} = position ?? {key: NO_KEY, doc: -1, id: ''};
   const fields = [fingerprint, isEnd ? 1 : 0, key.toString('base64url'), doc, id];
   return Buffer.from(JSON.stringify(fields)).toString('base64url');
 }

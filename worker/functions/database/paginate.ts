@@ -10,9 +10,10 @@ import type {DocumentRow} from '../../queries/reader.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {decodeCursor, encodeCursor, type PageCursor} from './page-cursor.ts';
+import {comparePositions, type Position} from './position.ts';
 import type {QueryPlan} from './query-plan.ts';
-import {isBehind} from './query-plan.ts';
-import {comparePositions, type Scan} from './scan.ts';
+import {ReadRange} from './read-set.ts';
+import type {Scan} from './scan.ts';
 
 export type PageOptions = {
   numItems: number;
@@ -51,8 +52,12 @@ function budgetOf(name: string, value: unknown): number | null {
   throw new DatabaseFault(`options.${name} must be a positive number`);
 }
 
-/** @returns the page's end cursor and PaginationResult as JSON. @throws DatabaseFault */
-export function paginate(plan: QueryPlan, options: PageOptions, budget: Budget): {endCursor: string; text: string} {
+/** @returns the page's end cursor, PaginationResult as JSON, and what was read. @throws DatabaseFault */
+export function paginate(
+  plan: QueryPlan,
+  options: PageOptions,
+  budget: Budget,
+): {endCursor: string; text: string; range: ReadRange} {
   const fingerprint = plan.fingerprint();
   const start = options.cursor === null ? null : decodeCursor(fingerprint, options.cursor);
   const end = options.endCursor === null ? null : decodeCursor(fingerprint, options.endCursor);
@@ -64,7 +69,7 @@ export function paginate(plan: QueryPlan, options: PageOptions, budget: Budget):
   const text =
     `{"page":[${page.texts.join(',')}],"isDone":${page.isDone},"continueCursor":${JSON.stringify(continued)},` +
     `"splitCursor":${JSON.stringify(splitCursor)},"pageStatus":${JSON.stringify(page.status)}}`;
-  return {endCursor: continued, text};
+  return {endCursor: continued, text, range: page.range()};
 }
 
 class Page {
@@ -73,7 +78,7 @@ class Page {
   readonly #plan: QueryPlan;
   readonly #options: PageOptions;
   readonly #budget: Budget;
-  readonly #start: PageCursor['position'];
+  readonly #start: Position | null;
   readonly #end: PageCursor | null;
   readonly #scan: Scan;
   readonly #scanned: DocumentRow[] = [];
@@ -81,30 +86,28 @@ class Page {
   #chars = 0;
   #wasCut = false;
 
-  constructor(
-    plan: QueryPlan,
-    options: PageOptions,
-    budget: Budget,
-    start: PageCursor['position'],
-    end: PageCursor | null,
-  ) {
+  constructor(plan: QueryPlan, options: PageOptions, budget: Budget, start: Position | null, end: PageCursor | null) {
     this.#plan = plan;
     this.#options = options;
     this.#budget = budget;
     this.#start = start;
     this.#end = end;
-    this.#scan = plan.scan(start, end === null ? options.numItems : Number.POSITIVE_INFINITY);
+    this.#scan = plan.scan(start);
   }
 
   read(): void {
     for (;;) {
-      const row = this.#scan.next();
+      const row = this.#scan.next(this.#wanted);
       if (row === null) {
         this.isDone = this.#end === null || this.#end.isEnd;
         return;
       }
       if (this.#isBeyondEnd(row)) return;
-      this.#budget.scanned(row.body.length);
+      if (this.#mustStopBefore(row)) {
+        this.#wasCut = true;
+        return;
+      }
+      this.#budget.scanned(row.body);
       this.#scanned.push(row);
       this.#bytes += row.body.length;
       if (this.#plan.passes(row)) this.#add(row);
@@ -119,12 +122,21 @@ class Page {
 
   get continueCursor(): PageCursor {
     const last = this.#scanned.at(-1);
-    return {position: last === undefined ? this.#start : this.#scan.position(last), isEnd: this.isDone};
+    return {position: last === undefined ? this.#start : this.#plan.position(last), isEnd: this.isDone};
   }
 
-  get splitPosition(): PageCursor['position'] {
+  range(): ReadRange {
+    const range = new ReadRange(this.#plan, this.#start);
+    const last = this.#scanned.at(-1);
+    if (this.isDone) range.readTo(null);
+    else if (this.#end?.position != null) range.readUntil(this.#end.position);
+    else if (last !== undefined) range.readTo(last);
+    return range;
+  }
+
+  get splitPosition(): Position | null {
     if (this.#scanned.length <= 2) return null;
-    return this.#scan.position(this.#scanned[Math.floor((this.#scanned.length - 1) / 2)]!);
+    return this.#plan.position(this.#scanned[Math.floor((this.#scanned.length - 1) / 2)]!);
   }
 
   get status(): 'SplitRequired' | 'SplitRecommended' | null {
@@ -147,7 +159,17 @@ class Page {
     const end = this.#end;
     if (end === null || end.isEnd) return false;
     if (end.position === null) return true;
-    return isBehind(comparePositions(this.#scan.position(row), end.position, this.#plan.byId), this.#plan.reverse);
+    const order = comparePositions(this.#plan.position(row), end.position, this.#plan.byId);
+    return this.#plan.reverse ? order < 0 : order > 0;
+  }
+
+  get #wanted(): number {
+    return this.#end === null ? this.#options.numItems - this.texts.length : Number.POSITIVE_INFINITY;
+  }
+
+  /** The execution's own limit cuts a page short instead of failing it, unless its end is given. */
+  #mustStopBefore(row: DocumentRow): boolean {
+    return this.#end === null && this.#scanned.length > 0 && !this.#budget.admits(row.body);
   }
 
   /** Looked at after each row, so that a page always gets on by one. */

@@ -1,43 +1,44 @@
 /** What a realm asks of a query (QuerySpec), checked and made into a scan. */
 import {createHash} from 'node:crypto';
 import {parseDocument} from '../../documents/document.ts';
-import type {DocumentRow, QueryReader, TableInfo} from '../../queries/reader.ts';
+import type {DocumentRow, TableInfo} from '../../queries/reader.ts';
 import type {QuerySpec} from '../realm/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {compileFilter, type Filter} from './filter.ts';
-import {type IndexRange, indexRange, isWithin} from './index-range.ts';
-import {type Position, Scan} from './scan.ts';
+import type {FunctionReader} from './function-reader.ts';
+import {type IndexRange, indexRange} from './index-range.ts';
+import {type Position, positionOf} from './position.ts';
+import {readQuerySpec} from './query-spec.ts';
+import {Scan} from './scan.ts';
 import {idSegments, indexSegments, type Segment, tableSegments} from './segments.ts';
 
 const TABLE_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 const WHOLE: IndexRange = {fixed: [], lower: null, upper: null, except: null};
 
 export class QueryPlan {
+  readonly table: string;
   readonly reverse: boolean;
+  /** Rows are in the order of their ids. */
   readonly byId: boolean;
-  /** For the read set: the table, the index (null: the table itself), and the range as it was asked for. */
-  readonly source: {table: string; index: string | null; range: unknown};
-  readonly #reader: QueryReader;
-  readonly #segments: readonly Segment[];
+  /** In the order in which they are read; null: the table was never written. */
+  readonly segments: readonly Segment[] | null;
+  readonly #reader: FunctionReader;
   readonly #filters: readonly Filter[];
-  readonly #spec: QuerySpec;
+  readonly #shape: string;
 
-  /** @throws DatabaseFault */
-  constructor(reader: QueryReader, spec: QuerySpec) {
-    const table = checkReadable(spec.table);
-    this.#reader = reader;
-    this.#spec = spec;
+  /** @param text JSON of a QuerySpec, from a realm. @throws DatabaseFault */
+  constructor(reader: FunctionReader, text: string) {
+    const spec = readQuerySpec(text);
+    checkReadable(spec.table);
+    this.table = spec.table;
     this.reverse = spec.order === 'desc';
     this.byId = spec.index?.name === 'by_id';
-    this.source = {table, index: spec.index?.name ?? null, range: spec.index?.range ?? []};
+    this.#reader = reader;
     this.#filters = spec.filters.map(compileFilter);
-    const info = reader.table(table);
-    const segments = segmentsOf(reader, info, spec);
-    this.#segments = this.reverse ? segments.reverse() : segments;
-  }
-
-  get isFiltered(): boolean {
-    return this.#filters.length > 0;
+    const table = reader.table(spec.table);
+    const segments = segmentsOf(reader, table, spec);
+    this.segments = table === undefined ? null : this.reverse ? segments.reverse() : segments;
+    this.#shape = `${text}\n${JSON.stringify(indexOf(table, spec)?.fields ?? null)}`;
   }
 
   passes(row: DocumentRow): boolean {
@@ -46,47 +47,52 @@ export class QueryPlan {
     return this.#filters.every(filter => filter(document));
   }
 
-  /** @param wanted rows that the caller would take at most */
-  scan(after: Position | null, wanted: number): Scan {
-    return new Scan(this.#reader, this.#segments, this.reverse, after, this.isFiltered ? Math.max(wanted, 16) : wanted);
+  /** @param after rows up to here are left out */
+  scan(after: Position | null): Scan {
+    return new Scan(this.#reader, this.segments ?? [], this.reverse, after, this.#filters.length > 0);
   }
 
-  /** Tells this query from any other: cursors are bound to it. */
+  /** Where a row that a scan gave lies. */
+  position(row: DocumentRow): Position {
+    return positionOf(this.segments![0]!, row);
+  }
+
+  /** Tells this query from any other, and its index from one of the same name with other fields: cursors are bound to it. */
   fingerprint(): string {
-    return createHash('sha256').update(JSON.stringify(this.#spec)).digest('base64url').slice(0, 16);
+    return createHash('sha256').update(this.#shape).digest('base64url').slice(0, 16);
   }
 }
 
 /** @throws DatabaseFault */
-function checkReadable(table: unknown): string {
-  if (typeof table === 'string' && TABLE_NAME.test(table)) return table;
-  const shown = JSON.stringify(table)?.slice(0, 100);
-  if (String(table).startsWith('_')) throw new DatabaseFault(`${shown} is a system table, which cannot be queried`);
+function checkReadable(table: string): void {
+  if (TABLE_NAME.test(table)) return;
+  const shown = JSON.stringify(table).slice(0, 100);
+  if (table.startsWith('_')) throw new DatabaseFault(`${shown} is a system table, which cannot be queried`);
   throw new DatabaseFault(`Invalid table name ${shown}: a letter, then letters, digits and underscores, at most 64`);
 }
 
-function segmentsOf(
-  reader: QueryReader,
-  table: TableInfo | undefined,
-  {table: name, index, ...spec}: QuerySpec,
-): Segment[] {
-  if (spec.order !== 'asc' && spec.order !== 'desc') throw new DatabaseFault("order must be 'asc' or 'desc'");
+function segmentsOf(reader: FunctionReader, table: TableInfo | undefined, spec: QuerySpec): Segment[] {
+  const {index} = spec;
   if (index === null) return table === undefined ? [] : tableSegments(reader, table, WHOLE);
-  const shown = `${name}.${index.name}`;
+  const shown = `${spec.table}.${index.name}`;
   if (index.name === 'by_creation_time') {
-    const range = indexRange(shown, ['_creationTime'], index.range);
+    const range = indexRange(shown, ['_creationTime'], ['_id'], index.range);
     return table === undefined ? [] : tableSegments(reader, table, range);
   }
   if (index.name === 'by_id') {
-    const range = indexRange(shown, ['_id'], index.range);
-    return table === undefined ? [] : idSegments(reader, table, range, id => isWithin(range, id));
+    const range = indexRange(shown, ['_id'], [], index.range);
+    return table === undefined ? [] : idSegments(table, range);
   }
-  const info = table?.indexes.find(({name: known}) => known === index.name);
-  if (table === undefined || info === undefined) throw new DatabaseFault(`Index ${shown} not found.`);
-  return indexSegments(reader, table, info, indexRange(shown, info.fields, index.range));
+  const info = indexOf(table, spec);
+  if (table !== undefined && info !== undefined) {
+    return indexSegments(reader, table, info, indexRange(shown, info.fields, ['_creationTime', '_id'], index.range));
+  }
+  if (reader.isBuilding(spec.table, index.name)) {
+    throw new DatabaseFault(`Index ${shown} is currently backfilling and not available to query yet.`);
+  }
+  throw new DatabaseFault(`Index ${shown} not found.`);
 }
 
-/** For positions in cursors: whether one is behind another in the order of the plan. */
-export function isBehind(order: number, reverse: boolean): boolean {
-  return reverse ? order < 0 : order > 0;
+function indexOf(table: TableInfo | undefined, {index}: QuerySpec) {
+  return index === null ? undefined : table?.indexes.find(({name}) => name === index.name);
 }

@@ -1,88 +1,103 @@
 /**
- * Rows of a query in its order, read in pieces and one at a time. A position is what the order says of a row, so a scan goes
- * on at the right place whatever was written in between, also by the mutation that reads.
+ * Rows of a query in its order, read in pieces and one at a time. A piece begins behind the last row given, wherever that is
+ * by then: a scan goes on at the right place whatever was written in between, also by the mutation that reads.
  */
 import {Buffer} from 'node:buffer';
-import {encodeKey} from '../../../shared/values/key-encoding.ts';
+import {SCAN_PIECE_CHARS, SCAN_PIECE_ROWS, SCAN_PIECE_ROWS_FIRST} from '../../../shared/limits.ts';
 import {compareUtf8} from '../../../shared/values/order.ts';
-import {parseFields} from '../../documents/document.ts';
-import {compilePath, valueAt} from '../../queries/paths.ts';
-import type {DocumentRow, IndexInfo, QueryReader} from '../../queries/reader.ts';
-import type {Segment} from './segments.ts';
+import type {DocumentRow} from '../../queries/reader.ts';
+import type {FunctionReader} from './function-reader.ts';
+import {type Position, positionOf} from './position.ts';
+import {afterId, type Segment} from './segments.ts';
 
-/** `key`: the encoded values of the index, empty elsewhere; `id` where rows are in id order. */
-export type Position = {key: Buffer; doc: number; id: string};
-
-const NO_KEY = Buffer.alloc(0);
-const PIECE_ROWS_MAX = 256;
+/** Rows read at once at least where a filter may leave some out. */
+const ROWS_FILTERED = 16;
 
 export class Scan {
-  readonly #reader: QueryReader;
+  readonly #reader: FunctionReader;
   readonly #segments: readonly Segment[];
   readonly #reverse: boolean;
+  readonly #isFiltered: boolean;
   #segment = 0;
   #rows: readonly DocumentRow[] = [];
+  /** The segment that `#rows` are of. */
+  #rowsSegment = 0;
   #at = 0;
-  #pieceSize: number;
-  /** Where the next piece begins, in the current segment. */
+  #pieceRows = SCAN_PIECE_ROWS_FIRST;
+  /** Where the next piece begins: behind `#last`, if rows were given. */
   #after: Position | null;
+  #last: DocumentRow | null = null;
 
   /** @param segments in the order in which they are read, @param after rows up to here are left out */
   constructor(
-    reader: QueryReader,
+    reader: FunctionReader,
     segments: readonly Segment[],
     reverse: boolean,
     after: Position | null,
-    firstPiece: number,
+    isFiltered: boolean,
   ) {
     this.#reader = reader;
     this.#segments = segments;
     this.#reverse = reverse;
     this.#after = after;
-    this.#pieceSize = Math.max(1, Math.min(firstPiece, PIECE_ROWS_MAX));
+    this.#isFiltered = isFiltered;
   }
 
-  next(): DocumentRow | null {
+  /** @param wanted how many more the caller would take at most */
+  next(wanted: number): DocumentRow | null {
     while (this.#at >= this.#rows.length) {
       const segment = this.#segments[this.#segment];
       if (segment === undefined) return null;
-      const size = this.#pieceSize;
-      this.#rows = this.#piece(segment, size);
+      const limit = Math.min(this.#pieceRows, this.#isFiltered ? Math.max(wanted, ROWS_FILTERED) : wanted);
+      this.#rowsSegment = this.#segment;
+      this.#rows = this.#piece(segment, limit);
       this.#at = 0;
-      const last = this.#rows.at(-1);
-      if (last !== undefined) this.#after = positionOf(segment, last);
-      if (this.#rows.length < size) this.#segment++;
-      this.#pieceSize = Math.min(size * 2, PIECE_ROWS_MAX);
+      if (this.#rows.length < limit) this.#segment++;
+      this.#pieceRows = nextPieceRows(this.#rows, this.#pieceRows);
     }
-    return this.#rows[this.#at++]!;
+    this.#last = this.#rows[this.#at++]!;
+    return this.#last;
   }
 
-  /** Where a row that `next` gave lies. */
-  position(row: DocumentRow): Position {
-    return positionOf(this.#segments[0]!, row);
+  /** Lets go of rows that were read and not given. */
+  release(): void {
+    if (this.#at >= this.#rows.length) return;
+    this.#segment = this.#rowsSegment;
+    this.#rows = [];
+    this.#at = 0;
   }
 
-  #piece(segment: Segment, size: number): readonly DocumentRow[] {
+  #piece(segment: Segment, limit: number): readonly DocumentRow[] {
+    if (this.#last !== null) {
+      this.#after = positionOf(segment, this.#last);
+      this.#last = null;
+    }
     switch (segment.kind) {
       case 'table':
-        return this.#tableRows(segment.low, segment.high, size);
+        return this.#tableRows(segment.low, segment.high, limit);
       case 'index':
-        return this.#indexRows(segment, size);
-      case 'rows':
-        return this.#collectedRows(segment.rows, size);
+        return this.#indexRows(segment, limit);
+      case 'ids':
+        return this.#idRows(segment, limit);
     }
   }
 
-  #tableRows(low: number, high: number, size: number): readonly DocumentRow[] {
+  #tableRows(low: number, high: number, limit: number): readonly DocumentRow[] {
     const from = this.#after === null || this.#reverse ? low : Math.max(low, this.#after.doc + 1);
     const to = this.#after === null || !this.#reverse ? high : Math.min(high, this.#after.doc - 1);
-    return from > to ? [] : this.#reader.documents(from, to, this.#reverse, size);
+    return from > to ? [] : this.#reader.documents(from, to, this.#reverse, limit);
   }
 
-  #indexRows(segment: Segment & {kind: 'index'}, size: number): readonly DocumentRow[] {
+  #idRows({from, to, low, high}: Segment & {kind: 'ids'}, limit: number): readonly DocumentRow[] {
+    const start = this.#after === null || this.#reverse ? from : later(from, afterId(this.#after.id));
+    const end = this.#after === null || !this.#reverse ? to : earlier(to, this.#after.id);
+    return this.#reader.documentsByIds(start, end, low, high, this.#reverse, limit);
+  }
+
+  #indexRows(segment: Segment & {kind: 'index'}, limit: number): readonly DocumentRow[] {
     const {index, lower, upper, low, high} = segment;
     if (Buffer.compare(lower, upper) >= 0 || (low !== null && high !== null && low > high)) return [];
-    const rows = this.#reader.indexEntries(index.number, lower, upper, this.#reverse, this.#indexStart(segment), size);
+    const rows = this.#reader.indexEntries(index.number, lower, upper, this.#reverse, this.#indexStart(segment), limit);
     if (low === null || high === null) return rows;
     // Number order within the one key: the first row outside ends the segment.
     const end = rows.findIndex(row => (this.#reverse ? row.doc < low : row.doc > high));
@@ -96,32 +111,19 @@ export class Scan {
     const isBeyond = this.#reverse ? this.#after.doc < edge.doc : this.#after.doc > edge.doc;
     return isBeyond ? this.#after : edge;
   }
-
-  #collectedRows(rows: readonly DocumentRow[], size: number): readonly DocumentRow[] {
-    const ordered = this.#reverse ? [...rows].reverse() : rows;
-    const after = this.#after;
-    const start =
-      after === null
-        ? 0
-        : ordered.findIndex(row =>
-            this.#reverse ? compareUtf8(row.id, after.id) < 0 : compareUtf8(row.id, after.id) > 0,
-          );
-    return start === -1 ? [] : ordered.slice(start, start + size);
-  }
 }
 
-function positionOf(segment: Segment, row: DocumentRow): Position {
-  const key = segment.kind === 'index' ? entryKey(segment.index, row) : NO_KEY;
-  return {key, doc: row.doc, id: row.id};
+/** More rows each time, as long as they are small: a piece of large ones must not fill the memory. */
+function nextPieceRows(rows: readonly DocumentRow[], before: number): number {
+  let chars = 0;
+  for (const row of rows) chars += row.body.length;
+  const fitting = Math.floor((SCAN_PIECE_CHARS * rows.length) / (chars + 1));
+  return rows.length === 0 ? before : Math.max(1, Math.min(before * 4, SCAN_PIECE_ROWS, fitting));
 }
 
-function entryKey(index: IndexInfo, row: DocumentRow): Buffer {
-  const fields = parseFields(row);
-  return encodeKey(index.fields.map(field => valueAt(fields, compilePath(field))));
+function later(a: string, b: string): string {
+  return compareUtf8(a, b) >= 0 ? a : b;
 }
-
-/** In ascending order. @param byId rows are in id order */
-export function comparePositions(a: Position, b: Position, byId: boolean): number {
-  if (byId) return compareUtf8(a.id, b.id);
-  return Buffer.compare(a.key, b.key) || a.doc - b.doc;
+function earlier(a: string, b: string): string {
+  return compareUtf8(a, b) <= 0 ? a : b;
 }

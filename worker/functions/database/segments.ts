@@ -1,23 +1,27 @@
 /**
- * Where the rows of a query lie: one or two stretches of an index or of the table, in ascending order (`neq` makes two).
+ * Where the rows of a query lie: one or two stretches of an index, of the table or of its ids, in ascending order (`neq`
+ * makes two).
  *
  * Every index goes on with the creation time and the id. Creation times rise with document numbers, and entries of equal
  * values are in number order, so a bound on the creation time is a bound on the number, found by bisection.
  */
 import {Buffer} from 'node:buffer';
 import {encodeKey, keySuccessor} from '../../../shared/values/key-encoding.ts';
-import {compareValues} from '../../../shared/values/order.ts';
+import {compareUtf8, compareValues} from '../../../shared/values/order.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../../queries/reader.ts';
-import type {IndexRange} from './index-range.ts';
+import {type Bound, type IndexRange, isWithin} from './index-range.ts';
 
 export type Segment =
   /** Documents by number, both ends included. */
   | {kind: 'table'; low: number; high: number}
   /** Entries with lower ≤ key < upper; `low` and `high` bound the number of those with that one key. */
   | {kind: 'index'; index: IndexInfo; lower: Buffer; upper: Buffer; low: number | null; high: number | null}
-  /** Rows that were collected, in order. */
-  | {kind: 'rows'; rows: DocumentRow[]};
+  /** Documents of the table with these numbers in the order of their ids, from ≤ id < to. */
+  | {kind: 'ids'; from: string; to: string; low: number; high: number};
+
+/** Above every id: ids hold no character that is not assigned. */
+const AFTER_IDS = '\u{10ffff}';
 
 /** The whole table, or a range of its creation times. */
 export function tableSegments(reader: QueryReader, table: TableInfo, range: IndexRange): Segment[] {
@@ -44,32 +48,37 @@ export function indexSegments(reader: QueryReader, table: TableInfo, index: Inde
   }));
 }
 
-/** The table's rows by their ids, which are in no order of the storage: they are collected and sorted. */
-export function idSegments(
-  reader: QueryReader,
-  table: TableInfo,
-  range: IndexRange,
-  isIn: (id: string) => boolean,
-): Segment[] {
-  const [id] = range.fixed;
-  const rows: DocumentRow[] = [];
-  if (range.fixed.length > 0) {
-    const row = typeof id === 'string' ? reader.documentById(id) : undefined;
-    if (row !== undefined && row.doc >= table.lowDoc && row.doc <= table.highDoc) rows.push(row);
-  } else {
-    let from = table.lowDoc;
-    for (;;) {
-      const piece = reader.documents(from, table.highDoc, false, ROWS_AT_ONCE);
-      for (const row of piece) if (isIn(row.id)) rows.push(row);
-      if (piece.length < ROWS_AT_ONCE) break;
-      from = piece.at(-1)!.doc + 1;
-    }
-    rows.sort((a, b) => compareValues(a.id, b.id));
-  }
-  return [{kind: 'rows', rows}];
+/** Documents by their ids. The range has no field but `_id`. */
+export function idSegments({lowDoc: low, highDoc: high}: TableInfo, range: IndexRange): Segment[] {
+  return idRanges(range).map(([from, to]) => ({kind: 'ids', from, to, low, high}));
 }
 
-const ROWS_AT_ONCE = 256;
+function idRanges({fixed, lower, upper, except}: IndexRange): [string, string][] {
+  if (fixed.length > 0) {
+    const [id] = fixed;
+    return typeof id === 'string' ? [[id, afterId(id)]] : [];
+  }
+  const from = lower === null ? '' : idBound(lower, !lower.inclusive);
+  const to = upper === null ? AFTER_IDS : idBound(upper, upper.inclusive);
+  if (typeof except?.value !== 'string') return [[from, to]];
+  const hole = except.value;
+  const above = afterId(hole);
+  return [
+    [from, compareUtf8(to, hole) < 0 ? to : hole],
+    [compareUtf8(from, above) > 0 ? from : above, to],
+  ];
+}
+
+/** As a bound among texts: a value of another type is below or above all of them. */
+function idBound({value}: Bound, isBehind: boolean): string {
+  if (typeof value === 'string') return isBehind ? afterId(value) : value;
+  return compareValues(value, '') < 0 ? '' : AFTER_IDS;
+}
+
+/** The least text above this one. */
+export function afterId(id: string): string {
+  return `${id}\0`;
+}
 
 /** Key intervals of the field behind the prefix. */
 function keyRanges(prefix: Buffer, {lower, upper, except}: IndexRange): [Buffer, Buffer][] {
@@ -92,37 +101,50 @@ function later(a: Buffer, b: Buffer): Buffer {
   return Buffer.compare(a, b) >= 0 ? a : b;
 }
 
-/** Intervals of document numbers, where bounds are on the creation time. @param declared fields before it */
+/**
+ * Intervals of document numbers, where bounds are on the creation time. A bound later than all documents leaves room for
+ * those to come: what was read there is what a later insert changes.
+ *
+ * @param declared fields before the creation time
+ */
 function numberRanges(reader: QueryReader, table: TableInfo, range: IndexRange, declared: number): [number, number][] {
   const {fixed, lower, upper, except} = range;
-  const first = (value: Value | undefined, above: boolean) => firstCreated(reader, table, value, above);
+  const from = (value: Value | undefined, inclusive: boolean) =>
+    firstCreated(reader, table, value, inclusive) ?? afterLast(reader, table);
+  const to = (value: Value | undefined, inclusive: boolean) =>
+    (firstCreated(reader, table, value, !inclusive) ?? table.highDoc + 1) - 1;
   if (fixed.length > declared) {
     const time = fixed[declared];
-    const low = first(time, false);
-    const high = first(time, true) - 1;
-    const id = fixed[declared + 1];
-    if (fixed.length === declared + 1 && lower === null && upper === null && except === null) return [[low, high]];
-    // Creation times are unique in a table: at most one row is left to compare.
-    const row = reader.documents(low, high, false, 1)[0];
-    return row !== undefined && (fixed.length <= declared + 1 || row.id === id) ? [[low, high]] : [];
+    const low = from(time, true);
+    const high = to(time, true);
+    // Creation times are unique in a table: what is said of the id is about one row.
+    const row = low > high ? undefined : reader.documents(low, high, false, 1)[0];
+    if (row === undefined) return [[low, high]];
+    const isMeant = fixed.length > declared + 1 ? row.id === fixed[declared + 1] : isWithin(range, row.id);
+    return isMeant ? [[row.doc, row.doc]] : [];
   }
-  const low = lower === null ? table.lowDoc : first(lower.value, !lower.inclusive);
-  const high = upper === null ? table.highDoc : first(upper.value, upper.inclusive) - 1;
+  const low = lower === null ? table.lowDoc : from(lower.value, lower.inclusive);
+  const high = upper === null ? table.highDoc : to(upper.value, upper.inclusive);
   if (except === null) return [[low, high]];
   return [
-    [low, Math.min(high, first(except.value, false) - 1)],
-    [Math.max(low, first(except.value, true)), high],
+    [low, Math.min(high, to(except.value, false))],
+    [Math.max(low, from(except.value, false)), high],
   ];
 }
 
-/** The lowest number whose creation time is not below `value` (or, with `above`, is above it); one past the table if none. */
-function firstCreated(reader: QueryReader, table: TableInfo, value: Value | undefined, above: boolean): number {
+/** The lowest number whose creation time is above `value`, or `inclusive`ly not below it; null: there is none yet. */
+function firstCreated(
+  reader: QueryReader,
+  table: TableInfo,
+  value: Value | undefined,
+  inclusive: boolean,
+): number | null {
   const isFrom = (row: DocumentRow) => {
     const order = compareValues(row.created, value);
-    return order > 0 || (order === 0 && !above);
+    return order > 0 || (order === 0 && inclusive);
   };
   const last = reader.documents(table.lowDoc, table.highDoc, true, 1)[0];
-  if (last === undefined || !isFrom(last)) return table.highDoc + 1;
+  if (last === undefined || !isFrom(last)) return null;
   let low = table.lowDoc;
   let high = last.doc;
   while (low < high) {
@@ -132,4 +154,9 @@ function firstCreated(reader: QueryReader, table: TableInfo, value: Value | unde
     else low = row.doc + 1;
   }
   return high;
+}
+
+function afterLast(reader: QueryReader, table: TableInfo): number {
+  const last = reader.documents(table.lowDoc, table.highDoc, true, 1)[0];
+  return last === undefined ? table.lowDoc : last.doc + 1;
 }

@@ -7,61 +7,50 @@ import {HostOp} from './host-call.ts';
 import {QueryInitializer} from './query-builder.ts';
 import {hostText, state} from './state.ts';
 
-/** For members of `db`, which fail by name when they are not supported. */
-const UNSUPPORTED = {
-  replace: 'db.replace is not supported; use db.patch',
-  normalizeId: 'db.normalizeId is not supported',
-  table: 'db.table is not supported',
-} as const;
-
 class DatabaseReader {
-  readonly #invocation = state.invocation;
+  readonly #check = checkOfInvocation();
 
   async get(id: unknown, ...more: unknown[]): Promise<unknown> {
-    this.check();
+    this.#check();
     if (more.length > 0) throw new Error('db.get with two arguments is not supported; use db.get(id)');
     const text = hostText(HostOp.get, checkId(id, 'get'));
     return text === '' ? null : decodeValue(text);
   }
 
   query(table: unknown): QueryInitializer {
-    this.check();
+    this.#check();
     if (typeof table !== 'string') throw new TypeError(`Must provide arg 1 'tableName' to 'query', a string`);
-    return new QueryInitializer(table, () => this.check());
+    return new QueryInitializer(table, this.#check);
   }
 
   replace(): never {
-    throw new Error(UNSUPPORTED.replace);
+    throw new Error('db.replace is not supported; use db.patch');
   }
   normalizeId(): never {
-    throw new Error(UNSUPPORTED.normalizeId);
+    throw new Error('db.normalizeId is not supported');
   }
   table(): never {
-    throw new Error(UNSUPPORTED.table);
+    throw new Error('db.table is not supported');
   }
   get system(): never {
     throw new Error('db.system is not supported');
   }
-
-  /** Only its own invocation may use it. */
-  check(): void {
-    if (state.phase === 'import' || state.phase === 'idle') throw new Error("Can't use database at import time");
-    if (state.invocation !== this.#invocation) throw new Error('ctx.db was used after its function had ended');
-  }
 }
 
 class DatabaseWriter extends DatabaseReader {
+  readonly #check = checkOfInvocation();
+
   async insert(table: unknown, value: unknown): Promise<string> {
-    this.check();
+    this.#check();
     if (table === undefined) throw new TypeError("Must provide arg 1 'table' to 'insert'");
     if (typeof table !== 'string')
       throw new Error(`Invalid argument 'table' for 'db.insert', expected string but got '${typeof table}'`);
     if (value === undefined) throw new TypeError("Must provide arg 2 'value' to 'insert'");
-    return hostText(HostOp.insert, table, encodeDocument(value, 'value'));
+    return hostText(HostOp.insert, table, encodeDocument(value));
   }
 
   async patch(id: unknown, value: unknown): Promise<null> {
-    this.check();
+    this.#check();
     const known = checkId(id, 'patch');
     if (value === undefined) throw new TypeError("Must provide arg 2 'value' to 'patch'");
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -73,7 +62,7 @@ class DatabaseWriter extends DatabaseReader {
   }
 
   async delete(id: unknown): Promise<null> {
-    this.check();
+    this.#check();
     hostText(HostOp.delete, checkId(id, 'delete'));
     return null;
   }
@@ -85,6 +74,15 @@ export function databaseReader(): object {
 
 export function databaseWriter(): object {
   return new DatabaseWriter();
+}
+
+/** @returns throws in any other invocation than this one */
+function checkOfInvocation(): () => void {
+  const {invocation} = state;
+  return () => {
+    if (state.phase === 'import' || state.phase === 'idle') throw new Error("Can't use database at import time");
+    if (state.invocation !== invocation) throw new Error('ctx.db was used after its function had ended');
+  };
 }
 
 function checkId(id: unknown, call: string): string {

@@ -6,6 +6,8 @@
  * An invocation ends with exactly one `done` or `failed` for its number. What the handler left running goes on until the
  * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
  */
+
+import {HOST_CALL_CHARS_MAX} from '../../../shared/limits.ts';
 import {decodeValue, encodeValue} from '../../../shared/values/wire-value.ts';
 import {asyncCall, settleCall} from './actions/async-call.ts';
 import {actionContext} from './actions/context.ts';
@@ -96,7 +98,10 @@ async function execute(
     state.host(HostOp.failed, invocation, stringify(describe(thrown)));
     return;
   }
-  state.host(HostOp.done, invocation, answer);
+  if (answer.length > HOST_CALL_CHARS_MAX) {
+    const error: RealmError = {name: 'Error', message: 'Function return value is too large', stack: null};
+    state.host(HostOp.failed, invocation, stringify(error));
+  } else state.host(HostOp.done, invocation, answer);
 }
 
 function registered(module: string, name: string): Registered {

@@ -20,45 +20,12 @@ const ITERATION_DOCUMENTS = 16;
 type Document = Record<string, unknown>;
 type Piece = {handle: number; isDone: boolean; documents: Document[]};
 
-abstract class Chainable {
+export class QueryInitializer implements AsyncIterable<Document> {
   readonly [QUERY] = true;
-  protected abstract take_(): Query;
-
-  filter(predicate: unknown): Query {
-    return this.take_().filter(predicate);
-  }
-  order(order: unknown): Query {
-    return this.take_().order(order);
-  }
-  async collect(): Promise<Document[]> {
-    return this.take_().collect();
-  }
-  async take(n: unknown): Promise<Document[]> {
-    return this.take_().take(n);
-  }
-  async first(): Promise<Document | null> {
-    return this.take_().first();
-  }
-  async unique(): Promise<Document | null> {
-    return this.take_().unique();
-  }
-  async paginate(options: unknown): Promise<unknown> {
-    return this.take_().paginate(options);
-  }
-  [Symbol.asyncIterator](): AsyncIterator<Document> {
-    return this.take_()[Symbol.asyncIterator]();
-  }
-  withSearchIndex(): never {
-    throw new Error('withSearchIndex is not supported');
-  }
-}
-
-export class QueryInitializer extends Chainable {
   readonly #table: string;
   readonly #check: () => void;
 
   constructor(table: string, check: () => void) {
-    super();
     this.#table = table;
     this.#check = check;
   }
@@ -68,17 +35,39 @@ export class QueryInitializer extends Chainable {
     if (typeof name !== 'string') throw new TypeError("Must provide arg 1 'indexName' to 'withIndex', a string");
     return this.#query({name, range: range === undefined ? [] : rangeOf(range)});
   }
-
-  fullTableScan(): Query {
-    return this.take_();
+  withSearchIndex(): never {
+    throw new Error('withSearchIndex is not supported');
   }
-
-  protected take_(): Query {
-    this.#check();
+  fullTableScan(): Query {
     return this.#query(null);
+  }
+  filter(predicate: unknown): Query {
+    return this.#query(null).filter(predicate);
+  }
+  order(order: unknown): Query {
+    return this.#query(null).order(order);
+  }
+  async collect(): Promise<Document[]> {
+    return this.#query(null).collect();
+  }
+  async take(n: unknown): Promise<Document[]> {
+    return this.#query(null).take(n);
+  }
+  async first(): Promise<Document | null> {
+    return this.#query(null).first();
+  }
+  async unique(): Promise<Document | null> {
+    return this.#query(null).unique();
+  }
+  async paginate(options: unknown): Promise<unknown> {
+    return this.#query(null).paginate(options);
+  }
+  [Symbol.asyncIterator](): AsyncIterator<Document> {
+    return this.#query(null)[Symbol.asyncIterator]();
   }
 
   #query(index: QuerySpec['index']): Query {
+    this.#check();
     return new Query({table: this.#table, index, order: null, filters: []}, this.#check);
   }
 }
@@ -155,7 +144,15 @@ class Query implements AsyncIterable<Document> {
     const {numItems, cursor, endCursor, maximumRowsRead, maximumBytesRead} = options as Record<string, unknown>;
     if (typeof numItems !== 'number' || Number.isNaN(numItems))
       throw new Error('options.numItems must be a positive number');
-    const asked = JSON.stringify({numItems, cursor: cursor ?? null, endCursor, maximumRowsRead, maximumBytesRead});
+    // JSON would make Infinity a null.
+    const items = Math.min(numItems, Number.MAX_VALUE);
+    const asked = JSON.stringify({
+      numItems: items,
+      cursor: cursor ?? null,
+      endCursor,
+      maximumRowsRead,
+      maximumBytesRead,
+    });
     return decodeValue(hostText(HostOp.paginate, JSON.stringify(spec), asked));
   }
 

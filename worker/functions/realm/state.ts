@@ -2,6 +2,8 @@
  * What the realm is doing right now: which phase of which invocation, what time it is there, and where randomness comes
  * from. The kernel writes it; globals and contexts read it. One realm runs one invocation at a time.
  */
+
+import {HOST_CALL_CHARS_MAX} from '../../../shared/limits.ts';
 import type {HostCall, HostOp} from './host-call.ts';
 import {SeededRandom} from './seeded-random.ts';
 
@@ -34,9 +36,17 @@ export function hostText(
   c?: string | number | Uint8Array,
   d?: Uint8Array,
 ): string {
+  if (sizeOf(a) + sizeOf(b) + sizeOf(c) + sizeOf(d) > HOST_CALL_CHARS_MAX) {
+    throw new RangeError('a value is too large for this call');
+  }
   const answer = state.host(op, a, b, c, d);
   if (answer.charCodeAt(0) === PLUS) return answer.slice(1);
   throw hostError(answer);
+}
+
+/** Arguments are copied to the host whole: what is larger than anything it takes is refused before. */
+function sizeOf(argument: string | number | Uint8Array | undefined): number {
+  return typeof argument === 'object' || typeof argument === 'string' ? argument.length : 0;
 }
 
 const PLUS = 0x2b;

@@ -1,0 +1,165 @@
+import {type ChildProcess, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
+
+const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+
+let service: Service;
+let directory: string;
+let project: string;
+beforeAll(async () => {
+  service = await Service.start();
+});
+afterAll(() => service.stop());
+let projects = 0;
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-verbs-'));
+  project = join(directory, `todo-${++projects}`);
+  expect((await svc('init', project)).code).toBe(0);
+});
+afterEach(() => rmSync(directory, {recursive: true}));
+
+function start(args: string[], cwd: string): ChildProcess {
+  const env = {PATH: process.env.PATH ?? '', SVC_URL: service.url, SVC_DATA: service.data};
+  return spawn(process.execPath, [cli, ...args], {env, cwd, stdio: 'pipe'});
+}
+
+async function svc(...args: string[]): Promise<{code: number; stdout: string; stderr: string}> {
+  const child = start(args, existsSync(project ?? '') ? project : directory);
+  const texts = {stdout: '', stderr: ''};
+  for (const name of ['stdout', 'stderr'] as const) child[name]!.on('data', text => (texts[name] += text));
+  const [code] = (await once(child, 'close')) as [number];
+  return {code, ...texts};
+}
+
+const edit = (file: string, from: string, to: string) =>
+  writeFileSync(join(project, file), readFileSync(join(project, file), 'utf8').replace(from, to));
+
+describe('svc init', () => {
+  test('writes a project that deploys as it is, and overwrites nothing', async () => {
+    expect(await svc('deploy', '--create', '--json')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"active":true'),
+    });
+    const again = await svc('init', project);
+    expect(again).toMatchObject({code: 1, stderr: expect.stringContaining('exists already')});
+  });
+});
+
+describe('svc deploy', () => {
+  test('makes no tenant unless it is told to', async () => {
+    expect(await svc('deploy')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('svc deploy --create makes it'),
+    });
+  });
+
+  test('--dry-run checks everything and changes nothing', async () => {
+    await svc('deploy', '--create');
+    edit('svc/tasks.ts', 'done: false', 'done: true');
+    expect(await svc('deploy', '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('a dry run: 3 functions'),
+    });
+    expect((await svc('rollback', '--list')).stdout.trim().split('\n')).toHaveLength(1);
+    writeFileSync(join(project, 'svc/bad.ts'), 'throw new Error("at load");\nexport const x = 1;');
+    expect(await svc('deploy', '--dry-run')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('svc/bad.ts:1: Uncaught Error: at load'),
+    });
+  });
+
+  test('tells every error of the bundle with file and line', async () => {
+    writeFileSync(join(project, 'svc/one.ts'), 'export const x = ;');
+    writeFileSync(join(project, 'svc/two.ts'), "import {gone} from './gone';\nexport const y = gone;");
+    const {code, stderr} = await svc('deploy', '--create');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/svc\/one\.ts:1:\d+: /);
+    expect(stderr).toMatch(/svc\/two\.ts:1:\d+: /);
+  });
+});
+
+describe('svc run', () => {
+  test('prints the value on stdout and log lines on stderr', async () => {
+    edit(
+      'svc/tasks.ts',
+      'handler: async (ctx, {text}) =>',
+      "handler: async (ctx, {text}) => (console.log('adding'), 1) &&",
+    );
+    await svc('deploy', '--create');
+    const {code, stdout, stderr} = await svc('run', 'tasks:add', '{"text": "try it"}');
+    expect({code, stderr}).toEqual({code: 0, stderr: "[LOG] 'adding'\n"});
+    expect(JSON.parse(stdout)).toMatch(/^[0-9a-z]{32}$/);
+    expect(JSON.parse((await svc('run', 'tasks:open')).stdout)).toMatchObject([{text: 'try it', done: false}]);
+  });
+
+  test.each([
+    [['run', 'tasks:nothing'], 1, 'Could not find function'],
+    [['run', 'tasks:add', '{'], 2, 'not JSON'],
+    [['run', 'tasks:add', '[1]'], 2, 'must be a JSON object'],
+    [['run', 'tasks:add', '{}'], 1, 'ArgumentValidationError'],
+  ])('%j fails with %i and a sentence', async (args, code, message) => {
+    await svc('deploy', '--create');
+    expect(await svc(...args)).toMatchObject({code, stderr: expect.stringContaining(message)});
+  });
+});
+
+describe('svc env, data and rollback', () => {
+  test('do what they say', async () => {
+    await svc('deploy', '--create');
+    writeFileSync(join(project, '.env'), 'COLOR=blue\nSIZE="very large"\n');
+    expect((await svc('env', 'set', '--from-file', '.env')).code).toBe(0);
+    expect((await svc('env', 'list')).stdout).toBe('COLOR=blue\nSIZE=very large\n');
+    writeFileSync(join(project, '.env'), 'COLOR=red\n');
+    expect(await svc('env', 'set', '--from-file', '.env')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--force'),
+    });
+    expect((await svc('env', 'set', '--from-file', '.env', '--force')).code).toBe(0);
+    expect((await svc('env', 'get', 'COLOR')).stdout).toBe('red\n');
+    expect((await svc('env', 'remove', 'COLOR')).code).toBe(0);
+    expect((await svc('env', 'get', 'COLOR')).code).toBe(1);
+
+    for (const text of ['one', 'two']) await svc('run', 'tasks:add', JSON.stringify({text}));
+    expect((await svc('data')).stdout).toContain('tasks: 2 documents');
+    const newest = JSON.parse((await svc('data', 'tasks', '--limit', '1', '--format', 'jsonl')).stdout) as {
+      text: string;
+    };
+    expect(newest.text).toBe('two');
+
+    edit('svc/tasks.ts', 'done: false', 'done: true');
+    await svc('deploy');
+    expect((await svc('rollback')).stdout).toContain('deployment 1 of');
+    expect((await svc('rollback')).stdout).toContain('deployment 2 of');
+  });
+});
+
+describe('svc dev', () => {
+  test('makes the tenant, deploys, deploys again after a change, and survives one that is wrong', async () => {
+    const child = start(['dev'], project);
+    let seen = '';
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', text => (seen += text));
+    await until('the first deployment', () => seen.includes('deployment 1 is live'));
+    edit('svc/tasks.ts', 'done: false', 'done: ');
+    await until('the failure', () => /svc\/tasks\.ts:\d+:\d+: /.test(seen));
+    expect((await svc('run', 'tasks:open')).code).toBe(0);
+    edit('svc/tasks.ts', 'done: ', 'done: false');
+    await until('the second deployment', () => seen.includes('deployment 2 is live'));
+    await svc('run', 'tasks:add', '{"text": "x"}');
+    await until('its log', () => seen.includes('M(tasks:add) ok'));
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  test('--once ends with 1 when the push failed', async () => {
+    expect((await svc('dev', '--once', '--run', 'tasks:open')).stderr).toContain('"status":"success"');
+    writeFileSync(join(project, 'svc/bad.ts'), 'export const x = ;');
+    expect((await svc('dev', '--once')).code).toBe(1);
+  });
+});

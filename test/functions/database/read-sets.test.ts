@@ -1,0 +1,172 @@
+/**
+ * What an invocation is said to have read. Whatever commit changes its result must touch that; and it is no more than what
+ * was looked at: a page or a `take` does not depend on what lies behind its last row.
+ */
+import {Buffer} from 'node:buffer';
+import fc from 'fast-check';
+import {afterAll, describe, expect, test} from 'vitest';
+import {encodeKey} from '../../../shared/values/key-encoding.ts';
+import {compareUtf8} from '../../../shared/values/order.ts';
+import {parseFields} from '../../../worker/documents/document.ts';
+import type {ReadInterval, ReadSet} from '../../../worker/functions/database/read-set.ts';
+import {valueAt} from '../../../worker/queries/paths.ts';
+import type {DocumentRow} from '../../../worker/queries/reader.ts';
+import type {CatalogTable} from '../../../worker/storage/catalog.ts';
+import {draft, fields, INDEXES, queryOf, rangeOf} from './naive-index.ts';
+import {type Db, type Query, type RangeBuilder, TenantDatabase} from './tenant-database.ts';
+
+const tenant = new TenantDatabase();
+afterAll(() => tenant.close());
+
+/** Whether a document as it was or is lies in what was read. */
+function touches(readSet: ReadSet, table: CatalogTable, row: DocumentRow): boolean {
+  if (readSet.ids.has(row.id)) return true;
+  return readSet.ranges.flatMap(range => range.intervals()).some(interval => holds(interval, table, row));
+}
+
+function holds(interval: ReadInterval, table: CatalogTable, row: DocumentRow): boolean {
+  if (interval.table !== table.name) return false;
+  if (interval.kind === 'ids') return compareUtf8(interval.from, row.id) <= 0 && compareUtf8(row.id, interval.to) < 0;
+  const place = (end: {key: Buffer; doc: number}) =>
+    Buffer.compare(keyOf(interval.index, table, row), end.key) || row.doc - end.doc;
+  return place(interval.lower) >= 0 && place(interval.upper) < 0;
+}
+
+function keyOf(index: number | null, table: CatalogTable, row: DocumentRow): Buffer {
+  if (index === null) return Buffer.alloc(0);
+  const values = parseFields(row);
+  const {paths} = table.indexes.find(({number}) => number === index)!;
+  return encodeKey(paths.map(path => valueAt(values, path)));
+}
+
+const terminal = fc.record({
+  kind: fc.constantFrom('collect' as const, 'take' as const, 'page' as const),
+  count: fc.integer({min: 1, max: 4}),
+  skipped: fc.boolean(),
+});
+
+describe('a commit that changes a result touches what was read for it', () => {
+  test('inserts, patches and deletes under every kind of query', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fields, {maxLength: 15}),
+        draft,
+        terminal,
+        fc.array(fc.tuple(fc.constantFrom('insert', 'patch', 'delete'), fc.nat(), fields), {
+          minLength: 1,
+          maxLength: 5,
+        }),
+        async (documents, part, {kind, count, skipped}, changes) => {
+          const table = tenant.newTable(INDEXES);
+          for (const [i, document] of documents.entries()) {
+            tenant.insertNative(table, document, i % 3 === 1 ? `own ${table.name} ${i}` : undefined);
+          }
+          const query = queryOf(part, await tenant.query(db => db.query(table.name).collect()));
+          const start = (db: Db) =>
+            db.query(table.name).withIndex(query.index, rangeOf(query.conditions)).order(query.order);
+          const firstPage = await tenant.query(db => start(db).paginate({numItems: 2, cursor: null}));
+          const cursor = skipped ? firstPage.continueCursor : null;
+          let endCursor: string | null = null;
+          const read = () =>
+            tenant.query(async db => {
+              if (kind === 'collect') return start(db).collect();
+              if (kind === 'take') return start(db).take(count);
+              return (await start(db).paginate({numItems: count, cursor})).page;
+            }, endCursor);
+          const before = await read();
+          endCursor = tenant.reads.paginated?.endCursor ?? null;
+          const {readSet} = tenant.reads;
+          // A page that is computed again reads the same interval, which is what the first reading said.
+          const rowsBefore = [...tenant.writer.changes];
+          expect(rowsBefore).toEqual([]);
+          let touched = false;
+          for (const [change, pick, values] of changes) {
+            await tenant.mutation(async db => {
+              const there = await db.query(table.name).collect();
+              const victim = there[pick % Math.max(1, there.length)];
+              if (change === 'insert' || victim === undefined) await db.insert(table.name, values);
+              else if (change === 'patch')
+                await db.patch(victim._id, {a: undefined, b: undefined, c: undefined, ...values});
+              else await db.delete(victim._id);
+              for (const {before: was, after: is} of tenant.writer.changes) {
+                if (was !== null) touched ||= touches(readSet, table, was);
+                if (is !== null) touched ||= touches(readSet, table, is);
+              }
+            });
+          }
+          if (!touched) expect(await read()).toEqual(before);
+        },
+      ),
+      {numRuns: 400},
+    );
+  });
+});
+
+describe('what was not looked at is not in it', () => {
+  const table = tenant.newTable([['c', 'n']]);
+  const ids: Record<string, string> = {};
+  for (const c of ['A', 'B']) for (const n of [1, 2, 3, 4]) ids[`${c}${n}`] = tenant.insertNative(table, {c, n});
+  const channel = (db: Db, order: 'asc' | 'desc'): Query =>
+    db
+      .query(table.name)
+      .withIndex('c_n', (q: RangeBuilder) => q.eq('c', 'A'))
+      .order(order);
+  const read = async (handler: (db: Db) => Promise<unknown>) => {
+    await tenant.query(handler);
+    const {readSet} = tenant.reads;
+    return Object.keys(ids).filter(name => touches(readSet, table, tenant.writer.document(table, ids[name]!)!));
+  };
+
+  test.each<[string, (db: Db) => Promise<unknown>, string[]]>([
+    ['all of a channel', db => channel(db, 'asc').collect(), ['A1', 'A2', 'A3', 'A4']],
+    ['the first two', db => channel(db, 'asc').take(2), ['A1', 'A2']],
+    ['the last two', db => channel(db, 'desc').take(2), ['A3', 'A4']],
+    ['a page', db => channel(db, 'asc').paginate({numItems: 3, cursor: null}), ['A1', 'A2', 'A3']],
+    [
+      'rows that a filter leaves out',
+      db =>
+        channel(db, 'asc')
+          .filter(() => false)
+          .first(),
+      ['A1', 'A2', 'A3', 'A4'],
+    ],
+    ['nothing', db => channel(db, 'asc').take(0), []],
+    ['the newest of the table', db => db.query(table.name).order('desc').first(), ['B4']],
+    ['one id', db => db.get(ids.B2), ['B2']],
+    [
+      'one id by index',
+      db =>
+        db
+          .query(table.name)
+          .withIndex('by_id', (q: RangeBuilder) => q.eq('_id', ids.B3))
+          .first(),
+      ['B3'],
+    ],
+    [
+      'all but one value',
+      db =>
+        db
+          .query(table.name)
+          .withIndex('c_n', (q: RangeBuilder) => q.eq('c', 'A').neq('n', 2))
+          .take(2),
+      ['A1', 'A3'],
+    ],
+  ])('%s', async (_, handler, expected) => {
+    expect(await read(handler)).toEqual(expected);
+  });
+
+  test('a document that is not there is a dependency as well', async () => {
+    const gone = tenant.insertNative(table, {c: 'C', n: 1});
+    await tenant.mutation(db => db.delete(gone));
+    await tenant.query(db => db.get(gone));
+    expect([...tenant.reads.readSet.ids]).toEqual([gone]);
+  });
+
+  test('a table that is not there is one, too', async () => {
+    await tenant.query(db => db.query('not_yet').collect());
+    const {readSet} = tenant.reads;
+    const id = await tenant.mutation(db => db.insert('not_yet', {}));
+    const made = tenant.writer.catalog.table('not_yet')!;
+    expect(touches(readSet, made, tenant.writer.document(made, id)!)).toBe(true);
+  });
+});

@@ -1,0 +1,32 @@
+/**
+ * Positions in the order of a query: what the order says of a row. They hold when the row is deleted, and rows written later
+ * lie before or behind them as they should.
+ */
+import {Buffer} from 'node:buffer';
+import {encodeKey} from '../../../shared/values/key-encoding.ts';
+import {compareUtf8} from '../../../shared/values/order.ts';
+import {parseFields} from '../../documents/document.ts';
+import {compilePath, valueAt} from '../../queries/paths.ts';
+import type {DocumentRow, IndexInfo} from '../../queries/reader.ts';
+import type {Segment} from './segments.ts';
+
+/** `key`: the encoded values of the index, empty elsewhere. */
+export type Position = {key: Buffer; doc: number; id: string};
+
+export const NO_KEY = Buffer.alloc(0);
+
+export function positionOf(segment: Segment, row: DocumentRow): Position {
+  const key = segment.kind === 'index' ? entryKey(segment.index, row) : NO_KEY;
+  return {key, doc: row.doc, id: row.id};
+}
+
+function entryKey(index: IndexInfo, row: DocumentRow): Buffer {
+  const fields = parseFields(row);
+  return encodeKey(index.fields.map(field => valueAt(fields, compilePath(field))));
+}
+
+/** In ascending order. @param byId rows are in id order */
+export function comparePositions(a: Position, b: Position, byId: boolean): number {
+  if (byId) return compareUtf8(a.id, b.id);
+  return Buffer.compare(a.key, b.key) || a.doc - b.doc;
+}
