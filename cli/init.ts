@@ -1,9 +1,9 @@
 /** `svc init [DIRECTORY]`: a starter project. Nothing that is there is overwritten. */
 import {existsSync} from 'node:fs';
 import {mkdir, writeFile} from 'node:fs/promises';
-import {basename, dirname, join, resolve} from 'node:path';
+import {basename, dirname, join, relative, resolve} from 'node:path';
+import {fileURLToPath} from 'node:url';
 import type {Command} from 'commander';
-import {VERSION} from '../shared/version.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';
 import {starterFiles} from './starter/files.ts';
@@ -16,10 +16,13 @@ export function register(program: Command): void {
     .action((directory: string) => reportFailure('svc init', () => init(directory)));
 }
 
+/** This package, which the project depends on where it lies: the folder above the bundle of this command. */
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
+
 async function init(directory: string): Promise<void> {
   const root = resolve(directory);
   const name = projectName(root);
-  const files = Object.entries(starterFiles(name, VERSION));
+  const files = Object.entries(starterFiles(name, `file:${relative(root, PACKAGE)}`));
   const taken = files.map(([path]) => path).filter(path => existsSync(join(root, path)));
   if (taken.length > 0) throw new CommandFailure(`${taken.join(', ')} exists already in ${root}; nothing was written`);
   for (const [path, text] of files) {

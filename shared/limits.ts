@@ -265,7 +265,7 @@ export const ACTION_CPU_CHECK_MS = 100;
 /** An action that has its result but still runs code: its isolate is ended after this. (ours) */
 export const ACTION_LINGER_MS = 1_000;
 /** Isolates that a thread keeps for the next action, and for how long. (ours) */
-export const ACTION_ISOLATES_IDLE_MAX = 8;
+export const ACTION_ISOLATES_IDLE_MAX = 32;
 export const ACTION_ISOLATE_IDLE_MS = 10_000;
 /** Operations of one action that wait for an answer. Beyond: the call fails. (reference 5) */
 export const ACTION_CALLS_MAX = 1_000;

@@ -1,5 +1,8 @@
-/** What `svc init` writes: a small app that shows a schema, a query, a mutation and a route. Path → text. */
-export function starterFiles(name: string, version: string): Record<string, string> {
+/**
+ * What `svc init` writes: a small app that shows a schema, a query, a mutation and a route. Path → text.
+ * @param svc how its package.json names this package
+ */
+export function starterFiles(name: string, svc: string): Record<string, string> {
   return {
     'package.json': `${JSON.stringify(
       {
@@ -7,7 +10,7 @@ export function starterFiles(name: string, version: string): Record<string, stri
         private: true,
         type: 'module',
         scripts: {dev: 'svc dev', deploy: 'svc deploy'},
-        dependencies: {svc: version},
+        dependencies: {svc},
         devDependencies: {typescript: '^5.9.0 || ^7.0.0'},
       },
       null,

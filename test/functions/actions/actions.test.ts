@@ -303,3 +303,14 @@ describe('limits of an action', () => {
     expect(await small.value('echo', {a: 1})).toEqual({a: 1});
   });
 });
+
+describe('closing the pool', () => {
+  test('ends what is under way, loops too, and refuses what comes', async () => {
+    const closing = new ActionHost(MODULES);
+    const running = ['loops', 'loopsInMicrotasks', 'waits', 'eats'].map(name => closing.run(name));
+    await closing.value('echo');
+    await closing.close();
+    for (const outcome of await Promise.all(running)) expect(outcome.ok).toBe(false);
+    await expect(closing.run('echo')).rejects.toMatchObject({code: 'session.worker_unavailable'});
+  });
+});
