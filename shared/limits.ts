@@ -236,7 +236,7 @@ export const QUERY_BATCH_MAX = 64;
 /** So many queries wait while a thread is busy: it gets a second batch to go on with. (ours) */
 export const QUERY_LOOK_AHEAD_MIN = 8;
 /** A thread that has not answered for this long is held up: the next batch goes to another. (ours) */
-export const QUERY_BATCH_STALL_MS = 150;
+export const QUERY_BATCH_STALL_MS = 250;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
 /** Threads and isolates without work for this long end, so that memory returns after a burst. (ours) */

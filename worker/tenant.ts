@@ -81,7 +81,7 @@ export class Tenant {
     };
     this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
     this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
-    const schemas = new SchemaChanges(catalog, this.#reader, this.#groups, this.#backFill);
+    const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#backFill);
     this.#platform = new FunctionPlatform({
       path: this.#path,
       db: this.#writerDb,
@@ -112,6 +112,7 @@ export class Tenant {
       metrics: this.metrics,
       log,
     });
+    schemas.resume().catch((error: unknown) => log.error('what a deploy left behind stays for now', {error}));
     this.#backFill.wake();
     this.#schedule.arm();
     if (!this.#clean.wasClean) {

@@ -18,6 +18,7 @@ import type {Connection} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
+import type {ActiveDeployment} from './deployments/active-deployment.ts';
 import {Deployments} from './deployments/deployments.ts';
 import {closeEgress} from './egress/connector.ts';
 import {egressFetch} from './egress/fetch.ts';
@@ -204,15 +205,18 @@ export class FunctionPlatform {
     return this.#deployments.upload(body);
   }
 
-  /** Puts the active deployment in the place of the one before, between two commits. */
+  /** Puts the active deployment in the place of the one before. */
   #serve(): void {
     const {active} = this.#deployments;
-    if (active === null) return;
-    const {id, timestampMs, seed} = active;
-    const positions = new SourcePositions(path => this.#deployments.sourceMap(active, path));
-    this.#live = {code: {id, timestampMs, seed}, table: active, positions};
+    this.#live = active === null ? null : this.#liveOf(active);
     this.#verifier.close();
     this.#verifier = this.#newVerifier();
+  }
+
+  #liveOf(active: ActiveDeployment): LiveDeployment {
+    const {id, timestampMs, seed} = active;
+    const positions = new SourcePositions(path => this.#deployments.sourceMap(active, path));
+    return {code: {id, timestampMs, seed}, table: active, positions};
   }
 
   #newVerifier(): Verifier {

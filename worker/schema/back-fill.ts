@@ -35,6 +35,11 @@ export class BackFill {
     return this.#next() !== null;
   }
 
+  /** The tenant is being closed: what is building stays so. */
+  get isStopped(): boolean {
+    return this.#stopped;
+  }
+
   /** Starts working, if there is work and it has not started. */
   wake(): void {
     if (this.#running || this.#stopped) return;

@@ -1,51 +1,51 @@
 /**
- * Setting and deleting table schemas: one table's, over HTTP, or all tables' of a deployment at once. Existing documents are
- * checked first (`document-check.ts`); a change that they violate is refused and changes nothing.
+ * Setting and deleting table schemas: one table's, over HTTP, or all tables' of a deployment (`deploy.ts`). Existing documents
+ * are checked first (`document-check.ts`); a change that they violate is refused and changes nothing. Changes run one after
+ * another.
  *
- * A deployment's indexes are filled before it goes live, so its functions never meet one that is building. A native change
- * installs them as `building` and lets queries do without them until they are filled.
+ * A native change installs its indexes as `building` and lets queries do without them until they are filled.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../../shared/limits.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
-import type {IndexEntry, TableSchema} from '../../shared/protocol/schema.ts';
+import type {TableSchema} from '../../shared/protocol/schema.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
-import {type Catalog, type CatalogTable, catalogIndex, type DeployedTable} from '../storage/catalog.ts';
+import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {BackFill} from './back-fill.ts';
+import {SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
-import {addIndexes, dropIndexes, install, isSame, missingIndexes} from './install.ts';
+import {install, probes} from './install.ts';
 import {noSchema} from './read.ts';
 import {checkTableSchema, compileSchema} from './validate.ts';
 
 const NO_REPLY: Reply = {status: 204, body: ''};
-
-/** Existing documents do not fit the schema of a deployment: a line for each table. */
-export class SchemaMismatch extends Error {
-  override name = 'SchemaMismatch';
-  readonly lines: string[];
-
-  constructor(lines: string[]) {
-    super(lines[0] ?? '');
-    this.lines = lines;
-  }
-}
 
 export class SchemaChanges {
   readonly #catalog: Catalog;
   readonly #reader: Reader;
   readonly #groups: CommitGroups;
   readonly #backFill: BackFill;
+  readonly #deploys: SchemaDeploys;
   /** Changes run one after another: each sees the schema that the one before left. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(catalog: Catalog, reader: Reader, groups: CommitGroups, backFill: BackFill) {
-    this.#catalog = catalog;
+  constructor(writer: Writer, reader: Reader, groups: CommitGroups, backFill: BackFill) {
+    this.#catalog = writer.catalog;
     this.#reader = reader;
     this.#groups = groups;
     this.#backFill = backFill;
+    this.#deploys = new SchemaDeploys(writer, reader, groups, backFill);
+  }
+
+  /** At the open of the tenant: takes away what a deploy left behind that the end of the process cut short. */
+  resume(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#deploys.dropUnfinished();
+      this.#backFill.wake();
+    });
   }
 
   /**
@@ -81,8 +81,12 @@ export class SchemaChanges {
    * @throws SchemaMismatch, and nothing is changed
    */
   deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
-    const tables = (schema?.tables ?? []).map(table => ({...table, isChecked: schema!.schemaValidation}));
-    return this.#inTurn(() => this.#deploy(tables, activate));
+    return this.#inTurn(() => this.#deploys.deploy(schema, activate));
+  }
+
+  /** Whether a deployment's schema could be installed now. @throws SchemaMismatch */
+  check(schema: SchemaDefinition | null): Promise<void> {
+    return this.#inTurn(() => this.#deploys.check(schema));
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
@@ -111,87 +115,9 @@ export class SchemaChanges {
     return NO_REPLY;
   }
 
-  async #deploy(declared: DeployedTable[], activate: (writer: Writer) => void): Promise<void> {
-    const checks: DocumentCheck[] = [];
-    const built: {table: CatalogTable; missing: IndexEntry[]}[] = [];
-    try {
-      for (const wanted of declared) {
-        const table = await this.#table(wanted.name);
-        const missing = missingIndexes(table, wanted.indexes);
-        if (missing.length > 0) built.push({table, missing});
-        if (missing.length === 0 && isUnchanged(table.deployed, wanted)) continue;
-        const compiled = this.#catalog.compileDeployed(wanted) ?? (() => null);
-        checks.push(new DocumentCheck(table, this.#reader, compiled, probes(missing)));
-      }
-      await allMatch(checks, 'Document', check => check.run());
-      await this.#build(built);
-      await allMatch(checks, 'New document', check => check.catchUp());
-      await this.#activate(declared, checks, activate);
-    } catch (caught) {
-      await this.#groups.perform(writer => {
-        for (const {table, missing} of built)
-          dropIndexes(writer, table, index => missing.some(entry => isSame(index, entry)));
-      });
-      throw caught;
-    } finally {
-      for (const check of checks) check.stop();
-      this.#backFill.wake();
-    }
-  }
-
-  /** Fills the indexes that are missing, while everything goes on as before. */
-  async #build(built: {table: CatalogTable; missing: IndexEntry[]}[]): Promise<void> {
-    if (built.length === 0) return;
-    await this.#groups.perform(writer => {
-      for (const {table, missing} of built) addIndexes(writer, table, missing);
-    });
-    this.#backFill.wake();
-    for (const {table} of built) {
-      await this.#backFill.done(table.name);
-      if (!table.indexes.some(index => index.state === 'building')) continue;
-      throw new ServiceError('session.worker_unavailable', 'the tenant was closed while indexes were being built');
-    }
-  }
-
-  async #activate(
-    declared: DeployedTable[],
-    checks: DocumentCheck[],
-    activate: (writer: Writer) => void,
-  ): Promise<void> {
-    let refused: SchemaMismatch | null = null;
-    await this.#groups.perform(writer => {
-      refused = lateMismatch(writer, checks);
-      if (refused !== null) return; // nothing was done yet, so there is nothing to take back
-      const names = new Set(declared.map(table => table.name));
-      for (const table of this.#catalog.tables()) {
-        if (table.deployed === null || names.has(table.name)) continue;
-        install(writer, table, {fields: null, deployed: null}, []);
-        writer.event({type: 'schema.deleted', table: table.name});
-      }
-      for (const wanted of declared) {
-        const table = this.#catalog.table(wanted.name)!;
-        if (JSON.stringify(table.deployed) === JSON.stringify(wanted)) continue;
-        install(writer, table, {fields: null, deployed: wanted}, wanted.indexes);
-        writer.event({type: 'schema.set', table: table.name});
-      }
-      activate(writer);
-    });
-    if (refused !== null) throw refused;
-  }
-
   async #table(name: string): Promise<CatalogTable> {
     return this.#catalog.table(name) ?? (await this.#groups.perform(writer => writer.table(name)));
   }
-}
-
-function probes(indexes: readonly IndexEntry[]) {
-  return indexes.map(index => catalogIndex(0, index.name, index.fields, 'building', 0));
-}
-
-/** The documents that fitted then fit now. */
-function isUnchanged(before: DeployedTable | null, after: DeployedTable): boolean {
-  if (before === null) return false;
-  return before.isChecked === after.isChecked && JSON.stringify(before.document) === JSON.stringify(after.document);
 }
 
 function refuseDeployed(table: CatalogTable): void {
@@ -209,32 +135,4 @@ function refuse(table: string, found: Offender[]): void {
     `table ${table} has documents that violate this schema: in ${found[0]!.id}, ${shownViolation(found[0]!)}`,
     {table, offenders: found.slice(0, SCHEMA_OFFENDERS_SHOWN)},
   );
-}
-
-/** @throws SchemaMismatch with a line for every table that does not match */
-async function allMatch(
-  checks: DocumentCheck[],
-  what: 'Document' | 'New document',
-  run: (check: DocumentCheck) => Promise<Offender[]>,
-): Promise<void> {
-  const lines: string[] = [];
-  for (const check of checks) {
-    const [first] = await run(check);
-    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, what));
-  }
-  if (lines.length > 0) throw new SchemaMismatch(lines);
-}
-
-function lateMismatch(writer: Writer, checks: DocumentCheck[]): SchemaMismatch | null {
-  const lines: string[] = [];
-  for (const check of checks) {
-    const [first] = check.late(writer);
-    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, 'New document'));
-  }
-  return lines.length === 0 ? null : new SchemaMismatch(lines);
-}
-
-function mismatchLine(table: string, offender: Offender, what: 'Document' | 'New document'): string {
-  const which = what === 'Document' ? ` with ID "${offender.id}"` : '';
-  return `${what}${which} in table "${table}" does not match the schema: ${shownViolation(offender)}`;
 }

@@ -65,6 +65,11 @@ function restoreOnRollback(writer: Writer, table: CatalogTable): void {
   });
 }
 
+/** Indexes that are to be made, for asking whether a document's values fit them. */
+export function probes(indexes: readonly IndexEntry[]): CatalogIndex[] {
+  return indexes.map(index => catalogIndex(0, index.name, index.fields, 'building', 0));
+}
+
 export function isSame(index: CatalogIndex, {name, fields}: IndexEntry): boolean {
   return index.name === name && index.fields.join('\n') === fields.join('\n');
 }

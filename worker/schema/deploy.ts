@@ -1,0 +1,213 @@
+/**
+ * Making the schema of a deployment that of the tenant, all tables at once. Documents are checked and missing indexes are
+ * filled first, while everything goes on as before; then one write installs all of it. A refused schema changes nothing.
+ *
+ * Indexes that are being filled are noted in the file: when the worker ends before the deployment is active, the next one
+ * takes them away.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
+import type {IndexEntry} from '../../shared/protocol/schema.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
+import type {Reader} from '../storage/reader.ts';
+import type {BackFill} from './back-fill.ts';
+import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
+import {addIndexes, dropIndexes, install, isSame, missingIndexes, probes} from './install.ts';
+
+/** JSON array of the numbers of indexes that belong to a deployment which is not active yet. */
+const UNFINISHED_KEY = 'unfinished_indexes';
+
+/** Existing documents do not fit the schema of a deployment: a line for each table. */
+export class SchemaMismatch extends Error {
+  override name = 'SchemaMismatch';
+  readonly lines: string[];
+
+  constructor(lines: string[]) {
+    super(lines[0] ?? '');
+    this.lines = lines;
+  }
+}
+
+type Missing = {table: CatalogTable; missing: IndexEntry[]};
+type Moment = 'Document' | 'New document';
+
+export class SchemaDeploys {
+  readonly #writer: Writer;
+  readonly #catalog: Catalog;
+  readonly #reader: Reader;
+  readonly #groups: CommitGroups;
+  readonly #backFill: BackFill;
+
+  constructor(writer: Writer, reader: Reader, groups: CommitGroups, backFill: BackFill) {
+    this.#writer = writer;
+    this.#catalog = writer.catalog;
+    this.#reader = reader;
+    this.#groups = groups;
+    this.#backFill = backFill;
+  }
+
+  /** Whether existing documents fit; changes nothing. @throws SchemaMismatch */
+  async check(schema: SchemaDefinition | null): Promise<void> {
+    const checks: DocumentCheck[] = [];
+    try {
+      for (const wanted of declaredTables(schema)) {
+        const table = this.#catalog.table(wanted.name);
+        if (table !== undefined) this.#addCheck(checks, table, wanted);
+      }
+      await allMatch(checks, 'Document', check => check.run());
+    } finally {
+      for (const check of checks) check.stop();
+    }
+  }
+
+  /** @param activate what else happens in the write that installs it. @throws SchemaMismatch, and nothing is changed */
+  async deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
+    const declared = declaredTables(schema);
+    const checks: DocumentCheck[] = [];
+    const built: Missing[] = [];
+    await this.dropUnfinished();
+    try {
+      for (const wanted of declared) {
+        const table = await this.#table(wanted.name);
+        const missing = this.#addCheck(checks, table, wanted);
+        if (missing.length > 0) built.push({table, missing});
+      }
+      await allMatch(checks, 'Document', check => check.run());
+      await this.#build(built);
+      await allMatch(checks, 'New document', check => check.catchUp());
+      await this.#install(declared, checks, activate);
+    } catch (caught) {
+      if (!this.#backFill.isStopped) await this.dropUnfinished(); // else the next open does
+      throw caught;
+    } finally {
+      for (const check of checks) check.stop();
+      this.#backFill.wake();
+    }
+  }
+
+  /** Takes away what a deploy left behind that did not come to its end. */
+  async dropUnfinished(): Promise<void> {
+    const numbers = JSON.parse(String(this.#writer.statements.meta.get(UNFINISHED_KEY) ?? '[]')) as number[];
+    if (numbers.length === 0) return;
+    await this.#groups.perform(writer => {
+      for (const table of this.#catalog.tables()) {
+        if (table.indexes.some(({number}) => numbers.includes(number)))
+          dropIndexes(writer, table, ({number}) => numbers.includes(number));
+      }
+      note(writer, []);
+    });
+  }
+
+  /** Checks the table unless its documents are known to fit. @returns the indexes it does not have yet */
+  #addCheck(checks: DocumentCheck[], table: CatalogTable, wanted: DeployedTable): IndexEntry[] {
+    const missing = missingIndexes(table, wanted.indexes);
+    if (missing.length === 0 && isUnchanged(table.deployed, wanted)) return missing;
+    const compiled = this.#catalog.compileDeployed(wanted) ?? (() => null);
+    checks.push(new DocumentCheck(table, this.#reader, compiled, probes(missing)));
+    return missing;
+  }
+
+  /** Fills the indexes that are missing, while everything goes on as before. */
+  async #build(built: Missing[]): Promise<void> {
+    if (built.length === 0) return;
+    await this.#groups.perform(writer => {
+      const numbers: number[] = [];
+      for (const {table, missing} of built) {
+        addIndexes(writer, table, missing);
+        const added = table.indexes.filter(index => isLive(index) && missing.some(entry => isSame(index, entry)));
+        numbers.push(...added.map(({number}) => number));
+      }
+      note(writer, numbers);
+    });
+    this.#backFill.wake();
+    for (const {table} of built) {
+      await this.#backFill.done(table.name);
+      if (!table.indexes.some(index => index.state === 'building')) continue;
+      throw new ServiceError('session.worker_unavailable', 'the tenant was closed while indexes were being built');
+    }
+  }
+
+  async #install(
+    declared: DeployedTable[],
+    checks: DocumentCheck[],
+    activate: (writer: Writer) => void,
+  ): Promise<void> {
+    let refused: SchemaMismatch | null = null;
+    await this.#groups.perform(writer => {
+      refused = lateMismatch(writer, checks);
+      if (refused !== null) return; // nothing was done yet, so there is nothing to take back
+      this.#dropSchemas(writer, new Set(declared.map(table => table.name)));
+      for (const wanted of declared) {
+        const table = this.#catalog.table(wanted.name)!;
+        if (JSON.stringify(table.deployed) === JSON.stringify(wanted)) continue;
+        install(writer, table, {fields: null, deployed: wanted}, wanted.indexes);
+        writer.event({type: 'schema.set', table: table.name});
+      }
+      note(writer, []);
+      activate(writer);
+    });
+    if (refused !== null) throw refused;
+  }
+
+  /** Of tables that were declared and are not any more; their documents stay. */
+  #dropSchemas(writer: Writer, declared: ReadonlySet<string>): void {
+    for (const table of this.#catalog.tables()) {
+      if (table.deployed === null || declared.has(table.name)) continue;
+      install(writer, table, {fields: null, deployed: null}, []);
+      writer.event({type: 'schema.deleted', table: table.name});
+    }
+  }
+
+  async #table(name: string): Promise<CatalogTable> {
+    return this.#catalog.table(name) ?? (await this.#groups.perform(writer => writer.table(name)));
+  }
+}
+
+function declaredTables(schema: SchemaDefinition | null): DeployedTable[] {
+  return (schema?.tables ?? []).map(table => ({...table, isChecked: schema!.schemaValidation}));
+}
+
+function isLive({state}: {state: string}): boolean {
+  return state !== 'dropping';
+}
+
+function note(writer: Writer, unfinished: number[]): void {
+  const text = JSON.stringify(unfinished);
+  if ((writer.statements.meta.get(UNFINISHED_KEY) ?? '[]') !== text) writer.statements.setMeta.run(UNFINISHED_KEY, text);
+}
+
+/** The documents that fitted then fit now. */
+function isUnchanged(before: DeployedTable | null, after: DeployedTable): boolean {
+  if (before === null) return false;
+  return before.isChecked === after.isChecked && JSON.stringify(before.document) === JSON.stringify(after.document);
+}
+
+/** @throws SchemaMismatch with a line for every table that does not match */
+async function allMatch(
+  checks: DocumentCheck[],
+  moment: Moment,
+  run: (check: DocumentCheck) => Promise<Offender[]>,
+): Promise<void> {
+  const lines: string[] = [];
+  for (const check of checks) {
+    const [first] = await run(check);
+    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, moment));
+  }
+  if (lines.length > 0) throw new SchemaMismatch(lines);
+}
+
+function lateMismatch(writer: Writer, checks: DocumentCheck[]): SchemaMismatch | null {
+  const lines: string[] = [];
+  for (const check of checks) {
+    const [first] = check.late(writer);
+    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, 'New document'));
+  }
+  return lines.length === 0 ? null : new SchemaMismatch(lines);
+}
+
+function mismatchLine(table: string, offender: Offender, moment: Moment): string {
+  const which = moment === 'Document' ? ` with ID "${offender.id}"` : '';
+  return `${moment}${which} in table "${table}" does not match the schema: ${shownViolation(offender)}`;
+}
