@@ -401,12 +401,16 @@ export const DEPLOYMENT_FUNCTIONS_MAX = 20_000;
 export const SCHEMA_TABLES_MAX = 1_000;
 /** Deployments kept for rollback, the newest; the active one always. (ours) */
 export const DEPLOYMENTS_KEEP = 20;
+/** Deploys of a tenant that wait for the one under way. Beyond: 503 session.overloaded. (ours) */
+export const DEPLOYS_WAITING_MAX = 4;
 /** Running all modules of a deployment once, to see what they export. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_MS_MAX = 60_000;
 /** Heap of the isolate that does it, MiB: all modules are in it at once. (ours) */
 export const ANALYSIS_MEMORY_MB = 256;
 /** Errors listed for a refused deployment. (ours) */
 export const DEPLOYMENT_ERRORS_SHOWN = 100;
+/** Text of one of them; user code throws what it likes. (ours) */
+export const DEPLOYMENT_ERROR_CHARS_MAX = 4_000;
 /** Components of a function's path, `a` of `a/b:f`. Beyond: the deploy is refused. (reference 2.2) */
 export const PATH_COMPONENT_CHARS_MAX = 64;
 /** Environment variables of a tenant, their names and values. Beyond: 400, or 429 for one more. (reference 12.3) */

@@ -2,6 +2,7 @@
  * What a worker counts. The figures cross to the router as prom-client's JSON form of a registry, and are added up there
  * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
  */
+import type {FunctionKind} from '../shared/protocol/functions.ts';
 import {gauge, type MetricJson} from '../shared/metric-json.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
@@ -65,6 +66,8 @@ export class WorkerMetrics {
   readonly #checkpointSeconds = new Histogram(DURATION_BUCKETS);
   readonly #jobLateness = new Histogram(LATENESS_BUCKETS);
   readonly #runs = new Map<string, number>();
+  readonly #executions = new Map<string, number>();
+  readonly #executionSeconds = new Histogram(DURATION_BUCKETS);
   #writes = 0;
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
 
@@ -89,6 +92,13 @@ export class WorkerMetrics {
     const key = `${kind} ${failed ? 'failed' : 'completed'}`;
     this.#runs.set(key, (this.#runs.get(key) ?? 0) + 1);
     this.#jobLateness.observe(lateSeconds);
+  }
+
+  /** A function ran to its end. */
+  executed(kind: FunctionKind, outcome: 'success' | 'error', seconds: number): void {
+    const key = `${kind} ${outcome}`;
+    this.#executions.set(key, (this.#executions.get(key) ?? 0) + 1);
+    this.#executionSeconds.observe(seconds);
   }
 
   /** A live query was looked at for a commit: its result changed, came out equal, or was not concerned. */
@@ -117,6 +127,16 @@ export class WorkerMetrics {
         }),
       ),
       this.#jobLateness.json('svc_scheduled_lateness_seconds', 'How long after its time scheduled work ran.'),
+      metric(
+        'counter',
+        'svc_function_executions_total',
+        'Functions that ran to their end.',
+        [...this.#executions].map(([key, value]) => {
+          const [kind = '', outcome = ''] = key.split(' ');
+          return {labels: {kind, outcome}, value};
+        }),
+      ),
+      this.#executionSeconds.json('svc_function_seconds', 'Time of a function, waiting for its turn included.'),
       metric(
         'counter',
         'svc_live_evaluations_total',

@@ -91,6 +91,7 @@ export class Tenant {
       schemas,
       clock: Date.now,
       log,
+      metrics: this.metrics,
       onSchedule: () => this.#schedule.arm(),
       redactErrors: settings.redactErrors,
     });

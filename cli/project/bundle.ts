@@ -14,7 +14,7 @@ import {findModules, type ProjectModules, type SourceModule} from './modules.ts'
 import {described, type Problem, ProjectFailure, projectFailure} from './project-failure.ts';
 import {type Project, readProject} from './project-file.ts';
 import {problemsOfRuntimes} from './runtime-directive.ts';
-import {SDK_FILES} from './sdk-location.ts';
+import {sdkPlugin} from './sdk-location.ts';
 
 export {ProjectFailure as BundleFailed} from './project-failure.ts';
 
@@ -52,6 +52,8 @@ const TARGET: BuildOptions = {
   charset: 'utf8',
   logLevel: 'silent',
 };
+/** Names of what plugins add have the plugin's before them: `svc:sdk/server.js`. */
+const MADE_UP = /^svc[\w-]*:/;
 /** Stores follow promises only where the platform sees them, so `await` becomes `then` in apps that use such stores. */
 const AWAIT_AS_THEN: BuildOptions = {
   supported: {'async-await': false, 'async-generator': false, 'for-await': false},
@@ -115,18 +117,6 @@ async function buildEntries(project: Project, entries: SourceModule[]): Promise<
   }
 }
 
-function sdkPlugin(): Plugin {
-  return {
-    name: 'svc',
-    setup({onResolve}) {
-      onResolve({filter: /^svc\/\w+$/}, ({path}) => {
-        const file = SDK_FILES.get(path);
-        return file === undefined ? undefined : {path: file, sideEffects: false};
-      });
-    },
-  };
-}
-
 /** The part of `node:async_hooks` that the default runtime has. */
 function contextStoresPlugin(onUse: () => void): Plugin {
   const namespace = 'svc-async-hooks';
@@ -172,7 +162,7 @@ async function refuseRuntimes(project: Project, files: string[]): Promise<void> 
 
 /** Neither a package, nor the SDK, nor made up by a plugin. */
 function isProjectFile(input: string): boolean {
-  return !/^\.\.\/|^\/|^\w[\w-]+:|(?:^|\/)node_modules\//.test(input);
+  return !MADE_UP.test(input) && !/^\.\.\/|^\/|(?:^|\/)node_modules\//.test(input);
 }
 
 async function bundleFiles(project: Project, built: Built): Promise<BundleFile[]> {
@@ -192,7 +182,9 @@ function relocated(map: string | undefined, path: string, project: Project): str
   if (map === undefined) return null;
   const parsed = JSON.parse(map) as {sources: string[]};
   const below = join(OUTPUT, dirname(path));
-  const sources = parsed.sources.map(source => posix.normalize(relative(project.root, join(below, source))));
+  const sources = parsed.sources.map(source =>
+    MADE_UP.test(source) ? source : posix.normalize(relative(project.root, join(below, source))),
+  );
   return JSON.stringify({...parsed, sources});
 }
 

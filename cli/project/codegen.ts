@@ -43,7 +43,7 @@ export function generatedFiles({functions}: Project, modules: ProjectModules): [
   const nameOf = (module: SourceModule) => `../${imported(module.file.slice(functions.length + 1))}`;
   return [
     ['api.js', HEADER + API_JS],
-    ['api.d.ts', HEADER + apiTypes(modules.functions.map(module => [module.path, nameOf(module)]))],
+    ['api.d.ts', HEADER + apiTypes(modules.functions.map(module => [module.path, nameOf(module), isTyped(module)]))],
     ['server.js', HEADER + serverCode()],
     ['server.d.ts', HEADER + serverTypes()],
     ['dataModel.d.ts', HEADER + (modules.schema === null ? ANY_DATA_MODEL : dataModel(nameOf(modules.schema)))],
@@ -65,6 +65,10 @@ async function writeIfDifferent(path: string, text: string): Promise<boolean> {
   return true;
 }
 
+function isTyped({file}: SourceModule): boolean {
+  return /\.[cm]?tsx?$/.test(file);
+}
+
 /** As TypeScript wants a module named that it finds under its source's extension. */
 function imported(file: string): string {
   return file.replace(/\.([cm]?)[jt]sx?$/, '.$1js');
@@ -76,9 +80,13 @@ export const api = anyApi;
 export const internal = anyApi;
 `;
 
-function apiTypes(modules: [path: string, specifier: string][]): string {
+function apiTypes(modules: [path: string, specifier: string, typed: boolean][]): string {
   const names = identifiers(modules.map(([path]) => path));
-  const imports = modules.map(([, specifier], index) => `import type * as ${names[index]} from "${specifier}";\n`);
+  const imports = modules.map(([, specifier, typed], index) => {
+    // The compiler may be told to look into JavaScript (allowJs); otherwise such a module has no types, which is no mistake.
+    const mark = typed ? '' : '// @ts-ignore\n';
+    return `${mark}import type * as ${names[index]} from "${specifier}";\n`;
+  });
   const members = modules.map(([path], index) => `  "${path}": typeof ${names[index]};\n`);
   return `import type { ApiFromModules, FilterApi, FunctionReference } from "svc/server";
 ${imports.join('')}

@@ -2,7 +2,7 @@
  * A project is a directory with an app's code in `svc/` and, in `svc.json`, what the commands need to know about it. Every
  * key of the file is optional, and so is the file. A key that is not known is refused: it was mistyped.
  */
-import {readFile} from 'node:fs/promises';
+import {readFile, realpath} from 'node:fs/promises';
 import {join, normalize, resolve, sep} from 'node:path';
 import {projectFailure} from './project-failure.ts';
 
@@ -30,7 +30,7 @@ const NODE_VERSION_DEFAULT = '24';
 type Json = Record<string, unknown>;
 
 export async function readProject(directory: string): Promise<Project> {
-  const root = resolve(directory);
+  const root = await realpath(directory).catch(() => resolve(directory)); // What is missing is missed where it is read.
   const json = await readProjectFile(root);
   refuseOtherKeys(json, ['functions', 'tenant', 'url', 'node', '$schema'], '');
   return {

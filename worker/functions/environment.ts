@@ -48,8 +48,8 @@ export class Environment {
       throw new ServiceError('op.invalid_input', `a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
     }
     await this.#change(writer => {
-      const isNew = !Object.hasOwn(this.#variables, name);
-      if (isNew && Object.keys(this.#variables).length >= ENVIRONMENT_VARIABLES_MAX) {
+      const known = read(writer); // others may be set in the same group
+      if (!Object.hasOwn(known, name) && Object.keys(known).length >= ENVIRONMENT_VARIABLES_MAX) {
         throw new ServiceError('op.rate_limited', `a tenant has at most ${ENVIRONMENT_VARIABLES_MAX} variables`);
       }
       writer.statements.setVariable.run(name, value);

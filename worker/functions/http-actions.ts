@@ -80,7 +80,8 @@ export class HttpActions {
     const requestId = meta.r ?? '';
     const caller = await this.#caller(meta.a);
     const lines: string[] = [];
-    const response = new ActionResponse(reply);
+    const gone = new AbortController();
+    const response = new ActionResponse(reply, () => gone.abort());
     const outcome = await actions.runHttp(
       {
         deployment: deployment.code,
@@ -96,6 +97,7 @@ export class HttpActions {
       {lines, call: (operation, parameters) => functions.nested(operation, parameters, {caller, requestId}, lines)},
       incoming,
       response,
+      gone.signal,
     );
     incoming?.cancel();
     if (outcome.ok) {
@@ -148,11 +150,13 @@ export function findRoute(routes: readonly HttpRoute[], method: string, path: st
 /** What the handler's Response becomes. */
 class ActionResponse {
   readonly #reply: HttpActionReply;
+  readonly #onGone: () => void;
   #body: OutgoingBody | null = null;
-  onCancel: () => void = () => undefined;
 
-  constructor(reply: HttpActionReply) {
+  /** @param onGone called when the client leaves before the end */
+  constructor(reply: HttpActionReply, onGone: () => void) {
     this.#reply = reply;
+    this.#onGone = onGone;
   }
 
   get hasStarted(): boolean {
@@ -161,7 +165,7 @@ class ActionResponse {
 
   start(status: number, headers: HeaderList): void {
     const body = this.#reply.startStream(status, headers);
-    body.onCancel = () => this.onCancel();
+    body.onCancel = this.#onGone;
     this.#body = body;
   }
 

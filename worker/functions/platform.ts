@@ -13,12 +13,14 @@ import type {Writer} from '../commit/writer.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import type {RouterLink} from '../ipc/router-link.ts';
+import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';
+import {analyze} from './deployments/analysis.ts';
 import {Deployments} from './deployments/deployments.ts';
 import {closeEgress} from './egress/connector.ts';
 import {egressFetch} from './egress/fetch.ts';
@@ -43,6 +45,7 @@ export type PlatformParts = {
   schemas: SchemaChanges;
   clock: () => number;
   log: Logger;
+  metrics: WorkerMetrics;
   /** Jobs were scheduled or cancelled. */
   onSchedule: () => void;
   /** Clients learn that a function failed, but not why. */
@@ -86,7 +89,7 @@ export class FunctionPlatform {
     this.#actions = new ActionPool({databasePath: path});
     this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
     this.#tables = new TableList(db, writer.catalog);
-    this.#deployments = new Deployments({...parts, environment: this.#environment});
+    this.#deployments = new Deployments({...parts, environment: this.#environment, analyze});
     this.#verifier = this.#newVerifier();
     this.#serve();
     this.#deployments.onActivated(() => this.#serve());
@@ -102,6 +105,7 @@ export class FunctionPlatform {
       mutations: this.#mutations,
       actions,
       log: this.#log,
+      metrics: parts.metrics,
       live,
       env,
       egress,

@@ -37,6 +37,11 @@ export class SourcePositions {
     return source === null ? null : {file: source, line: sourceLine, column: sourceColumn + 1};
   }
 
+  /** The project's files that went into a file of the bundle. */
+  sourcesOf(path: string): string[] {
+    return (this.#map(path)?.sources ?? []).filter(source => source !== null);
+  }
+
   /** Where the innermost frame of the project is; null: there is none. */
   first(stack: string | null): {file: string; line: number} | null {
     for (const text of (stack ?? '').split('\n')) {
@@ -66,9 +71,18 @@ export class SourcePositions {
     const known = this.#maps.get(path);
     if (known !== undefined) return known;
     const text = this.#mapOf(path);
-    const map = text === null ? null : new TraceMap(text);
+    const map = text === null ? null : readMap(text);
     this.#maps.set(path, map);
     return map;
+  }
+}
+
+/** Null: it is no source map, which is no reason to keep back the error that is being told. */
+function readMap(text: string): TraceMap | null {
+  try {
+    return new TraceMap(text);
+  } catch {
+    return null;
   }
 }
 

@@ -175,7 +175,8 @@ function isLive({state}: {state: string}): boolean {
 
 function note(writer: Writer, unfinished: number[]): void {
   const text = JSON.stringify(unfinished);
-  if ((writer.statements.meta.get(UNFINISHED_KEY) ?? '[]') !== text) writer.statements.setMeta.run(UNFINISHED_KEY, text);
+  if ((writer.statements.meta.get(UNFINISHED_KEY) ?? '[]') !== text)
+    writer.statements.setMeta.run(UNFINISHED_KEY, text);
 }
 
 /** The documents that fitted then fit now. */

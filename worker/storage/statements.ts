@@ -25,7 +25,7 @@ export type DeploymentRow = {
   seed: string;
   hash: string;
 };
-type DeploymentValues = [number, number, string | null, string, string, number, string, string];
+type DeploymentValues = [number, number, number, string | null, string, string, number, string, string];
 
 type Run<P extends unknown[]> = Database.Statement<P>;
 
@@ -121,8 +121,8 @@ export function prepareStatements(db: Connection) {
       'SELECT source, source_map FROM code WHERE sha256 = ?',
     ),
     insertDeployment: run<DeploymentValues>(
-      `INSERT INTO deployments (created_at, activated_at, message, manifest, files, modified_ms, seed, hash)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     deployment: db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
     deployments: db.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY id DESC'),

@@ -32,10 +32,11 @@ const APP = `
     const second = new TextDecoder().decode((await reader.read()).value);
     return [first, second, (await reader.read()).done];
   });
-  export const aborts = action(async ({url, reason}) => {
+  export const aborts = action(async ({url, arrived, reason}) => {
     const abort = new AbortController();
     const failed = failureOf(fetch(url, {signal: abort.signal}));
-    setTimeout(() => abort.abort(...(reason === undefined ? [] : [new Error(reason)])), 10);
+    await fetch(arrived);
+    abort.abort(...(reason === undefined ? [] : [new Error(reason)]));
     return failed;
   });
   export const abortsBody = action(async ({url}) => {
@@ -261,16 +262,31 @@ describe('fetch', () => {
     expect(await value('get', {url: `${origin}/none`, init: {method: 'HEAD'}})).toMatchObject({status: 204, text: ''});
   });
 
+  /** Routes: a request that is never answered, and one that is answered when the other has arrived. */
+  function neverAnswered(): {closed: Promise<void>} {
+    const arrived = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    routes['/never'] = (_request, response) => {
+      response.on('close', closed.resolve);
+      arrived.resolve();
+    };
+    routes['/arrived'] = (_request, response) => void arrived.promise.then(() => response.end());
+    return {closed: closed.promise};
+  }
+
   test.each([
-    ['aborts', {}, 'AbortError'],
-    ['aborts', {reason: 'mine'}, 'Error: mine'],
-    ['timesOut', {}, 'TimeoutError'],
-  ])('%s %j: it fails with the reason, and the server sees the end', async (name, args, failure) => {
-    const closed = new Promise(resolve => {
-      routes['/never'] = (_request, response) => void response.on('close', resolve);
-    });
-    expect(await value(name, {url: `${origin}/never`, ...args})).toContain(failure);
+    [undefined, 'AbortError'],
+    ['mine', 'Error: mine'],
+  ])('aborted (%j) fails with the reason, and the server sees the end', async (reason, failure) => {
+    const {closed} = neverAnswered();
+    const failed = await value('aborts', {url: `${origin}/never`, arrived: `${origin}/arrived`, reason});
+    expect(failed).toContain(failure);
     await closed;
+  });
+
+  test('ends with AbortSignal.timeout', async () => {
+    neverAnswered();
+    expect(await value('timesOut', {url: `${origin}/never`})).toContain('TimeoutError');
   });
 
   test('aborted while its body is read fails the reading', async () => {
@@ -279,12 +295,9 @@ describe('fetch', () => {
   });
 
   test('that nobody awaits ends with its action', async () => {
-    const closed = new Promise(resolve => {
-      routes['/never'] = (_request, response) => void response.on('close', resolve);
-    });
-    routes['/started'] = (_request, response) => void response.end();
+    const {closed} = neverAnswered();
     host.lines.length = 0;
-    expect(await value('forgets', {url: `${origin}/never`, started: `${origin}/started`})).toBe('early');
+    expect(await value('forgets', {url: `${origin}/never`, started: `${origin}/arrived`})).toBe('early');
     expect(host.lines).toEqual([expect.stringContaining('1 unawaited operation: [fetch]')]);
     await closed;
   });

@@ -1,6 +1,6 @@
 /** What the bundler makes of a project: its output is run here in Node, as far as that has what the platform would have. */
 import {AsyncLocalStorage} from 'node:async_hooks';
-import {utimesSync} from 'node:fs';
+import {symlinkSync, utimesSync} from 'node:fs';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
@@ -79,9 +79,23 @@ describe('an upload', () => {
     expect((await bundleProject(directory)).modifiedMs).toBe(2_000_000);
   });
 
-  test('is the same for the same sources, wherever the project is', async () => {
-    const files = {'m.ts': QUERY, 'n.ts': QUERY, '_generated/server.js': SERVER};
-    expect((await uploadOf(files)).files).toEqual((await uploadOf(files)).files);
+  test('is the same for the same sources, wherever the project is, links included', async () => {
+    const files = inFunctions({'m.ts': QUERY, 'n.ts': QUERY, '_generated/server.js': SERVER});
+    const deeper = Object.fromEntries(Object.entries(files).map(([path, source]) => [`a/b/${path}`, source]));
+    const directories = [projectDirectory(files), join(projectDirectory(deeper), 'a/b')];
+    const link = join(projectDirectory({}), 'link');
+    symlinkSync(directories[0]!, link);
+    const [first, ...others] = await Promise.all([...directories, link].map(directory => bundleProject(directory)));
+    for (const other of others) expect(other.files).toEqual(first!.files);
+  });
+
+  test('has nothing in it of where the command is', async () => {
+    const upload = await uploadOf({'m.ts': QUERY, 'n.ts': QUERY, '_generated/server.js': SERVER});
+    for (const {source, sourceMap} of upload.files) {
+      expect(source).not.toContain('../sdk/');
+      const {sources} = JSON.parse(sourceMap!) as {sources: string[]};
+      for (const path of sources) expect(path).toMatch(/^svc(?:\/|:sdk\/|:shared\/)/);
+    }
   });
 });
 

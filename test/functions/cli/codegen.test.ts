@@ -116,6 +116,23 @@ describe('generated code', () => {
     expect(compile(directory)).toBe('');
   });
 
+  test('types the rest of an app when modules are JavaScript, and these too where the compiler reads it', async () => {
+    const js = "import {query} from './_generated/server';\nexport const f = query({args: {}, handler: () => 1});\n";
+    const loose = projectDirectory({
+      ...APP,
+      'client.ts': "export {api} from './svc/_generated/api';\n",
+      'svc/j.js': js,
+    });
+    await generateCode(loose);
+    expect(compile(loose)).toBe('');
+
+    const settings = JSON.parse(SETTINGS) as {compilerOptions: object};
+    const allowing = {...settings, compilerOptions: {...settings.compilerOptions, allowJs: true}};
+    const client = "import {api} from './svc/_generated/api';\nexport const f = api.j.f;\n";
+    writeFiles(loose, {'client.ts': client, 'tsconfig.json': JSON.stringify(allowing)});
+    expect(compile(loose)).toBe('');
+  });
+
   test('types an app without schema: every table, documents of any shape', async () => {
     const directory = projectDirectory({
       'tsconfig.json': SETTINGS,

@@ -14,6 +14,7 @@ import {
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_RESULT_BYTES_MAX,
 } from '../../../shared/limits.ts';
+import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
 import type {Outcome} from '../execution.ts';
@@ -21,7 +22,6 @@ import {realmError} from '../isolate/invocation-host.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
 import {type HostCall, HostOp} from '../realm/host-call.ts';
 import type {ActionIsolate} from './action-isolates.ts';
-import {ActionLog} from './action-log.ts';
 import {type ActionRequest, refusal} from './action-message.ts';
 import {ActionOperations, type MainCall} from './action-operations.ts';
 
@@ -39,7 +39,7 @@ export class ActionRun {
   readonly #isolate: ActionIsolate;
   readonly #parts: ActionRunParts;
   readonly #operations: ActionOperations;
-  readonly #log: ActionLog;
+  readonly #log: ConsoleLines;
   readonly #cpuAtStartMs: number;
   readonly #deadlineMs: number;
   readonly #ended = Promise.withResolvers<Outcome>();
@@ -56,7 +56,7 @@ export class ActionRun {
   constructor(isolate: ActionIsolate, parts: ActionRunParts) {
     this.#isolate = isolate;
     this.#parts = parts;
-    this.#log = new ActionLog(parts.log);
+    this.#log = new ConsoleLines(parts.log);
     this.#cpuAtStartMs = isolate.host.cpuMs;
     this.#deadlineMs = performance.now() + parts.actionMsMax;
     this.#operations = new ActionOperations({

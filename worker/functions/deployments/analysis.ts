@@ -1,4 +1,4 @@
-/** Has a deployment analysed in a thread that ends afterwards. */
+/** Has a deployment analysed in a thread of its own that ends afterwards, and its memory with it. */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {ANALYSIS_MS_MAX} from '../../../shared/limits.ts';
@@ -6,9 +6,10 @@ import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'analyze.thread.js');
 
-export async function analyze(task: AnalysisTask): Promise<AnalysisResult> {
+/** @param thread the built thread file */
+export async function analyze(task: AnalysisTask, thread = THREAD): Promise<AnalysisResult> {
   const {Piscina} = await import('piscina');
-  const pool = new Piscina<AnalysisTask, AnalysisResult>({filename: THREAD, minThreads: 1, maxThreads: 1});
+  const pool = new Piscina<AnalysisTask, AnalysisResult>({filename: thread, minThreads: 1, maxThreads: 1});
   try {
     return await pool.run(task, {signal: AbortSignal.timeout(ANALYSIS_MS_MAX)});
   } catch (caught) {

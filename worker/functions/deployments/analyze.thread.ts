@@ -5,7 +5,12 @@
 import {createHash} from 'node:crypto';
 import {posix} from 'node:path';
 import {init, parse} from 'es-module-lexer';
-import {ANALYSIS_MEMORY_MB, DEPLOYMENT_ERRORS_SHOWN, FUNCTION_LOAD_MS_MAX} from '../../../shared/limits.ts';
+import {
+  ANALYSIS_MEMORY_MB,
+  DEPLOYMENT_ERROR_CHARS_MAX,
+  DEPLOYMENT_ERRORS_SHOWN,
+  FUNCTION_LOAD_MS_MAX,
+} from '../../../shared/limits.ts';
 import type {
   AuthProvider,
   DeploymentError,
@@ -128,7 +133,14 @@ class Analysis {
   }
 
   #add(message: string, module: string, place: {file: string; line: number} | null = null): void {
-    this.#errors.push({message, file: place?.file ?? `svc/${module}`, line: place?.line ?? null});
+    const file = place?.file ?? this.#sourceOf(module);
+    this.#errors.push({message: message.slice(0, DEPLOYMENT_ERROR_CHARS_MAX), file, line: place?.line ?? null});
+  }
+
+  /** The module's own file, as far as its source map names it: `svc/messages.ts`. */
+  #sourceOf(module: string): string {
+    const files = this.#positions.sourcesOf(`${module}.js`);
+    return files.find(file => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`)) ?? `svc/${module}`;
   }
 
   /** SHA-256 over the module's file and all that it imports. */

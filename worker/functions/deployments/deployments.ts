@@ -6,42 +6,44 @@
  */
 import type {Buffer} from 'node:buffer';
 import {createHash, randomBytes} from 'node:crypto';
+import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {DEPLOYMENT_CODE_BYTES_MAX, DEPLOYMENTS_KEEP} from '../../../shared/limits.ts';
-import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
-import type {DeploymentError, DeploymentUpload, DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
+import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
+import type {DeploymentUpload, DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
 import type {Reply} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
-import {type SchemaChanges, SchemaMismatch} from '../../schema/change.ts';
-import type {Reader} from '../../storage/reader.ts';
+import type {SchemaChanges} from '../../schema/change.ts';
+import {SchemaMismatch} from '../../schema/deploy.ts';
 import type {DeploymentRow} from '../../storage/statements.ts';
-import {decodeBody, wireType} from '../../wire-type.ts';
 import type {Environment} from '../environment.ts';
 import {ActiveDeployment} from './active-deployment.ts';
-import {analyze} from './analysis.ts';
-import {checkModulePath, ManifestFault} from './manifest.ts';
+import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
+import {decodeUpload, refusal} from './deployment-upload.ts';
 
 export type DeploymentParts = {
   writer: Writer;
-  reader: Reader;
   schemas: SchemaChanges;
   environment: Environment;
+  analyze: (task: AnalysisTask) => Promise<AnalysisResult>;
   clock: () => number;
 };
 
 const ACTIVE_KEY = 'active_deployment';
-const uploadBody = wireType(DeploymentUploadBody);
 
 export class Deployments {
   readonly #parts: DeploymentParts;
   readonly #listeners: (() => void)[] = [];
   #active: ActiveDeployment | null = null;
+  /** Ids are not given again even when the write that took one is rolled back: realms are kept by them. */
+  #lastId: number;
   /** Deploys run one after another. */
   #last: Promise<unknown> = Promise.resolve();
+  #underWay = 0;
 
   constructor(parts: DeploymentParts) {
     this.#parts = parts;
     const {statements, catalog} = parts.writer;
+    this.#lastId = statements.deployments.all()[0]?.id ?? 0;
     const id = statements.meta.get(ACTIVE_KEY);
     const row = id === undefined ? undefined : statements.deployment.get(Number(id));
     if (row !== undefined) this.#active = new ActiveDeployment(row, catalog.idCheck);
@@ -51,16 +53,15 @@ export class Deployments {
     return this.#active;
   }
 
-  /** Called after another deployment became the active one, before any further write. */
+  /** Called when another deployment became the active one, inside the write that did it: what follows it is served by it. */
   onActivated(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** @throws op.invalid_input 400 with every reason in `detail.errors` */
-  upload(body: Buffer): Promise<Reply> {
-    const upload = decodeBody(uploadBody, body) as DeploymentUpload;
-    refuse(uploadErrors(upload));
-    return this.#inTurn(() => this.#deploy(upload));
+  /** @throws op.invalid_input 400 with every reason in `detail.errors`; session.overloaded 503 */
+  async upload(body: Buffer): Promise<Reply> {
+    const upload = decodeUpload(body);
+    return await this.#inTurn(() => this.#deploy(upload));
   }
 
   /** Makes a deployment of the history the active one. @throws op.not_found 404; op.invalid_input 400 */
@@ -95,72 +96,83 @@ export class Deployments {
     return sha256 === undefined ? null : (this.#parts.writer.statements.code.get(sha256)?.source_map ?? null);
   }
 
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(change, change);
+  async #inTurn<T>(change: () => Promise<T>): Promise<T> {
+    if (this.#underWay > DEPLOYS_WAITING_MAX) {
+      throw new ServiceError('session.overloaded', 'too many deploys are waiting; try again shortly');
+    }
+    this.#underWay++;
+    const turn = this.#last.then(change, change).finally(() => this.#underWay--);
     this.#last = turn.catch(() => undefined);
-    return turn;
+    return await turn;
   }
 
   async #deploy(upload: DeploymentUpload): Promise<Reply> {
-    const {environment, clock} = this.#parts;
+    const {environment, schemas, writer, analyze} = this.#parts;
     const seed = randomBytes(16).toString('hex');
     const timestampMs = Math.floor(upload.modifiedMs);
     const {manifest, errors} = await analyze({upload, timestampMs, seed, env: environment.current});
-    refuse(errors);
+    if (manifest === null) throw refusal(errors);
     if (upload.dryRun) {
-      return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest!.functions})};
+      await fitting(schemas.check(manifest.schema));
+      return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest.functions})};
     }
-    const files = upload.files.map(({path, source, sourceMap}) => ({
-      path,
-      sha256: hashOf(source, sourceMap),
-      source,
-      sourceMap,
-    }));
-    const stored = files.map(({path, sha256}) => ({path, sha256}));
-    const nowMs = Math.floor(clock());
-    await this.#install(manifest!, writer => {
-      for (const {sha256, source, sourceMap} of files) writer.statements.insertCode.run(sha256, source, sourceMap);
-      const hash = hashOf(JSON.stringify(stored), null);
-      const {lastInsertRowid} = writer.statements.insertDeployment.run(
-        nowMs,
-        nowMs,
-        upload.message,
-        JSON.stringify(manifest),
-        JSON.stringify(stored),
-        timestampMs,
-        seed,
-        hash,
-      );
-      return Number(lastInsertRowid);
+    const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, timestampMs, seed));
+    return {status: 201, body: JSON.stringify(this.#view(writer.statements.deployment.get(id)!))};
+  }
+
+  /** @returns its id */
+  #store(
+    {statements}: Writer,
+    {files, message}: DeploymentUpload,
+    manifest: Manifest,
+    timestampMs: number,
+    seed: string,
+  ): number {
+    const id = ++this.#lastId;
+    const nowMs = Math.floor(this.#parts.clock());
+    const stored = files.map(({path, source, sourceMap}) => {
+      const sha256 = hashOf(source, sourceMap ?? '');
+      statements.insertCode.run(sha256, source, sourceMap);
+      return {path, sha256};
     });
-    return {
-      status: 201,
-      body: JSON.stringify(this.#view(this.#parts.writer.statements.deployment.get(this.#active!.id)!)),
-    };
+    const list = JSON.stringify(stored);
+    const said = JSON.stringify(manifest);
+    statements.insertDeployment.run(id, nowMs, nowMs, message, said, list, timestampMs, seed, hashOf(list));
+    return id;
   }
 
   /** @param store writes what is new of the deployment and returns its id */
-  async #install(manifest: Manifest, store: (writer: Writer) => number): Promise<void> {
-    const {schemas, writer} = this.#parts;
+  async #install(manifest: Manifest, store: (writer: Writer) => number): Promise<number> {
     let id = 0;
-    try {
-      await schemas.deploy(manifest.schema, inGroup => {
-        id = store(inGroup);
-        inGroup.statements.setMeta.run(ACTIVE_KEY, id);
-        inGroup.event({type: 'deployment.activated', id: String(id)});
-        this.#forgetOld(inGroup, id);
-      });
-    } catch (caught) {
-      if (!(caught instanceof SchemaMismatch)) throw caught;
-      refuse(caught.lines.map(message => ({message, file: 'svc/schema', line: null})));
-    }
-    this.#active = new ActiveDeployment(writer.statements.deployment.get(id)!, writer.catalog.idCheck);
+    const installed = this.#parts.schemas.deploy(manifest.schema, inGroup => {
+      id = store(inGroup);
+      inGroup.statements.setMeta.run(ACTIVE_KEY, id);
+      inGroup.event({type: 'deployment.activated', id: String(id)});
+      this.#forgetOld(inGroup, id);
+      this.#become(inGroup, id);
+    });
+    await fitting(installed);
+    return id;
+  }
+
+  /** Writes behind this one in the same group run on the new code already. */
+  #become(writer: Writer, id: number): void {
+    const before = this.#active;
+    const row = writer.statements.deployment.get(id);
+    assert(row !== undefined, `deployment ${id} is stored`);
+    writer.onRollback(() => this.#serve(before));
+    this.#serve(new ActiveDeployment(row, writer.catalog.idCheck));
+  }
+
+  #serve(deployment: ActiveDeployment | null): void {
+    this.#active = deployment;
     for (const listener of this.#listeners) listener();
   }
 
+  /** The one that is replaced stays until the next time: calls of it are still under way. */
   #forgetOld({statements}: Writer, active: number): void {
     const old = statements.deployments.all().slice(DEPLOYMENTS_KEEP);
-    const forgotten = old.filter(({id}) => id !== active);
+    const forgotten = old.filter(({id}) => id !== active && id !== this.#active?.id);
     for (const {id} of forgotten) statements.forgetDeployment.run(id);
     if (forgotten.length > 0) statements.forgetCode.run();
   }
@@ -179,43 +191,18 @@ export class Deployments {
   }
 }
 
-/** What can be said against an upload before its code runs. */
-function uploadErrors({files, modules, schema, authConfig}: DeploymentUpload): DeploymentError[] {
-  const errors: DeploymentError[] = [];
-  const add = (message: string, file: string | null = null) => errors.push({message, file, line: null});
-  const paths = new Set(files.map(file => file.path));
-  if (paths.size < files.length) add('the bundle has two files with the same path');
-  const bytes = files.reduce((sum, {source}) => sum + source.length, 0);
-  if (bytes > DEPLOYMENT_CODE_BYTES_MAX) {
-    add(`the code takes ${(bytes / 2 ** 20).toFixed(1)} MiB; the limit is ${DEPLOYMENT_CODE_BYTES_MAX / 2 ** 20} MiB`);
+/** @throws op.invalid_input 400 when documents do not fit the schema */
+async function fitting(change: Promise<void>): Promise<void> {
+  try {
+    await change;
+  } catch (caught) {
+    if (!(caught instanceof SchemaMismatch)) throw caught;
+    throw refusal(caught.lines.map(message => ({message, file: 'svc/schema', line: null})));
   }
-  const entries = [...modules, ...(schema === null ? [] : [schema]), ...(authConfig === null ? [] : [authConfig])];
-  for (const module of entries) {
-    if (!paths.has(`${module}.js`)) add(`the bundle has no file for the module ${module}`, `svc/${module}`);
-  }
-  for (const module of modules) {
-    try {
-      checkModulePath(module);
-    } catch (caught) {
-      if (!(caught instanceof ManifestFault)) throw caught;
-      add(caught.message, `svc/${module}`);
-    }
-  }
-  return errors;
 }
 
-/** @throws op.invalid_input 400 when there are errors */
-function refuse(errors: DeploymentError[]): void {
-  if (errors.length === 0) return;
-  const [{message}] = errors as [DeploymentError];
-  const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more)`;
-  throw new ServiceError('op.invalid_input', `the deployment is refused: ${message}${more}`, {errors});
-}
-
-function hashOf(text: string, more: string | null): string {
-  return createHash('sha256')
-    .update(text)
-    .update('\0')
-    .update(more ?? '')
-    .digest('hex');
+function hashOf(...texts: string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(text).update('\0');
+  return hash.digest('hex');
 }

@@ -5,9 +5,7 @@
 import {
   DEPLOYMENT_FUNCTIONS_MAX,
   INDEX_FIELDS_MAX,
-  NESTING_LEVELS_MAX,
   PATH_COMPONENT_CHARS_MAX,
-  SCHEMA_FIELDS_MAX,
   SCHEMA_INDEXES_MAX,
   SCHEMA_TABLES_MAX,
 } from '../../../shared/limits.ts';
@@ -20,6 +18,7 @@ import type {
   SchemaTable,
 } from '../../../shared/protocol/functions.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
+import {validatorFault} from './validator-fault.ts';
 
 /** What was said cannot be deployed; a line for each reason. */
 export class ManifestFault extends Error {
@@ -31,6 +30,8 @@ export class ManifestFault extends Error {
     this.lines = lines;
   }
 }
+
+type Index = SchemaTable['indexes'][number];
 
 const KINDS: readonly FunctionKind[] = ['query', 'paginatedQuery', 'mutation', 'action', 'httpAction'];
 const COMPONENT = /^(?=.*[A-Za-z0-9])[A-Za-z0-9_.]+$/;
@@ -51,15 +52,12 @@ export function checkModulePath(module: string): void {
 
 export function functionEntries(module: string, json: string, hash: string): FunctionEntry[] {
   checkModulePath(module);
-  const said = parsed(json);
-  if (!Array.isArray(said) || said.length > DEPLOYMENT_FUNCTIONS_MAX) throw new ManifestFault(['it exports too much']);
   const lines: string[] = [];
   const entries: FunctionEntry[] = [];
-  for (const item of said as Record<string, unknown>[]) {
-    const {name, kind, visibility, args = null, returns = null} = item ?? {};
+  for (const {name, kind, visibility, args = null, returns = null} of objectsIn(parsed(json), 'functions')) {
     if (typeof name !== 'string' || !COMPONENT.test(name) || name.length > PATH_COMPONENT_CHARS_MAX) {
       lines.push(
-        `${String(name)} is not a valid name of a function: it can only contain alphanumeric characters, underscores, or periods`,
+        `${shown(name)} is not a valid name of a function: it can only contain alphanumeric characters, underscores, or periods`,
       );
       continue;
     }
@@ -67,7 +65,7 @@ export function functionEntries(module: string, json: string, hash: string): Fun
       lines.push(`${name} is a function of an unknown kind`);
       continue;
     }
-    const fault = validatorFault(args, 1) ?? validatorFault(returns, 1) ?? argsFault(args as ValidatorJson | null);
+    const fault = validatorFault(args) ?? validatorFault(returns) ?? argsFault(args as ValidatorJson | null);
     if (fault !== null) {
       lines.push(`${name}: ${fault}`);
       continue;
@@ -94,10 +92,7 @@ function argsFault(args: ValidatorJson | null): string | null {
 }
 
 export function httpRoutes(json: string): HttpRoute[] {
-  const said = parsed(json);
-  if (!Array.isArray(said) || said.length > DEPLOYMENT_FUNCTIONS_MAX)
-    throw new ManifestFault(['it has too many routes']);
-  return (said as Record<string, unknown>[]).map(({method, path, pathPrefix}, index) => {
+  return objectsIn(parsed(json), 'routes').map(({method, path, pathPrefix}, index) => {
     const isPath = typeof path === 'string' && pathPrefix === null;
     const isPrefix = typeof pathPrefix === 'string' && path === null;
     if (typeof method !== 'string' || !(isPath || isPrefix) || !String(path ?? pathPrefix).startsWith('/')) {
@@ -112,8 +107,9 @@ export function schemaDefinition(json: string): SchemaDefinition {
   if (!Array.isArray(tables) || tables.length > SCHEMA_TABLES_MAX) {
     throw new ManifestFault([`a schema has at most ${SCHEMA_TABLES_MAX} tables`]);
   }
-  const lines: string[] = [];
-  for (const table of tables) lines.push(...tableFaults(table as Partial<SchemaTable>));
+  const lines = objectsIn(tables, 'tables').flatMap(tableFaults);
+  const names = new Set((tables as SchemaTable[]).map(({name}) => name));
+  if (names.size < tables.length) lines.push('a table is declared twice');
   if (lines.length > 0) throw new ManifestFault(lines);
   return {tables: tables as SchemaTable[], schemaValidation: schemaValidation !== false};
 }
@@ -121,11 +117,11 @@ export function schemaDefinition(json: string): SchemaDefinition {
 function tableFaults({name, document, indexes}: Partial<SchemaTable>): string[] {
   if (typeof name !== 'string' || !isTableName(name)) {
     return [
-      `${String(name)} is an invalid table name: it is a letter, then letters, digits and underscores, at most ${NAME_CHARS_MAX} characters` +
-        (String(name).startsWith('_') ? '; a leading underscore is reserved' : ''),
+      `${shown(name)} is an invalid table name: it is a letter, then letters, digits and underscores, at most ${NAME_CHARS_MAX} characters` +
+        (shown(name).startsWith('_') ? '; a leading underscore is reserved' : ''),
     ];
   }
-  const fault = validatorFault(document, 1);
+  const fault = validatorFault(document);
   if (fault !== null || document?.type !== 'object')
     return [`table ${name}: ${fault ?? 'its fields are not an object'}`];
   const lines: string[] = [];
@@ -137,19 +133,19 @@ function tableFaults({name, document, indexes}: Partial<SchemaTable>): string[] 
   if (!Array.isArray(indexes) || indexes.length > SCHEMA_INDEXES_MAX) {
     return [...lines, `table ${name} has more than ${SCHEMA_INDEXES_MAX} indexes`];
   }
-  return [...lines, ...indexFaults(name, document, indexes)];
+  return [...lines, ...indexFaults(name, document, objectsIn(indexes, 'indexes'))];
 }
 
 function isTableName(name: string): boolean {
   return IDENTIFIER.test(name) && !name.startsWith('_') && name.length <= NAME_CHARS_MAX;
 }
 
-function indexFaults(table: string, document: ValidatorJson, indexes: SchemaTable['indexes']): string[] {
+function indexFaults(table: string, document: ValidatorJson, indexes: readonly Partial<Index>[]): string[] {
   const lines: string[] = [];
   const names = new Set<string>();
   const lists = new Map<string, string>();
   for (const {name, fields} of indexes) {
-    const index = `${table}.${String(name)}`;
+    const index = `${table}.${shown(name)}`;
     if (typeof name !== 'string' || !isTableName(name) || name === 'by_id' || name === 'by_creation_time') {
       lines.push(
         `${index} cannot be an index: the name is reserved, or is not a letter and then letters, digits and underscores`,
@@ -196,11 +192,10 @@ function isPossible(validator: ValidatorJson, [step, ...rest]: string[]): boolea
 }
 
 export function authProviders(json: string): AuthProvider[] {
-  const said = parsed(json) as unknown[];
   const lines: string[] = [];
   const providers: AuthProvider[] = [];
-  for (const [i, item] of said.entries()) {
-    const provider = authProvider((item ?? {}) as Record<string, unknown>);
+  for (const [i, item] of objectsIn(parsed(json), 'providers').entries()) {
+    const provider = authProvider(item);
     if (typeof provider === 'string') lines.push(`auth provider ${i + 1}: ${provider}`);
     else providers.push(provider);
   }
@@ -216,7 +211,7 @@ function authProvider(item: Record<string, unknown>): AuthProvider | string {
       return 'applicationID must be a text, the audience of the tokens';
     return {type: 'oidc', domain, applicationID};
   }
-  if (type !== 'customJwt') return `type must be "customJwt", or missing for OIDC; found ${JSON.stringify(type)}`;
+  if (type !== 'customJwt') return `type must be "customJwt", or missing for OIDC; found ${shown(type)}`;
   if (typeof issuer !== 'string' || issuer === '') return 'issuer must be a text';
   if (typeof jwks !== 'string' || jwks === '') return 'jwks must be a URL or a data: URI';
   if (algorithm !== 'RS256' && algorithm !== 'ES256') return 'algorithm must be "RS256" or "ES256"';
@@ -225,57 +220,23 @@ function authProvider(item: Record<string, unknown>): AuthProvider | string {
   return {type: 'customJwt', issuer, jwks, algorithm, applicationID: applicationID ?? null};
 }
 
-/** Why this is no validator; null: it is one, or there is none. */
-function validatorFault(json: unknown, level: number): string | null {
-  if (json === null) return null;
-  if (level > NESTING_LEVELS_MAX) return `a validator nests deeper than ${NESTING_LEVELS_MAX} levels`;
-  const {type, value, tableName} = (json ?? {}) as {type?: unknown; value?: unknown; tableName?: unknown};
-  switch (type) {
-    case 'any':
-    case 'null':
-    case 'string':
-    case 'number':
-    case 'boolean':
-      return null;
-    case 'id':
-      return typeof tableName === 'string' ? null : 'v.id() needs the name of a table';
-    case 'literal':
-      return ['string', 'number', 'boolean'].includes(typeof value)
-        ? null
-        : 'v.literal() needs a string, number or boolean';
-    case 'array':
-      return validatorFault(value ?? 0, level + 1);
-    case 'union':
-      return Array.isArray(value) ? firstFault(value, level) : 'a union without members';
-    case 'object':
-      return objectFault(value, level);
-    default:
-      return 'a validator of an unknown type';
-  }
+/** Names come as long as a file may be, and what is none can be anything. */
+function shown(name: unknown): string {
+  if (typeof name !== 'string') return `a name that is a ${typeof name}`;
+  return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name;
 }
 
-function objectFault(value: unknown, level: number): string | null {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'an object validator without fields';
-  const fields = Object.entries(value);
-  if (fields.length > SCHEMA_FIELDS_MAX) return `an object validator has at most ${SCHEMA_FIELDS_MAX} fields`;
-  for (const [name, field] of fields) {
-    if (!IDENTIFIER.test(name) || name.length > NAME_CHARS_MAX || /^_+$/.test(name)) {
-      return `${JSON.stringify(name)} cannot be a declared field: it is letters, digits and underscores, at most ${NAME_CHARS_MAX} characters, not only underscores, and does not begin with a digit`;
-    }
-    const {fieldType, optional} = (field ?? {}) as {fieldType?: unknown; optional?: unknown};
-    if (typeof optional !== 'boolean') return `field ${name} does not say whether it is optional`;
-    const fault = validatorFault(fieldType ?? 0, level + 1);
-    if (fault !== null) return fault;
+/** @throws ManifestFault unless it is a list of objects, and not too long */
+function objectsIn(said: unknown, what: string): Record<string, unknown>[] {
+  if (!Array.isArray(said) || said.length > DEPLOYMENT_FUNCTIONS_MAX) {
+    throw new ManifestFault([`its ${what} are no list, or more than ${DEPLOYMENT_FUNCTIONS_MAX}`]);
   }
-  return null;
+  if (!said.every(isObject)) throw new ManifestFault([`its ${what} are not all objects`]);
+  return said;
 }
 
-function firstFault(members: readonly unknown[], level: number): string | null {
-  for (const member of members) {
-    const fault = validatorFault(member ?? 0, level + 1);
-    if (fault !== null) return fault;
-  }
-  return null;
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 function parsed(json: string): unknown {

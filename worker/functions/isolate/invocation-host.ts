@@ -3,7 +3,8 @@
  * throws into the isolate: an error of ours would carry its stack there. What ends the process or the commit group (a failed
  * assertion, a storage error) is kept and thrown once the isolate has returned.
  */
-import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+
+import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
 import type {HostDatabase} from '../database/host-database.ts';
 import type {Execution, Outcome} from '../execution.ts';
@@ -16,9 +17,6 @@ export interface FunctionScheduler {
   cancel(jobId: string): string;
 }
 
-const OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
-const CUT = '… (truncated)';
-
 export class InvocationHost {
   readonly #database: HostDatabase;
   readonly #scheduler: FunctionScheduler | null;
@@ -26,6 +24,7 @@ export class InvocationHost {
   #number = 0;
   outcome: Outcome | null = null;
   lines: string[] = [];
+  #console = new ConsoleLines(line => this.lines.push(line));
   /** The result depends on who asked. */
   identityUsed = false;
   /** … on an environment variable. */
@@ -43,6 +42,7 @@ export class InvocationHost {
     this.#execution = execution;
     this.outcome = null;
     this.lines = [];
+    this.#console = new ConsoleLines(line => this.lines.push(line));
     this.identityUsed = false;
     this.envUsed = false;
     if (execution !== null) this.#database.begin({endCursor: execution.endCursor});
@@ -75,7 +75,7 @@ export class InvocationHost {
         if (a === this.#number && this.outcome === null) this.outcome = {ok: false, error: realmError(String(b))};
         return '+';
       case HostOp.log:
-        this.#log(String(a));
+        this.#console.add(String(a));
         return '+';
       case HostOp.env:
         return this.#variable(String(a));
@@ -109,13 +109,6 @@ export class InvocationHost {
     this.envUsed = true;
     const {env = {}} = this.#execution ?? {};
     return Object.hasOwn(env, name) ? `+${JSON.stringify(env[name])}` : '+null';
-  }
-
-  #log(line: string): void {
-    if (this.lines.length > LOG_LINES_MAX) return;
-    if (this.lines.length === LOG_LINES_MAX) this.lines.push(OVERFLOW);
-    else
-      this.lines.push(line.length > LOG_LINE_CHARS_MAX ? line.slice(0, LOG_LINE_CHARS_MAX).toWellFormed() + CUT : line);
   }
 }
 

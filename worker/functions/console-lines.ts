@@ -1,10 +1,10 @@
 /** The console lines of one execution: so many, and each so long. (reference 11.3) */
-import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
 
 const OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
 const CUT = '… (truncated)';
 
-export class ActionLog {
+export class ConsoleLines {
   readonly #write: (line: string) => void;
   #lines = 0;
 
