@@ -2,8 +2,9 @@
  * What a worker counts. The figures cross to the router as prom-client's JSON form of a registry, and are added up there
  * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
  */
-import type {FunctionKind} from '../shared/protocol/functions.ts';
+
 import {gauge, type MetricJson} from '../shared/metric-json.ts';
+import type {FunctionKind} from '../shared/protocol/functions.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
 const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
