@@ -232,7 +232,7 @@ export const LOG_FOLLOWERS_MAX = 16;
 /** Threads that run queries of one tenant; the second and more start only while another is held up. (ours) */
 export const QUERY_THREADS_MAX = 4;
 /** Queries handed to a thread at once: they share one snapshot and one crossing. (ours) */
-export const QUERY_BATCH_MAX = 64;
+export const QUERY_BATCH_MAX = 32;
 /** So many queries wait while a thread is busy: it gets a second batch to go on with. (ours) */
 export const QUERY_LOOK_AHEAD_MIN = 8;
 /** A thread that has not answered for this long is held up: the next batch goes to another. (ours) */

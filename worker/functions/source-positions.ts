@@ -7,6 +7,9 @@ import type {RealmError} from './realm/host-call.ts';
 
 /** Frames shown; deep recursion has no more to say. */
 const FRAMES_MAX = 10;
+/** Sources of ours in a bundle, and of packages. */
+const SDK_SOURCE = /^svc:/;
+const PACKAGE_SOURCE = /(?:^|\/)node_modules\//;
 const FRAME = /^ {4}at (?:(.*?) \()?([^()\s]+):(\d+):(\d+)\)?$/;
 
 export class SourcePositions {
@@ -34,7 +37,8 @@ export class SourcePositions {
       line: sourceLine,
       column: sourceColumn,
     } = originalPositionFor(map, {line, column: Math.max(0, column - 1)});
-    return source === null ? null : {file: source, line: sourceLine, column: sourceColumn + 1};
+    if (source === null || SDK_SOURCE.test(source)) return null;
+    return {file: source, line: sourceLine, column: sourceColumn + 1};
   }
 
   /** The project's files that went into a file of the bundle. */
@@ -42,14 +46,17 @@ export class SourcePositions {
     return (this.#map(path)?.sources ?? []).filter(source => source !== null);
   }
 
-  /** Where the innermost frame of the project is; null: there is none. */
+  /** Where the innermost frame of the project is, or else of a package it uses; null: there is none. */
   first(stack: string | null): {file: string; line: number} | null {
+    let inPackage: {file: string; line: number} | null = null;
     for (const text of (stack ?? '').split('\n')) {
       const match = FRAME.exec(text);
       const found = match === null ? null : this.find(match[2]!, Number(match[3]), Number(match[4]));
-      if (found !== null) return found;
+      if (found === null) continue;
+      if (!PACKAGE_SOURCE.test(found.file)) return found;
+      inPackage ??= found;
     }
-    return null;
+    return inPackage;
   }
 
   #frames(stack: string): string[] {

@@ -2,9 +2,7 @@
  * Runs the modules of an uploaded deployment once, in an isolate of its own, and describes what they export. Everything that
  * is wrong is collected, so that one deploy tells all of it. The thread ends afterwards, and its memory with it.
  */
-import {createHash} from 'node:crypto';
-import {posix} from 'node:path';
-import {init, parse} from 'es-module-lexer';
+import {init} from 'es-module-lexer';
 import {
   ANALYSIS_MEMORY_MB,
   DEPLOYMENT_ERROR_CHARS_MAX,
@@ -24,6 +22,7 @@ import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
 import {type HostCall, HostOp} from '../realm/host-call.ts';
 import {SourcePositions} from '../source-positions.ts';
 import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
+import {CodeHashes} from './code-hashes.ts';
 import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from './manifest.ts';
 
 const HTTP_MODULE = 'http';
@@ -37,6 +36,7 @@ class Analysis {
   readonly #task: AnalysisTask;
   readonly #sources: ReadonlyMap<string, string>;
   readonly #positions: SourcePositions;
+  readonly #hashes: CodeHashes;
   readonly #isolate = RealmHost.open({memoryMb: ANALYSIS_MEMORY_MB});
   readonly #realm: Realm;
   readonly #errors: DeploymentError[] = [];
@@ -47,6 +47,7 @@ class Analysis {
     this.#task = task;
     const {files} = task.upload;
     this.#sources = new Map(files.map(({path, source}) => [path, source]));
+    this.#hashes = new CodeHashes(this.#sources);
     const maps = new Map(files.map(({path, sourceMap}) => [path, sourceMap]));
     this.#positions = new SourcePositions(path => maps.get(path) ?? null);
     const read = (path: string) => {
@@ -63,7 +64,9 @@ class Analysis {
     for (const module of modules) {
       const json = this.#read('module', module);
       if (json !== null)
-        functions.push(...(this.#checked(module, () => functionEntries(module, json, this.#hash(module))) ?? []));
+        functions.push(
+          ...(this.#checked(module, () => functionEntries(module, json, this.#hashes.of(`${module}.js`))) ?? []),
+        );
     }
     const hasHttp = modules.includes(HTTP_MODULE);
     const routes = hasHttp ? this.#part('router', HTTP_MODULE, httpRoutes) : null;
@@ -141,25 +144,6 @@ class Analysis {
   #sourceOf(module: string): string {
     const files = this.#positions.sourcesOf(`${module}.js`);
     return files.find(file => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`)) ?? `svc/${module}`;
-  }
-
-  /** SHA-256 over the module's file and all that it imports. */
-  #hash(module: string): string {
-    const hash = createHash('sha256');
-    for (const path of this.#closure(`${module}.js`))
-      hash.update(path).update('\0').update(this.#sources.get(path)!).update('\0');
-    return hash.digest('hex');
-  }
-
-  #closure(path: string, seen = new Set<string>()): Set<string> {
-    const source = this.#sources.get(path);
-    if (source === undefined || seen.has(path)) return seen;
-    seen.add(path);
-    for (const imported of parse(source)[0]) {
-      if (imported.type !== 'static' && imported.type !== 'reexport-star') continue;
-      this.#closure(posix.join(posix.dirname(path), imported.specifier), seen);
-    }
-    return seen;
   }
 
   readonly #host: HostCall = (op, a, b, c) => {

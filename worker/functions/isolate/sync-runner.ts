@@ -29,6 +29,8 @@ export type SyncResult = {
 
 /** The heap is looked at after this many invocations: asking costs more than a small query. */
 const HEAP_CHECK_INVOCATIONS = 256;
+/** Garbage counts until it is collected: a heap is large when it was so this often in a row. */
+const LARGE_HEAP_CHECKS = 8;
 
 export class SyncRunner {
   readonly #kind: 'query' | 'mutation';
@@ -39,6 +41,7 @@ export class SyncRunner {
   /** By deployment; the newest is the last. */
   readonly #realms = new Map<number, Realm>();
   #invocation = 0;
+  #largeChecks = 0;
 
   constructor(
     kind: 'query' | 'mutation',
@@ -91,6 +94,7 @@ export class SyncRunner {
     this.#realms.clear();
     this.#isolate?.dispose();
     this.#isolate = null;
+    this.#largeChecks = 0;
   }
 
   #invocationOf(n: number, {module, name, paginated, args, nowMs, seed}: Execution) {
@@ -155,8 +159,9 @@ export class SyncRunner {
   }
 
   #recycle(): void {
-    if (this.#invocation % HEAP_CHECK_INVOCATIONS !== 0) return;
-    if (this.#isolate !== null && this.#isolate.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES) this.dispose();
+    if (this.#invocation % HEAP_CHECK_INVOCATIONS !== 0 || this.#isolate === null) return;
+    this.#largeChecks = this.#isolate.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES ? this.#largeChecks + 1 : 0;
+    if (this.#largeChecks >= LARGE_HEAP_CHECKS) this.dispose();
   }
 }
 
