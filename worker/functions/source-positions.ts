@@ -43,7 +43,8 @@ export class SourcePositions {
 
   /** The project's files that went into a file of the bundle. */
   sourcesOf(path: string): string[] {
-    return (this.#map(path)?.sources ?? []).filter(source => source !== null);
+    const sources = (this.#map(path)?.sources ?? []).filter(source => source !== null);
+    return sources.filter(source => !SDK_SOURCE.test(source) && !PACKAGE_SOURCE.test(source));
   }
 
   /** Where the innermost frame of the project is, or else of a package it uses; null: there is none. */

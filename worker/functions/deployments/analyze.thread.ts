@@ -142,8 +142,9 @@ class Analysis {
 
   /** The module's own file, as far as its source map names it: `svc/messages.ts`. */
   #sourceOf(module: string): string {
-    const files = this.#positions.sourcesOf(`${module}.js`);
-    return files.find(file => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`)) ?? `svc/${module}`;
+    const isIt = (file: string) => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`);
+    const files = this.#positions.sourcesOf(`${module}.js`).filter(isIt);
+    return files.sort((a, b) => a.length - b.length)[0] ?? `svc/${module}`;
   }
 
   readonly #host: HostCall = (op, a, b, c) => {

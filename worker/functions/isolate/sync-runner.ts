@@ -55,10 +55,6 @@ export class SyncRunner {
     this.#host = new InvocationHost(database, scheduler);
   }
 
-  get isOpen(): boolean {
-    return this.#isolate !== null;
-  }
-
   /** @throws AssertionError and storage errors; what user code did wrong is in the outcome */
   run(execution: Execution): SyncResult {
     const host = this.#host;
@@ -81,11 +77,6 @@ export class SyncRunner {
     const lines = [...host.lines, ...this.#database.takeWarnings()];
     this.#recycle();
     return {outcome, lines, identityUsed, envUsed};
-  }
-
-  /** Loads these modules of a deployment before anybody waits for them. What they throw is thrown. */
-  prepare(deployment: DeploymentCode, modules: readonly string[]): void {
-    for (const module of modules) this.#loaded(deployment, module);
   }
 
   /** Gives all memory back; the next invocation starts anew. */

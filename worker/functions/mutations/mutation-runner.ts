@@ -9,7 +9,7 @@ import {Reader} from '../../storage/reader.ts';
 import type {FunctionTable} from '../call.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
-import type {DeploymentCode, Execution} from '../execution.ts';
+import type {Execution} from '../execution.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
@@ -41,11 +41,6 @@ export class MutationRunner {
     this.#scheduler.begin(job);
     const result = this.#runner.run(execution);
     return {...result, scheduled: this.#scheduler.hasChanged};
-  }
-
-  /** Loads modules before the deployment they belong to becomes the active one. */
-  prepare(deployment: DeploymentCode, modules: readonly string[]): void {
-    if (this.#runner.isOpen) this.#runner.prepare(deployment, modules);
   }
 
   close(): void {

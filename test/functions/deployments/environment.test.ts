@@ -1,0 +1,129 @@
+import {Buffer} from 'node:buffer';
+import {describe, expect, test} from 'vitest';
+import {
+  ENVIRONMENT_NAME_CHARS_MAX,
+  ENVIRONMENT_VALUE_BYTES_MAX,
+  ENVIRONMENT_VARIABLES_MAX,
+} from '../../../shared/limits.ts';
+import {refusalOf, TenantDeployments} from './tenant-deployments.ts';
+
+function body(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+describe('environment variables', () => {
+  test('are set, read, listed by name and deleted', async () => {
+    const {environment} = new TenantDeployments();
+    expect(await environment.set('B', body({value: 'two'}))).toEqual({status: 204, body: ''});
+    await environment.set('A_1', body({value: ''}));
+    await environment.set('B', body({value: 'three'}));
+    expect(JSON.parse(environment.get('B').body)).toEqual({name: 'B', value: 'three'});
+    expect(environment.list().body).toBe('{"env":{"A_1":"","B":"three"}}');
+    expect(await environment.delete('B')).toEqual({status: 204, body: ''});
+    expect(environment.list().body).toBe('{"env":{"A_1":""}}');
+    expect((await refusalOf(environment.delete('B'))).code).toBe('op.not_found');
+    expect(() => environment.get('B')).toThrow('"B" is not set');
+  });
+
+  test('that have the names of what every object has are like any other', async () => {
+    const {environment} = new TenantDeployments();
+    expect(() => environment.get('constructor')).toThrow('is not set');
+    await environment.set('constructor', body({value: 'mine'}));
+    expect(environment.current.constructor).toBe('mine');
+  });
+
+  test('are in the journal by name, never by value', async () => {
+    const tenant = new TenantDeployments();
+    await tenant.environment.set('KEY', body({value: 'top-secret'}));
+    await tenant.environment.delete('KEY');
+    expect(tenant.events()).toEqual([
+      {type: 'environment.set', name: 'KEY'},
+      {type: 'environment.deleted', name: 'KEY'},
+    ]);
+    expect(tenant.journal()).not.toContain('top-secret');
+  });
+
+  test('do not change under an execution that began with them', async () => {
+    const {environment} = new TenantDeployments();
+    await environment.set('A', body({value: 'before'}));
+    const {current} = environment;
+    await environment.set('A', body({value: 'after'}));
+    expect([current.A, environment.current.A]).toEqual(['before', 'after']);
+  });
+
+  test('are there after the process was killed', async () => {
+    const tenant = new TenantDeployments();
+    await tenant.environment.set('A', body({value: 'ä\n"'}));
+    expect((await tenant.killed()).environment.current.A).toBe('ä\n"');
+  });
+
+  test.each(['', '1A', '_A', 'A-B', 'A B', 'Ä', 'A'.repeat(ENVIRONMENT_NAME_CHARS_MAX + 1)])(
+    'are not called %j',
+    async name => {
+      const {environment} = new TenantDeployments();
+      expect((await refusalOf(environment.set(name, body({value: ''})))).code).toBe('op.invalid_input');
+    },
+  );
+
+  test.each<[string, unknown]>([
+    ['no text', {value: 5}],
+    ['missing', {}],
+    ['longer than the limit', {value: 'x'.repeat(ENVIRONMENT_VALUE_BYTES_MAX + 1)}],
+    ['longer than the limit in bytes', {value: 'ä'.repeat(ENVIRONMENT_VALUE_BYTES_MAX / 2 + 1)}],
+  ])('have no value that is %s', async (_, value) => {
+    const {environment} = new TenantDeployments();
+    expect((await refusalOf(environment.set('A', body(value)))).code).toBe('op.invalid_input');
+  });
+
+  test('may be as long as the limits say', async () => {
+    const {environment} = new TenantDeployments();
+    const name = 'A'.repeat(ENVIRONMENT_NAME_CHARS_MAX);
+    await environment.set(name, body({value: 'ä'.repeat(ENVIRONMENT_VALUE_BYTES_MAX / 2)}));
+    expect(environment.current[name]).toHaveLength(ENVIRONMENT_VALUE_BYTES_MAX / 2);
+  });
+
+  test('are limited in number, also when many are set at once; those that are there can be changed', async () => {
+    const {environment} = new TenantDeployments();
+    const names = Array.from({length: ENVIRONMENT_VARIABLES_MAX + 1}, (_, i) => `V${i}`);
+    const outcomes = await Promise.allSettled(names.map(name => environment.set(name, body({value: ''}))));
+    const refused = outcomes.filter(({status}) => status === 'rejected');
+    expect(refused).toMatchObject([{reason: {code: 'op.rate_limited'}}]);
+    await environment.set('V0', body({value: 'changed'}));
+    expect(environment.current.V0).toBe('changed');
+  });
+});
+
+describe('settings', () => {
+  const DEFAULT = {egress: {allow: [], deny: []}, allowed_origins: null};
+
+  test('allow nothing in particular until they are set, and are replaced as a whole', async () => {
+    const tenant = new TenantDeployments();
+    const {settings} = tenant;
+    let changes = 0;
+    settings.onChanged(() => changes++);
+    expect(settings.current).toEqual(DEFAULT);
+    const wanted = {
+      egress: {allow: ['127.0.0.1:8080'], deny: ['*.example.com']},
+      allowed_origins: ['https://app.example', 'http://localhost:3000'],
+    };
+    expect(await settings.put(body({...wanted, more: 1}))).toEqual({status: 204, body: ''});
+    expect(settings.current).toEqual(wanted);
+    expect((await tenant.killed()).settings.current).toEqual(wanted);
+    await settings.put(body(DEFAULT));
+    expect(settings.current).toEqual(DEFAULT);
+    expect(changes).toBe(2);
+    expect(tenant.events()).toEqual([{type: 'settings.changed'}, {type: 'settings.changed'}]);
+  });
+
+  test.each<[string, unknown]>([
+    ['nothing', {}],
+    ['a list without the other', {...DEFAULT, egress: {allow: []}}],
+    ['a pattern that is none', {...DEFAULT, egress: {allow: ['http://a.example/path'], deny: []}}],
+    ['an origin with a path', {...DEFAULT, allowed_origins: ['https://app.example/']}],
+    ['an origin that is none', {...DEFAULT, allowed_origins: ['*']}],
+  ])('are refused with %s', async (_, value) => {
+    const {settings} = new TenantDeployments();
+    expect((await refusalOf(settings.put(body(value)))).code).toBe('op.invalid_input');
+    expect(settings.current).toEqual(DEFAULT);
+  });
+});

@@ -1,0 +1,217 @@
+/**
+ * The deployments of a tenant without a service: a real file, real commit groups and a real analysis in its thread. What a
+ * deploy does to documents and indexes can be looked at between any two groups.
+ */
+import {Buffer} from 'node:buffer';
+import {copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {onTestFinished} from 'vitest';
+import {bundleProject} from '../../../cli/project/bundle.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {createLogger} from '../../../shared/log.ts';
+import type {
+  DeploymentError,
+  DeploymentUpload,
+  DeploymentView,
+  Manifest,
+  SchemaDefinition,
+} from '../../../shared/protocol/functions.ts';
+import type {JournalEvent} from '../../../shared/protocol/journal.ts';
+import {CommitGroups, type Reply} from '../../../worker/commit/group.ts';
+import {Writer} from '../../../worker/commit/writer.ts';
+import {analyze} from '../../../worker/functions/deployments/analysis.ts';
+import type {AnalysisResult} from '../../../worker/functions/deployments/analysis-message.ts';
+import {Deployments} from '../../../worker/functions/deployments/deployments.ts';
+import {Environment} from '../../../worker/functions/environment.ts';
+import {Settings} from '../../../worker/functions/settings.ts';
+import {WorkerMetrics} from '../../../worker/metrics.ts';
+import {BackFill} from '../../../worker/schema/back-fill.ts';
+import {SchemaChanges} from '../../../worker/schema/change.ts';
+import {Catalog} from '../../../worker/storage/catalog.ts';
+import {openReader, openWriter} from '../../../worker/storage/database.ts';
+import {Reader} from '../../../worker/storage/reader.ts';
+
+const ANALYSIS_THREAD = fileURLToPath(new URL('../../../dist/analyze.thread.js', import.meta.url));
+
+/** What modules of the tests import; what follows it is on line 7. */
+export const SERVER = `import {
+  actionGeneric as action, defineSchema, defineTable, httpActionGeneric as httpAction, httpRouter,
+  internalMutationGeneric as internalMutation, mutationGeneric as mutation, paginatedQueryGeneric as paginatedQuery,
+  queryGeneric as query,
+} from 'svc/server';
+import {v} from 'svc/values';
+`;
+
+export class TenantDeployments {
+  readonly #path: string;
+  readonly #writerDb;
+  readonly #readerDb;
+  readonly #backFill: BackFill;
+  readonly catalog: Catalog;
+  readonly writer: Writer;
+  readonly groups: CommitGroups;
+  readonly schemas: SchemaChanges;
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly deployments: Deployments;
+  /** Instead of running modules: what they are said to be. Null: they are run. */
+  manifest: Manifest | null = null;
+  #clock = 1_800_000_000_000;
+
+  constructor(path = newFile()) {
+    this.#path = path;
+    this.#writerDb = openWriter(path);
+    this.#readerDb = openReader(path);
+    this.catalog = Catalog.read(this.#writerDb);
+    const clock = () => this.#clock++;
+    this.writer = new Writer(this.#writerDb, this.catalog, clock);
+    const log = createLogger({}, {write: () => undefined});
+    const nothing = () => undefined;
+    this.groups = new CommitGroups(this.writer, new WorkerMetrics(), log, nothing, nothing, nothing);
+    this.#backFill = new BackFill(this.catalog, this.groups, error => {
+      throw error;
+    });
+    const reader = new Reader(this.#readerDb, this.catalog, {cachesRows: false});
+    this.schemas = new SchemaChanges(this.writer, reader, this.groups, this.#backFill);
+    this.environment = new Environment(this.writer, this.groups);
+    this.settings = new Settings(this.writer, this.groups);
+    this.deployments = new Deployments({
+      writer: this.writer,
+      schemas: this.schemas,
+      environment: this.environment,
+      analyze: async task => this.#said() ?? (await analyze(task, ANALYSIS_THREAD)),
+      clock,
+    });
+    onTestFinished(() => this.#close());
+  }
+
+  /** The tenant as another process finds it when this one is killed now. */
+  async killed(): Promise<TenantDeployments> {
+    const path = newFile();
+    for (const suffix of ['', '-wal']) copyFileSync(this.#path + suffix, path + suffix);
+    const next = new TenantDeployments(path);
+    await next.schemas.resume();
+    return next;
+  }
+
+  /** Deploys sources given as text. @param files below `svc/` */
+  async deploy(files: Record<string, string>, change: Partial<DeploymentUpload> = {}): Promise<Reply> {
+    return this.upload({...(await uploadOf(files)), ...change});
+  }
+
+  upload(upload: DeploymentUpload): Promise<Reply> {
+    return this.deployments.upload(Buffer.from(JSON.stringify(upload)));
+  }
+
+  /** Deploys nothing but a schema, without running code. */
+  deploySchema(schema: SchemaDefinition | null, message: string | null = null): Promise<Reply> {
+    this.manifest = {functions: [], routes: null, schema, authProviders: []};
+    return this.upload({...EMPTY_UPLOAD, message});
+  }
+
+  /** A native write; resolves with the id. */
+  insert(table: string, fields: Record<string, unknown>): Promise<string> {
+    return this.groups.perform(writer => writer.insert(writer.table(table), fields, JSON.stringify(fields)));
+  }
+
+  async insertAll(table: string, documents: Record<string, unknown>[]): Promise<void> {
+    await this.groups.perform(writer => {
+      for (const fields of documents) writer.insert(writer.table(table), fields, JSON.stringify(fields));
+    });
+  }
+
+  list(): DeploymentView[] {
+    return (JSON.parse(this.deployments.list()) as {deployments: DeploymentView[]}).deployments;
+  }
+
+  /** Indexes of a table that are not being dropped: `by_n: n (enabled)`. */
+  indexes(table: string): string[] {
+    const known = this.catalog.table(table)?.indexes ?? [];
+    return known
+      .filter(({state}) => state !== 'dropping')
+      .map(({name, fields, state}) => `${name}: ${fields.join(', ')} (${state})`);
+  }
+
+  /** Entries of an index in the file. */
+  entries(table: string, index: string): number {
+    const number = this.catalog.table(table)!.indexes.find(({name}) => name === index)!.number;
+    return this.count(`SELECT count(*) FROM index_entries WHERE index_number = ${number}`);
+  }
+
+  count(sql: string): number {
+    return this.#writerDb.prepare(sql).pluck().get() as number;
+  }
+
+  /** What the journal says happened, oldest first; documents are left out. */
+  events(): JournalEvent[] {
+    const records = this.#writerDb.prepare('SELECT record FROM journal ORDER BY sequence').pluck().all() as string[];
+    return records
+      .flatMap(text => (JSON.parse(text) as {events: JournalEvent[]}).events)
+      .filter(({type}) => !type.startsWith('document.'));
+  }
+
+  /** The whole journal as text. */
+  journal(): string {
+    return (this.#writerDb.prepare('SELECT record FROM journal').pluck().all() as string[]).join('\n');
+  }
+
+  #said(): AnalysisResult | null {
+    return this.manifest === null ? null : {manifest: this.manifest, errors: []};
+  }
+
+  async #close(): Promise<void> {
+    this.#backFill.stop();
+    await this.groups.idle();
+    this.#readerDb.close();
+    this.#writerDb.close();
+  }
+}
+
+export const EMPTY_UPLOAD: DeploymentUpload = {
+  files: [],
+  modules: [],
+  schema: null,
+  authConfig: null,
+  modifiedMs: 0,
+  message: null,
+  dryRun: false,
+};
+
+/** As `svc deploy` makes it. @param files below `svc/` */
+export async function uploadOf(files: Record<string, string>): Promise<DeploymentUpload> {
+  const directory = newDirectory();
+  for (const [path, source] of Object.entries({'../svc.json': '{}', ...files})) {
+    const file = join(directory, 'svc', path);
+    mkdirSync(dirname(file), {recursive: true});
+    writeFileSync(file, source);
+  }
+  return await bundleProject(directory);
+}
+
+/** Why a deploy was refused; fails when it was not. */
+export async function errorsOf(deploy: Promise<Reply>): Promise<DeploymentError[]> {
+  const error = await refusalOf(deploy);
+  return (error.detail as {errors: DeploymentError[]}).errors;
+}
+
+export async function refusalOf(change: Promise<unknown>): Promise<ServiceError> {
+  try {
+    await change;
+  } catch (caught) {
+    if (caught instanceof ServiceError) return caught;
+    throw caught;
+  }
+  throw new Error('nothing was refused');
+}
+
+function newFile(): string {
+  return join(newDirectory(), 'tenant.sqlite');
+}
+
+function newDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-deployments-'));
+  onTestFinished(() => rmSync(directory, {recursive: true, force: true}));
+  return directory;
+}
