@@ -27,6 +27,7 @@ export type ServerOptions = {url: string; data: string};
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Reply = {status: number; body: Buffer};
 type Timeouts = {headersTimeout?: number; bodyTimeout?: number};
+const NOTHING_WAS_DONE: ReadonlySet<string> = new Set(['session.worker_unavailable', 'session.overloaded']);
 const NO_TIMEOUT: Timeouts = {headersTimeout: 0, bodyTimeout: 0};
 
 export function addServerOptions(command: Command): Command {
@@ -107,13 +108,18 @@ export class ServiceClient {
   }
 
   /**
-   * A request that must not happen twice and may take as long as it takes: it is sent once, and a broken connection leaves
-   * open whether it happened. @throws RefusedRequest
+   * A request that must not happen twice and may take as long as it takes. It is sent again only when the server says that
+   * nothing was done; a broken connection leaves open whether it happened. @throws RefusedRequest
    */
   async jsonOnce<T>(method: Method, path: string, body: unknown): Promise<T> {
-    const outcome = await this.#attempt(method, path, JSON.stringify(body), {}, NO_TIMEOUT);
-    if ('again' in outcome) throw outcome.again;
-    return JSON.parse(outcome.body.toString()) as T;
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt(method, path, JSON.stringify(body), {}, NO_TIMEOUT);
+      if (!('again' in outcome)) return JSON.parse(outcome.body.toString()) as T;
+      const {again, retryAfterMs} = outcome;
+      const isUndone = again instanceof RefusedRequest && NOTHING_WAS_DONE.has(again.code);
+      if (!isUndone || attempt === COMMAND_ATTEMPTS_MAX) throw again;
+      await delay(Math.max(retryAfterMs, pauseMs(attempt)));
+    }
   }
 
   /** A long answer as it arrives; it is not repeated. @param isSilent it may pause for as long as it likes. @throws RefusedRequest */

@@ -5,15 +5,14 @@
  *   start ─▶ pushing ─▶ waiting ──a file changed──▶ pushing …       Ctrl-C, or --once after the first push: end
  */
 import {spawn} from 'node:child_process';
-import {join} from 'node:path';
-import {watch} from 'chokidar';
 import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {showLogs} from './logs.ts';
-import {functionsRoot, PROJECT_FILE, type Project} from './project/project-file.ts';
 import {push} from './project/push.ts';
-import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {SourceChanges} from './project/source-changes.ts';
+import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
 import {TYPECHECK_MODES, type TypecheckMode} from './project/typecheck.ts';
+import {resultText} from './run.ts';
 
 type Options = TargetOptions & {
   once?: true;
@@ -23,9 +22,6 @@ type Options = TargetOptions & {
   tailLogs: 'always' | 'pause-on-deploy' | 'disable';
   typecheck: TypecheckMode;
 };
-
-/** Editors write several files at once: what follows within this time belongs to the same change. */
-const SETTLE_MS = 100;
 
 export function register(program: Command): void {
   const command = program
@@ -50,6 +46,8 @@ class Development {
   readonly #target: Target;
   readonly #options: Options;
   readonly #ended = new AbortController();
+  /** Waits until a push is over, unless the log is wanted always. */
+  readonly #log: string[] = [];
   #isPushing = false;
   #hasSucceeded = false;
 
@@ -59,15 +57,15 @@ class Development {
   }
 
   async run(): Promise<void> {
-    const {client, tenant, project} = this.#target;
+    const {client, tenant} = this.#target;
     const {once, untilSuccess} = this.#options;
     if (await client.createTenant(tenant)) say(`created tenant ${tenant}`);
     process.once('SIGINT', () => this.#ended.abort());
     process.once('SIGTERM', () => this.#ended.abort());
-    const changes = new Changes(project);
+    const changes = await SourceChanges.watch(this.#target.project);
     try {
       for (;;) {
-        const failure = await this.#push();
+        const failure = await this.#push(changes);
         if (once === true && failure !== null) throw failure;
         if (once === true || (untilSuccess === true && failure === null)) return;
         if (failure !== null) say(`svc dev: ${failure.message}\nwaiting for a change`);
@@ -80,94 +78,58 @@ class Development {
   }
 
   /** @returns why it failed; null: it did not */
-  async #push(): Promise<CommandFailure | null> {
-    const {typecheck} = this.#options;
+  async #push(changes: SourceChanges): Promise<CommandFailure | null> {
     this.#isPushing = true;
     try {
-      const {deployment, functions} = await push(this.#target, {typecheck, message: null, dryRun: false}, say);
-      say(
-        `deployment ${deployment?.id} is live: ${functions} functions at ${this.#target.client.url}/svc/${this.#target.tenant}`,
-      );
+      await this.#deploy(changes);
+      if (!this.#hasSucceeded) await this.#afterFirst();
+      return null;
     } catch (caught) {
       if (!(caught instanceof CommandFailure)) throw caught;
       return caught;
     } finally {
       this.#isPushing = false;
+      this.#writeLog();
     }
-    if (!this.#hasSucceeded) await this.#afterFirst();
-    this.#hasSucceeded = true;
-    return null;
+  }
+
+  async #deploy(changes: SourceChanges): Promise<void> {
+    const {client, tenant} = this.#target;
+    const options = {typecheck: this.#options.typecheck, message: null, dryRun: false};
+    const {deployment, functions, sources} = await push(this.#target, options, say);
+    changes.add(sources);
+    say(`deployment ${deployment?.id} is live: ${functions} functions at ${client.url}/svc/${tenant}`);
   }
 
   async #afterFirst(): Promise<void> {
+    this.#hasSucceeded = true;
     const {run, start, tailLogs, once, untilSuccess} = this.#options;
-    if (run !== undefined) {
-      const reply = await this.#target.client.jsonOnce<object>('POST', pathOf(this.#target, 'functions', 'run'), {
-        path: run,
-        args: {},
-      });
-      say(JSON.stringify(reply));
+    if (once !== true && untilSuccess !== true) {
+      if (start !== undefined) this.#start(start);
+      if (tailLogs !== 'disable') void this.#tail();
     }
-    if (once === true || untilSuccess === true) return;
-    if (start !== undefined) this.#start(start);
-    if (tailLogs !== 'disable')
-      void this.#tail().catch((error: Error) => say(`svc dev: the log ended: ${error.message}`));
+    if (run !== undefined) process.stdout.write(await resultText(this.#target, {path: run, args: {}}));
   }
 
   async #tail(): Promise<void> {
-    const held: string[] = [];
-    const pauses = this.#options.tailLogs === 'pause-on-deploy';
-    const output = {
-      write: (text: string) => {
-        held.push(text);
-        if (!pauses || !this.#isPushing) process.stdout.write(held.splice(0).join(''));
-        return true;
-      },
+    const show = (text: string) => {
+      this.#log.push(text);
+      if (this.#options.tailLogs === 'always' || !this.#isPushing) this.#writeLog();
     };
-    const options = {history: 0, success: true as const, follow: true};
-    await showLogs(this.#target, options, output as NodeJS.WritableStream, this.#ended.signal);
+    try {
+      await showLogs(this.#target, {history: 0, success: true, follow: true}, show, this.#ended.signal);
+    } catch (caught) {
+      say(`svc dev: the log ended: ${(caught as Error).message}`);
+    }
+  }
+
+  #writeLog(): void {
+    if (this.#log.length > 0) process.stdout.write(this.#log.splice(0).join(''));
   }
 
   #start(command: string): void {
     const child = spawn(command, {shell: true, stdio: 'inherit', cwd: this.#target.project.root});
     child.once('exit', () => this.#ended.abort());
     this.#ended.signal.addEventListener('abort', () => void child.kill('SIGTERM'));
-  }
-}
-
-/** Changes of a project's files, many of them at once told as one. Generated code is the work of the push itself. */
-class Changes {
-  readonly #watcher;
-  #isPending = false;
-  #wake: () => void = () => undefined;
-
-  constructor(project: Project) {
-    const root = functionsRoot(project);
-    const generated = join(root, '_generated');
-    this.#watcher = watch([root, join(project.root, PROJECT_FILE)], {
-      ignoreInitial: true,
-      ignored: path => path.startsWith(generated) || path.includes('node_modules'),
-    });
-    this.#watcher.on('all', () => {
-      this.#isPending = true;
-      this.#wake();
-    });
-  }
-
-  /** @returns false when the signal came first */
-  async next(signal: AbortSignal): Promise<boolean> {
-    await new Promise<void>(resolve => {
-      this.#wake = resolve;
-      signal.addEventListener('abort', () => resolve());
-      if (this.#isPending || signal.aborted) resolve();
-    });
-    if (signal.aborted) return false;
-    await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
-    this.#isPending = false;
-    return true;
-  }
-
-  close(): Promise<void> {
-    return this.#watcher.close();
   }
 }

@@ -32,7 +32,7 @@ async function rollback(target: Target, id: string | undefined, {json}: Options)
 
 async function activate(target: Target, id: string): Promise<DeploymentView> {
   try {
-    return await target.client.json<DeploymentView>('POST', pathOf(target, 'deployments', id, 'activate'));
+    return await target.client.jsonOnce<DeploymentView>('POST', pathOf(target, 'deployments', id, 'activate'), {});
   } catch (caught) {
     const errors =
       caught instanceof RefusedRequest ? (caught.detail.errors as DeploymentError[] | undefined) : undefined;

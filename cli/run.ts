@@ -1,12 +1,13 @@
 /** `svc run PATH [ARGS]`: calls any function, internal ones too, and prints what it returns. Log lines go to stderr. */
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import type {FunctionReply} from '../shared/protocol/functions.ts';
+import type {FunctionEntry, FunctionReply} from '../shared/protocol/functions.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {push} from './project/push.ts';
 import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Options = TargetOptions & {identity?: object; push?: true; watch?: true};
+export type Call = {path: string; args: object; identity?: object};
 
 /** How often the journal is looked at with --watch. */
 const WATCH_INTERVAL_MS = 500;
@@ -25,39 +26,67 @@ export function register(program: Command): void {
   );
 }
 
-function run(path: string, args: object, options: Options): Promise<void> {
+function run(path: string, args: object, {identity, push: pushes, watch: watches, ...options}: Options): Promise<void> {
   return withTarget(options, async target => {
-    const say = (text: string) => void process.stderr.write(`${text}\n`);
-    if (options.push === true) await push(target, {typecheck: 'try', message: null, dryRun: false}, say);
-    if (options.watch !== true) await callAndPrint(target, path, args, options.identity);
-    else await watch(target, path, args, options.identity);
+    if (pushes === true) await push(target, {typecheck: 'try', message: null, dryRun: false}, say);
+    const call = {path, args, ...(identity === undefined ? {} : {identity})};
+    if (watches === true) await watch(target, call);
+    else process.stdout.write(await resultText(target, call));
   });
 }
 
-async function callAndPrint(target: Target, path: string, args: object, identity: object | undefined): Promise<string> {
-  const body = {path, args, ...(identity === undefined ? {} : {identity})};
-  const reply = await target.client.jsonOnce<FunctionReply>('POST', pathOf(target, 'functions', 'run'), body);
-  for (const line of reply.logLines ?? []) process.stderr.write(`${line}\n`);
+/** Its result as JSON. What it logs goes to stderr. @throws CommandFailure with the function's own message */
+export async function resultText(target: Target, call: Call): Promise<string> {
+  const reply = await target.client.jsonOnce<FunctionReply>('POST', pathOf(target, 'functions', 'run'), call);
+  for (const line of reply.logLines ?? []) say(line);
   if (reply.status === 'error') throw new CommandFailure(reply.errorMessage.trimEnd());
-  const text = JSON.stringify(reply.value, null, 2);
-  process.stdout.write(`${text}\n`);
-  return text;
+  return `${JSON.stringify(reply.value, null, 2)}\n`;
 }
 
-/** Only a write can change the result of a query, and every write is in the journal. */
-async function watch(target: Target, path: string, args: object, identity: object | undefined): Promise<void> {
+/** Only what is in the journal can change the result of a query: writes, deployments, variables. */
+async function watch(target: Target, call: Call): Promise<void> {
+  await requireQuery(target, call.path);
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   let seen = -1;
+  let shown = '';
   while (!interrupted.signal.aborted) {
     const {latest_sequence: latest} = await target.client.json<{latest_sequence: number}>(
       'GET',
       `${pathOf(target, 'journal')}?limit=1`,
     );
-    if (latest !== seen) await callAndPrint(target, path, args, identity);
+    if (latest !== seen) shown = await showChange(target, call, shown);
     seen = latest;
     await delay(WATCH_INTERVAL_MS, undefined, {signal: interrupted.signal}).catch(() => undefined);
   }
+}
+
+/** A query that fails now may succeed after the next write. @returns what is shown now */
+async function showChange(target: Target, call: Call, shown: string): Promise<string> {
+  try {
+    const text = await resultText(target, call);
+    if (text !== shown) process.stdout.write(text);
+    return text;
+  } catch (caught) {
+    if (!(caught instanceof CommandFailure)) throw caught;
+    if (caught.message !== shown) say(`svc run: ${caught.message}`);
+    return caught.message;
+  }
+}
+
+/** Anything else would be repeated by its own writes, for ever. */
+async function requireQuery(target: Target, path: string): Promise<void> {
+  const {functions} = await target.client.json<{functions: FunctionEntry[]}>('GET', pathOf(target, 'functions'));
+  const [module = '', name = 'default'] = path.split(':');
+  const canonical = `${module.replace(/\.[jt]s$/, '')}:${name}`;
+  const kind = functions.find(entry => entry.path === canonical)?.kind;
+  if (kind === undefined) throw new CommandFailure(`there is no function ${canonical} to watch`);
+  if (kind === 'query' || kind === 'paginatedQuery') return;
+  throw new CommandFailure(`--watch is for queries; ${canonical} is of the kind ${kind}`);
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
 }
 
 function jsonObject(text: string): object {

@@ -29,7 +29,8 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   const bytes = upload.files.reduce((sum, {source}) => sum + source.length, 0);
   say(`bundled ${upload.modules.length} modules, ${(bytes / 1024).toFixed(1)} KiB`);
   try {
-    const reply = await client.json<DeploymentView & {functions: number | unknown[]}>(
+    // Indexes of large tables are built before it answers: that takes as long as it takes, and once is enough.
+    const reply = await client.jsonOnce<DeploymentView & {functions: number | unknown[]}>(
       'POST',
       pathOf(target, 'deployments'),
       upload,

@@ -94,7 +94,7 @@ function readMap(text: string): TraceMap | null {
   }
 }
 
-/** `Object.handler` and `async Object.handler` say no more than `handler`. */
+/** `Object.handler` and `Function.handler [as _handler]` say no more than `handler`. */
 function readable(name: string): string {
-  return name.replace(/^(async )?(?:Object|Module)\./, '$1');
+  return name.replace(/^(async )?(?:Object|Module|Function)\./, '$1').replace(/ \[as [^\]]+\]$/, '');
 }

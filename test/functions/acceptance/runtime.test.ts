@@ -118,7 +118,7 @@ describe('the default runtime', () => {
     const error = await app.queryError('run:throwsAtLine', {});
     const line = FILES['run.ts'].split('\n').findIndex(text => text.includes("'with a line'")) + 1;
     expect(error).toMatch(/^\[Request ID: .+\] Server Error\nUncaught TypeError: with a line\n/);
-    expect(error).toContain(`(../svc/run.ts:${line}:`);
+    expect(error).toContain(`    at handler (../svc/run.ts:${line}:`);
   });
 
   test('an environment variable is there with the next call', async () => {

@@ -1,0 +1,63 @@
+/**
+ * Changes of a project's files, many of them at once told as one. Generated code is the work of a deploy itself; what
+ * modules import from outside the functions' directory belongs to the project too, as soon as it is known.
+ */
+import {once} from 'node:events';
+import {isAbsolute, join, relative, sep} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
+import {type FSWatcher, watch} from 'chokidar';
+import {GENERATED_DIRECTORY} from './modules.ts';
+import {functionsRoot, PROJECT_FILE, type Project} from './project-file.ts';
+
+/** Editors write several files at once: what follows within this time belongs to the same change. */
+const SETTLE_MS = 100;
+
+export class SourceChanges {
+  readonly #project: Project;
+  readonly #watcher: FSWatcher;
+  #arrived = new AbortController();
+
+  private constructor(project: Project) {
+    this.#project = project;
+    this.#watcher = watch([functionsRoot(project), join(project.root, PROJECT_FILE)], {
+      ignoreInitial: true,
+      ignored: path => this.#isIgnored(path),
+    });
+    this.#watcher.on('all', () => this.#arrived.abort());
+  }
+
+  /** From now on no change is missed. */
+  static async watch(project: Project): Promise<SourceChanges> {
+    const changes = new SourceChanges(project);
+    await once(changes.#watcher, 'ready');
+    return changes;
+  }
+
+  /** @param sources relative to the project; those in the functions' directory are watched anyway */
+  add(sources: readonly string[]): void {
+    const {root, functions} = this.#project;
+    const outside = sources.filter(source => !source.startsWith(`${functions}/`));
+    this.#watcher.add(outside.map(source => join(root, source)));
+  }
+
+  /** Waits for a change since the last one that was told. @returns false when the signal came first */
+  async next(signal: AbortSignal): Promise<boolean> {
+    const either = AbortSignal.any([signal, this.#arrived.signal]);
+    if (!either.aborted) await once(either, 'abort');
+    if (signal.aborted) return false;
+    await delay(SETTLE_MS);
+    this.#arrived = new AbortController();
+    return true;
+  }
+
+  close(): Promise<void> {
+    return this.#watcher.close();
+  }
+
+  #isIgnored(path: string): boolean {
+    const inProject = relative(this.#project.root, path);
+    const generated = `${this.#project.functions}/${GENERATED_DIRECTORY}`.split('/').join(sep);
+    if (inProject === generated || inProject.startsWith(generated + sep)) return true;
+    return !isAbsolute(inProject) && inProject.split(sep).includes('node_modules');
+  }
+}
