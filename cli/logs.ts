@@ -32,8 +32,8 @@ export function register(program: Command): void {
 }
 
 /**
- * Goes on where it was when the connection breaks or the tenant's process ends.
- * @param signal ends it. @throws CommandFailure when the server does not come back
+ * What is shown once is not shown again: following goes on where it was when the connection breaks or the tenant's process
+ * ends. @param signal ends it. @throws CommandFailure when the server does not come back
  */
 export async function showLogs(
   target: Target,
@@ -42,27 +42,32 @@ export async function showLogs(
   signal: AbortSignal,
 ): Promise<void> {
   const seen = new SeenEntries();
-  let wanted = history;
-  let failures = 0;
-  while (!signal.aborted) {
+  const showEntry = (line: string) => {
+    const text = jsonl === true ? line : logText(line, success === true);
+    if (text !== null) show(`${text}\n`);
+  };
+  // Also without a history its newest entry is looked at: it says where the new ones begin.
+  for await (const line of entries(target, Math.max(history, 1), false, signal)) {
+    seen.begin(line);
+    if (history > 0) showEntry(line);
+  }
+  if (follow) await followLog(target, line => seen.add(line) && showEntry(line), signal);
+}
+
+async function followLog(target: Target, onEntry: (line: string) => void, signal: AbortSignal): Promise<void> {
+  for (let failures = 1; !signal.aborted; failures++) {
     try {
-      for await (const line of entries(target, wanted, follow, signal)) {
+      for await (const line of entries(target, LOG_ENTRIES_KEEP, true, signal)) {
         failures = 0;
-        wanted = LOG_ENTRIES_KEEP; // from now on whatever may have been missed
-        if (line === '' || seen.has(line)) continue;
-        const text = jsonl === true ? line : logText(line, success === true);
-        if (text !== null) show(`${text}\n`);
+        if (line !== '') onEntry(line);
       }
-      if (!follow) return;
     } catch (caught) {
       const isFinal = caught instanceof RefusedRequest && caught.status !== 503;
-      if (!follow || isFinal || !(caught instanceof CommandFailure) || failures + 1 === COMMAND_ATTEMPTS_MAX)
-        throw caught;
+      if (signal.aborted) return;
+      if (isFinal || !(caught instanceof CommandFailure) || failures >= COMMAND_ATTEMPTS_MAX) throw caught;
     }
-    failures += 1;
-    await delay(Math.min(COMMAND_RETRY_MS * 2 ** failures, COMMAND_RETRY_MS_MAX), undefined, {signal}).catch(
-      () => undefined,
-    );
+    const pause = Math.min(COMMAND_RETRY_MS * 2 ** failures, COMMAND_RETRY_MS_MAX);
+    await delay(pause, undefined, {signal}).catch(() => undefined);
   }
 }
 
@@ -71,34 +76,43 @@ async function* entries(target: Target, history: number, follow: boolean, signal
   const answer = await target.client.stream(`${pathOf(target, 'logs')}?history=${history}&follow=${follow}`, true);
   const stop = () => void answer.destroy();
   signal.addEventListener('abort', stop);
-  let failure: Error | null = null;
-  answer.on('error', error => {
-    failure = error;
-  });
   try {
     if (signal.aborted) stop();
     yield* createInterface({input: answer, crlfDelay: Number.POSITIVE_INFINITY});
+  } catch (caught) {
+    if (signal.aborted) return;
+    throw new CommandFailure(`the log broke off: ${(caught as Error).message}`, 1, {cause: caught});
   } finally {
     signal.removeEventListener('abort', stop);
     stop();
   }
-  if (failure === null || signal.aborted) return;
-  throw new CommandFailure(`the log broke off: ${(failure as Error).message}`, 1, {cause: failure});
 }
 
-/** What a second connection would tell again. */
+/** Tells what a connection repeats, and what was there before the first one, from what is new. */
 class SeenEntries {
   readonly #keys = new Set<string>();
+  #beginMs = Number.NEGATIVE_INFINITY;
 
-  /** From now on it has. */
-  has(line: string): boolean {
-    const {n, request_id: requestId} = JSON.parse(line) as LogEntry;
-    const key = `${n} ${requestId}`;
-    if (this.#keys.has(key)) return true;
+  /** The history before what is followed, in order. */
+  begin(line: string): void {
+    this.add(line);
+    this.#beginMs = endMs(JSON.parse(line) as LogEntry);
+  }
+
+  /** @returns false when it was there already */
+  add(line: string): boolean {
+    const entry = JSON.parse(line) as LogEntry;
+    // Numbers begin again with the tenant's process.
+    const key = `${entry.n} ${entry.request_id}`;
+    if (this.#keys.has(key) || endMs(entry) < this.#beginMs) return false;
     this.#keys.add(key);
     if (this.#keys.size > LOG_ENTRIES_KEEP) this.#keys.delete(this.#keys.values().next().value!);
-    return false;
+    return true;
   }
+}
+
+function endMs({at, duration_ms: durationMs}: LogEntry): number {
+  return at + durationMs;
 }
 
 function count(text: string): number {

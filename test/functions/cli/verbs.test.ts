@@ -110,6 +110,35 @@ describe('svc run', () => {
   });
 });
 
+describe('svc run --watch', () => {
+  test('prints the result of a query, and again when it changed', async () => {
+    await svc('deploy', '--create');
+    const child = start(['run', 'tasks:open', '--watch'], project);
+    let seen = '';
+    child.stdout!.on('data', text => (seen += text));
+    await until('the first result', () => seen === '[]\n');
+    await svc('env', 'set', 'OTHER', 'thing'); // Is in the journal, and changes no result.
+    await svc('run', 'tasks:add', '{"text": "watched"}');
+    await until('the second result', () => seen.endsWith('}\n]\n'));
+    expect(seen).toMatch(/^\[\]\n\[\n {2}\{/);
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  test.each([
+    ['tasks:add', 'tasks:add is of the kind mutation'],
+    ['tasks.ts:add', 'tasks:add is of the kind mutation'],
+    ['tasks', 'there is no function tasks:default'],
+  ])('refuses %s', async (path, message) => {
+    await svc('deploy', '--create');
+    expect(await svc('run', path, '{"text": "x"}', '--watch')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(message),
+    });
+    expect((await svc('run', 'tasks:open')).stdout).toBe('[]\n');
+  });
+});
+
 describe('svc env, data and rollback', () => {
   test('do what they say', async () => {
     await svc('deploy', '--create');
@@ -158,7 +187,11 @@ describe('svc dev', () => {
   });
 
   test('--once ends with 1 when the push failed', async () => {
-    expect((await svc('dev', '--once', '--run', 'tasks:open')).stderr).toContain('"status":"success"');
+    expect(await svc('dev', '--once', '--run', 'tasks:open')).toMatchObject({code: 0, stdout: '[]\n'});
+    expect(await svc('dev', '--once', '--run', 'tasks:gone')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Could not find function'),
+    });
     writeFileSync(join(project, 'svc/bad.ts'), 'export const x = ;');
     expect((await svc('dev', '--once')).code).toBe(1);
   });
