@@ -237,6 +237,8 @@ export const QUERY_BATCH_MAX = 32;
 export const QUERY_LOOK_AHEAD_MIN = 8;
 /** A thread that has not answered for this long is held up: the next batch goes to another. (ours) */
 export const QUERY_BATCH_STALL_MS = 250;
+/** Beyond the time-outs of its queries a thread that still has not answered hangs: the worker is ended and replaced. (ours) */
+export const QUERY_WEDGED_MS = 15_000;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
 /** Threads and isolates without work for this long end, so that memory returns after a burst. (ours) */

@@ -85,7 +85,10 @@ export class FunctionPlatform {
     this.#environment = new Environment(writer, groups);
     this.#settings = new Settings(writer, groups);
     this.#egress = EgressPolicy.of(this.#settings.current.egress);
-    this.#queries = new QueryPool(path);
+    this.#queries = new QueryPool(path, () => {
+      parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
+      process.exit(1);
+    });
     this.#actions = new ActionPool({databasePath: path});
     this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
     this.#tables = new TableList(db, writer.catalog);

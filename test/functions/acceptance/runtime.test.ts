@@ -35,6 +35,9 @@ const FILES = {
     export const throwsAtLine = query({args: {}, handler: () => {
       throw new TypeError('with a line');
     }});
+    const atLoadColor = process.env.COLOR ?? null;
+    export const colorAtLoad = query({args: {}, handler: () => atLoadColor});
+    export const colorAtLoadInMutation = mutation({args: {}, handler: () => atLoadColor});
     export const env = query({args: {name: v.string()}, handler: (_ctx, {name}) => process.env[name] ?? null});`,
   'other.ts': 'export const value = 42;',
   'a.test.ts': `throw new Error('tests are no modules')`,
@@ -125,6 +128,8 @@ describe('the default runtime', () => {
     expect(await app.query('run:env', {name: 'COLOR'})).toBeNull();
     expect((await app.admin('PUT', '/env/COLOR', {value: 'blue'})).status).toBe(204);
     expect(await app.query('run:env', {name: 'COLOR'})).toBe('blue');
+    expect(await app.query('run:colorAtLoad', {})).toBe('blue');
+    expect(await app.mutation('run:colorAtLoadInMutation', {})).toBe('blue');
     expect((await app.admin('DELETE', '/env/COLOR')).status).toBe(204);
     expect(await app.query('run:env', {name: 'COLOR'})).toBeNull();
   });

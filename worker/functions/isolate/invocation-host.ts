@@ -21,6 +21,7 @@ export class InvocationHost {
   readonly #database: HostDatabase;
   readonly #scheduler: FunctionScheduler | null;
   #execution: Execution | null = null;
+  #env: Execution['env'] = {};
   #number = 0;
   outcome: Outcome | null = null;
   lines: string[] = [];
@@ -36,8 +37,9 @@ export class InvocationHost {
     this.#scheduler = scheduler;
   }
 
-  /** @param execution null: modules are being loaded */
-  begin(invocation: number, execution: Execution | null): void {
+  /** @param execution null: modules are being loaded, with these variables */
+  begin(invocation: number, execution: Execution | null, env: Execution['env']): void {
+    this.#env = env;
     this.#number = invocation;
     this.#execution = execution;
     this.outcome = null;
@@ -81,7 +83,7 @@ export class InvocationHost {
         return this.#variable(String(a));
       case HostOp.envNames:
         this.envUsed = true;
-        return `+${JSON.stringify(Object.keys(this.#execution?.env ?? {}))}`;
+        return `+${JSON.stringify(Object.keys(this.#env))}`;
       case HostOp.crypto:
         return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined);
       default:
@@ -107,8 +109,7 @@ export class InvocationHost {
 
   #variable(name: string): string {
     this.envUsed = true;
-    const {env = {}} = this.#execution ?? {};
-    return Object.hasOwn(env, name) ? `+${JSON.stringify(env[name])}` : '+null';
+    return Object.hasOwn(this.#env, name) ? `+${JSON.stringify(this.#env[name])}` : '+null';
   }
 }
 

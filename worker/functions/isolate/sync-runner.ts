@@ -6,6 +6,7 @@
  *   out of memory                          ──▶ the isolate is gone, the next invocation opens another
  *   a heap that stays large                ──▶ the isolate is replaced between two invocations
  */
+import {isDeepStrictEqual} from 'node:util';
 import {
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_MS_MAX,
@@ -42,6 +43,8 @@ export class SyncRunner {
   readonly #realms = new Map<number, Realm>();
   #invocation = 0;
   #largeChecks = 0;
+  /** What the realms were loaded with. */
+  #env: Execution['env'] = {};
 
   constructor(
     kind: 'query' | 'mutation',
@@ -61,8 +64,8 @@ export class SyncRunner {
     const number = ++this.#invocation;
     let outcome: Outcome;
     try {
-      const realm = this.#loaded(execution.deployment, execution.module);
-      host.begin(number, execution);
+      const realm = this.#loaded(execution);
+      host.begin(number, execution, execution.env);
       try {
         realm.runSync(this.#invocationOf(number, execution), FUNCTION_MS_MAX);
         outcome = this.#settled();
@@ -92,7 +95,8 @@ export class SyncRunner {
     return {n, module: `${module}.js`, name, kind: this.#kind, paginated, args, nowMs, seed};
   }
 
-  #loaded(deployment: DeploymentCode, module: string): Realm {
+  #loaded({deployment, module, env}: Execution): Realm {
+    this.#dropAfterChange(env);
     if (this.#isolate === null || this.#isolate.isDisposed) {
       this.#realms.clear();
       this.#isolate = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
@@ -107,7 +111,7 @@ export class SyncRunner {
         this.#realms.delete(id);
       }
     }
-    this.#host.begin(0, null);
+    this.#host.begin(0, null, env);
     try {
       realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);
     } catch (caught) {
@@ -118,6 +122,16 @@ export class SyncRunner {
       this.#host.end();
     }
     return realm;
+  }
+
+  /** Modules may have kept variables as they were when they were loaded. */
+  #dropAfterChange(env: Execution['env']): void {
+    if (env === this.#env) return;
+    const isSame = isDeepStrictEqual({...env}, {...this.#env});
+    this.#env = env;
+    if (isSame) return;
+    for (const realm of this.#realms.values()) realm.release();
+    this.#realms.clear();
   }
 
   #settled(): Outcome {

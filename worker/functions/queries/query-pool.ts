@@ -11,11 +11,14 @@ import type {Piscina} from 'piscina';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   FUNCTION_IDLE_MS,
+  FUNCTION_LOAD_MS_MAX,
+  FUNCTION_MS_MAX,
   QUERY_BATCH_MAX,
   QUERY_BATCH_STALL_MS,
   QUERY_LOOK_AHEAD_MIN,
   QUERY_QUEUE_MAX,
   QUERY_THREADS_MAX,
+  QUERY_WEDGED_MS,
 } from '../../../shared/limits.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
@@ -27,12 +30,15 @@ const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
 export class QueryPool {
   readonly #settings: QueryThreadSettings;
+  readonly #onWedged: () => void;
   readonly #threads: QueryThread[] = [];
   #waiting: Waiting[] = [];
   #stallTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
 
-  constructor(databasePath: string) {
+  /** @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it */
+  constructor(databasePath: string, onWedged: () => void) {
+    this.#onWedged = onWedged;
     this.#settings = {databasePath};
   }
 
@@ -94,12 +100,16 @@ export class QueryPool {
   }
 
   async #send(thread: QueryThread, batch: Waiting[]): Promise<void> {
+    const mostMs = FUNCTION_LOAD_MS_MAX + batch.length * FUNCTION_MS_MAX + QUERY_WEDGED_MS;
+    const deadline = setTimeout(this.#onWedged, thread.underWay === 0 ? mostMs : 2 * mostMs);
     try {
       const {env} = batch.at(-1)!.execution;
       const results = await thread.run({env, executions: batch.map(({execution: {env: _, ...rest}}) => rest)});
       for (const [i, {resolve}] of batch.entries()) resolve(results[i]!);
     } catch (error) {
       for (const {reject} of batch) reject(error);
+    } finally {
+      clearTimeout(deadline);
     }
     this.#dispatch();
   }
