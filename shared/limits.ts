@@ -199,6 +199,8 @@ export const JOB_RESULTS_KEEP = 10_000;
 export const DUE_AT_ONCE = 32;
 /** The clock is looked at this often, at least: a timer does not notice a clock that is set. (ours) */
 export const CLOCK_CHECK_MS = 30_000;
+/** Runs of a function's job that its process did not survive, after the first: the next one fails instead. (ours) */
+export const SUSPECT_RUNS_MAX = 2;
 /** Pause after due work that the writer refused (full disk, full queue). (ours) */
 export const DUE_RETRY_MS = 1_000;
 

@@ -96,7 +96,15 @@ export class Tenant {
       redactErrors: settings.redactErrors,
     });
     const {runJob} = this.#platform;
-    this.#schedule = new ScheduleRunner(this.#writer, this.#groups, this.metrics, log, Date.now, runJob);
+    this.#schedule = new ScheduleRunner(
+      this.#writer,
+      this.#groups,
+      this.metrics,
+      log,
+      Date.now,
+      runJob,
+      !this.#clean.wasClean,
+    );
     this.dispatch = new Dispatch({
       path: this.#path,
       catalog,

@@ -6,7 +6,8 @@
  *     ▲                              └─ a batch settles: look again
  *     └──stop── any
  */
-import {CLOCK_CHECK_MS, DUE_AT_ONCE, DUE_RETRY_MS} from '../../shared/limits.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {CLOCK_CHECK_MS, DUE_AT_ONCE, DUE_RETRY_MS, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -14,6 +15,13 @@ import type {WorkerMetrics} from '../metrics.ts';
 import {rephaseCrons, runCron} from './crons.ts';
 import {runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
+
+/** `id times`: the function's job that is being run while jobs are run carefully. */
+const SUSPECT_KEY = 'suspect_job';
+
+function refuseToRun(): never {
+  throw new ServiceError('op.failed', "the tenant's process ended each time this job ran; it is not run again");
+}
 
 type Ran = {lateMs: number; failed: boolean} | null;
 
@@ -26,6 +34,8 @@ export class ScheduleRunner {
   readonly #runFunction: RunFunctionJob;
   #timer: NodeJS.Timeout | null = null;
   #running = false;
+  /** The process before did not end in order, and what was due since has not all run yet. */
+  #isCareful: boolean;
   #stopped = false;
 
   constructor(
@@ -35,6 +45,7 @@ export class ScheduleRunner {
     log: Logger,
     clock: () => number,
     runFunction: RunFunctionJob,
+    isCareful = false,
   ) {
     this.#writer = writer;
     this.#groups = groups;
@@ -42,6 +53,7 @@ export class ScheduleRunner {
     this.#log = log;
     this.#clock = clock;
     this.#runFunction = runFunction;
+    this.#isCareful = isCareful;
   }
 
   /** When the next job or cron is due, epoch milliseconds; null: none. */
@@ -78,6 +90,7 @@ export class ScheduleRunner {
     try {
       await this.#rephase();
       while (!this.#stopped && (await this.#runDue()) > 0);
+      this.#isCareful = false;
     } catch (error) {
       // The writer refused (disk full, queue full): the work is still due. Not at once, so that a full disk is not hammered.
       this.#log.warn('due work could not run and will be tried again', {error});
@@ -102,11 +115,27 @@ export class ScheduleRunner {
     const {statements} = this.#writer;
     const jobs = statements.dueJobs.all(nowMs, DUE_AT_ONCE);
     const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
+    if (this.#isCareful) for (const id of jobs.splice(0)) await this.#runCarefully(id);
     await Promise.all([
       ...jobs.map(id => this.#perform('job', writer => runJob(writer, this.#clock(), id, this.#runFunction))),
       ...crons.map(name => this.#perform('cron', writer => runCron(writer, this.#clock(), name, this.#runFunction))),
     ]);
     return jobs.length + crons.length;
+  }
+
+  /**
+   * Notes the job durably before it runs. One that this process does not survive either is counted when the next one starts,
+   * and in the end it is a failed job: a function that no time-out stops must not take its tenant down for ever.
+   */
+  async #runCarefully(id: string): Promise<void> {
+    const times = await this.#groups.perform(({statements}) => {
+      const [known = '', count = '0'] = String(statements.meta.get(SUSPECT_KEY) ?? '').split(' ');
+      const runs = known === id ? Number(count) + 1 : 1;
+      statements.setMeta.run(SUSPECT_KEY, `${id} ${runs}`);
+      return runs;
+    });
+    const runFunction = times > SUSPECT_RUNS_MAX ? refuseToRun : this.#runFunction;
+    await this.#perform('job', writer => runJob(writer, this.#clock(), id, runFunction));
   }
 
   async #perform(kind: 'job' | 'cron', run: (writer: Writer) => Ran): Promise<void> {
