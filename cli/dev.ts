@@ -8,6 +8,7 @@ import {spawn} from 'node:child_process';
 import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {showLogs} from './logs.ts';
+import {PROJECT_FILE, type Project, readProject} from './project/project-file.ts';
 import {push} from './project/push.ts';
 import {SourceChanges} from './project/source-changes.ts';
 import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
@@ -96,9 +97,24 @@ class Development {
   async #deploy(changes: SourceChanges): Promise<void> {
     const {client, tenant} = this.#target;
     const options = {typecheck: this.#options.typecheck, message: null, dryRun: false};
-    const {deployment, functions, sources} = await push(this.#target, options, say);
+    const target = {...this.#target, project: await this.#currentProject()};
+    const {deployment, functions, sources} = await push(target, options, say);
     changes.add(sources);
     say(`deployment ${deployment?.id} is live: ${functions} functions at ${client.url}/svc/${tenant}`);
+  }
+
+  /** The project file may change at any time; what is connected and watched already cannot follow it. */
+  async #currentProject(): Promise<Project> {
+    const before = this.#target.project;
+    const now = await readProject(before.root);
+    const {tenant, url} = this.#options;
+    const inUse = {functions: true, tenant: tenant === undefined, url: url === undefined};
+    for (const key of ['functions', 'tenant', 'url'] as const) {
+      if (inUse[key] && now[key] !== before[key]) {
+        throw new CommandFailure(`"${key}" in ${PROJECT_FILE} changed: start svc dev again to follow it`);
+      }
+    }
+    return now;
   }
 
   async #afterFirst(): Promise<void> {

@@ -58,6 +58,7 @@ async function set(
     await setOne(target, name, value);
     return;
   }
+  if (name !== undefined) throw new CommandFailure('give either a name and a value, or --from-file', 2);
   const wanted = await fileVariables(options.fromFile);
   const before = await variables(target);
   const changed = Object.entries(wanted).filter(([key, text]) => Object.hasOwn(before, key) && before[key] !== text);

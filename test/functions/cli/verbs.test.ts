@@ -150,6 +150,7 @@ describe('svc env, data and rollback', () => {
       code: 1,
       stderr: expect.stringContaining('--force'),
     });
+    expect((await svc('env', 'set', 'SIZE', 'small', '--from-file', '.env', '--force')).code).toBe(2);
     expect((await svc('env', 'set', '--from-file', '.env', '--force')).code).toBe(0);
     expect((await svc('env', 'get', 'COLOR')).stdout).toBe('red\n');
     expect((await svc('env', 'remove', 'COLOR')).code).toBe(0);
@@ -182,6 +183,35 @@ describe('svc dev', () => {
     await until('the second deployment', () => seen.includes('deployment 2 is live'));
     await svc('run', 'tasks:add', '{"text": "x"}');
     await until('its log', () => seen.includes('M(tasks:add) ok'));
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  test.each([
+    ['tenant', 'another'],
+    ['functions', 'source/'],
+  ])('asks to be started again when %j in svc.json changes', async (key, value) => {
+    const child = start(['dev'], project);
+    let seen = '';
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', text => (seen += text));
+    await until('the first deployment', () => seen.includes('deployment 1 is live'));
+    const before = readFileSync(join(project, 'svc.json'), 'utf8');
+    writeFileSync(join(project, 'svc.json'), JSON.stringify({...JSON.parse(before), [key]: value}));
+    await until('the refusal', () => seen.includes(`"${key}" in svc.json changed: start svc dev again`));
+    writeFileSync(join(project, 'svc.json'), before);
+    await until('the second deployment', () => seen.includes('deployment 2 is live'));
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  test('a flag wins over svc.json, whose change does not matter then', async () => {
+    const child = start(['dev', '--tenant', 'flagged'], project);
+    let seen = '';
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', text => (seen += text));
+    await until('the first deployment', () => seen.includes('deployment 1 is live'));
+    writeFileSync(join(project, 'svc.json'), '{"tenant": "another"}');
+    await until('the second deployment', () => seen.includes('deployment 2 is live'));
+    expect(seen).toContain('/svc/flagged');
     child.kill('SIGINT');
     expect(await once(child, 'close')).toEqual([0, null]);
   });
