@@ -38,4 +38,15 @@ describe('the house', () => {
     expect(names.length).toBeGreaterThan(30);
     expect(names.filter(name => !documented.includes(name))).toEqual([]);
   });
+
+  // npm hands the project's settings to `npx -p node@22` too, whose package installs Node by a script.
+  test('npm may run the install script that brings Node 22', () => {
+    expect(readFileSync(join(root, '.npmrc'), 'utf8')).not.toMatch(/ignore-scripts/);
+  });
+
+  // Its package.json says so, but `npm ci` looks at the lock file alone and would compile. `npm install` drops the line again.
+  test('package-lock.json says that better-sqlite3 is not to be compiled', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    expect(lock.packages['node_modules/better-sqlite3']).toMatchObject({gypfile: false});
+  });
 });
