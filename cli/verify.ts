@@ -40,7 +40,7 @@ function verify({data, tenant, json}: Options): boolean {
   for (const {id, generation} of tenants) {
     const started = performance.now();
     const path = join(data, 'tenants', tenantDirectoryName(id, generation), TENANT_FILE);
-    const report = verifyOne(path);
+    const report = verifyOne(path, {tenant: id, generation});
     const seconds = (performance.now() - started) / 1000;
     sound &&= report.findings.length === 0;
     process.stdout.write(json ? `${JSON.stringify({tenant: id, ...report})}\n` : described(id, report, seconds));
@@ -51,11 +51,11 @@ function verify({data, tenant, json}: Options): boolean {
 }
 
 /** A tenant that was never used has no file. A file that cannot even be opened is a finding like others. */
-function verifyOne(path: string): VerifyReport {
+function verifyOne(path: string, owner: {tenant: string; generation: number}): VerifyReport {
   const empty = {documents: 0, records: 0, floor: 1, indexEntries: 0};
   if (!existsSync(path)) return {...empty, findings: []};
   try {
-    return verifyFile(path);
+    return verifyFile(path, owner);
   } catch (caught) {
     return {...empty, findings: [`file: ${caught instanceof Error ? caught.message : String(caught)}`]};
   }

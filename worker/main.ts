@@ -94,7 +94,8 @@ async function open(settings: TenantSettings): Promise<void> {
 
 function openFailed(caught: unknown): void {
   const known = caught instanceof ServiceError;
-  if (!known) log.error('the tenant could not be opened', {error: caught});
+  const cause = known ? caught.cause : caught;
+  if (cause !== undefined) log.error('the tenant could not be opened', {error: cause});
   const error = known
     ? asServiceError(caught)
     : new ServiceError('session.worker_unavailable', 'the tenant could not be opened; the log says why');

@@ -23,6 +23,7 @@ import {SchemaChanges} from './schema/change.ts';
 import {Catalog} from './storage/catalog.ts';
 import {CleanMark} from './storage/clean-mark.ts';
 import {type Connection, openReader, openWriter} from './storage/database.ts';
+import {claimFile} from './storage/identity.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import {LiveQueries} from './subscriptions/live-queries.ts';
@@ -64,6 +65,7 @@ export class Tenant {
     this.#lock = lock;
     this.#path = join(settings.directory, TENANT_FILE);
     this.#writerDb = openWriter(this.#path);
+    claimFile(this.#writerDb, settings);
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);

@@ -7,6 +7,7 @@ import type {Worker} from './worker-pool.ts';
 export class Place {
   readonly id: string;
   readonly generation: number;
+  readonly createdMs: number;
   residence: Residence = {state: 'asleep', deaths: 0};
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is told to. */
@@ -24,9 +25,10 @@ export class Place {
   /** Resolved when a deletion may remove the files. */
   onRemovable: (() => void) | null = null;
 
-  constructor(id: string, generation: number, isMarkedAwake: boolean) {
+  constructor(id: string, generation: number, createdMs: number, isMarkedAwake: boolean) {
     this.id = id;
     this.generation = generation;
+    this.createdMs = createdMs;
     this.isMarkedAwake = isMarkedAwake;
   }
 }

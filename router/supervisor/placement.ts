@@ -108,9 +108,9 @@ export class Placement {
     return awake.map(place => addressOf(place));
   }
 
-  add(id: string, generation: number, isMarkedAwake: boolean): void {
+  add(id: string, generation: number, createdMs: number, isMarkedAwake: boolean): void {
     assert(!this.#places.has(id), `tenant ${id} has one place`);
-    this.#places.set(id, new Place(id, generation, isMarkedAwake));
+    this.#places.set(id, new Place(id, generation, createdMs, isMarkedAwake));
   }
 
   /** Resolves when nothing uses the tenant's files any more; it takes no worker from now on. */
@@ -295,6 +295,8 @@ export class Placement {
       type: 'open',
       settings: {
         ...place.address,
+        generation: place.generation,
+        createdMs: place.createdMs,
         directory: files.path(place.id, place.generation),
         journalKeepRecords: settings.journalKeepRecords,
         redactErrors: settings.redactErrors,

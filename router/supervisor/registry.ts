@@ -18,6 +18,7 @@ export type TenantRow = {
   state: 'ready' | 'deleting';
   awake: 0 | 1;
   next_due_ms: number | null;
+  created_ms: number;
 };
 
 /** ASCII "svcR". */
@@ -59,7 +60,7 @@ export class Registry {
     assert(db.pragma('journal_mode', {simple: true}) === 'wal', 'the registry is in WAL mode');
     assert(db.pragma('synchronous', {simple: true}) === 2, 'the registry writes with synchronous = FULL');
     migrate(db, path);
-    this.#rows = db.prepare('SELECT id, generation, state, awake, next_due_ms FROM tenants ORDER BY id');
+    this.#rows = db.prepare('SELECT id, generation, state, awake, next_due_ms, created_ms FROM tenants ORDER BY id');
     this.#insert = db.prepare("INSERT INTO tenants VALUES (?, ?, 'ready', 0, NULL, ?)");
     this.#setGeneration = db.prepare('UPDATE generations SET last = max(last, ?)');
     this.#markAwake = db.prepare('UPDATE tenants SET awake = 1 WHERE id = ?');

@@ -36,7 +36,8 @@ export type Residence =
   | {state: 'releasing'; deaths: number; sinceMs: number}
   /** `wanted`: what to do when the worker has ended. `stored`: its `closed` came and is in the registry. */
   | {state: 'closing'; deaths: number; wanted: boolean; asked: boolean; stored: boolean}
-  | {state: 'resting'; deaths: number; untilMs: number}
+  /** `error`: why its file could not be opened, when that is what it died of. */
+  | {state: 'resting'; deaths: number; untilMs: number; error: ErrorObject | null}
   | {state: 'deleting'; hasWorker: boolean};
 
 export type Input =
@@ -215,7 +216,10 @@ function stepClosing(residence: Residence & {state: 'closing'}, input: Input, no
 function stepResting(residence: Residence & {state: 'resting'}, input: Input, nowMs: number): Step {
   switch (input.type) {
     case 'want':
-      return to(residence, ...failIf(input.asked, restingError(), Math.max(0, residence.untilMs - nowMs)));
+      return to(
+        residence,
+        ...failIf(input.asked, residence.error ?? restingError(), Math.max(0, residence.untilMs - nowMs)),
+      );
     case 'rested':
       // One death short of the next rest: what is still broken costs one process each REST_MS, not DEATHS_BEFORE_REST.
       return to({state: 'queued', deaths: DEATHS_BEFORE_REST - 1, asked: false}, {type: 'enqueue'});
@@ -228,7 +232,7 @@ function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: 
   const deaths = before + 1;
   if (deaths >= DEATHS_BEFORE_REST) {
     return to(
-      {state: 'resting', deaths, untilMs: nowMs + REST_MS},
+      {state: 'resting', deaths, untilMs: nowMs + REST_MS, error},
       ...failIf(asked, error ?? restingError(), REST_MS),
       {type: 'later', input: 'rested', afterMs: REST_MS},
     );

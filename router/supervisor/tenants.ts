@@ -44,7 +44,7 @@ export class Tenants {
   /** Once, at start: finishes what a crash interrupted and gives every tenant its place. */
   async recover(): Promise<void> {
     const known = new Set<string>();
-    for (const {id, generation, state, awake} of this.#registry.rows()) {
+    for (const {id, generation, state, awake, created_ms: createdMs} of this.#registry.rows()) {
       if (state === 'deleting') {
         await this.#files.remove(id, generation);
         this.#registry.remove(id);
@@ -52,7 +52,7 @@ export class Tenants {
         continue;
       }
       known.add(this.#files.path(id, generation));
-      this.#placement.add(id, generation, awake === 1);
+      this.#placement.add(id, generation, createdMs, awake === 1);
     }
     for (const name of await this.#files.removeUnknown(known)) {
       this.#log.info('removed a directory that belongs to no tenant', {name});
@@ -73,8 +73,9 @@ export class Tenants {
       const generation = ++this.#lastGeneration;
       await this.#files.create(id, generation).catch(rethrowFullDisk);
       // Creations overlap, so a higher generation may have been recorded first: it is the highest that counts.
-      this.#registry.create(id, generation, Date.now());
-      this.#placement.add(id, generation, false);
+      const createdMs = Date.now();
+      this.#registry.create(id, generation, createdMs);
+      this.#placement.add(id, generation, createdMs, false);
       this.#sendToRouter({type: 'tenant_added', tenant: id});
     } finally {
       this.#creating.delete(id);

@@ -64,6 +64,9 @@ export type RouterToSupervisor =
 
 export type TenantSettings = {
   tenant: string;
+  /** Its file says the same of itself, or is refused. */
+  generation: number;
+  createdMs: number;
   /** The tenant's own directory; it exists. */
   directory: string;
   /** Where to listen for routers. */

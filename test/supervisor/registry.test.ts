@@ -27,8 +27,8 @@ describe('the registry of tenants', () => {
     first.close();
     const second = new Registry(path);
     expect(second.rows()).toEqual([
-      {id: 'acme', generation: 1, state: 'ready', awake: 1, next_due_ms: null},
-      {id: 'beta', generation: 2, state: 'deleting', awake: 0, next_due_ms: null},
+      {id: 'acme', generation: 1, state: 'ready', awake: 1, next_due_ms: null, created_ms: 5},
+      {id: 'beta', generation: 2, state: 'deleting', awake: 0, next_due_ms: null, created_ms: 5},
     ]);
     second.close();
   });

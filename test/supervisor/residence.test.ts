@@ -12,7 +12,7 @@ const waking: Residence = {state: 'waking', deaths: 0, asked: true, retried: fal
 const awake: Residence = {state: 'awake', deaths: 0, sinceMs: NOW_MS};
 const releasing: Residence = {state: 'releasing', deaths: 0, sinceMs: NOW_MS};
 const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: false, stored: false};
-const resting: Residence = {state: 'resting', deaths: DEATHS_BEFORE_REST, untilMs: NOW_MS + 12_345};
+const resting: Residence = {state: 'resting', deaths: DEATHS_BEFORE_REST, untilMs: NOW_MS + 12_345, error: null};
 const deleting: Residence = {state: 'deleting', hasWorker: true};
 
 const asked: Input = {type: 'want', asked: true};
@@ -78,6 +78,7 @@ describe('deaths', () => {
       state: 'resting',
       deaths: DEATHS_BEFORE_REST,
       untilMs: NOW_MS + REST_MS,
+      error: null,
     });
   });
 
@@ -88,6 +89,13 @@ describe('deaths', () => {
 
   test('a request to a resting tenant learns how long the rest still is', () => {
     expect(step(resting, asked, NOW_MS).effects).toMatchObject([{type: 'fail', retryAfterMs: 12_345}]);
+  });
+
+  test('of a file that cannot be opened: the rest has its reason', () => {
+    const last: Residence = {...waking, deaths: DEATHS_BEFORE_REST - 1, retried: true};
+    const {next} = step(last, {type: 'ended', error: ERROR}, NOW_MS);
+    expect(next.state).toBe('resting');
+    expect(step(next, asked, NOW_MS).effects).toMatchObject([{type: 'fail', error: ERROR}]);
   });
 
   test('the first death after a rest is followed by the next rest', () => {

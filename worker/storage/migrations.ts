@@ -3,13 +3,15 @@
  * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
  */
 import type {Connection} from './database.ts';
-import {APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from './tables.sql.ts';
+import {ADD_TIMELINE, APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from './tables.sql.ts';
 
 const STEPS: ((db: Connection) => void)[] = [
   // 1: the first layout.
   db => db.exec(CREATE_TABLES),
   // 2: functions.
   db => db.exec(CREATE_FUNCTION_TABLES),
+  // 3: what tells one file's history from another's.
+  db => db.exec(ADD_TIMELINE),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

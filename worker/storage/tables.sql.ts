@@ -144,3 +144,8 @@ export const CREATE_FUNCTION_TABLES = `
   -- The table's part of the active deployment's schema (JSON of DeployedTable), or null.
   ALTER TABLE tables ADD COLUMN deployed TEXT;
 `;
+
+/** From version 3 on: see identity.ts. */
+export const ADD_TIMELINE = `
+  INSERT INTO meta (key, value) VALUES ('tenant_timeline', lower(hex(randomblob(16))));
+`;

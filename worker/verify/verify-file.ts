@@ -13,6 +13,7 @@ import {parseFields, storedDocumentText} from '../documents/document.ts';
 import type {DocumentRow} from '../queries/reader.ts';
 import {Catalog, type CatalogTable} from '../storage/catalog.ts';
 import {type Connection, openReader} from '../storage/database.ts';
+import {readIdentity} from '../storage/identity.ts';
 
 /** More findings than this say nothing new. */
 const FINDINGS_MAX = 20;
@@ -27,13 +28,15 @@ export type VerifyReport = {
   findings: string[];
 };
 
-export function verifyFile(path: string): VerifyReport {
+/** @param owner whose file it should be */
+export function verifyFile(path: string, owner: {tenant: string; generation: number}): VerifyReport {
   const db = openReader(path);
   const said = new Database('');
   try {
     db.exec('BEGIN');
     const report: VerifyReport = {documents: 0, records: 0, floor: 1, indexEntries: 0, findings: []};
     checkIntegrity(db, report);
+    checkOwner(db, owner, report);
     said.exec(
       'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; CREATE TABLE said (id TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID',
     );
@@ -56,6 +59,13 @@ function find(report: VerifyReport, finding: string): void {
 function checkIntegrity(db: Connection, report: VerifyReport): void {
   const rows = db.pragma(`integrity_check(${FINDINGS_MAX})`) as {integrity_check: string}[];
   for (const {integrity_check: finding} of rows) if (finding !== 'ok') find(report, `file: ${finding}`);
+}
+
+/** A file that no tenant opened since files know whose they are says nothing of it. */
+function checkOwner(db: Connection, owner: {tenant: string; generation: number}, report: VerifyReport): void {
+  const stored = readIdentity(db);
+  if (stored === null || (stored.tenant === owner.tenant && stored.generation === owner.generation)) return;
+  find(report, `file: it is that of tenant ${stored.tenant} (generation ${stored.generation})`);
 }
 
 /** Recomputes every digest, and notes the last thing the journal says about each document. */
