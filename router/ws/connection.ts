@@ -27,6 +27,7 @@ import {FEATURES, PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
+import {droppedRequestId} from './frame-head.ts';
 import {judgeFirstFrame} from './handshake.ts';
 import {Subscriptions} from './subscriptions.ts';
 
@@ -129,11 +130,25 @@ export class Connection {
   #frame(frame: Buffer): void {
     try {
       this.#checkRate();
+      checkLength(frame);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#dropped(frame, caught);
+      return;
+    }
+    try {
       this.#handle(decode(frame));
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       this.error(caught);
     }
+  }
+
+  /** The frame is not looked into; if it was a subscribe, its sender waits for an answer under its id. */
+  #dropped(frame: Buffer, error: ServiceError): void {
+    const requestId = droppedRequestId(frame);
+    if (requestId === null) this.error(error);
+    else this.requestFailed(requestId, error);
   }
 
   #handle(message: ClientMessage): void {
@@ -179,11 +194,14 @@ export class Connection {
   }
 }
 
-/** @throws protocol.invalid_json, op.too_large */
+/** @throws op.too_large */
+function checkLength(frame: Buffer): void {
+  if (frame.length <= SOCKET_FRAME_BYTES_MAX) return;
+  throw new ServiceError('op.too_large', `a frame has at most ${SOCKET_FRAME_BYTES_MAX} bytes`);
+}
+
+/** @throws protocol.invalid_json */
 function decode(frame: Buffer): ClientMessage {
-  if (frame.length > SOCKET_FRAME_BYTES_MAX) {
-    throw new ServiceError('op.too_large', `a frame has at most ${SOCKET_FRAME_BYTES_MAX} bytes`);
-  }
   let message: unknown;
   try {
     message = parseJson(frame);

@@ -1,5 +1,5 @@
 /** The one frame a client must open with, judged. */
-import {ServiceError} from '../../shared/errors.ts';
+import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {parseJson} from '../../shared/values/json.ts';
 
@@ -10,8 +10,10 @@ export function judgeFirstFrame(frame: Buffer, isBinary: boolean): ServiceError 
   try {
     message = parseJson(frame);
   } catch (caught) {
-    const reason = caught instanceof Error ? caught.message : 'unreadable';
-    return new ServiceError('protocol.invalid_json', `the first frame is not valid JSON: ${reason}`);
+    return new ServiceError(
+      'protocol.invalid_json',
+      asServiceError(caught).message.replace('the body', 'the first frame'),
+    );
   }
   const {type, protocol} = fieldsOf(message);
   if (type !== 'client_hello') {

@@ -2,6 +2,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {SOCKET_FRAMES_AT_ONCE, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../shared/limits.ts';
 import {Opcode, RawSocket} from '../harness/raw-socket.ts';
 import {Service} from '../harness/service.ts';
+import {until} from '../harness/until.ts';
 
 let service: Service;
 let tenant: string;
@@ -49,6 +50,31 @@ describe('a frame from a client has at most 64 KiB', () => {
       socket.close();
     },
   );
+
+  test('one that is too long is answered under its request_id, where that can be read without reading all of it', async () => {
+    const long = {table: 't', filters: [{field: 'request_id', op: 'eq', value: 'x'.repeat(64 * KIB)}]};
+    const socket = await RawSocket.established(service, tenant);
+    for (const frame of [
+      {type: 'subscribe', request_id: 'ü"\\{[', query: long},
+      {query: {table: 't', filters: []}, request_id: 'ü"\\{[', more: [{request_id: 'no'}], type: 'subscribe', long},
+    ]) {
+      socket.send(frame);
+      const answer = {type: 'op.error', id: 'ü"\\{[', error: {code: 'op.failed', detail: {code: 'op.too_large'}}};
+      expect(await socket.nextMessage()).toMatchObject(answer);
+    }
+    for (const frame of [
+      {type: 'unsubscribe', request_id: 'r', long},
+      {type: 'subscribe', query: long, request_id: 'behind it'},
+      {query: {request_id: 'inside'}, type: 'subscribe', long},
+      {type: 'subscribe', request_id: 7, long},
+      [{type: 'subscribe', request_id: 'in a list'}, long],
+    ]) {
+      socket.send(frame);
+      expect(await socket.nextMessage()).toMatchObject({type: 'error', error: {code: 'op.too_large'}});
+    }
+    await stillServed(socket);
+    socket.close();
+  });
 
   test('fragments count together', async () => {
     const socket = await RawSocket.established(service, tenant);
@@ -130,6 +156,28 @@ describe('frames of a client are limited in rate', () => {
     expect(new Set(codes.slice(0, SOCKET_FRAMES_AT_ONCE))).toEqual(new Set(['authenticated']));
     socket.frame(Opcode.ping, 'there?');
     expect((await socket.next()).opcode).toBe(Opcode.pong);
+    socket.close();
+  });
+
+  test('a subscribe that is dropped is answered under its request_id: nobody waits for ever', async () => {
+    const socket = await RawSocket.established(service, tenant);
+    const flood = SOCKET_FRAMES_AT_ONCE + 1_000;
+    socket.burst(
+      Array.from({length: flood}, (_, n) => ({type: 'subscribe', request_id: `r${n}`, query: {table: 't'}})),
+    );
+    const answered = new Set<string>();
+    const codes = new Set<unknown>();
+    while (answered.size < flood) {
+      const {type, id, error} = await socket.nextMessage();
+      expect(type).toBe('op.error');
+      answered.add(id!);
+      codes.add((error!.detail as {code: string}).code);
+    }
+    expect(codes).toContain('op.rate_limited');
+    await until('the connection to be served again', async () => {
+      socket.send({type: 'clear_auth'});
+      return (await socket.nextMessage()).type === 'authenticated';
+    });
     socket.close();
   });
 
