@@ -7,7 +7,6 @@
 /** Every code that can reach a client, once. Value: the HTTP status; null where only a WebSocket frame carries it. */
 export const ERROR_STATUS = {
   'auth.unauthorized': 401,
-  'auth.forbidden': 403,
   'auth.origin_forbidden': 403,
   'op.invalid_input': 400,
   'op.schema_violation': 400,

@@ -12,6 +12,7 @@ import {InsertBody, PatchBody} from '../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../shared/protocol/queries.ts';
 import {CronBody, ScheduleBody} from '../shared/protocol/schedule.ts';
 import {TableSchema} from '../shared/protocol/schema.ts';
+import {parseJson} from '../shared/values/json.ts';
 import type {CommitGroups, Reply, Write} from './commit/group.ts';
 import {checkIdempotencyKey, once, requestDigest} from './commit/idempotency.ts';
 import {deleteEffect, documentNotFound, type Effect, insertEffect, patchEffect} from './commit/mutation.ts';
@@ -25,7 +26,7 @@ import {bootstrapPieces} from './journal/bootstrap.ts';
 import {type JournalReader, parseJournalParameters} from './journal/read-page.ts';
 import type {WorkerMetrics} from './metrics.ts';
 import {listTable, runPage, runQuery} from './queries/run.ts';
-import {type CronReader, checkCronName, createCron, deleteCron} from './scheduler/crons.ts';
+import {type CronReader, checkCronName, createCron, deleteCron, intervalOf} from './scheduler/crons.ts';
 import {cancelJob, type JobReader, scheduleJob} from './scheduler/jobs.ts';
 import type {ScheduleRunner} from './scheduler/runner.ts';
 import {checkedMutation} from './scheduler/work.ts';
@@ -35,7 +36,7 @@ import type {Catalog} from './storage/catalog.ts';
 import {storageFailure} from './storage/database.ts';
 import type {Reader} from './storage/reader.ts';
 import type {LiveQueries} from './subscriptions/live-queries.ts';
-import {decodeBody, wireType} from './wire-type.ts';
+import {checkWireType, decodeBody, wireType} from './wire-type.ts';
 
 /** What dispatch needs of the open tenant. */
 export type TenantStages = {
@@ -86,7 +87,7 @@ export class Dispatch {
     const {live} = this.#tenant;
     let query: QueryObject;
     try {
-      query = decodeBody(queryBody, body);
+      query = checkWireType(queryBody, parseJson(body), 'query.');
     } catch (caught) {
       link.liveFailed(stream, asServiceError(caught));
       link.liveEnd(0);
@@ -151,7 +152,7 @@ export class Dispatch {
         link.reply(stream, OK, schemaText(catalog, first));
         return;
       case 'schema.put':
-        this.#later(link, stream, meta, schemas.put(first, decodeBody(tableSchemaBody, body)));
+        this.#later(link, stream, meta, schemas.put(first, tableSchema(body)));
         return;
       case 'schema.delete':
         this.#later(link, stream, meta, schemas.delete(first));
@@ -230,6 +231,7 @@ export class Dispatch {
     const info = reader.table(table);
     const row = info === undefined ? undefined : reader.documentById(id);
     if (info === undefined || row === undefined || row.doc < info.lowDoc || row.doc > info.highDoc) {
+      checkTableName(table);
       throw documentNotFound(table, id);
     }
     return `{"document":${documentText(row)}}`;
@@ -285,8 +287,9 @@ export class Dispatch {
       case 'crons.create': {
         const {name, schedule, mutation} = decodeBody(cronBody, body);
         checkCronName(name);
+        const intervalMs = intervalOf(schedule.seconds);
         const work = checkedMutation(mutation);
-        return writer => createCron(writer, clock(), name, schedule.seconds, work);
+        return writer => createCron(writer, clock(), name, intervalMs, work);
       }
       default:
         return writer => deleteCron(writer, first);
@@ -323,6 +326,11 @@ const paginatedQueryBody = wireType(PaginatedQueryBody);
 const tableSchemaBody = wireType(TableSchema);
 const scheduleBody = wireType(ScheduleBody);
 const cronBody = wireType(CronBody);
+
+function tableSchema(body: Buffer): TableSchema {
+  const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
+  return {table, fields, indexes};
+}
 
 /* What a document change answers. */
 

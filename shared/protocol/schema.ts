@@ -26,9 +26,10 @@ export type IndexEntry = Static<typeof IndexEntry>;
 export const TableSchema = Type.Object({
   table: Type.String(),
   fields: Type.Array(FieldEntry, {maxItems: SCHEMA_FIELDS_MAX}),
-  indexes: Type.Array(IndexEntry, {maxItems: SCHEMA_INDEXES_MAX}),
+  indexes: Type.Optional(Type.Array(IndexEntry, {maxItems: SCHEMA_INDEXES_MAX, description: 'absent: none'})),
 });
-export type TableSchema = Static<typeof TableSchema>;
+/** A table schema as it was decoded: without `indexes` it has none. */
+export type TableSchema = {table: string; fields: FieldEntry[]; indexes: IndexEntry[]};
 
 /** An index as GET shows it. */
 export type StoredIndex = IndexEntry & {id: string; state: IndexState};

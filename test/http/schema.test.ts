@@ -86,7 +86,7 @@ describe('what is not a schema is 400 op.invalid_input, and nothing is set', () 
     ['no table', {fields: [], indexes: []}],
     ['a table that is no string', {...people, table: 1}],
     ['no fields', {table: 'people', indexes: []}],
-    ['no indexes', {table: 'people', fields: []}],
+    ['null fields', {table: 'people', fields: null}],
     ['fields as an object', {...people, fields: {}}],
     ['a field that is no object', {...people, fields: ['name']}],
     ['a field without name', field({name: undefined})],

@@ -60,6 +60,8 @@ describe('POST crons', () => {
     ['a name of 129 characters', {...hourly, name: 'x'.repeat(129)}],
     ['a name with a slash', {...hourly, name: 'a/b'}],
     ['a name with a control character', {...hourly, name: 'a\n'}],
+    ['the name . which no client can send in a path', {...hourly, name: '.'}],
+    ['the name ..', {...hourly, name: '..'}],
     ['a name that is a number', {...hourly, name: 1}],
     ['no schedule', {...hourly, schedule: undefined}],
     ['a schedule without type', {...hourly, schedule: {seconds: 60}}],
@@ -71,6 +73,7 @@ describe('POST crons', () => {
     ['seconds a string', {...hourly, schedule: {type: 'interval', seconds: '60'}}],
     ['0 seconds', {...hourly, schedule: {type: 'interval', seconds: 0}}],
     ['less than a second', {...hourly, schedule: {type: 'interval', seconds: 0.999}}],
+    ['seconds that would have to be rounded', {...hourly, schedule: {type: 'interval', seconds: 1.0005}}],
     ['negative seconds', {...hourly, schedule: {type: 'interval', seconds: -60}}],
     ['more than ten years', {...hourly, schedule: {type: 'interval', seconds: CRON_SECONDS_MAX + 1}}],
     ['no mutation', {...hourly, mutation: undefined}],
@@ -82,7 +85,7 @@ describe('POST crons', () => {
     expect(await list()).toEqual([]);
   });
 
-  test.each([1, 1.5, 86_400, CRON_SECONDS_MAX])(
+  test.each([1, 1.5, 1.001, 4.35, 86_400.007, 86_400, CRON_SECONDS_MAX])(
     'an interval of %d seconds is listed as it was given',
     async seconds => {
       const schedule = {type: 'interval', seconds};
@@ -132,8 +135,8 @@ describe('POST crons', () => {
 describe('GET crons', () => {
   test('is an empty list at first, then all by name', async () => {
     expect(await list()).toEqual([]);
-    for (const name of ['b', 'a', 'C', 'ä b']) await create({...hourly, name});
-    expect((await list()).map(cron => cron.name)).toEqual(['C', 'a', 'b', 'ä b']);
+    for (const name of ['b', 'a', 'C', 'ä b', '👩‍🚀']) await create({...hourly, name});
+    expect((await list()).map(cron => cron.name)).toEqual(['C', 'a', 'b', 'ä b', '👩‍🚀']);
   });
 
   test('is 413 op.too_large when the crons take more than 16 MiB', async () => {

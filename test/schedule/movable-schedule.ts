@@ -68,7 +68,7 @@ export class Schedule {
   }
 
   cron(name: string, everyMs: number): Promise<unknown> {
-    return this.change(writer => createCron(writer, this.nowMs, name, everyMs / 1000, WORK));
+    return this.change(writer => createCron(writer, this.nowMs, name, everyMs, WORK));
   }
 
   /** Time passes: the clock and the timers agree. */

@@ -31,6 +31,7 @@ export function patchEffect(tableName: string, id: string, patch: Fields): Effec
   checkFields(patch, 'patch');
   return writer => {
     const [table, row] = existing(writer, tableName, id);
+    if (Object.keys(patch).length === 0) return row.id; // it sets nothing: nothing is written
     const old = parseFields(row);
     const fields = mergeFields(old, patch) as Fields;
     // A function may have stored numbers that JSON cannot hold: those that the patch leaves alone stay as they are.

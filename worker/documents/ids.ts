@@ -7,6 +7,7 @@ import {Buffer} from 'node:buffer';
 import {randomFillSync} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
 import {DOCUMENT_ID_CHARS_MAX} from '../../shared/limits.ts';
+import {isPrintableName} from './printable-name.ts';
 
 /** Ascending in ASCII, so that ids sort by time. Without i, l, o and u. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -16,9 +17,6 @@ const ID_CHARS = 32;
 const ID_BYTES = 20;
 const RANDOM_BYTES = 10;
 const SVC_ID = /^[0-9a-hjkmnp-tv-z]{32}$/;
-
-/** No control characters, separators other than the space, unassigned or private ones, lone surrogates or slashes. */
-const PRINTABLE = /^(?: |[^\p{C}\p{Z}/])+$/u;
 
 const CRC_TABLE = Uint16Array.from({length: 256}, (_, byte) => {
   let crc = byte << 8;
@@ -70,10 +68,10 @@ export function decodeId(id: string): {tableNumber: number; createdMs: number} |
 
 /** A caller's own id for a document. @throws op.invalid_input 400 */
 export function checkChosenId(id: string): void {
-  if (id.length >= 1 && id.length <= DOCUMENT_ID_CHARS_MAX && PRINTABLE.test(id) && decodeId(id) === null) return;
+  if (id.length >= 1 && id.length <= DOCUMENT_ID_CHARS_MAX && isPrintableName(id) && decodeId(id) === null) return;
   throw new ServiceError(
     'op.invalid_input',
-    `an id of your own has 1 to ${DOCUMENT_ID_CHARS_MAX} printable characters without /, and is not one that the service made`,
+    `an id of your own has 1 to ${DOCUMENT_ID_CHARS_MAX} printable characters without /, is not . or .., and not one that the service made`,
   );
 }
 

@@ -9,23 +9,29 @@ import {ServiceError} from '../../shared/errors.ts';
 import {CRON_NAME_CHARS_MAX, CRONS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import {isPrintableName} from '../documents/printable-name.ts';
 import type {Connection} from '../storage/database.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {type RunFunctionJob, runStoredWork} from './work.ts';
 
-const NAME = /^[^\p{C}/]+$/u;
-
 /** @throws op.invalid_input 400 */
 export function checkCronName(name: string): void {
-  if (name.length >= 1 && name.length <= CRON_NAME_CHARS_MAX && NAME.test(name)) return;
+  if (name.length >= 1 && name.length <= CRON_NAME_CHARS_MAX && isPrintableName(name)) return;
   throw new ServiceError(
     'op.invalid_input',
-    `name must have 1 to ${CRON_NAME_CHARS_MAX} printable characters, and no /`,
+    `name must have 1 to ${CRON_NAME_CHARS_MAX} printable characters without /, and not be . or ..`,
   );
 }
 
+/** A cron's interval in milliseconds. @throws op.invalid_input 400 for one that would have to be rounded */
+export function intervalOf(seconds: number): number {
+  const intervalMs = Math.round(seconds * 1000);
+  if (intervalMs / 1000 === seconds) return intervalMs;
+  throw new ServiceError('op.invalid_input', 'schedule.seconds must have at most three decimals');
+}
+
 /** @throws op.conflict 409 when there is one of this name */
-export function createCron(writer: Writer, nowMs: number, name: string, seconds: number, mutation: string): Reply {
+export function createCron(writer: Writer, nowMs: number, name: string, intervalMs: number, mutation: string): Reply {
   const {statements} = writer;
   if (statements.cron.get(name) !== undefined) {
     throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it anew`);
@@ -33,7 +39,6 @@ export function createCron(writer: Writer, nowMs: number, name: string, seconds:
   if (statements.countCrons.get()! >= CRONS_MAX) {
     throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
   }
-  const intervalMs = Math.round(seconds * 1000);
   statements.insertCron.run(name, intervalMs, mutation, nowMs + intervalMs, nowMs);
   writer.event({type: 'cron.created', name});
   return {status: 201, body: ''};
