@@ -33,7 +33,7 @@ export type DocumentByName<
 > = DataModel[TableName]['document'];
 export type FieldPaths<TableInfo extends GenericTableInfo> = TableInfo['fieldPaths'];
 export type Indexes<TableInfo extends GenericTableInfo> = TableInfo['indexes'];
-export type IndexNames<TableInfo extends GenericTableInfo> = keyof Indexes<TableInfo> & string;
+export type IndexNames<TableInfo extends GenericTableInfo> = keyof Indexes<TableInfo>;
 export type NamedIndex<
   TableInfo extends GenericTableInfo,
   IndexName extends IndexNames<TableInfo>,

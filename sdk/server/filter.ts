@@ -3,13 +3,19 @@ import type {Value} from '../values/value.ts';
 import type {DocumentByInfo, FieldPaths, FieldTypeFromFieldPath, GenericTableInfo} from './data-model.ts';
 
 /** Made by the builder only. */
-export abstract class Expression<out T extends Value | undefined> {
+export abstract class Expression<T extends Value | undefined> {
   declare protected readonly _value: T;
 }
 
 export type ExpressionOrValue<T extends Value | undefined> = Expression<T> | T;
 
 export interface FilterBuilder<TableInfo extends GenericTableInfo> {
+  /**
+   * In types only: has the compiler compare builders of two tables member by member. By the variance of `TableInfo` alone the
+   * queries of a table would not be queries of any table, and no function over queries of any table could be written.
+   */
+  readonly _tableInfo?: {[Key in keyof TableInfo]-?: unknown};
+
   eq<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;
   neq<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;
   /** By the one order of all values: missing fields come before null, null before numbers. */

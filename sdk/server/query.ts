@@ -1,5 +1,5 @@
 /** `db.query(table)`: choose an index range, an order, filters, then read. Each step uses its query up. */
-import type {DocumentByInfo, GenericTableInfo, IndexNames, IndexTiebreakerField, NamedIndex} from './data-model.ts';
+import type {DocumentByInfo, GenericTableInfo, IndexNames, NamedIndex} from './data-model.ts';
 import type {ExpressionOrValue, FilterBuilder} from './filter.ts';
 import type {IndexRange, IndexRangeBuilder} from './index-range.ts';
 import type {PaginationOptions, PaginationResult} from './pagination.ts';
@@ -9,17 +9,9 @@ export interface QueryInitializer<TableInfo extends GenericTableInfo> extends Qu
   /** Without it: the whole table by creation time. */
   withIndex<IndexName extends IndexNames<TableInfo>>(
     indexName: IndexName,
-    indexRange?: (
-      q: IndexRangeBuilder<DocumentByInfo<TableInfo>, WithTiebreaker<NamedIndex<TableInfo, IndexName>>>,
-    ) => IndexRange,
+    indexRange?: (q: IndexRangeBuilder<DocumentByInfo<TableInfo>, NamedIndex<TableInfo, IndexName>>) => IndexRange,
   ): Query<TableInfo>;
 }
-
-type WithTiebreaker<Fields extends string[]> = string[] extends Fields
-  ? string[]
-  : Fields extends ['_creationTime']
-    ? Fields
-    : [...Fields, IndexTiebreakerField];
 
 export interface Query<TableInfo extends GenericTableInfo> extends OrderedQuery<TableInfo> {
   /** Of the index's fields, then of the creation time. Ascending unless chosen. */
