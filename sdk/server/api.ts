@@ -6,23 +6,33 @@ import type {
   AnyFunctionReference,
   DefaultFunctionArgs,
   FunctionReference,
+  FunctionType,
   FunctionVisibility,
 } from './function-reference.ts';
 import type {RegisteredAction, RegisteredMutation, RegisteredPaginatedQuery, RegisteredQuery} from './registered.ts';
 
 /** @param AllModules by path: `{'messages': typeof messages, 'admin/users': typeof admin_users}` */
-export type ApiFromModules<AllModules extends Record<string, object>> = FilterApi<
-  Directory<AllModules>,
-  AnyFunctionReference
->;
+export type ApiFromModules<AllModules extends Record<string, object>> = Directory<AllModules, AnyFunctionReference> &
+  OfModules<AllModules>;
 
-/** Modules below one directory: each first part of a path is a member. A module may have the name of a directory. */
-type Directory<Modules extends Record<string, object>> = {
-  [Name in FirstParts<keyof Modules & string>]: (Name extends keyof Modules ? Module<Modules[Name]> : unknown) &
+/** In types only: what an API was made of, so that it can be filtered without looking into modules that nobody asks for. */
+type OfModules<Modules extends Record<string, object>> = {readonly [MODULES]?: Modules};
+declare const MODULES: unique symbol;
+
+/**
+ * Modules below one directory: each first part of a path is a member. A module may have the name of a directory.
+ *
+ * Members are what paths say, whether or not there are functions in them: the type of `api.b` must not depend on what module
+ * `a` exports, or no function of `a` that calls one of `b` could leave its return type to the compiler.
+ */
+type Directory<Modules extends Record<string, object>, Predicate> = {
+  [Name in FirstParts<keyof Modules & string>]: (Name extends keyof Modules
+    ? Module<Modules[Name], Predicate>
+    : unknown) &
     (Below<Modules, Name> extends infer Inner extends Record<string, object>
       ? keyof Inner extends never
         ? unknown
-        : Directory<Inner>
+        : Directory<Inner, Predicate>
       : unknown);
 };
 
@@ -32,11 +42,16 @@ type Below<Modules extends Record<string, object>, Name extends string> = {
   [Path in keyof Modules as Path extends `${Name}/${infer Rest}` ? Rest : never]: Modules[Path];
 };
 
-type Module<Exports extends object> = {
-  [Name in keyof Exports as Exports[Name] extends AnyRegistered ? Name : never]: ReferenceTo<Exports[Name]>;
+/** HTTP actions are reached through routes, and have no reference. */
+type Module<Exports extends object, Predicate> = {
+  [Name in keyof Exports as Exports[Name] extends Callable
+    ? ReferenceTo<Exports[Name]> extends Predicate
+      ? Name
+      : never
+    : never]: ReferenceTo<Exports[Name]>;
 };
 
-type AnyRegistered = {isSvcFunction: true; kind: string};
+type Callable = {isSvcFunction: true; kind: FunctionType};
 
 type ReferenceTo<Export> =
   Export extends RegisteredQuery<infer Visibility, infer Args, infer Returned>
@@ -61,18 +76,26 @@ type ReceivedType<Returned> = NullForNothing<Awaited<Returned>>;
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has this type.
 type NullForNothing<T> = T extends undefined | void ? null : T;
 
-/** The references of an API that are like `Predicate`, and the directories that hold some. */
-export type FilterApi<Api, Predicate> = {
+/** The references of an API that are like `Predicate`. */
+export type FilterApi<Api, Predicate> =
+  Api extends OfModules<infer Modules>
+    ? [Record<string, object>] extends [Modules]
+      ? FilteredMembers<Api, Predicate>
+      : Directory<Modules, Predicate> & OfModules<Modules>
+    : FilteredMembers<Api, Predicate>;
+
+/** Of part of an API, which does not say what it was made of: what holds no such reference is left out. */
+type FilteredMembers<Api, Predicate> = {
   [Name in keyof Api as Kept<Api[Name], Predicate> extends true ? Name : never]: Api[Name] extends Predicate
     ? Api[Name]
-    : FilterApi<Api[Name], Predicate>;
+    : FilteredMembers<Api[Name], Predicate>;
 };
 
 type Kept<Member, Predicate> = Member extends Predicate
   ? true
   : Member extends AnyFunctionReference
     ? false
-    : keyof FilterApi<Member, Predicate> extends never
+    : keyof FilteredMembers<Member, Predicate> extends never
       ? false
       : true;
 

@@ -18,6 +18,7 @@ import {
 } from '../../../sdk/server/index.ts';
 import * as values from '../../../sdk/values/index.ts';
 import {type GenericId, type Infer, v} from '../../../sdk/values/index.ts';
+import {api as calling} from './calling-app/api.ts';
 import {action, type DataModel, mutation, paginatedQuery, query} from './sample-app.ts';
 
 const messages = {
@@ -69,12 +70,34 @@ type Internal = FilterApi<Api, FunctionReference<'query' | 'paginatedQuery' | 'm
 
 describe('the api', () => {
   test('has the public functions', () => {
-    expectTypeOf<keyof Public>().toEqualTypeOf<'messages' | 'a'>();
+    expectTypeOf<keyof Public & string>().toEqualTypeOf<'messages' | 'a' | 'http'>();
+    expectTypeOf<keyof Public['http']>().toEqualTypeOf<never>();
     expectTypeOf<keyof Public['messages']>().toEqualTypeOf<
       'list' | 'count' | 'send' | 'bare' | 'none' | 'ping' | 'page' | 'barePage'
     >();
     expectTypeOf<keyof Internal['messages']>().toEqualTypeOf<'hidden'>();
-    expectTypeOf<keyof Internal>().toEqualTypeOf<'messages'>();
+    expectTypeOf<keyof Internal['a']['b']['deep']>().toEqualTypeOf<never>();
+  });
+  test('has no HTTP actions: those are reached through routes', () => {
+    expectTypeOf<keyof typeof calling.numbers>().toEqualTypeOf<'one'>();
+    (ctx: GenericActionCtx<DataModel>) => {
+      // @ts-expect-error
+      ctx.runQuery(calling.numbers.page, {});
+      // @ts-expect-error
+      ctx.scheduler.runAfter(0, calling.numbers.page, {});
+    };
+  });
+  test('of part of it can be filtered, too', () => {
+    type Queries = FilterApi<Public['messages'], FunctionReference<'query'>>;
+    expectTypeOf<keyof Queries>().toEqualTypeOf<'list' | 'count' | 'bare' | 'none'>();
+    expectTypeOf<keyof FilterApi<Public, FunctionReference<'action'>>['messages']>().toEqualTypeOf<'ping'>();
+    expectTypeOf<keyof FilterApi<Public['a'], FunctionReference<'query'>>>().toEqualTypeOf<'top' | 'b'>();
+  });
+  test('lets functions of different modules call each other with the return types that the compiler finds', () => {
+    expectTypeOf<FunctionReturnType<typeof calling.callers.sum>>().toEqualTypeOf<number>();
+    expectTypeOf<FunctionReturnType<typeof calling.callers.text>>().toEqualTypeOf<string>();
+    expectTypeOf<FunctionReturnType<typeof calling.own.sum>>().toEqualTypeOf<number>();
+    expectTypeOf<keyof typeof calling.helpers>().toEqualTypeOf<never>();
   });
   test('has folders, and modules of the same name', () => {
     expectTypeOf<Public['a']['top']>().toExtend<FunctionReference<'query'>>();
