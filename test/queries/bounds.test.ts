@@ -7,6 +7,7 @@ import {listTable, runPage, runQuery} from '../../worker/queries/run.ts';
 const DOCS = 2 ** 37;
 
 class ArrayReader implements QueryReader {
+  readonly timeline = 'a';
   readonly rows: DocumentRow[];
   calls = 0;
   rowsRead = 0;

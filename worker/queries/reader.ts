@@ -7,6 +7,8 @@ export type IndexInfo = {number: number; name: string; fields: string[]};
 export type TableInfo = {number: number; lowDoc: number; highDoc: number; indexes: IndexInfo[]};
 
 export interface QueryReader {
+  /** Tells this history of the tenant's data from every other: cursors are bound to it. */
+  readonly timeline: string;
   /** Undefined: never written, so every answer is empty. */
   table(name: string): TableInfo | undefined;
   /** A document of any table; the caller compares `doc` with its table's range. */

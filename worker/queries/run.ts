@@ -37,7 +37,7 @@ export function listTable(reader: QueryReader, table: string): string {
 
 /** POST …/query/paginated: `{"data", "next_cursor", "has_more"}`. @throws op.invalid_input 400, op.too_large 413 */
 export function runPage(reader: QueryReader, {query, page_size, after}: PaginatedQueryBody): string {
-  const cursor = after === undefined ? null : decodeCursor(query, after);
+  const cursor = after === undefined ? null : decodeCursor(reader.timeline, query, after);
   const delivered = cursor?.delivered ?? 0;
   const left = query.limit === undefined ? Number.POSITIVE_INFINITY : query.limit - delivered;
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
@@ -49,7 +49,7 @@ export function runPage(reader: QueryReader, {query, page_size, after}: Paginate
   if (hasMore) {
     const last = page.at(-1)!;
     const key = path === null ? NO_KEY : encodeKey([valueAt(parseDocument(last), path)]);
-    next = `"${encodeCursor(query, {position: {key, doc: last.doc}, delivered: delivered + page.length})}"`;
+    next = `"${encodeCursor(reader.timeline, query, {position: {key, doc: last.doc}, delivered: delivered + page.length})}"`;
   }
   return `{"data":[${joinDocuments(page)}],"next_cursor":${next},"has_more":${hasMore}}`;
 }

@@ -8,6 +8,7 @@ import type {FunctionReader} from '../functions/database/function-reader.ts';
 import type {DocumentRow, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import type {Connection} from './database.ts';
+import {tenantTimeline} from './identity.ts';
 import {RowCache} from './row-cache.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags';
@@ -23,6 +24,7 @@ type RangeShape = {hasUpper: boolean; hasAfter: boolean; reverse: boolean};
 type Prepared<Row> = Record<string, Database.Statement<unknown[], Row>>;
 
 export class Reader implements FunctionReader {
+  readonly timeline: string;
   readonly #catalog: Catalog;
   readonly #begin: Database.Statement<[]>;
   readonly #end: Database.Statement<[]>;
@@ -42,6 +44,7 @@ export class Reader implements FunctionReader {
     this.#cache = cachesRows ? new RowCache() : null;
     this.#db = db;
     this.#catalog = catalog;
+    this.timeline = tenantTimeline(db);
     this.#begin = db.prepare('BEGIN');
     this.#end = db.prepare('COMMIT');
     this.#byId = db.prepare(`SELECT ${DOCUMENT} FROM documents WHERE id = ?`);

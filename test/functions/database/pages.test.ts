@@ -91,6 +91,23 @@ describe('a cursor', () => {
     }
   });
 
+  test('is refused by another tenant, for the same query of a table of the same name', async () => {
+    const other = new TenantDatabase();
+    try {
+      const {name} = tenant.newTable([['n']]);
+      while (other.newTable([['n']]).name !== name);
+      for (const [at, n] of [tenant, other].flatMap(at => [[at, 1] as const, [at, 2] as const])) {
+        await at.mutation(db => db.insert(name, {n}));
+      }
+      const {continueCursor: cursor} = await page(name, 1);
+      expect(numbers(await page(name, 1, {cursor}))).toEqual([2]);
+      const theirs = other.query(db => db.query(name).paginate({numItems: 1, cursor}));
+      expect(await errorOf(() => theirs)).toContain('InvalidCursor');
+    } finally {
+      other.close();
+    }
+  });
+
   test('is refused for another table, and for an index that has other fields by now', async () => {
     const whole = (query: Query) => query.withIndex('n');
     const table = filled([1, 2]);

@@ -30,7 +30,8 @@ export function decodeCursor(fingerprint: string, text: unknown): PageCursor {
   const [made, isEnd, key, doc, id] = (Array.isArray(fields) ? fields : []) as unknown[];
   if (typeof key !== 'string' || !Number.isSafeInteger(doc) || typeof id !== 'string')
     throw invalid('it is not a cursor');
-  if (made !== fingerprint) throw invalid('it was made by another query; begin with a cursor of null');
+  if (made !== fingerprint)
+    throw invalid('it was made by another query or for another tenant; begin with a cursor of null');
   const position = doc === -1 ? null : {key: Buffer.from(key, 'base64url'), doc: doc as number, id};
   return {position, isEnd: isEnd === 1};
 }

@@ -57,9 +57,9 @@ export class QueryPlan {
     return positionOf(this.segments![0]!, row);
   }
 
-  /** Tells this query from any other, and its index from one of the same name with other fields: cursors are bound to it. */
+  /** Tells this query from any other, of other tenants too, and its index from one of the same name with other fields. */
   fingerprint(): string {
-    return createHash('sha256').update(this.#shape).digest('base64url').slice(0, 16);
+    return createHash('sha256').update(`${this.#reader.timeline}\n${this.#shape}`).digest('base64url').slice(0, 16);
   }
 }
 
