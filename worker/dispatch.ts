@@ -134,9 +134,9 @@ export class Dispatch {
         return;
       }
       case 'journal.page': {
-        const {after, limit} = parseJournalParameters(meta.q ?? '');
+        const request = parseJournalParameters(meta.q ?? '');
         reader.inSnapshot();
-        link.reply(stream, OK, this.#tenant.journal.page(after, limit));
+        link.reply(stream, OK, this.#tenant.journal.page(request));
         return;
       }
       case 'journal.bootstrap':

@@ -53,6 +53,8 @@ export type JournalPage = {
   latest_sequence: number;
   cursor_floor: number;
   has_more: boolean;
+  /** Of the tenant's file: another one is another journal, whose sequences mean other records. 32 hex characters. */
+  timeline: string;
 };
 
 /** The "previous digest" of the first record. */

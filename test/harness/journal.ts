@@ -15,6 +15,7 @@ export type Bootstrap = {
   resume_after_sequence: number;
   bootstrap_cut_sequence: number;
   cursor_floor_sequence: number;
+  timeline: string;
 };
 
 export async function journalPage(tenant: Tenant, query = ''): Promise<{page: JournalPage; texts: string[]}> {

@@ -28,6 +28,7 @@ describe('GET …/journal/bootstrap', () => {
       resume_after_sequence: 0,
       bootstrap_cut_sequence: 0,
       cursor_floor_sequence: 1,
+      timeline: (await journalPage(tenant)).page.timeline,
     });
   });
 
@@ -39,7 +40,8 @@ describe('GET …/journal/bootstrap', () => {
     expect(snapshot.documents).toEqual({t: await tenant.list('t'), u: await tenant.list('u')});
     expect(snapshot.schema).toEqual((await tenant.request('GET', '/schema')).body);
     expect(snapshot).toMatchObject({applied_sequence: 5, durable_head: 5});
-    expect(cut).toEqual({resume_after_sequence: 5, bootstrap_cut_sequence: 5, cursor_floor_sequence: 1});
+    const {timeline} = (await journalPage(tenant)).page;
+    expect(cut).toEqual({resume_after_sequence: 5, bootstrap_cut_sequence: 5, cursor_floor_sequence: 1, timeline});
   });
 
   test('streams more than fits in memory windows: 12 MiB arrive whole', async () => {

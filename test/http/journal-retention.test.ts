@@ -39,7 +39,8 @@ describe('when --journal-keep-records has removed old records', () => {
     const floor = await passTheFloor();
     for (const after of [0, floor - 2]) {
       const error = expectError(await tenant.request('GET', `/journal?after=${after}`), 410, 'journal.cursor_expired');
-      expect(error.detail).toEqual({cursor_floor: floor});
+      const {latest_sequence, timeline} = (await journalPage(tenant)).page;
+      expect(error.detail).toEqual({cursor_floor: floor, latest_sequence, timeline});
     }
   });
 

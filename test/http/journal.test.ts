@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {checkChain, journalAfter, journalPage} from '../harness/journal.ts';
+import {bootstrap, checkChain, journalAfter, journalPage} from '../harness/journal.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
@@ -24,8 +24,8 @@ async function insertNumbers(count: number, inFlight?: number): Promise<void> {
 
 describe('a journal page', () => {
   test('of a fresh tenant is empty, with floor 1 and latest 0', async () => {
-    expect((await tenant.request('GET', '/journal')).text).toBe(
-      '{"records":[],"next_cursor":0,"latest_sequence":0,"cursor_floor":1,"has_more":false}',
+    expect((await tenant.request('GET', '/journal')).text).toMatch(
+      /^\{"records":\[\],"next_cursor":0,"latest_sequence":0,"cursor_floor":1,"has_more":false,"timeline":"[0-9a-f]{32}"\}$/,
     );
   });
 
@@ -51,12 +51,37 @@ describe('a journal page', () => {
     expect(await sequences('?limit=2')).toEqual([1, 2]);
     expect(await sequences('?after=3&limit=1')).toEqual([4]);
     expect(await sequences('?limit=5&unknown=1')).toEqual([1, 2, 3, 4, 5]);
-    for (const after of [5, 6, 1_000_000, Number.MAX_SAFE_INTEGER]) {
-      const {page} = await journalPage(tenant, `?after=${after}`);
-      expect(page).toEqual({records: [], next_cursor: after, latest_sequence: 5, cursor_floor: 1, has_more: false});
-    }
+    const {timeline, ...atHead} = (await journalPage(tenant, '?after=5')).page;
+    expect(atHead).toEqual({records: [], next_cursor: 5, latest_sequence: 5, cursor_floor: 1, has_more: false});
+    expect((await journalPage(tenant, `?after=5&timeline=${timeline}`)).page).toEqual({...atHead, timeline});
     expect((await journalPage(tenant, '?limit=5')).page.has_more).toBe(false);
     expect((await journalPage(tenant, '?limit=4')).page.has_more).toBe(true);
+  });
+
+  test('beyond the head is 410, with the head: the journal is another one than it was', async () => {
+    await insertNumbers(5);
+    const {timeline} = (await journalPage(tenant)).page;
+    for (const after of [6, 1_000_000, Number.MAX_SAFE_INTEGER]) {
+      const error = expectError(await tenant.request('GET', `/journal?after=${after}`), 410, 'journal.cursor_expired');
+      expect(error.message).toContain('the journal ends at 5');
+      expect(error.detail).toEqual({latest_sequence: 5, cursor_floor: 1, timeline});
+    }
+  });
+
+  test('of another timeline is 410: a tenant that was made again under its id has another journal', async () => {
+    await insertNumbers(3);
+    const {timeline, next_cursor: after} = (await journalPage(tenant)).page;
+    expect((await service.request('DELETE', `/api/tenants/${tenant.id}`)).status).toBe(204);
+    expect((await service.post('/api/tenants', {id: tenant.id})).status).toBe(201);
+    await insertNumbers(7);
+    const now = (await bootstrap(tenant)).timeline;
+    expect(now).toMatch(/^[0-9a-f]{32}$/);
+    expect(now).not.toBe(timeline);
+    for (const query of [`after=${after}&timeline=${timeline}`, `timeline=${timeline}`, 'timeline=', 'timeline=x']) {
+      const error = expectError(await tenant.request('GET', `/journal?${query}`), 410, 'journal.cursor_expired');
+      expect(error.detail).toEqual({latest_sequence: 7, cursor_floor: 1, timeline: now});
+    }
+    expect((await journalPage(tenant, `?after=${after}&timeline=${now}`)).page.records).toHaveLength(4);
   });
 
   test('a limit above 1,000 is 1,000', async () => {
@@ -161,7 +186,7 @@ describe('the chain of integrity_sha256', () => {
     }
     await tenant.putSchema('t', [{name: 'a', field_type: 'any', required: false}], [{name: 'i', fields: ['a']}]);
     const {texts: records} = await journalAfter(tenant, 0, 3);
-    expect(records).toHaveLength(16);
+    expect(records).toHaveLength(15); // the patch {} writes nothing
     checkChain(records);
   });
 

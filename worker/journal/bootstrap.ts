@@ -62,7 +62,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       }
       yield `${piece}]`;
     }
-    yield `},"scheduled_execution_ids":${JSON.stringify(executions)}},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor}}`;
+    yield `},"scheduled_execution_ids":${JSON.stringify(executions)}},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor},"timeline":"${journal.timeline}"}`;
   } finally {
     db.close();
   }

@@ -1,7 +1,8 @@
 /**
  * One page of the tenant's journal, oldest first, as JSON text: stored records are passed on without a parse. A follower
  * polls with the last `next_cursor`, so an empty page returns the cursor it was given (0 would replay everything). A gap is
- * corruption: stop, never skip a record.
+ * corruption: stop, never skip a record. A cursor that this journal cannot have given (it is beyond the head, or names
+ * another timeline) is refused: waiting for its records would lose those written until then.
  *
  * GET /api/tenants/{tenant_id}/journal
  * @source spec, "Journal"; caps and the expired cursor are ours (design, section 4)
@@ -11,6 +12,9 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import type {Connection} from '../storage/database.ts';
+import {tenantTimeline} from '../storage/identity.ts';
+
+export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 
 type Row = {sequence: number; record: string; digest: string};
 
@@ -18,8 +22,11 @@ export class JournalReader {
   readonly #after: Database.Statement<[number, number], Row>;
   readonly #head: Database.Statement<[], number | null>;
   readonly #floor: Database.Statement<[], number>;
+  /** Tells this journal from that of any other tenant, or of one that was made again under the same id. */
+  readonly timeline: string;
 
   constructor(db: Connection) {
+    this.timeline = tenantTimeline(db);
     this.#after = db.prepare(
       'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?',
     );
@@ -40,16 +47,27 @@ export class JournalReader {
   /**
    * @param after records beyond this sequence; null: from the floor on
    * @param limit records at most, 1 or more
-   * @throws journal.cursor_expired 410 when records after `after` are gone
+   * @param timeline the one that `after` belongs to; null: not said
+   * @throws journal.cursor_expired 410 when records after `after` are gone, or `after` is of another journal
    */
-  page(after: number | null, limit: number): string {
+  page({after, limit, timeline}: JournalRequest): string {
     const floor = this.floor();
+    const head = this.head();
     const from = after ?? floor - 1;
+    if (timeline !== null && timeline !== this.timeline) {
+      throw this.#expired(
+        'the journal is not the one of this timeline: the tenant was made anew or replaced',
+        head,
+        floor,
+      );
+    }
+    if (from > head) {
+      const why = `the journal ends at ${head}, before ${from}: the tenant was made anew, replaced or restored`;
+      throw this.#expired(why, head, floor);
+    }
     // `after = floor - 1` misses nothing; only an older cursor has lost records to retention.
     if (from + 1 < floor) {
-      throw new ServiceError('journal.cursor_expired', `records after ${from} are gone; the oldest kept is ${floor}`, {
-        cursor_floor: floor,
-      });
+      throw this.#expired(`records after ${from} are gone; the oldest kept is ${floor}`, head, floor);
     }
     const asked = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
     const rows = this.#after.all(from, asked + 1); // one extra row answers has_more
@@ -62,9 +80,14 @@ export class JournalReader {
       records.push(recordText(row));
     }
     return (
-      `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${this.head()},` +
-      `"cursor_floor":${floor},"has_more":${rows.length > records.length}}`
+      `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${head},` +
+      `"cursor_floor":${floor},"has_more":${rows.length > records.length},"timeline":"${this.timeline}"}`
     );
+  }
+
+  #expired(why: string, head: number, floor: number): ServiceError {
+    const detail = {latest_sequence: head, cursor_floor: floor, timeline: this.timeline};
+    return new ServiceError('journal.cursor_expired', `${why}; load journal/bootstrap and go on from there`, detail);
   }
 }
 
@@ -74,11 +97,12 @@ function recordText(row: Row): string {
 }
 
 /** The query string's parameters. Unknown ones are ignored. @throws op.invalid_input 400 */
-export function parseJournalParameters(query: string): {after: number | null; limit: number} {
+export function parseJournalParameters(query: string): JournalRequest {
   const parameters = new URLSearchParams(query);
   return {
     after: wholeNumber(parameters, 'after', 0),
     limit: wholeNumber(parameters, 'limit', 1) ?? JOURNAL_PAGE_RECORDS_DEFAULT,
+    timeline: parameters.get('timeline'),
   };
 }
 
