@@ -35,17 +35,31 @@ export const WAITING_BYTES_MAX = 32 * MIB;
 export const IN_FLIGHT_REQUESTS_MAX = 4096;
 /** Bytes the router holds for one worker that reads slowly. Beyond: 503 session.overloaded. (ours) */
 export const LINK_BUFFER_BYTES_MAX = 64 * MIB;
-/** How long a request waits for its tenant to wake. Beyond: 503 session.worker_unavailable. (ours) */
-export const WAKE_TIMEOUT_MS = 10_000;
+/** How long a request waits for its tenant to wake: a machine with too much to do is slow. Beyond: 503 session.worker_unavailable. (ours) */
+export const WAKE_TIMEOUT_MS = 30_000;
+/** Tenants opened at once because they were asked for; more would make each of them slower. Beyond: they wait. (ours) */
+export const WAKES_AT_ONCE_MAX = 8;
+/** One that takes longer than this does not count among them any more. (ours) */
+export const WAKE_SLOW_MS = 4_000;
 /** Pause before a worker that could not be connected to is asked for again. (ours) */
 export const WAKE_RETRY_MS = 50;
 /** How often the router reports which tenants had traffic, and looks for requests that waited too long. (ours) */
 export const ACTIVITY_INTERVAL_MS = 1_000;
 /** A process that does not report its metrics within this time is left out of a scrape. (ours) */
 export const METRICS_TIMEOUT_MS = 1_000;
-/** A worker or router that sends no heartbeat for this long is killed and replaced. (design: shed within 10 s) */
+/** A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within 10 s) */
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 export const HEARTBEAT_TIMEOUT_MS = 8_000;
+/** The same while it starts or opens its tenant, which is work in one piece. (ours) */
+export const STARTUP_TIMEOUT_MS = 30_000;
+/** Silence after which it is killed whatever it waits for: a disk that is slower than this is gone. (ours) */
+export const SILENCE_MS_MAX = 120_000;
+/** Processes that may be killed for hanging one right after the other; then the pauses double up to the last. (ours) */
+export const KILLS_AT_ONCE_MAX = 4;
+export const KILL_PAUSE_MS_MIN = 2_500;
+export const KILL_PAUSE_MS_MAX = 30_000;
+/** After this long without a kill the pauses begin anew. (ours) */
+export const KILLS_FORGOTTEN_MS = 60_000;
 /** Memory of one process, without mapped files, looked at with each heartbeat. Beyond: it is killed and replaced. (ours) */
 export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
 /** A tenant whose worker died this often without HEALTHY_MS of service between rests for REST_MS: 503 meanwhile. (design) */
@@ -444,4 +458,7 @@ assert(
 assert(BODY_BYTES_MAX > DOCUMENT_BYTES_MAX, 'a body holds any document');
 assert(ROUTER_DRAIN_MS < DRAIN_MS, 'a drain has time left for the workers');
 assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
+assert(STARTUP_TIMEOUT_MS >= HEARTBEAT_TIMEOUT_MS, 'a starting process has no less time than a serving one');
+assert(SILENCE_MS_MAX > STARTUP_TIMEOUT_MS, 'its own time is up before all time is');
+assert(KILLS_FORGOTTEN_MS > KILL_PAUSE_MS_MAX, 'a pause between kills is not the end of them');
 assert(CURSOR_CHARS_MAX > DOCUMENT_BYTES_MAX * 1.5, 'a cursor holds any value of a document');

@@ -3,12 +3,20 @@
  *
  * A child counts as ended when the process is gone and its channel is read to the end, so that a last message, such as
  * `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
- * no child is blamed for it.
+ * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
-import {HEARTBEAT_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS, PROCESS_BYTES_MAX} from '../../shared/limits.ts';
+import {
+  HEARTBEAT_INTERVAL_MS,
+  HEARTBEAT_TIMEOUT_MS,
+  PROCESS_BYTES_MAX,
+  SILENCE_MS_MAX,
+  STARTUP_TIMEOUT_MS,
+} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import {ownBytes} from './process-memory.ts';
+import type {KillPace} from './kill-pace.ts';
+import {lookAt, ownBytes, type ProcessLook} from './process-look.ts';
+import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
 
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
 
@@ -21,24 +29,45 @@ export type ChildOptions<Received> = {
   onMessage: (message: Received) => void;
   /** Once, whatever way it ended; also when it could not be started. */
   onEnd: (end: ChildEnd) => void;
+  /** It is killed for what it does, not because it is told to end. */
+  onKill?: (reason: KillReason) => void;
+  /** The pace of kills that this child shares with others. */
+  pace: KillPace;
+  /** For tests. */
+  limits?: WatchLimits;
+  look?: (pid: number) => ProcessLook | null;
 };
+
+export type KillReason = 'hung' | 'memory';
 
 /** The rest of a dead process's channel is read at once; this bounds the wait should somebody else hold it open. */
 const CHANNEL_END_MS = 1_000;
-const SILENT_TICKS_MAX = Math.floor(HEARTBEAT_TIMEOUT_MS / HEARTBEAT_INTERVAL_MS);
+const LIMITS: WatchLimits = {
+  tickMs: HEARTBEAT_INTERVAL_MS,
+  servingMs: HEARTBEAT_TIMEOUT_MS,
+  startingMs: STARTUP_TIMEOUT_MS,
+  silenceMs: SILENCE_MS_MAX,
+};
 
 export class Child<Sent extends object, Received extends {type: string}> {
   readonly pid: number | undefined;
   readonly #process: ChildProcess;
   readonly #options: ChildOptions<Received>;
-  #silentTicks = 0;
-  readonly #watch: NodeJS.Timeout;
+  readonly #limits: WatchLimits;
+  #wasHeard = false;
+  #watch: Watch = HEARD;
+  #isStarting = true;
+  #isKilled = false;
+  /** It hangs and was not killed yet, because too many others were: said once. */
+  #isSpared = false;
+  readonly #ticks: NodeJS.Timeout;
   #killTimer: NodeJS.Timeout | null = null;
   #exit: ChildEnd | null = null;
   #hasEnded = false;
 
   constructor(options: ChildOptions<Received>) {
     this.#options = options;
+    this.#limits = options.limits ?? LIMITS;
     const child = spawn(process.execPath, [...options.nodeFlags, options.entry], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: options.env,
@@ -56,7 +85,17 @@ export class Child<Sent extends object, Received extends {type: string}> {
       if (this.#exit !== null) this.#end(this.#exit);
       else this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
     });
-    this.#watch = setInterval(() => this.#tick(), HEARTBEAT_INTERVAL_MS);
+    this.#ticks = setInterval(() => this.#tick(), this.#limits.tickMs);
+  }
+
+  /** From now on it does work in one piece, as it does when it has just been started: it may be silent for longer. */
+  starts(): void {
+    this.#isStarting = true;
+  }
+
+  /** It has started. */
+  serves(): void {
+    this.#isStarting = false;
   }
 
   /** Messages to a process that is ending are lost, as they are on any wire: its end is reported anyway. */
@@ -81,23 +120,44 @@ export class Child<Sent extends object, Received extends {type: string}> {
   }
 
   #received(message: Received): void {
-    this.#silentTicks = 0;
+    this.#wasHeard = true;
     if (message.type !== 'heartbeat' && !this.#hasEnded) this.#options.onMessage(message);
   }
 
   #tick(): void {
-    this.#watchMemory();
-    this.#silentTicks++;
-    if (this.#silentTicks !== SILENT_TICKS_MAX) return;
-    this.#options.log.error('a child process gives no sign of life and is killed', {pid: this.pid});
-    this.kill();
+    const heard = this.#wasHeard;
+    this.#wasHeard = false;
+    if (this.#isKilled || this.pid === undefined) return;
+    this.#watchMemory(this.pid);
+    const look = heard ? null : (this.#options.look ?? lookAt)(this.pid);
+    this.#watch = watch(this.#watch, {heard, look, isStarting: this.#isStarting}, this.#limits);
+    if (this.#watch.state === 'hung') this.#endHung(this.#watch);
+    else this.#isSpared = false;
+  }
+
+  #endHung({silentMs, ownMs, seen}: Extract<Watch, {state: 'hung'}>): void {
+    const fields = {pid: this.pid, starting: this.#isStarting, silentMs, ownMs, doing: seen?.doing};
+    if (this.#options.pace.take()) {
+      this.#options.log.error('a child process gives no sign of life and is killed', fields);
+      this.#killFor('hung');
+      return;
+    }
+    if (this.#isSpared) return;
+    this.#isSpared = true;
+    this.#options.log.error('a child process hangs; it is killed later, because too many just were', fields);
   }
 
   /** A process that takes all of the machine's memory takes it from everyone: it is ended while the others can go on. */
-  #watchMemory(): void {
-    const bytes = this.pid === undefined ? null : ownBytes(this.pid);
+  #watchMemory(pid: number): void {
+    const bytes = ownBytes(pid);
     if (bytes === null || bytes <= PROCESS_BYTES_MAX) return;
-    this.#options.log.error('a child process takes too much memory and is killed', {pid: this.pid, bytes});
+    this.#options.log.error('a child process takes too much memory and is killed', {pid, bytes});
+    this.#killFor('memory');
+  }
+
+  #killFor(reason: KillReason): void {
+    this.#isKilled = true;
+    this.#options.onKill?.(reason);
     this.kill();
   }
 
@@ -110,7 +170,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   #end(end: ChildEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    clearInterval(this.#watch);
+    clearInterval(this.#ticks);
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     this.#options.onEnd(end);
   }

@@ -14,9 +14,10 @@ import {DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {OwnerLock} from '../../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
-import {childEnvironment} from './child.ts';
+import {childEnvironment, type KillReason} from './child.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {ownDataDirectory} from './data-directory.ts';
+import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
 import {Registry} from './registry.ts';
@@ -86,7 +87,14 @@ export class Supervisor {
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
     const workerEnv = {...childEnv, TZ: 'UTC'};
-    this.#pool = new WorkerPool({entry: entries.worker, env: workerEnv, sparesWanted: settings.spareWorkers}, log);
+    const pool = {
+      entry: entries.worker,
+      env: workerEnv,
+      sparesWanted: settings.spareWorkers,
+      pace: new KillPace(() => performance.now()),
+      onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
+    };
+    this.#pool = new WorkerPool(pool, log);
     this.#metrics = new SupervisorMetrics(() => ({
       tenants: this.#placement.size,
       spares: this.#pool.spares,
@@ -120,6 +128,7 @@ export class Supervisor {
         this.#metrics.died('router');
         this.#placement.routerEnded();
       },
+      onKill: reason => this.#metrics.killed('router', reason),
       log,
     });
   }

@@ -1,5 +1,6 @@
 /** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The router asks for it as JSON. */
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
+import type {KillReason} from './child.ts';
 import type {Residence} from './residence.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'closing', 'resting', 'deleting'] as const;
@@ -19,6 +20,7 @@ export class SupervisorMetrics {
   readonly #wakeSeconds: Histogram<'kind'>;
   readonly #wakeFailures: Counter;
   readonly #deaths: Counter<'process'>;
+  readonly #kills: Counter<'process' | 'reason'>;
   readonly #tenants: Gauge;
   readonly #spares: Gauge;
   readonly #workers: Gauge<'state'>;
@@ -44,6 +46,12 @@ export class SupervisorMetrics {
       labelNames: ['process'],
       registers,
     });
+    this.#kills = new Counter({
+      name: 'svc_process_kills_total',
+      help: 'Processes that the supervisor killed for what they did: hung, or too much memory',
+      labelNames: ['process', 'reason'],
+      registers,
+    });
     this.#tenants = new Gauge({name: 'svc_tenants', help: 'Tenants that exist', registers});
     this.#spares = new Gauge({name: 'svc_spare_workers', help: 'Started workers without a tenant', registers});
     this.#workers = new Gauge({
@@ -52,7 +60,10 @@ export class SupervisorMetrics {
       labelNames: ['state'],
       registers,
     });
-    for (const process of ['router', 'worker']) this.#deaths.inc({process}, 0);
+    for (const process of ['router', 'worker']) {
+      this.#deaths.inc({process}, 0);
+      for (const reason of ['hung', 'memory']) this.#kills.inc({process, reason}, 0);
+    }
   }
 
   woke(kind: 'spare' | 'cold', seconds: number): void {
@@ -65,6 +76,10 @@ export class SupervisorMetrics {
 
   died(process: 'router' | 'worker'): void {
     this.#deaths.inc({process});
+  }
+
+  killed(process: 'router' | 'worker', reason: KillReason): void {
+    this.#kills.inc({process, reason});
   }
 
   async json(): Promise<unknown> {

@@ -16,6 +16,8 @@ export class Place {
   openError: ErrorObject | null = null;
   /** The registry's mark, so that a second worker of the same tenant costs no second write. */
   isMarkedAwake: boolean;
+  /** When `worker` was told to open the tenant. */
+  wakingSinceMs = 0;
   /** When the router last reported traffic or requests under way. */
   lastActiveMs = 0;
   /** Not asked to let go before this: it answered that requests are under way. */

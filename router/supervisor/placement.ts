@@ -256,6 +256,7 @@ export class Placement {
   #startWorker(place: Place, fresh: boolean): void {
     const {pool, registry, files, runDirectory, settings} = this.#parts;
     place.openError = null;
+    place.wakingSinceMs = this.#parts.now();
     try {
       if (!place.isMarkedAwake) registry.markAwake(place.id);
       place.isMarkedAwake = true;
@@ -291,16 +292,13 @@ export class Placement {
       socketPath: runDirectory.nextSocketPath(),
       secret: randomBytes(24).toString('hex'),
     };
-    worker.child.send({
-      type: 'open',
-      settings: {
-        ...place.address,
-        generation: place.generation,
-        createdMs: place.createdMs,
-        directory: files.path(place.id, place.generation),
-        journalKeepRecords: settings.journalKeepRecords,
-        redactErrors: settings.redactErrors,
-      },
+    worker.open({
+      ...place.address,
+      generation: place.generation,
+      createdMs: place.createdMs,
+      directory: files.path(place.id, place.generation),
+      journalKeepRecords: settings.journalKeepRecords,
+      redactErrors: settings.redactErrors,
     });
   }
 

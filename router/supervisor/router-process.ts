@@ -5,7 +5,8 @@
 import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, WorkerAddress} from '../../shared/ipc/control.ts';
 import {HEALTHY_MS, ROUTER_DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import {Child, type ChildEnd} from './child.ts';
+import {Child, type ChildEnd, type KillReason} from './child.ts';
+import {KillPace} from './kill-pace.ts';
 import {StartError} from './start-error.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
@@ -21,6 +22,7 @@ export type RouterOptions = {
   onMessage: (message: RouterMessage) => void;
   /** It ended unasked and will be started again. */
   onEnd: () => void;
+  onKill: (reason: KillReason) => void;
   log: Logger;
 };
 
@@ -34,6 +36,8 @@ export class RouterProcess {
   #starting: {resolve: (listening: Listening) => void; reject: (error: StartError) => void} | null = null;
   #startedMs = 0;
   #deaths = 0;
+  /** Its own: a router that hangs is killed however many workers just were. */
+  readonly #pace = new KillPace(() => performance.now());
   #onDrained: (() => void) | null = null;
 
   constructor(options: RouterOptions) {
@@ -80,6 +84,8 @@ export class RouterProcess {
       nodeFlags: ['--enable-source-maps'],
       env: this.#options.env,
       log: this.#options.log,
+      pace: this.#pace,
+      onKill: this.#options.onKill,
       onMessage: message => this.#received(message),
       onEnd: end => this.#ended(end),
     });
@@ -90,6 +96,7 @@ export class RouterProcess {
   #received(message: RouterToSupervisor): void {
     switch (message.type) {
       case 'listening':
+        this.#child?.serves();
         // A later router takes the ports this one got, so that clients find it again.
         this.#settings = {...this.#settings, port: message.port, metricsPort: message.metricsPort};
         this.#starting?.resolve(message);

@@ -2,11 +2,12 @@
  * Which tenants may have a worker: at most `max` of them. A tenant that wants one waits in a queue; when no slot is free,
  * the least recently used worker with nothing under way gives its own up, and when there is none, the wait is refused.
  *
- * Tenants a router asked for go first. The others (after a start, when due, after a death) are never refused and only
- * SILENT_WAKES_MAX of them open at a time.
+ * Tenants a router asked for go first, WAKES_AT_ONCE_MAX of them at a time: opened all at once, none of them would be ready
+ * before all of them are. One that takes longer than WAKE_SLOW_MS does not count any more, so slow ones hold up nobody. The others (after a start, when due, after a death) are never refused and only SILENT_WAKES_MAX of
+ * them open at a time.
  */
 import type {ErrorObject} from '../../shared/errors.ts';
-import {SILENT_WAKES_MAX} from '../../shared/limits.ts';
+import {SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../../shared/limits.ts';
 import type {Place} from './place.ts';
 import {hasWorker, type Input} from './residence.ts';
 
@@ -38,7 +39,7 @@ export class Slots {
   decide(nowMs: number): Decision | null {
     if (this.#queue.size === 0) return null;
     if (this.#occupied.size < this.#max) {
-      const place = this.#first();
+      const place = this.#first(nowMs);
       return place === null ? null : {place, input: {type: 'admit'}};
     }
     let freeing = 0;
@@ -52,15 +53,20 @@ export class Slots {
     return refused === null ? null : {place: refused, input: {type: 'refuse', error: noSlotError(this.#max)}};
   }
 
-  #first(): Place | null {
-    let silent: Place | null = null;
-    for (const place of this.#queue) {
-      if (isAsked(place)) return place;
-      silent ??= place;
+  #first(nowMs: number): Place | null {
+    let asked = 0;
+    let silent = 0;
+    for (const place of this.#occupied) {
+      if (place.residence.state !== 'waking') continue;
+      if (!isAsked(place)) silent++;
+      else if (nowMs - place.wakingSinceMs < WAKE_SLOW_MS) asked++;
     }
-    let opening = 0;
-    for (const place of this.#occupied) if (place.residence.state === 'waking' && !isAsked(place)) opening++;
-    return opening < SILENT_WAKES_MAX ? silent : null;
+    let first: Place | null = null;
+    for (const place of this.#queue) {
+      if (isAsked(place)) return asked < WAKES_AT_ONCE_MAX ? place : null;
+      first ??= place;
+    }
+    return silent < SILENT_WAKES_MAX ? first : null;
   }
 
   /** One that just answered that it is busy is not asked again at once. */

@@ -4,9 +4,10 @@
  * A wake comes first: no spare is started while any worker opens its tenant, and then they are started one after another,
  * because a starting process takes the processor from those that serve.
  */
-import type {SupervisorToWorker, WorkerToSupervisor} from '../../shared/ipc/control.ts';
+import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
-import {Child, type ChildEnd} from './child.ts';
+import {Child, type ChildEnd, type KillReason} from './child.ts';
+import type {KillPace} from './kill-pace.ts';
 
 export type WorkerEvents = {
   onMessage: (message: WorkerToSupervisor) => void;
@@ -17,6 +18,8 @@ export type PoolSettings = {
   entry: string;
   env: Record<string, string>;
   sparesWanted: number;
+  pace: KillPace;
+  onKill: (reason: KillReason) => void;
 };
 
 /**
@@ -32,6 +35,7 @@ const PAUSE_MS_MAX = 10_000;
 export class Worker {
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
   #events: WorkerEvents;
+  #isOpening = false;
 
   constructor(settings: PoolSettings, log: Logger, events: WorkerEvents) {
     this.#events = events;
@@ -40,9 +44,23 @@ export class Worker {
       nodeFlags: NODE_FLAGS,
       env: settings.env,
       log,
-      onMessage: message => this.#events.onMessage(message),
+      pace: settings.pace,
+      onKill: settings.onKill,
+      onMessage: message => this.#received(message),
       onEnd: end => this.#events.onEnd(end),
     });
+  }
+
+  /** Tells it its tenant. It may have started long ago, or not yet. */
+  open(settings: TenantSettings): void {
+    this.#isOpening = true;
+    this.child.starts();
+    this.child.send({type: 'open', settings});
+  }
+
+  #received(message: WorkerToSupervisor): void {
+    if (message.type === 'opened' || (message.type === 'spare' && !this.#isOpening)) this.child.serves();
+    this.#events.onMessage(message);
   }
 
   handOver(events: WorkerEvents): void {

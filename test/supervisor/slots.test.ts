@@ -2,7 +2,7 @@ import {beforeEach, describe, expect, test} from 'vitest';
 import {Place} from '../../router/supervisor/place.ts';
 import type {Residence} from '../../router/supervisor/residence.ts';
 import {Slots} from '../../router/supervisor/slots.ts';
-import {SILENT_WAKES_MAX} from '../../shared/limits.ts';
+import {SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../../shared/limits.ts';
 
 const NOW_MS = 10_000;
 let slots: Slots;
@@ -54,6 +54,23 @@ describe('who gets a worker', () => {
     expect(decision()).toBe('nothing');
     place('asked', asked);
     expect(decision()).toBe('admit asked');
+  });
+
+  test(`tenants that were asked for open ${WAKES_AT_ONCE_MAX} at a time; one that is slow to open holds up nobody`, () => {
+    slots = new Slots(100);
+    const opening = Array.from({length: WAKES_AT_ONCE_MAX}, (_, i) => {
+      const made = place(`opening ${i}`, {state: 'waking', deaths: 0, asked: true, retried: false});
+      made.wakingSinceMs = NOW_MS;
+      return made;
+    });
+    place('waits', asked);
+    place('silent', silent);
+    expect(decision()).toBe('nothing');
+    opening[0]!.wakingSinceMs = NOW_MS - WAKE_SLOW_MS;
+    expect(decision()).toBe('admit waits');
+    opening[0]!.wakingSinceMs = NOW_MS;
+    move(opening[1]!, awake);
+    expect(decision()).toBe('admit waits');
   });
 
   test('no free slot: the least recently used worker is asked to let go', () => {

@@ -87,7 +87,8 @@ export class FunctionPlatform {
     this.#egress = EgressPolicy.of(this.#settings.current.egress);
     this.#queries = new QueryPool(path, () => {
       parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
-      process.exit(1);
+      // Leaving in order would wait for the thread that hangs. What is acknowledged is on disk.
+      process.kill(process.pid, 'SIGKILL');
     });
     this.#actions = new ActionPool({databasePath: path});
     this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
