@@ -13,7 +13,7 @@ import type {Buffer} from 'node:buffer';
 import {connect, type Socket} from 'node:net';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
-import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {IN_FLIGHT_REQUESTS_MAX, LINK_BUFFER_BYTES_MAX, METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Forwarded, Holder, RequestUpload} from './forwarded.ts';
@@ -82,7 +82,7 @@ export class WorkerLink implements Holder {
     this.#socket.on('data', chunk => this.#read(chunk as Buffer));
     this.#socket.on('error', error => log.debug('a worker connection failed', {tenant: address.tenant, error}));
     this.#socket.on('close', () => this.#closed());
-    this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, address.secret, '');
+    this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, address.secret, String(IPC_VERSION));
     this.#scheduleFlush();
   }
 

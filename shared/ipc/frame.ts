@@ -13,9 +13,15 @@ import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../limits.ts';
 
 export const FRAME_HEADER_BYTES = 12;
 
+/**
+ * Raised whenever what the frames mean changes. Both ends come from one build unless the files of a running server are
+ * replaced: then its router speaks the old version and each worker started from now on the new one.
+ */
+export const IPC_VERSION = 1;
+
 /** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
 export const FrameKind = {
-  /** router → worker, first frame of a connection. Meta: the per-start secret. */
+  /** router → worker, first frame of a connection. Meta: the per-start secret. Body: the sender's IPC_VERSION, decimal. */
   hello: 1,
   /** router → worker. Meta: RequestMeta. Body: the client's bytes, untouched. Flag `streams`: they follow in chunks instead. */
   request: 2,

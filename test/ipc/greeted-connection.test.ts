@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {FrameFlag, FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../../shared/ipc/frame.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
@@ -57,7 +57,7 @@ function bytesOf(write: (writer: FrameWriter) => void): Buffer {
   return Buffer.concat(pieces);
 }
 
-const hello = bytesOf(writer => writer.frame(FrameKind.hello, 0, 0, SECRET, ''));
+const hello = bytesOf(writer => writer.frame(FrameKind.hello, 0, 0, SECRET, String(IPC_VERSION)));
 const request = bytesOf(writer => writer.frame(FrameKind.request, 7, 0, '{"op":"schema.all"}', ''));
 
 const upload = bytesOf(writer => writer.frame(FrameKind.request, 9, FrameFlag.streams, '{"op":"functions.http"}', ''));
@@ -103,6 +103,15 @@ describe('a greeted connection', () => {
   ])('is closed after %s; requests behind it are not taken', async (_, bytes) => {
     requests = [];
     await exchange(Buffer.concat([hello, bytes, request]), false);
+    expect(requests).toEqual([]);
+  });
+
+  test('of another version, or of none, is closed before its first request', async () => {
+    requests = [];
+    for (const version of [String(IPC_VERSION + 1), String(IPC_VERSION - 1), '', 'x'.repeat(1_000)]) {
+      const other = bytesOf(writer => writer.frame(FrameKind.hello, 0, 0, SECRET, version));
+      expect(await exchange(Buffer.concat([other, request]), false)).toEqual([]);
+    }
     expect(requests).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import {connect, createServer, type Server, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {FrameFlag, FrameKind, FrameWriter} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, FrameWriter, IPC_VERSION} from '../../shared/ipc/frame.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {createLogger} from '../../shared/log.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
@@ -36,7 +36,7 @@ afterAll(() => {
 function closedAfter(meta: string): Promise<void> {
   const socket = connect({path});
   const writer = new FrameWriter(bytes => socket.write(bytes));
-  writer.frame(FrameKind.hello, 0, FrameFlag.none, SECRET, '');
+  writer.frame(FrameKind.hello, 0, FrameFlag.none, SECRET, String(IPC_VERSION));
   writer.frame(FrameKind.request, 1, FrameFlag.none, meta, '');
   writer.flush();
   return new Promise((resolve, reject) => {
@@ -75,7 +75,7 @@ describe('a request whose meta is not one costs its connection, never the proces
   test('a proper one is handed on', async () => {
     const socket = connect({path});
     const writer = new FrameWriter(bytes => socket.write(bytes));
-    writer.frame(FrameKind.hello, 0, FrameFlag.none, SECRET, '');
+    writer.frame(FrameKind.hello, 0, FrameFlag.none, SECRET, String(IPC_VERSION));
     writer.frame(FrameKind.request, 1, FrameFlag.none, '{"op":"documents.get","p":["t","x"]}', '');
     writer.frame(FrameKind.request, 2, FrameFlag.none, 'null', '');
     writer.flush();

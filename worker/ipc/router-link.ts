@@ -12,7 +12,7 @@ import {Buffer} from 'node:buffer';
 import {timingSafeEqual} from 'node:crypto';
 import type {Socket} from 'node:net';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
-import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {
   type HeaderList,
   OPERATIONS,
@@ -207,7 +207,7 @@ export class RouterLink implements LiveHolder {
 
   #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {
     if (!this.#greeted) {
-      this.#greet(kind, meta);
+      this.#greet(kind, meta, body.toString('latin1'));
       return;
     }
     switch (kind) {
@@ -281,10 +281,15 @@ export class RouterLink implements LiveHolder {
     if (this.#requests.length > 0) this.#scheduleSlice();
   }
 
-  #greet(kind: FrameKind, secret: Buffer): void {
+  #greet(kind: FrameKind, secret: Buffer, version: string): void {
     const known =
       kind === FrameKind.hello && secret.length === this.#secret.length && timingSafeEqual(secret, this.#secret);
     if (!known) throw new MalformedFrame('the first frame is not a hello with the right secret');
+    if (version !== String(IPC_VERSION)) {
+      throw new MalformedFrame(
+        `the router speaks version ${version.slice(0, 20)} and this worker ${IPC_VERSION}: restart the server, its files were replaced`,
+      );
+    }
     this.#greeted = true;
   }
 
