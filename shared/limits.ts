@@ -159,6 +159,9 @@ export const IDEMPOTENCY_KEEP_MS = 24 * 60 * 60 * 1000;
 /** WAL pages after which a commit is followed by a checkpoint (4 KiB each). (ours) */
 export const CHECKPOINT_WAL_PAGES = 2_000;
 
+/** Pause before background work that the writer refused (full disk, full queue) is tried again. (ours) */
+export const BACKGROUND_RETRY_MS = 1_000;
+
 /* Journal */
 
 export const JOURNAL_PAGE_RECORDS_DEFAULT = 100;
@@ -215,8 +218,6 @@ export const DUE_AT_ONCE = 32;
 export const CLOCK_CHECK_MS = 30_000;
 /** Runs of a function's job that its process did not survive, after the first: the next one fails instead. (ours) */
 export const SUSPECT_RUNS_MAX = 2;
-/** Pause after due work that the writer refused (full disk, full queue). (ours) */
-export const DUE_RETRY_MS = 1_000;
 
 /* Functions */
 

@@ -8,6 +8,7 @@ import {ServiceError} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
+import {BackgroundWrites} from './commit/background.ts';
 import {CommitGroups} from './commit/group.ts';
 import {type Change, Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
@@ -22,7 +23,7 @@ import {BackFill} from './schema/back-fill.ts';
 import {SchemaChanges} from './schema/change.ts';
 import {Catalog} from './storage/catalog.ts';
 import {CleanMark} from './storage/clean-mark.ts';
-import {type Connection, openReader, openWriter} from './storage/database.ts';
+import {type Connection, openReader, openWriter, storageFailure} from './storage/database.ts';
 import {claimFile} from './storage/identity.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
@@ -45,6 +46,7 @@ export class Tenant {
   readonly #writer: Writer;
   readonly #reader: Reader;
   readonly #groups: CommitGroups;
+  readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
@@ -82,8 +84,9 @@ export class Tenant {
       this.live.committed(changes);
     };
     this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
-    this.#backFill = new BackFill(catalog, this.#groups, error => fail(log, 'an index could not be built', error));
-    const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#backFill);
+    this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
+    this.#backFill = new BackFill(catalog, this.#background);
+    const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#background, this.#backFill);
     this.#platform = new FunctionPlatform({
       path: this.#path,
       db: this.#writerDb,
@@ -100,7 +103,7 @@ export class Tenant {
     const {runJob} = this.#platform;
     this.#schedule = new ScheduleRunner(
       this.#writer,
-      this.#groups,
+      this.#background,
       this.metrics,
       log,
       Date.now,
@@ -123,7 +126,7 @@ export class Tenant {
       metrics: this.metrics,
       log,
     });
-    schemas.resume().catch((error: unknown) => log.error('what a deploy left behind stays for now', {error}));
+    void schemas.resume();
     this.#backFill.wake();
     this.#schedule.arm();
     if (!this.#clean.wasClean) {
@@ -159,17 +162,27 @@ export class Tenant {
 
   /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
   async close(): Promise<number | null> {
+    this.#background.stop();
     this.#backFill.stop();
     this.#schedule.stop();
     await this.#platform.close();
-    await this.#groups.idle();
+    await this.#groups.close();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     this.#readerDb.close();
-    this.#clean.set();
-    this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
+    this.#putInOrder();
     this.#writerDb.close();
     this.#lock.release();
     return nextDueMs;
+  }
+
+  /** Marks the file as closed in order and empties its WAL. Without space it stays as it is, complete, for the next open. */
+  #putInOrder(): void {
+    try {
+      this.#clean.set();
+      this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
+    } catch (caught) {
+      if (storageFailure(caught) !== 'full') throw caught;
+    }
   }
 }
 

@@ -1,53 +1,27 @@
-import {spawnSync} from 'node:child_process';
-import {closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync} from 'node:fs';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {Service} from '../harness/service.ts';
+import {SmallDisk} from '../harness/small-disk.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {WriteLoad} from '../harness/write-load.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'svc-test-full-'));
-const disk = join(directory, 'disk');
-mkdirSync(disk);
-const canMount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', disk]).status === 0;
-const filler = join(disk, 'filler');
-
-/** Takes all space that is left. */
-function fill(): void {
-  const file = openSync(filler, 'a');
-  try {
-    for (let bytes = 1 << 20; bytes >= 1; ) {
-      try {
-        writeSync(file, Buffer.alloc(bytes));
-      } catch (caught) {
-        if ((caught as NodeJS.ErrnoException).code !== 'ENOSPC') throw caught;
-        bytes >>= 1;
-      }
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-function makeSpace(): void {
-  rmSync(filler, {force: true});
-}
+const disk = new SmallDisk(24);
+const fill = () => disk.fill();
+const makeSpace = () => disk.makeSpace();
 
 // Only root may mount a small disk of its own.
-describe.skipIf(!canMount)('a full disk', () => {
+describe.skipIf(!disk.isMounted)('a full disk', () => {
   let service: Service;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await Service.start({data: join(disk, 'data')});
+    service = await Service.start({data: join(disk.path, 'data')});
   });
   afterAll(async () => {
     makeSpace();
     await service.stop();
-    spawnSync('umount', [disk]);
-    rmSync(directory, {recursive: true});
+    disk.remove();
   });
   beforeEach(async () => {
     makeSpace();
@@ -124,7 +98,7 @@ describe.skipIf(!canMount)('a full disk', () => {
 
   test('a server with a new data directory does not start on it, and says why', async () => {
     fill();
-    const started = await svc(['start', '--port', '0', '--data', join(disk, 'other')]);
+    const started = await svc(['start', '--port', '0', '--data', join(disk.path, 'other')]);
     expect(started).toMatchObject({code: 1, stdout: ''});
     expect(started.stderr).toMatch(/^svc: [^\n]*the disk is full\n$/);
   });

@@ -5,6 +5,7 @@ import {join} from 'node:path';
 import {vi} from 'vitest';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {BackgroundWrites} from '../../worker/commit/background.ts';
 import {CommitGroups} from '../../worker/commit/group.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
@@ -26,6 +27,9 @@ export class Schedule {
   writer!: Writer;
   runner!: ScheduleRunner;
   #groups!: CommitGroups;
+  #background!: BackgroundWrites;
+  /** What would have ended the process. */
+  readonly failures: unknown[] = [];
   nowMs = START_MS;
 
   constructor() {
@@ -41,12 +45,14 @@ export class Schedule {
     this.db = openWriter(join(this.#directory, 'tenant.sqlite'));
     this.writer = new Writer(this.db, Catalog.read(this.db), clock);
     this.#groups = new CommitGroups(this.writer, metrics, log, ignore, ignore, ignore);
-    this.runner = new ScheduleRunner(this.writer, this.#groups, metrics, log, clock, () => undefined);
+    this.#background = new BackgroundWrites(this.#groups, log, (_, error) => this.failures.push(error));
+    this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, () => undefined);
     this.runner.arm();
   }
 
   close(): void {
     this.runner.stop();
+    this.#background.stop();
     this.db.close();
   }
 

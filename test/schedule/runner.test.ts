@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import {CLOCK_CHECK_MS, DUE_RETRY_MS} from '../../shared/limits.ts';
+import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {deleteCron} from '../../worker/scheduler/crons.ts';
 import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {Schedule, START_MS, WORK} from './movable-schedule.ts';
@@ -81,15 +81,24 @@ describe('a job', () => {
     const attempts = vi.spyOn(schedule.writer.statements.begin, 'run');
     await schedule.pass(MINUTE);
     expect(attempts).toHaveBeenCalledTimes(1);
-    await schedule.pass(DUE_RETRY_MS - 1);
+    await schedule.pass(BACKGROUND_RETRY_MS - 1);
     expect(attempts).toHaveBeenCalledTimes(1);
     await schedule.pass(1);
     expect(attempts).toHaveBeenCalledTimes(2);
     expect(schedule.runs).toEqual([]);
     schedule.db.pragma('max_page_count = 1000000');
-    await schedule.pass(DUE_RETRY_MS);
+    await schedule.pass(BACKGROUND_RETRY_MS);
     expect(schedule.runs).toEqual([id]);
   });
+});
+
+test('a bug while due work runs is not taken for a refusal of the writer', async () => {
+  await schedule.job(MINUTE);
+  vi.spyOn(schedule.writer.statements.insertJobResult, 'run').mockImplementation(() => {
+    throw new TypeError('a bug');
+  });
+  await schedule.pass(MINUTE);
+  expect(schedule.failures).toHaveLength(1);
 });
 
 describe('a clock that is set', () => {

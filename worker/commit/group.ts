@@ -7,9 +7,11 @@
  *                                                  │ a write fails alone: ROLLBACK TO, its caller learns why
  *                                                  └ no space: all of the group fails with 507
  *
- * Any other storage error ends the process: after a failed fsync only a recovery from disk tells what is there.
+ * Any other storage error ends the process: after a failed fsync only a recovery from disk tells what is there. So does a
+ * failed assertion: the writer would go on with a state that has just been disproved.
  */
 import {performance} from 'node:perf_hooks';
+import {AssertionError} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {CHECKPOINT_WAL_PAGES, GROUP_WORK_MS_MAX, GROUP_WRITES_MAX, WRITE_QUEUE_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -41,6 +43,7 @@ export class CommitGroups {
   #queue: Write[] = [];
   #scheduled = false;
   #walPages = 0;
+  #closed = false;
   #onIdle: (() => void)[] = [];
 
   constructor(
@@ -61,6 +64,10 @@ export class CommitGroups {
 
   /** Takes a write into the current turn's group. */
   submit(write: Write): void {
+    if (this.#closed) {
+      write.settle(new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again'));
+      return;
+    }
     if (this.#queue.length >= WRITE_QUEUE_MAX) {
       write.settle(new ServiceError('session.overloaded', 'too many writes are waiting; try again shortly'));
       return;
@@ -81,6 +88,12 @@ export class CommitGroups {
         settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(result)),
       });
     });
+  }
+
+  /** Takes no more writes; resolves when every submitted one is settled. */
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.idle();
   }
 
   /** Resolves when every submitted write is settled. */
@@ -147,6 +160,7 @@ export class CommitGroups {
       statements.release.run();
       return reply;
     } catch (caught) {
+      if (caught instanceof AssertionError) throw caught;
       // A storage error may have ended the transaction, with all that came before in it.
       if (storageFailure(caught) !== null || !db.inTransaction) throw caught;
       statements.rollbackTo.run();

@@ -262,7 +262,8 @@ export class Functions {
     try {
       const entry = findFunction(this.#parts.live()?.table ?? null, path, null, 'function');
       return entry.kind === 'paginatedQuery' ? 'paginatedQuery' : 'query';
-    } catch {
+    } catch (caught) {
+      if (!(caught instanceof CallError)) throw caught;
       return 'query'; // the call itself says that there is none
     }
   }

@@ -3,13 +3,16 @@
  * the commit group like any other write, a few at a time, so requests get their turn in between.
  *
  *   idle ──arm──▶ armed ──time──▶ running ──nothing due──▶ armed | idle
- *     ▲                              └─ a batch settles: look again
+ *     ▲                              ├─ a batch settles: look again
+ *     │                              └─ the writer refuses: what is due stays due, and is tried again
  *     └──stop── any
+ *
+ * Anything but a refusal is a bug, and ends the process.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {CLOCK_CHECK_MS, DUE_AT_ONCE, DUE_RETRY_MS, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
+import {CLOCK_CHECK_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {CommitGroups} from '../commit/group.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {rephaseCrons, runCron} from './crons.ts';
@@ -23,11 +26,13 @@ function refuseToRun(): never {
   throw new ServiceError('op.failed', "the tenant's process ended each time this job ran; it is not run again");
 }
 
+const KIND = 'due work';
+
 type Ran = {lateMs: number; failed: boolean} | null;
 
 export class ScheduleRunner {
   readonly #writer: Writer;
-  readonly #groups: CommitGroups;
+  readonly #background: BackgroundWrites;
   readonly #metrics: WorkerMetrics;
   readonly #log: Logger;
   readonly #clock: () => number;
@@ -40,7 +45,7 @@ export class ScheduleRunner {
 
   constructor(
     writer: Writer,
-    groups: CommitGroups,
+    background: BackgroundWrites,
     metrics: WorkerMetrics,
     log: Logger,
     clock: () => number,
@@ -48,7 +53,7 @@ export class ScheduleRunner {
     isCareful = false,
   ) {
     this.#writer = writer;
-    this.#groups = groups;
+    this.#background = background;
     this.#metrics = metrics;
     this.#log = log;
     this.#clock = clock;
@@ -86,26 +91,17 @@ export class ScheduleRunner {
   async #run(): Promise<void> {
     this.#timer = null;
     this.#running = true;
-    let refused = false;
-    try {
-      await this.#rephase();
-      while (!this.#stopped && (await this.#runDue()) > 0);
-      this.#isCareful = false;
-    } catch (error) {
-      // The writer refused (disk full, queue full): the work is still due. Not at once, so that a full disk is not hammered.
-      this.#log.warn('due work could not run and will be tried again', {error});
-      refused = true;
-    }
+    await this.#rephase();
+    while (!this.#stopped && (await this.#runDue()) > 0);
+    this.#isCareful = false;
     this.#running = false;
-    if (this.#stopped) return; // the file may be closed by now
-    if (refused) this.#timer = setTimeout(() => void this.#run(), DUE_RETRY_MS);
-    else this.arm();
+    this.arm();
   }
 
   async #rephase(): Promise<void> {
     const nowMs = this.#clock();
     if (this.#writer.statements.farCrons.get(nowMs) === undefined) return;
-    const moved = await this.#groups.perform(writer => rephaseCrons(writer, nowMs));
+    const moved = await this.#background.perform(KIND, writer => rephaseCrons(writer, nowMs));
     this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
   }
 
@@ -115,7 +111,7 @@ export class ScheduleRunner {
     const {statements} = this.#writer;
     const jobs = statements.dueJobs.all(nowMs, DUE_AT_ONCE);
     const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
-    if (this.#isCareful) for (const id of jobs.splice(0)) await this.#runCarefully(id);
+    if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
     await Promise.all([
       ...jobs.map(id => this.#perform('job', writer => runJob(writer, this.#clock(), id, this.#runFunction))),
       ...crons.map(name => this.#perform('cron', writer => runCron(writer, this.#clock(), name, this.#runFunction))),
@@ -128,7 +124,7 @@ export class ScheduleRunner {
    * and in the end it is a failed job: a function that no time-out stops must not take its tenant down for ever.
    */
   async #runCarefully(id: string): Promise<void> {
-    const times = await this.#groups.perform(({statements}) => {
+    const times = await this.#background.perform(KIND, ({statements}) => {
       const [known = '', count = '0'] = String(statements.meta.get(SUSPECT_KEY) ?? '').split(' ');
       const runs = known === id ? Number(count) + 1 : 1;
       statements.setMeta.run(SUSPECT_KEY, `${id} ${runs}`);
@@ -139,7 +135,7 @@ export class ScheduleRunner {
   }
 
   async #perform(kind: 'job' | 'cron', run: (writer: Writer) => Ran): Promise<void> {
-    const ran = await this.#groups.perform(run);
+    const ran = await this.#background.perform(KIND, run);
     if (ran !== null) this.#metrics.ran(kind, ran.lateMs / 1000, ran.failed);
   }
 }

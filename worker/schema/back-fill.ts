@@ -2,12 +2,18 @@
  * Fills indexes that are building and empties those that are dropped, in slices inside commit groups, so that neither reads
  * nor writes wait for more than one slice. Writes keep a building index from its first moment on; the back-fill adds the
  * documents that were there before, in doc order, and remembers how far it came. So a restart goes on where it stopped.
+ *
+ *   idle ──wake──▶ running ──nothing left──▶ idle
+ *                   │  ▲
+ *     the writer refuses│ it takes the slice       any ──stop──▶ stopped
+ *                   ▼  │
+ *                  parked: nobody waits for it any longer
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
 import {SLICE_MS} from '../../shared/limits.ts';
-import type {CommitGroups} from '../commit/group.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
 import {indexKey, type Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
 import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
@@ -15,19 +21,18 @@ import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '.
 const ROWS_AT_ONCE = 100;
 const ENTRIES_AT_ONCE = 500;
 
+const KIND = 'the build or removal of an index';
+
 export class BackFill {
   readonly #catalog: Catalog;
-  readonly #groups: CommitGroups;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #background: BackgroundWrites;
   #running = false;
   #stopped = false;
   #waiting: {table: string; resolve: () => void}[] = [];
 
-  /** @param onFailure a slice failed for another reason than a full disk; the worker must end */
-  constructor(catalog: Catalog, groups: CommitGroups, onFailure: (error: unknown) => void) {
+  constructor(catalog: Catalog, background: BackgroundWrites) {
     this.#catalog = catalog;
-    this.#groups = groups;
-    this.#onFailure = onFailure;
+    this.#background = background;
   }
 
   /** True while there is something to fill or empty. */
@@ -40,24 +45,28 @@ export class BackFill {
     return this.#stopped;
   }
 
+  /** The writer refuses the slice under way, the disk being full for instance; it is tried again. */
+  get isParked(): boolean {
+    return this.#background.isParked(KIND);
+  }
+
   /** Starts working, if there is work and it has not started. */
   wake(): void {
     if (this.#running || this.#stopped) return;
     this.#running = true;
-    this.#run()
-      .catch(this.#onFailure)
-      .finally(() => {
-        this.#running = false;
-        this.#answer();
-      });
+    void this.#run().finally(() => {
+      this.#running = false;
+      this.#answer();
+    });
   }
 
   /** Ends after the slice under way; what is left goes on at the next open. */
   stop(): void {
     this.#stopped = true;
+    this.#answer();
   }
 
-  /** Resolves when no index of this table is building, or when the work stops. */
+  /** Resolves when no index of this table is building, or when the work stops or is parked. */
   done(table: string): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push({table, resolve});
@@ -68,8 +77,15 @@ export class BackFill {
   async #run(): Promise<void> {
     for (let work = this.#next(); work !== null && !this.#stopped; work = this.#next()) {
       const {table, index} = work;
-      await this.#groups.perform(writer =>
-        index.state === 'building' ? fillSlice(writer, table, index) : dropSlice(writer, table, index),
+      await this.#background.perform(
+        KIND,
+        writer => {
+          // While it waited, the index may have been dropped, and a roll-back may have put copies in the table.
+          const now = table.indexes.find(({number}) => number === index.number);
+          if (now?.state === 'building') fillSlice(writer, table, now);
+          else if (now?.state === 'dropping') dropSlice(writer, table, now);
+        },
+        () => this.#answer(),
       );
       this.#answer();
       await nextTurn();
@@ -90,7 +106,7 @@ export class BackFill {
   #answer(): void {
     this.#waiting = this.#waiting.filter(({table, resolve}) => {
       const building = this.#catalog.table(table)?.indexes.some(index => index.state === 'building') ?? false;
-      if (building && this.#running) return true;
+      if (building && this.#running && !this.#stopped && !this.isParked) return true;
       resolve();
       return false;
     });

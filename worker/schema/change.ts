@@ -9,6 +9,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../../shared/limits.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {TableSchema} from '../../shared/protocol/schema.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
@@ -32,12 +33,12 @@ export class SchemaChanges {
   /** Changes run one after another: each sees the schema that the one before left. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(writer: Writer, reader: Reader, groups: CommitGroups, backFill: BackFill) {
+  constructor(writer: Writer, reader: Reader, groups: CommitGroups, background: BackgroundWrites, backFill: BackFill) {
     this.#catalog = writer.catalog;
     this.#reader = reader;
     this.#groups = groups;
     this.#backFill = backFill;
-    this.#deploys = new SchemaDeploys(writer, reader, groups, backFill);
+    this.#deploys = new SchemaDeploys(writer, reader, groups, background, backFill);
   }
 
   /** At the open of the tenant: takes away what a deploy left behind that the end of the process cut short. */

@@ -3,14 +3,16 @@
  * filled first, while everything goes on as before; then one write installs all of it. A refused schema changes nothing.
  *
  * Indexes that are being filled are noted in the file: when the worker ends before the deployment is active, the next one
- * takes them away.
+ * takes them away. So does this one when the deploy fails, at once or, on a full disk, as soon as there is space.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {IndexEntry} from '../../shared/protocol/schema.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
+import {storageFullError} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {BackFill} from './back-fill.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
@@ -38,13 +40,15 @@ export class SchemaDeploys {
   readonly #catalog: Catalog;
   readonly #reader: Reader;
   readonly #groups: CommitGroups;
+  readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
 
-  constructor(writer: Writer, reader: Reader, groups: CommitGroups, backFill: BackFill) {
+  constructor(writer: Writer, reader: Reader, groups: CommitGroups, background: BackgroundWrites, backFill: BackFill) {
     this.#writer = writer;
     this.#catalog = writer.catalog;
     this.#reader = reader;
     this.#groups = groups;
+    this.#background = background;
     this.#backFill = backFill;
   }
 
@@ -62,12 +66,16 @@ export class SchemaDeploys {
     }
   }
 
-  /** @param activate what else happens in the write that installs it. @throws SchemaMismatch, and nothing is changed */
+  /**
+   * @param activate what else happens in the write that installs it
+   * @throws SchemaMismatch, and nothing is changed; session.storage_full 507
+   */
   async deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
     const declared = declaredTables(schema);
     const checks: DocumentCheck[] = [];
     const built: Missing[] = [];
-    await this.dropUnfinished();
+    // What an earlier one left behind and could not be taken away yet: this one fails for the same reason.
+    if (this.#unfinished().length > 0) await this.#groups.perform(writer => this.#drop(writer, this.#unfinished()));
     try {
       for (const wanted of declared) {
         const table = await this.#table(wanted.name);
@@ -87,17 +95,32 @@ export class SchemaDeploys {
     }
   }
 
-  /** Takes away what a deploy left behind that did not come to its end. */
-  async dropUnfinished(): Promise<void> {
-    const numbers = JSON.parse(String(this.#writer.statements.meta.get(UNFINISHED_KEY) ?? '[]')) as number[];
-    if (numbers.length === 0) return;
-    await this.#groups.perform(writer => {
-      for (const table of this.#catalog.tables()) {
-        if (table.indexes.some(({number}) => numbers.includes(number)))
-          dropIndexes(writer, table, ({number}) => numbers.includes(number));
-      }
-      note(writer, []);
+  /** Takes away what a deploy left behind that did not come to its end. Resolves when that is on disk, or put off. */
+  dropUnfinished(): Promise<void> {
+    // Exactly these: by the time it succeeds another deploy may be filling indexes of its own.
+    const numbers = this.#unfinished();
+    if (numbers.length === 0) return Promise.resolve();
+    return new Promise(resolve => {
+      void this.#background
+        .perform('the clean-up after a deploy', writer => this.#drop(writer, numbers), resolve)
+        .then(() => {
+          resolve();
+          this.#backFill.wake();
+        });
     });
+  }
+
+  #unfinished(): number[] {
+    return JSON.parse(String(this.#writer.statements.meta.get(UNFINISHED_KEY) ?? '[]')) as number[];
+  }
+
+  #drop(writer: Writer, numbers: readonly number[]): void {
+    for (const table of this.#catalog.tables()) {
+      if (table.indexes.some(({number}) => numbers.includes(number)))
+        dropIndexes(writer, table, ({number}) => numbers.includes(number));
+    }
+    const left = this.#unfinished().filter(number => !numbers.includes(number));
+    note(writer, left);
   }
 
   /** Checks the table unless its documents are known to fit. @returns the indexes it does not have yet */
@@ -125,6 +148,7 @@ export class SchemaDeploys {
     for (const {table} of built) {
       await this.#backFill.done(table.name);
       if (!table.indexes.some(index => index.state === 'building')) continue;
+      if (!this.#backFill.isStopped) throw storageFullError();
       throw new ServiceError('session.worker_unavailable', 'the tenant was closed while indexes were being built');
     }
   }

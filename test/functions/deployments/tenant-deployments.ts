@@ -19,6 +19,7 @@ import type {
   SchemaDefinition,
 } from '../../../shared/protocol/functions.ts';
 import type {JournalEvent} from '../../../shared/protocol/journal.ts';
+import {BackgroundWrites} from '../../../worker/commit/background.ts';
 import {CommitGroups, type Reply} from '../../../worker/commit/group.ts';
 import {Writer} from '../../../worker/commit/writer.ts';
 import {analyze} from '../../../worker/functions/deployments/analysis.ts';
@@ -70,11 +71,12 @@ export class TenantDeployments {
     const log = createLogger({}, {write: () => undefined});
     const nothing = () => undefined;
     this.groups = new CommitGroups(this.writer, new WorkerMetrics(), log, nothing, nothing, nothing);
-    this.#backFill = new BackFill(this.catalog, this.groups, error => {
+    const background = new BackgroundWrites(this.groups, log, (_, error) => {
       throw error;
     });
+    this.#backFill = new BackFill(this.catalog, background);
     const reader = new Reader(this.#readerDb, this.catalog, {cachesRows: false});
-    this.schemas = new SchemaChanges(this.writer, reader, this.groups, this.#backFill);
+    this.schemas = new SchemaChanges(this.writer, reader, this.groups, background, this.#backFill);
     this.environment = new Environment(this.writer, this.groups);
     this.settings = new Settings(this.writer, this.groups);
     this.deployments = new Deployments({

@@ -8,6 +8,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {MessagePort} from 'node:worker_threads';
 import type {Piscina} from 'piscina';
+import {AssertionError} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   ACTION_CPU_MS_MAX,
@@ -17,6 +18,7 @@ import {
   ACTIONS_MAX,
   FUNCTION_IDLE_MS,
 } from '../../../shared/limits.ts';
+import {storageFailure} from '../../storage/database.ts';
 import type {Outcome} from '../execution.ts';
 import type {
   ActionRequest,
@@ -197,6 +199,7 @@ export class ActionPool {
       else if (exchange !== null) answer = await exchange.call(operation, parameters, bytes);
       else answer = {answer: refusal('this is no HTTP action'), bytes: null};
     } catch (caught) {
+      if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
       answer = {answer: refusal(isHttp(operation) ? messageOf(caught) : UNAVAILABLE), bytes: null};
     }
     send(port, {type: 'answer', action, call, ...answer});

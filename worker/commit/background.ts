@@ -1,0 +1,104 @@
+/**
+ * Writes that no request waits for: index back-fills, due work, clean-up. One policy for all of them:
+ *
+ *   perform ──▶ group ──on disk──▶ resolved
+ *                 ├─ disk full | queue full ──▶ parked: said once in the log, tried again every BACKGROUND_RETRY_MS
+ *                 └─ anything else ──▶ a bug: ends the process
+ *
+ * So a full disk costs the tenant its writes and nothing else, and what was parked goes on by itself once there is space.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import {BACKGROUND_RETRY_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {CommitGroups} from './group.ts';
+import type {Writer} from './writer.ts';
+
+export class BackgroundWrites {
+  readonly #groups: CommitGroups;
+  readonly #log: Logger;
+  readonly #onFailure: (kind: string, error: unknown) => void;
+  /** How many writes of each kind are parked. */
+  readonly #parked = new Map<string, number>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #stopped = false;
+
+  /** @param onFailure ends the process */
+  constructor(groups: CommitGroups, log: Logger, onFailure: (kind: string, error: unknown) => void) {
+    this.#groups = groups;
+    this.#log = log;
+    this.#onFailure = onFailure;
+  }
+
+  /**
+   * Resolves when the change is on disk, and never rejects. The change may be made several times: what an attempt did is taken
+   * back before the next. After `stop` nothing is tried again, and what is not on disk is never settled.
+   * @param kind what is done, for the log: "an index build"
+   * @param onParked called each time it is put off
+   */
+  async perform<T>(kind: string, change: (writer: Writer) => T, onParked?: () => void): Promise<T> {
+    for (let wasParked = false; ; wasParked = true) {
+      try {
+        const result = await this.#groups.perform(change);
+        if (wasParked) this.#goesOn(kind);
+        return result;
+      } catch (caught) {
+        if (this.#stopped) return await never();
+        if (!isRefusal(caught)) {
+          this.#onFailure(kind, caught);
+          return await never();
+        }
+        if (!wasParked) this.#park(kind, caught);
+        onParked?.();
+        await this.#pause();
+      }
+    }
+  }
+
+  isParked(kind: string): boolean {
+    return this.#parked.has(kind);
+  }
+
+  /** The tenant is being closed: nothing is tried again. */
+  stop(): void {
+    this.#stopped = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  #park(kind: string, reason: ServiceError): void {
+    const count = this.#parked.get(kind) ?? 0;
+    this.#parked.set(kind, count + 1);
+    if (count === 0) this.#log.warn(`${kind} is put off until the writer takes it`, {reason: reason.message});
+  }
+
+  #goesOn(kind: string): void {
+    const count = this.#parked.get(kind)!;
+    if (count > 1) {
+      this.#parked.set(kind, count - 1);
+      return;
+    }
+    this.#parked.delete(kind);
+    this.#log.info(`${kind} goes on`);
+  }
+
+  #pause(): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer);
+        resolve();
+      }, BACKGROUND_RETRY_MS);
+      this.#timers.add(timer);
+    });
+  }
+}
+
+/** The writer takes nothing now, and may again soon. */
+function isRefusal(caught: unknown): caught is ServiceError {
+  return (
+    caught instanceof ServiceError && (caught.code === 'session.storage_full' || caught.code === 'session.overloaded')
+  );
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
