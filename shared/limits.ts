@@ -221,9 +221,14 @@ export const SUSPECT_RUNS_MAX = 2;
 
 /* Functions */
 
-/** User code of one query or mutation, from its start to its end. Beyond: the function fails, its realm is dropped. (reference 11.4) */
+/** CPU time of one query or mutation, the work of its host for it included. Beyond: the function fails, its realm is dropped. (reference 11.4) */
 export const FUNCTION_MS_MAX = 1_000;
-/** Evaluating a module and what it imports. Beyond: the deploy is refused. (reference 11.1) */
+/** The clock's time it may take on a machine that is busy, of a query and of a mutation, which others wait for. Beyond: 503. (ours) */
+export const QUERY_WALL_MS_MAX = 8_000;
+export const MUTATION_WALL_MS_MAX = 4_000;
+/** From this much of its time on, a log line says so. (reference 11.4) */
+export const FUNCTION_MS_WARNING = 800;
+/** Evaluating a module and all it imports. Beyond: the deploy is refused, the call fails. (reference 11.1) */
 export const FUNCTION_LOAD_MS_MAX = 4_000;
 /** Heap and buffers of one isolate, MiB. Beyond: the isolate ends, and with it the invocation. (reference 11.4) */
 export const ISOLATE_MEMORY_MB = 64;
@@ -319,7 +324,7 @@ export const RANDOM_BYTES_MAX = 64 * KIB;
 /** Input of one crypto.subtle call, and its parameters with the key. Beyond: OperationError. (ours) */
 export const CRYPTO_INPUT_BYTES_MAX = 16 * MIB;
 export const CRYPTO_PARAMETERS_CHARS_MAX = 256 * KIB;
-/** PBKDF2: iterations times blocks of the result, which is half a second to a second. Beyond: OperationError. (ours) */
+/** PBKDF2: iterations times blocks of the result, which is half a second to a second; of one call in actions, of all calls of a query or mutation. Beyond: OperationError. (ours) */
 export const PBKDF2_WORK_MAX = 1_000_000;
 /** Result of one deriveBits. Beyond: OperationError. (ours) */
 export const DERIVED_BYTES_MAX = 8 * KIB;
@@ -402,6 +407,8 @@ export const QUERY_PIECE_CHARS = 1 * MIB;
 export const SCAN_PIECE_ROWS_FIRST = 16;
 export const SCAN_PIECE_ROWS = 256;
 export const SCAN_PIECE_CHARS = 1 * MIB;
+/** Operators, fields and values in the filters of one query. Beyond: the call fails. (ours) */
+export const FILTER_NODES_MAX = 2_000;
 /** Items of one page of a function's `paginate`. Beyond: the call fails. (reference 3.7) */
 export const FUNCTION_PAGE_ITEMS_MAX = 32_000;
 

@@ -54,6 +54,8 @@ export class Writer {
   #bytes = 0;
   /** Never goes back, not even when a change is rolled back. Null: not read yet. */
   #catalogVersion: number | null = null;
+  /** The time of the function whose writes are under way; null: none is, and each write has its own. */
+  #frozenMs: number | null = null;
   /** Null: not counted since the start or since a roll-back. Counting reads all of them. */
   #pendingJobs: number | null = null;
 
@@ -85,6 +87,21 @@ export class Writer {
   /** Epoch milliseconds; never before the newest record, whatever the clock does. */
   nowMs(): number {
     return Math.max(this.#clock(), this.#head.timestamp);
+  }
+
+  /** Documents written by `run` have this time: a mutation's clock stands still, and its documents are not older or newer. */
+  at<T>(nowMs: number, run: () => T): T {
+    assert(this.#frozenMs === null, 'a mutation runs inside another');
+    this.#frozenMs = nowMs;
+    try {
+      return run();
+    } finally {
+      this.#frozenMs = null;
+    }
+  }
+
+  get #documentMs(): number {
+    return this.#frozenMs ?? this.nowMs();
   }
 
   /* ── transaction ── */
@@ -176,7 +193,7 @@ export class Writer {
     const keys = indexes.map(index => indexKey(index, fields));
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
-    table.lastCreated = after(table.lastCreated, this.nowMs());
+    table.lastCreated = after(table.lastCreated, this.#documentMs);
     this.#count(table);
     const doc = table.number * DOCS_PER_TABLE + n;
     const id = chosenId ?? this.#ids.next(table.number);
@@ -192,7 +209,7 @@ export class Writer {
     this.#checkSchema(table, fields);
     const indexes = table.indexes.filter(index => index.state !== 'dropping');
     const keys = indexes.map(index => indexKey(index, fields));
-    const updated = Math.max(this.nowMs(), row.updated);
+    const updated = Math.max(this.#documentMs, row.updated);
     this.statements.updateDocument.run(updated, body, flags, row.doc);
     for (const [i, index] of indexes.entries()) {
       const before = indexKey(index, old);

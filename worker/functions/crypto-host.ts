@@ -8,11 +8,11 @@
  */
 import {createHash, createHmac, timingSafeEqual} from 'node:crypto';
 import {AssertionError} from '../../shared/assert.ts';
-import {CRYPTO_INPUT_BYTES_MAX, CRYPTO_PARAMETERS_CHARS_MAX} from '../../shared/limits.ts';
+import {CRYPTO_INPUT_BYTES_MAX, CRYPTO_PARAMETERS_CHARS_MAX, PBKDF2_WORK_MAX} from '../../shared/limits.ts';
 import {asymmetricDecrypt, asymmetricEncrypt, asymmetricSign, asymmetricVerify} from './crypto/asymmetric.ts';
 import {symmetricDecrypt, symmetricEncrypt} from './crypto/ciphers.ts';
 import {CryptoRefusal} from './crypto/crypto-refusal.ts';
-import {deriveBits} from './crypto/derivation.ts';
+import {derivationWork, deriveBits} from './crypto/derivation.ts';
 import {exportKey, generateKey, importKey} from './crypto/keys.ts';
 import {type CryptoParameters, checkedParameters, hashOf, secretOf} from './crypto/parameters.ts';
 
@@ -37,8 +37,30 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   generateKey: parameters => JSON.stringify(generateKey(parameters)),
 };
 
-/** @param parameters JSON. @returns a host answer; it never throws for what user code did */
-export function cryptoCall(operation: string, parameters: string, bytes?: Uint8Array): string {
+/** What one query or mutation may compute in all: while it does, nothing else of its thread goes on. */
+export class CryptoBudget {
+  #work = 0;
+
+  /** @throws CryptoRefusal */
+  use(operation: string, parameters: CryptoParameters): void {
+    if (operation !== 'deriveBits') return;
+    this.#work += derivationWork(parameters);
+    if (this.#work <= PBKDF2_WORK_MAX) return;
+    throw new CryptoRefusal('OperationError', `more than ${PBKDF2_WORK_MAX} iterations of PBKDF2 in one function`);
+  }
+}
+
+/**
+ * @param parameters JSON
+ * @param budget of a query or mutation
+ * @returns a host answer; it never throws for what user code did
+ */
+export function cryptoCall(
+  operation: string,
+  parameters: string,
+  bytes?: Uint8Array,
+  budget: CryptoBudget | null = null,
+): string {
   try {
     if (!Object.hasOwn(OPERATIONS, operation))
       throw new CryptoRefusal('NotSupportedError', `crypto.subtle has no ${operation}`);
@@ -48,7 +70,9 @@ export function cryptoCall(operation: string, parameters: string, bytes?: Uint8A
     if (input.byteLength > CRYPTO_INPUT_BYTES_MAX) {
       throw new CryptoRefusal('OperationError', `the input is longer than ${CRYPTO_INPUT_BYTES_MAX} bytes`);
     }
-    return `+${OPERATIONS[operation]!(checkedParameters(parameters), input)}`;
+    const checked = checkedParameters(parameters);
+    budget?.use(operation, checked);
+    return `+${OPERATIONS[operation]!(checked, input)}`;
   } catch (caught) {
     if (caught instanceof AssertionError) throw caught;
     if (caught instanceof CryptoRefusal) return refusal(caught.name, caught.message);

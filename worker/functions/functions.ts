@@ -78,6 +78,21 @@ export class MutationFailed extends ServiceError {
   }
 }
 
+/** The machine was too busy: the mutation is taken back, and may be run again. */
+export class MutationStarved extends ServiceError {
+  readonly starved: 'again' | 'over';
+
+  constructor(starved: 'again' | 'over') {
+    super('session.overloaded', BUSY);
+    this.starved = starved;
+  }
+}
+
+const BUSY = 'the machine is too busy to give this function its time; try again shortly';
+function busy(): ServiceError {
+  return new ServiceError('session.overloaded', BUSY);
+}
+
 export class Functions {
   readonly #parts: FunctionParts;
 
@@ -120,7 +135,8 @@ export class Functions {
 
   async #query(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
-    const {outcome, lines} = await this.#parts.queries.run(execution);
+    const {outcome, lines, starved} = await this.#parts.queries.run(execution);
+    if (starved !== null) throw busy();
     const result = finished(live, entry, outcome, lines);
     const now = this.#parts.live();
     if (result.ok || now === live || now === null) return result;
@@ -138,6 +154,7 @@ export class Functions {
         },
         settle: outcome => {
           if (outcome instanceof MutationFailed) resolve({ok: false, error: outcome.message, lines: outcome.lines});
+          else if (outcome instanceof MutationStarved && outcome.starved === 'again') resolve(this.#mutation(call));
           else if (outcome instanceof ServiceError) reject(outcome);
           else {
             if (result.scheduled === true) this.#parts.onSchedule();
@@ -158,7 +175,8 @@ export class Functions {
       const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
       const args = checkArguments(live!.table, entry, call.args);
       const execution = this.#execution(live!, entry, args, call.caller);
-      const {outcome, lines, scheduled} = this.#parts.mutations.run(execution, job);
+      const {outcome, lines, scheduled, starved} = this.#parts.mutations.run(execution, job);
+      if (starved !== null) throw new MutationStarved(starved);
       const result = finished(live!, entry, outcome, lines);
       if (!result.ok) throw new MutationFailed(result.error, result.lines);
       return {...result, scheduled};

@@ -60,6 +60,8 @@ export function runJob(
   if (job === undefined) return null;
   writer.executing(id);
   const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
+  // Nothing was wrong with the job: it stays due, and the runner tries again.
+  if (failure?.code === 'session.overloaded') throw failure;
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
   writer.pendingJobsChange(-1);

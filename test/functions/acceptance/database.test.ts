@@ -32,6 +32,14 @@ const FILES = {
       return found;
     };
     export const five = mutation({...any, handler: async ctx => { for (let n = 0; n < 5; n++) await ctx.db.insert('ordered' as never, {n} as never); }});
+    export const times = mutation({...any, handler: async ctx => {
+      const table = 'times' as never;
+      const ids: string[] = [];
+      for (let n = 0; n < 200; n++) ids.push(await ctx.db.insert(table, {n} as never) as string);
+      for (const id of ids) await ctx.db.patch(id as never, {patched: true} as never);
+      const rows = await Promise.all(ids.map(async id => (await ctx.db.get(id as never)) as any));
+      return {now: Date.now(), created: rows.map(row => row._creationTime), updated: rows.map(row => row._updateTime)};
+    }});
     export const ordered = query({...any, handler: ctx => ctx.db.query('ordered' as never).collect()});
     export const sees = mutation({...any, handler: async ctx => {
       const one = await ctx.db.insert('things', {a: 'sees', b: 1});
@@ -164,6 +172,15 @@ afterAll(() => service.stop());
 type Doc = {_id: string; _creationTime: number; _updateTime: number; [field: string]: unknown};
 
 describe('the database', () => {
+  test('[18] time stands still in a mutation for its documents, too', async () => {
+    for (let round = 0; round < 2; round++) {
+      const {now, created, updated} = (await app.mutation('db:times', {})) as Record<string, number[]> & {now: number};
+      expect(created![0]).toBe(now);
+      expect(created).toEqual(created!.map((_, n) => now + n / 1024));
+      expect(updated).toEqual(created!);
+    }
+  });
+
   test('[18] documents come in the order of their insertion, at ever later times', async () => {
     await app.mutation('db:five', {});
     const documents = (await app.query('db:ordered', {})) as Doc[];

@@ -4,6 +4,12 @@ import {DERIVED_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf, secretOf} from './parameters.ts';
 
+/** Iterations times blocks; 0 for what is quick, and for what is refused anyway. */
+export function derivationWork({name, iterations = 0, length = 0, hash = ''}: CryptoParameters): number {
+  if (name !== 'PBKDF2' || !Object.hasOwn(HASHES, hash)) return 0;
+  return iterations * Math.ceil(length / 8 / HASHES[hash]!.bytes);
+}
+
 /** `length` in bits. */
 export function deriveBits(parameters: CryptoParameters): Buffer {
   const {name, length = 0} = parameters;
@@ -17,7 +23,7 @@ export function deriveBits(parameters: CryptoParameters): Buffer {
     case 'PBKDF2': {
       const {iterations = 0} = parameters;
       if (iterations < 1) throw new CryptoRefusal('OperationError', 'PBKDF2 needs at least one iteration');
-      if (iterations * Math.ceil(bytes / hashBytes) > PBKDF2_WORK_MAX) {
+      if (derivationWork(parameters) > PBKDF2_WORK_MAX) {
         throw new CryptoRefusal(
           'OperationError',
           `PBKDF2 with more than ${PBKDF2_WORK_MAX} iterations, for each block`,

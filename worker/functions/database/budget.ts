@@ -11,6 +11,7 @@ import {
   FUNCTION_WRITTEN_BYTES_MAX,
   FUNCTION_WRITTEN_DOCUMENTS_MAX,
 } from '../../../shared/limits.ts';
+import type {Deadline} from '../isolate/deadline.ts';
 import {DatabaseFault} from './database-fault.ts';
 
 const LIMITS = {
@@ -21,14 +22,19 @@ const LIMITS = {
   writtenBytes: [FUNCTION_WRITTEN_BYTES_MAX, 'Too many bytes written in a single function execution'],
 } as const;
 type Counter = keyof typeof LIMITS;
+/** Documents between two looks at the clock: a filter of FILTER_NODES_MAX takes a good millisecond for so many. */
+const LOOK_DOCUMENTS = 16;
 const COUNTERS = Object.keys(LIMITS) as Counter[];
 
 export class Budget {
   readonly #used: Record<Counter, number> = {documents: 0, bytes: 0, reads: 0, writes: 0, writtenBytes: 0};
   /** The message of the first limit that was exceeded; null: none was. */
   exceeded: string | null = null;
+  #deadline: Deadline | null = null;
 
-  begin(): void {
+  /** @param deadline null: the caller bounds the time */
+  begin(deadline: Deadline | null): void {
+    this.#deadline = deadline;
     for (const counter of COUNTERS) this.#used[counter] = 0;
     this.exceeded = null;
   }
@@ -38,10 +44,11 @@ export class Budget {
     this.#use('reads', 1);
   }
 
-  /** A document that was looked at, also when a filter leaves it out. @throws DatabaseFault */
+  /** A document that was looked at, also when a filter leaves it out. @throws DatabaseFault, TimeIsUp */
   scanned(body: string): void {
     this.#use('documents', 1);
     this.#use('bytes', Buffer.byteLength(body));
+    if (this.#used.documents % LOOK_DOCUMENTS === 0) this.#deadline?.check();
   }
 
   /** Whether one more document can be read. */

@@ -8,3 +8,7 @@ export class DatabaseFault extends Error {
     this.kind = kind;
   }
 }
+
+export function undecodable(call: 'get' | 'patch' | 'delete'): DatabaseFault {
+  return new DatabaseFault(`Invalid argument 'id' for 'db.${call}': Unable to decode ID`);
+}

@@ -4,7 +4,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../../shared/errors.ts';
-import {DOCUMENT_BYTES_MAX} from '../../../shared/limits.ts';
+import {DOCUMENT_BYTES_MAX, DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import {mergeFields} from '../../../shared/values/json.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../../shared/values/wire-value.ts';
@@ -13,7 +13,7 @@ import {FLAG_FLOATS, parseFields} from '../../documents/document.ts';
 import {decodeId} from '../../documents/ids.ts';
 import type {DocumentRow} from '../../queries/reader.ts';
 import type {Budget} from './budget.ts';
-import {DatabaseFault} from './database-fault.ts';
+import {DatabaseFault, undecodable} from './database-fault.ts';
 import {parseRealmJson} from './realm-json.ts';
 
 const TABLE_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
@@ -47,7 +47,7 @@ export class DocumentWrites {
 
   /** @param removed JSON array of the top-level fields that are taken away */
   patch(id: string, wire: string, removed: string): void {
-    const row = this.#existing(id, 'db.patch', 'Update');
+    const row = this.#existing(id, 'patch', 'Update');
     const patch = fieldsOf(wire, 'db.patch');
     checkUnchanged(patch, '_id', row.id);
     checkUnchanged(patch, '_creationTime', row.created);
@@ -63,16 +63,17 @@ export class DocumentWrites {
   }
 
   delete(id: string): void {
-    const row = this.#existing(id, 'db.delete', 'Delete');
+    const row = this.#existing(id, 'delete', 'Delete');
     this.#budget.wrote(0);
     this.#writer.delete(this.#writer.catalog.tableOfDoc(row.doc), row);
   }
 
-  #existing(id: string, call: string, action: 'Update' | 'Delete'): DocumentRow {
+  #existing(id: string, call: 'patch' | 'delete', action: 'Update' | 'Delete'): DocumentRow {
+    if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable(call);
     const row = this.#writer.statements.documentById.get(id);
     if (row !== undefined) return row;
     const decoded = decodeId(id);
-    if (decoded === null) throw new DatabaseFault(`Invalid argument 'id' for '${call}': Unable to decode ID`);
+    if (decoded === null) throw undecodable(call);
     if (this.#writer.catalog.tableByNumber(decoded.tableNumber) === undefined) {
       throw new DatabaseFault(`Table for ID "${id}" not found`);
     }

@@ -3,7 +3,7 @@
  * one total order and never fail; arithmetic wants numbers and `and`, `or`, `not` want booleans.
  */
 import {ServiceError} from '../../../shared/errors.ts';
-import {NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
+import {FILTER_NODES_MAX, NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
 import {compareValues} from '../../../shared/values/order.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {compilePath, type FieldPath, valueAt} from '../../queries/paths.ts';
@@ -32,17 +32,25 @@ const ARITHMETIC: Readonly<Record<string, Arithmetic>> = {
   mod: {verb: 'take the remainder of', join: 'and', of: (a, b) => a % b},
 };
 
-/** @param expression from a realm, so anything. @throws DatabaseFault */
-export function compileFilter(expression: unknown): Filter {
-  const evaluate = compile(expression, 1);
-  return document => {
-    const result = evaluate(document);
-    if (typeof result === 'boolean') return result;
-    throw new DatabaseFault(`The result of a filter must be a boolean, but it is ${shown(result)}`);
-  };
+/** The filters of one query. @param expressions from a realm, so anything. @throws DatabaseFault */
+export function compileFilters(expressions: readonly unknown[]): Filter[] {
+  const size = {nodes: 0};
+  return expressions.map(expression => {
+    const evaluate = compile(expression, 1, size);
+    return document => {
+      const result = evaluate(document);
+      if (typeof result === 'boolean') return result;
+      throw new DatabaseFault(`The result of a filter must be a boolean, but it is ${shown(result)}`);
+    };
+  });
 }
 
-function compile(expression: unknown, level: number): Evaluate {
+function compile(expression: unknown, level: number, size: {nodes: number}): Evaluate {
+  if (++size.nodes > FILTER_NODES_MAX) {
+    throw new DatabaseFault(
+      `The filters of a query are too large (maximum ${FILTER_NODES_MAX} operators, fields and values)`,
+    );
+  }
   if (!Array.isArray(expression) || level > NESTING_LEVELS_MAX * 4)
     throw new DatabaseFault('a filter is not an expression');
   const [operator, ...operands] = expression as [unknown, ...unknown[]];
@@ -55,7 +63,7 @@ function compile(expression: unknown, level: number): Evaluate {
     const path = fieldPath(String(operands[0]));
     return document => valueAt(document, path);
   }
-  const inner = operands.map(item => compile(item, level + 1));
+  const inner = operands.map(item => compile(item, level + 1, size));
   const [a, b] = inner;
   if (Object.hasOwn(COMPARISONS, name) && a !== undefined && b !== undefined) {
     const test = COMPARISONS[name]!;

@@ -4,12 +4,14 @@
  * failed assertions are thrown, for whoever runs the invocation.
  */
 import {ServiceError} from '../../../shared/errors.ts';
+import {DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {storedDocumentText} from '../../documents/document.ts';
 import {decodeId} from '../../documents/ids.ts';
+import type {Deadline} from '../isolate/deadline.ts';
 import {HostOp} from '../realm/host-call.ts';
 import {Budget} from './budget.ts';
-import {DatabaseFault} from './database-fault.ts';
+import {DatabaseFault, undecodable} from './database-fault.ts';
 import {DocumentWrites} from './document-writes.ts';
 import type {FunctionReader} from './function-reader.ts';
 import {OpenQuery} from './open-query.ts';
@@ -37,9 +39,12 @@ export class HostDatabase {
     this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget);
   }
 
-  /** @param endCursor where a page that is computed again ends; null: wherever its options say */
-  begin({endCursor}: {endCursor: string | null}): void {
-    this.#budget.begin();
+  /**
+   * @param endCursor where a page that is computed again ends; null: wherever its options say
+   * @param deadline looked at while documents are read
+   */
+  begin({endCursor, deadline = null}: {endCursor: string | null; deadline?: Deadline | null}): void {
+    this.#budget.begin(deadline);
     this.#endCursor = endCursor;
     this.#readSet = new ReadSet();
     this.#paginated = null;
@@ -116,11 +121,13 @@ export class HostDatabase {
   /** The document's text; empty when there is none. */
   #get(id: string): string {
     this.#budget.read();
+    // Before it is kept: what is longer than any id takes memory and time for nothing.
+    if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable('get');
     this.#readSet.ids.add(id);
     const row = this.#reader.documentById(id);
     if (row === undefined) {
       if (decodeId(id) !== null) return '';
-      throw new DatabaseFault("Invalid argument 'id' for 'db.get': Unable to decode ID");
+      throw undecodable('get');
     }
     this.#budget.scanned(row.body);
     return storedDocumentText(row);

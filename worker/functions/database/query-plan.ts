@@ -4,7 +4,7 @@ import {parseDocument} from '../../documents/document.ts';
 import type {DocumentRow, TableInfo} from '../../queries/reader.ts';
 import type {QuerySpec} from '../realm/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
-import {compileFilter, type Filter} from './filter.ts';
+import {compileFilters, type Filter} from './filter.ts';
 import type {FunctionReader} from './function-reader.ts';
 import {type IndexRange, indexRange} from './index-range.ts';
 import {type Position, positionOf} from './position.ts';
@@ -34,7 +34,7 @@ export class QueryPlan {
     this.reverse = spec.order === 'desc';
     this.byId = spec.index?.name === 'by_id';
     this.#reader = reader;
-    this.#filters = spec.filters.map(compileFilter);
+    this.#filters = compileFilters(spec.filters);
     const table = reader.table(spec.table);
     const segments = segmentsOf(reader, table, spec);
     this.segments = table === undefined ? null : this.reverse ? segments.reverse() : segments;

@@ -1,14 +1,16 @@
 /**
  * What a realm of queries or mutations may ask of the host, for one invocation after another. It answers texts and never
  * throws into the isolate: an error of ours would carry its stack there. What ends the process or the commit group (a failed
- * assertion, a storage error) is kept and thrown once the isolate has returned.
+ * assertion, a storage error) is kept and thrown once the isolate has returned. An invocation that has had its time is refused
+ * everything, and its isolate is ended: user code could catch a refusal and ask for ever.
  */
 
 import {ConsoleLines} from '../console-lines.ts';
-import {cryptoCall} from '../crypto-host.ts';
+import {CryptoBudget, cryptoCall} from '../crypto-host.ts';
 import type {HostDatabase} from '../database/host-database.ts';
 import type {Execution, Outcome} from '../execution.ts';
 import {type HostCall, HostOp, type RealmError} from '../realm/host-call.ts';
+import {type Deadline, TimeIsUp} from './deadline.ts';
 
 /** Scheduling as a mutation does it, inside its own transaction. Answers are host answers, `+…` or `-…`. */
 export interface FunctionScheduler {
@@ -20,6 +22,9 @@ export interface FunctionScheduler {
 export class InvocationHost {
   readonly #database: HostDatabase;
   readonly #scheduler: FunctionScheduler | null;
+  readonly #deadline: Deadline;
+  readonly #onOver: () => void;
+  #crypto = new CryptoBudget();
   #execution: Execution | null = null;
   #env: Execution['env'] = {};
   #number = 0;
@@ -30,11 +35,20 @@ export class InvocationHost {
   identityUsed = false;
   /** … on an environment variable. */
   envUsed = false;
+  /** The invocation was found to have had its time. */
+  isOver = false;
   #fatal: unknown = null;
 
-  constructor(database: HostDatabase, scheduler: FunctionScheduler | null) {
+  /** @param onOver ends the isolate */
+  constructor(
+    database: HostDatabase,
+    scheduler: FunctionScheduler | null,
+    {deadline, onOver}: {deadline: Deadline; onOver: () => void},
+  ) {
     this.#database = database;
     this.#scheduler = scheduler;
+    this.#deadline = deadline;
+    this.#onOver = onOver;
   }
 
   /** @param execution null: modules are being loaded, with these variables */
@@ -47,7 +61,9 @@ export class InvocationHost {
     this.#console = new ConsoleLines(line => this.lines.push(line));
     this.identityUsed = false;
     this.envUsed = false;
-    if (execution !== null) this.#database.begin({endCursor: execution.endCursor});
+    this.isOver = false;
+    this.#crypto = new CryptoBudget();
+    if (execution !== null) this.#database.begin({endCursor: execution.endCursor, deadline: this.#deadline});
   }
 
   /** Throws what must not be answered to user code. */
@@ -60,11 +76,18 @@ export class InvocationHost {
   }
 
   readonly call: HostCall = (op, a, b, c) => {
+    if (this.isOver) return OVER;
     try {
+      this.#deadline.check();
       return this.#answer(op, a, b, c);
     } catch (caught) {
-      this.#fatal ??= caught;
-      return refusal('the service failed');
+      if (!(caught instanceof TimeIsUp)) {
+        this.#fatal ??= caught;
+        return refusal('the service failed');
+      }
+      this.isOver = true;
+      this.#onOver();
+      return OVER;
     }
   };
 
@@ -85,7 +108,7 @@ export class InvocationHost {
         this.envUsed = true;
         return `+${JSON.stringify(Object.keys(this.#env))}`;
       case HostOp.crypto:
-        return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined);
+        return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined, this.#crypto);
       default:
         return this.#execution === null ? refusal("Can't use database at import time") : this.#operate(op, a, b, c);
     }
@@ -124,6 +147,8 @@ function optional(value: unknown): string | number | undefined {
 function refusal(message: string): string {
   return `-${JSON.stringify({name: 'Error', message})}`;
 }
+
+const OVER = refusal('the invocation has had its time');
 
 /** The kernel's description of what was thrown, which user code may have tampered with. */
 export function realmError(text: string): RealmError {

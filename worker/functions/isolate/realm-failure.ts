@@ -3,8 +3,15 @@ import {AssertionError} from '../../../shared/assert.ts';
 import {storageFailure} from '../../storage/database.ts';
 import type {RealmError} from '../realm/host-call.ts';
 
+const TIMED_OUT = 'Script execution timed out.';
+
 export function isTimeOut(caught: unknown): boolean {
-  return caught instanceof Error && caught.message === 'Script execution timed out.';
+  return caught instanceof Error && caught.message === TIMED_OUT;
+}
+
+/** As isolated-vm's, for a time that ends between two entries. */
+export function timeOut(): Error {
+  return new Error(TIMED_OUT);
 }
 
 export function isOutOfMemory(caught: unknown): boolean {

@@ -11,6 +11,7 @@ import ivm from 'isolated-vm';
 import {assert} from '../../../shared/assert.ts';
 import type {HostCall, Invocation} from '../realm/host-call.ts';
 import {compileKernel} from './kernel-script.ts';
+import {timeOut} from './realm-failure.ts';
 
 /** Where a realm gets its deployment's files from. */
 export type CodeSource = {
@@ -91,6 +92,7 @@ export class Realm {
   readonly #kernel: Kernel;
   readonly #code: CodeSource;
   readonly #files = new Map<string, ivm.Module>();
+  readonly #paths = new Map<ivm.Module, string>();
   readonly #evaluated = new Set<string>();
   /** Files that threw: they are not evaluated again. */
   readonly #failed = new Map<string, {thrown: unknown}>();
@@ -104,12 +106,17 @@ export class Realm {
     this.#code = code;
   }
 
-  /** Loads a file of the bundle and all it imports. @param path `a/b.js` @throws what the module throws, each time */
+  /**
+   * Loads a file of the bundle and all it imports.
+   * @param path `a/b.js` @param timeoutMs for all of them together
+   * @throws what the module throws, each time
+   */
   load(path: string, timeoutMs: number): void {
     if (this.#loaded.has(path)) return;
+    const endMs = performance.now() + timeoutMs;
     const module = this.#file(path);
     try {
-      for (const file of this.#inOrder(path, [])) this.#evaluate(file, timeoutMs);
+      for (const file of this.#inOrder(path, [])) this.#evaluate(file, endMs);
       this.#kernel.addModule.applySync(undefined, [path, module.namespace.derefInto()]);
       this.#loaded.add(path);
     } finally {
@@ -117,15 +124,17 @@ export class Realm {
     }
   }
 
-  #evaluate(file: string, timeoutMs: number): void {
+  #evaluate(file: string, endMs: number): void {
     const failure = this.#failed.get(file);
     if (failure !== undefined) throw failure.thrown;
+    const leftMs = Math.ceil(endMs - performance.now());
+    if (leftMs <= 0) throw timeOut();
     const module = this.#files.get(file)!;
     // One at a time, dependencies first: isolated-vm crashes on evaluating a file that was linked through another alone.
     module.instantiateSync(this.#context, (specifier, referrer) => this.#imported(referrer, specifier));
     this.#kernel.importing.applySync(undefined, [seedOf(this.#code.seed, file)]);
     try {
-      module.evaluateSync({timeout: timeoutMs});
+      module.evaluateSync({timeout: leftMs});
     } catch (thrown) {
       this.#failed.set(file, {thrown});
       throw thrown;
@@ -167,15 +176,15 @@ export class Realm {
     if (known !== undefined) return known;
     const module = this.#isolate.compileModuleSync(this.#code.read(path), {filename: path});
     this.#files.set(path, module);
+    this.#paths.set(module, path);
     for (const specifier of module.dependencySpecifiers) this.#file(resolvePath(path, specifier));
     return module;
   }
 
   #imported(referrer: ivm.Module, specifier: string): ivm.Module {
-    for (const [path, module] of this.#files) {
-      if (module === referrer) return this.#file(resolvePath(path, specifier));
-    }
-    throw new Error(`an import of ${specifier} from a file that is not of the bundle`);
+    const path = this.#paths.get(referrer);
+    assert(path !== undefined, `${specifier} is imported by a file of the bundle`);
+    return this.#file(resolvePath(path, specifier));
   }
 
   /** Files that are not evaluated yet, each after those it imports. */

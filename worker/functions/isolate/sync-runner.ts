@@ -10,6 +10,7 @@ import {isDeepStrictEqual} from 'node:util';
 import {
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_MS_MAX,
+  FUNCTION_MS_WARNING,
   FUNCTION_RESULT_BYTES_MAX,
   ISOLATE_HEAP_RECYCLE_BYTES,
   ISOLATE_MEMORY_MB,
@@ -17,6 +18,7 @@ import {
 } from '../../../shared/limits.ts';
 import type {HostDatabase} from '../database/host-database.ts';
 import type {DeploymentCode, Execution, Outcome} from '../execution.ts';
+import {type Clocks, Deadline} from './deadline.ts';
 import {type FunctionScheduler, InvocationHost} from './invocation-host.ts';
 import {type CodeSource, type Realm, RealmHost} from './realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from './realm-failure.ts';
@@ -26,6 +28,11 @@ export type SyncResult = {
   lines: string[];
   identityUsed: boolean;
   envUsed: boolean;
+  /**
+   * The clock ran out before the function had the CPU time it may have: the machine was busy. What it did is to be taken back,
+   * and then it may be run again, or not any more because its callers have waited long enough. Null: it had its chance.
+   */
+  starved: 'again' | 'over' | null;
 };
 
 /** The heap is looked at after this many invocations: asking costs more than a small query. */
@@ -33,11 +40,20 @@ const HEAP_CHECK_INVOCATIONS = 256;
 /** Garbage counts until it is collected: a heap is large when it was so this often in a row. */
 const LARGE_HEAP_CHECKS = 8;
 
+/** From this part of the CPU time it may have, a function that is out of time is out of CPU time. */
+const CPU_USED_UP = 0.9;
+/** How long a machine that was busy is expected to be: code that needs the clock's time gets more of it at once. */
+const STARVED_MS = 10_000;
+
 export class SyncRunner {
   readonly #kind: 'query' | 'mutation';
   readonly #codeOf: (deployment: DeploymentCode) => CodeSource;
   readonly #database: HostDatabase;
   readonly #host: InvocationHost;
+  readonly #deadline: Deadline;
+  readonly #wallMsMax: number;
+  /** What isolated-vm is told while the machine is busy. */
+  #starved = {timeoutMs: 0, untilMs: 0};
   #isolate: RealmHost | null = null;
   /** By deployment; the newest is the last. */
   readonly #realms = new Map<number, Realm>();
@@ -51,11 +67,16 @@ export class SyncRunner {
     codeOf: (deployment: DeploymentCode) => CodeSource,
     database: HostDatabase,
     scheduler: FunctionScheduler | null,
+    {wallMsMax, clocks}: {wallMsMax: number; clocks?: Clocks},
   ) {
+    this.#deadline = new Deadline(clocks);
     this.#kind = kind;
     this.#codeOf = codeOf;
     this.#database = database;
-    this.#host = new InvocationHost(database, scheduler);
+    this.#wallMsMax = wallMsMax;
+    // The handle of the isolate does not wait: the isolate ends as soon as it is back from the host.
+    const onOver = () => this.#isolate?.dispose();
+    this.#host = new InvocationHost(database, scheduler, {deadline: this.#deadline, onOver});
   }
 
   /** @throws AssertionError and storage errors; what user code did wrong is in the outcome */
@@ -63,12 +84,17 @@ export class SyncRunner {
     const host = this.#host;
     const number = ++this.#invocation;
     let outcome: Outcome;
+    let starved: SyncResult['starved'] = null;
     try {
       const realm = this.#loaded(execution);
+      this.#deadline.begin(FUNCTION_MS_MAX, this.#wallMsMax);
       host.begin(number, execution, execution.env);
       try {
-        realm.runSync(this.#invocationOf(number, execution), FUNCTION_MS_MAX);
+        realm.runSync(this.#invocationOf(number, execution), this.#timeoutMs());
         outcome = this.#settled();
+      } catch (caught) {
+        if (isTimeOut(caught) || host.isOver) starved = this.#starvation();
+        throw caught;
       } finally {
         host.end();
       }
@@ -77,9 +103,9 @@ export class SyncRunner {
     }
     if (!outcome.ok) this.#dropAfter(outcome);
     const {identityUsed, envUsed} = host;
-    const lines = [...host.lines, ...this.#database.takeWarnings()];
+    const lines = [...host.lines, ...this.#database.takeWarnings(), ...this.#timeWarning(outcome)];
     this.#recycle();
-    return {outcome, lines, identityUsed, envUsed};
+    return {outcome, lines, identityUsed, envUsed, starved};
   }
 
   /** Gives all memory back; the next invocation starts anew. */
@@ -89,6 +115,29 @@ export class SyncRunner {
     this.#isolate?.dispose();
     this.#isolate = null;
     this.#largeChecks = 0;
+  }
+
+  #timeoutMs(): number {
+    const {timeoutMs, untilMs} = this.#starved;
+    return performance.now() < untilMs ? timeoutMs : FUNCTION_MS_MAX;
+  }
+
+  /** Whether it was the machine that took the time. */
+  #starvation(): SyncResult['starved'] {
+    const {cpuMs, wallMs} = this.#deadline;
+    if (cpuMs >= CPU_USED_UP * FUNCTION_MS_MAX) return null;
+    const isLast = wallMs >= this.#wallMsMax || this.#timeoutMs() >= this.#wallMsMax;
+    const wanted = Math.max(2 * this.#timeoutMs(), (1.25 * FUNCTION_MS_MAX * wallMs) / Math.max(1, cpuMs));
+    const timeoutMs = Math.ceil(Math.min(wanted, this.#wallMsMax));
+    this.#starved = {timeoutMs, untilMs: performance.now() + STARVED_MS};
+    return isLast ? 'over' : 'again';
+  }
+
+  #timeWarning({ok}: Outcome): string[] {
+    if (!ok || this.#deadline.wallMs < FUNCTION_MS_WARNING) return [];
+    const {cpuMs} = this.#deadline;
+    if (cpuMs < FUNCTION_MS_WARNING) return [];
+    return [`[WARN] Function execution took a long time (${Math.round(cpuMs)} ms, maximum ${FUNCTION_MS_MAX} ms)`];
   }
 
   #invocationOf(n: number, {module, name, paginated, args, nowMs, seed}: Execution) {
@@ -111,6 +160,7 @@ export class SyncRunner {
         this.#realms.delete(id);
       }
     }
+    this.#deadline.begin(FUNCTION_LOAD_MS_MAX, FUNCTION_LOAD_MS_MAX);
     this.#host.begin(0, null, env);
     try {
       realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);
@@ -148,7 +198,7 @@ export class SyncRunner {
   #failed(caught: unknown): Outcome {
     const {outcome} = this.#host;
     const error = failureOf(caught); // throws what is ours
-    if (isTimeOut(caught))
+    if (isTimeOut(caught) || this.#host.isOver)
       return failure(`Function execution timed out (maximum duration: ${FUNCTION_MS_MAX / 1000}s)`);
     if (isOutOfMemory(caught)) return failure('JavaScript execution ran out of memory');
     if (outcome !== null && !outcome.ok) return outcome;

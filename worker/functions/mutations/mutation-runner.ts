@@ -2,7 +2,7 @@
  * Runs mutations on the worker's main thread, inside a commit group: each in the savepoint its write has there, reading and
  * writing through the one writer. So mutations run one after another and never conflict.
  */
-import {FUNCTION_IDLE_MS} from '../../../shared/limits.ts';
+import {FUNCTION_IDLE_MS, MUTATION_WALL_MS_MAX} from '../../../shared/limits.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {Connection} from '../../storage/database.ts';
 import {Reader} from '../../storage/reader.ts';
@@ -16,11 +16,13 @@ import {MutationScheduler} from './mutation-scheduler.ts';
 export class MutationRunner {
   readonly #runner: SyncRunner;
   readonly #scheduler: MutationScheduler;
+  readonly #writer: Writer;
   #idleTimer: NodeJS.Timeout | null = null;
   #isUsed = false;
 
   /** @param table the functions of the active deployment, for what is scheduled */
   constructor(writer: Writer, db: Connection, table: () => FunctionTable | null) {
+    this.#writer = writer;
     const code = new CodeStore(db);
     this.#scheduler = new MutationScheduler(writer, table);
     this.#runner = new SyncRunner(
@@ -28,6 +30,7 @@ export class MutationRunner {
       deployment => code.sourceOf(deployment),
       new HostDatabase(new Reader(db, writer.catalog, {cachesRows: false}), writer),
       this.#scheduler,
+      {wallMsMax: MUTATION_WALL_MS_MAX},
     );
   }
 
@@ -39,7 +42,7 @@ export class MutationRunner {
     this.#isUsed = true;
     this.#idleTimer ??= this.#watchIdle();
     this.#scheduler.begin(job);
-    const result = this.#runner.run(execution);
+    const result = this.#writer.at(execution.nowMs, () => this.#runner.run(execution));
     return {...result, scheduled: this.#scheduler.hasChanged};
   }
 

@@ -3,13 +3,14 @@
  * opened when the batch begins, so they see every write that was acknowledged before they were asked for.
  */
 import {workerData} from 'node:worker_threads';
-import {FUNCTION_IDLE_MS} from '../../../shared/limits.ts';
+import {FUNCTION_IDLE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {Catalog} from '../../storage/catalog.ts';
 import {openReader} from '../../storage/database.ts';
 import {Reader} from '../../storage/reader.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
-import {SyncRunner} from '../isolate/sync-runner.ts';
+import type {Execution} from '../execution.ts';
+import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
 import type {QueryBatch, QueryBatchResult, QueryThreadSettings} from './query-batch.ts';
 
 const {databasePath} = workerData as QueryThreadSettings;
@@ -25,6 +26,7 @@ const runner = new SyncRunner(
   deployment => code.sourceOf(deployment),
   new HostDatabase(new Reader(db, catalog, {cachesRows: false}), null),
   null,
+  {wallMsMax: QUERY_WALL_MS_MAX},
 );
 let idleTimer: NodeJS.Timeout | null = null;
 
@@ -37,9 +39,17 @@ export default function runBatch({env, executions}: QueryBatch): QueryBatchResul
       catalog.readAgain(db);
       readVersion = version;
     }
-    return executions.map(execution => runner.run({...execution, env}));
+    return executions.map(execution => runToEnd({...execution, env}));
   } finally {
     commit.run();
     idleTimer = setTimeout(() => runner.dispose(), FUNCTION_IDLE_MS).unref();
+  }
+}
+
+/** On a machine that is busy it is run again, with more of the clock's time. */
+function runToEnd(execution: Execution): SyncResult {
+  for (;;) {
+    const result = runner.run(execution);
+    if (result.starved !== 'again') return result;
   }
 }
