@@ -1,7 +1,7 @@
 /**
  * The HTTP client of the commands that talk to a running server: where it is, with which credential, and what its failures
- * mean in one sentence. The credential comes from SVC_ACCESS_TOKEN or the data directory's admin.json; there is no flag for
- * it, because every user of a machine can read the command lines of its processes.
+ * mean in one sentence. The credential comes from SVC_ACCESS_TOKEN or the data directory's admin.json, which a server of the
+ * same user on this machine is asked for (server-note.ts); there is no flag for it, because every user of a machine can read the command lines of its processes.
  *
  * A request that certainly or possibly did not happen (503, a broken connection, no answer in time) is sent again, with
  * growing pauses. So every write sent through here carries an `Idempotency-Key`, or is one that may be repeated.
@@ -21,26 +21,29 @@ import {
   REST_MS,
 } from '../shared/limits.ts';
 import {CommandFailure} from './failure.ts';
+import {notedDataDirectory} from './server-note.ts';
 
-export type ServerOptions = {url: string; data: string};
+export type ServerOptions = {url: string; data?: string};
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Reply = {status: number; body: Buffer};
 type Timeouts = {headersTimeout?: number; bodyTimeout?: number};
 const NOTHING_WAS_DONE: ReadonlySet<string> = new Set(['session.worker_unavailable', 'session.overloaded']);
+const DATA_DEFAULT = './data';
 const NO_TIMEOUT: Timeouts = {headersTimeout: 0, bodyTimeout: 0};
 
 export function addServerOptions(command: Command): Command {
   return command
     .addOption(new Option('--url <url>', 'where the server is').default('http://127.0.0.1:3210').env('SVC_URL'))
-    .addOption(
-      new Option(
-        '--data <directory>',
-        "the server's data directory; its admin.json has the token, unless SVC_ACCESS_TOKEN is set",
-      )
-        .default('./data')
-        .env('SVC_DATA'),
-    );
+    .addOption(dataOption());
+}
+
+export function dataOption(): Option {
+  return new Option(
+    '--data <directory>',
+    "the server's data directory, where admin.json has the token, unless SVC_ACCESS_TOKEN is set; " +
+      'otherwise that of your server that runs at the URL on this machine, or ./data',
+  ).env('SVC_DATA');
 }
 
 /** A 4xx or 5xx answer that was not repeated, or not any more. */
@@ -77,7 +80,7 @@ export class ServiceClient {
   /** @param connections requests that can be under way at once */
   static async open(options: ServerOptions, connections: number): Promise<ServiceClient> {
     const url = originOf(options.url);
-    const client = new ServiceClient(url, await accessToken(options.data), connections);
+    const client = new ServiceClient(url, await accessToken(url, options.data), connections);
     try {
       await client.#checkServer();
     } catch (caught) {
@@ -227,16 +230,17 @@ export function originOf(text: string): string {
   return url.origin;
 }
 
-export async function accessToken(data: string): Promise<string> {
+/** @param data the directory that was asked for; undefined: that of the user's server at `url`, or ./data */
+export async function accessToken(url: string, data: string | undefined): Promise<string> {
   const given = process.env.SVC_ACCESS_TOKEN;
   if (given !== undefined && given !== '') return given;
-  const path = join(data, 'admin.json');
+  const path = join(data ?? notedDataDirectory(url) ?? DATA_DEFAULT, 'admin.json');
   let token: unknown;
   try {
     token = (JSON.parse(await readFile(path, 'utf8')) as {access_token?: unknown}).access_token;
   } catch (caught) {
     throw new CommandFailure(
-      `no access token: SVC_ACCESS_TOKEN is not set and ${path} cannot be read; point --data at the server's data directory`,
+      `no access token: no server of yours runs at ${url}, SVC_ACCESS_TOKEN is not set and ${path} cannot be read; start the server, or point --data at its data directory`,
       1,
       {cause: caught},
     );

@@ -6,6 +6,7 @@ import {fileURLToPath} from 'node:url';
 import type {Command} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';
+import {shellQuoted} from './shell-quoted.ts';
 import {starterFiles} from './starter/files.ts';
 
 export function register(program: Command): void {
@@ -30,8 +31,15 @@ async function init(directory: string): Promise<void> {
     await writeFile(join(root, path), text);
   }
   await generateCode(root);
-  const where = directory === '.' ? '' : `cd ${directory} && `;
-  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}npm install && npx svc dev\n`);
+  const where = directory === '.' ? '' : `cd ${shellQuoted(directory)} && `;
+  process.stdout.write(
+    `wrote a starter project to ${root}\nnext: ${where}${withThisNode('npm install && npx svc dev')}\n`,
+  );
+}
+
+/** Whoever had npm bring Node for this command needs it for the next one, too. */
+function withThisNode(command: string): string {
+  return process.execPath.includes('/_npx/') ? `npx -y -p node@22 -c "${command}"` : command;
 }
 
 /** A tenant's id and a package's name. */

@@ -7,6 +7,8 @@ import {StartError} from '../router/supervisor/start-error.ts';
 import {createLogger, type Logger} from '../shared/log.ts';
 import {VERSION} from '../shared/version.ts';
 import {addStartOptions, dataDirectory, type StartOptions} from './config.ts';
+import {forgetServer, noteServer} from './server-note.ts';
+import {shellQuoted} from './shell-quoted.ts';
 
 /** After a second Ctrl-C, as shells count it: 128 + SIGINT. */
 const EXIT_INTERRUPTED = 130;
@@ -42,13 +44,23 @@ async function start(options: StartOptions): Promise<void> {
       log,
     );
     const listening = await supervisor.start();
-    stop.drain = () => supervisor.drain();
+    note(listening.port, data, log);
+    stop.drain = () => supervisor.drain().finally(() => forgetServer(listening.port));
     process.stdout.write(welcome(listening, supervisor.credentials));
     log.info('listening', {host: listening.host, port: listening.port, data, version: VERSION, pid: process.pid});
   } catch (caught) {
     if (!(caught instanceof StartError)) throw caught;
     process.stderr.write(`svc: ${caught.message}\n`);
     process.exit(1);
+  }
+}
+
+/** A home that cannot be written is no reason not to serve: `--data` says the same. */
+function note(port: number, data: string, log: Logger): void {
+  try {
+    noteServer(port, data);
+  } catch (error) {
+    log.debug('where this server is could not be noted for the commands of its user', {error});
   }
 }
 
@@ -109,8 +121,4 @@ function welcome(
     `  curl -H "Authorization: Bearer ${token}" ${url}/api/tenants`,
   ];
   return `${lines.join('\n')}\n`;
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

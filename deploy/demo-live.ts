@@ -17,7 +17,7 @@ await command.parseAsync();
 
 async function live({url, data, country}: ServerOptions & {country: string}): Promise<void> {
   const address = `${originOf(url).replace(/^http/, 'ws')}/ws?tenant_id=atlas`;
-  const headers = {authorization: `Bearer ${await accessToken(data)}`};
+  const headers = {authorization: `Bearer ${await accessToken(originOf(url), data)}`};
   const socket = new WebSocket(address, {protocols: ['svc.v2'], headers});
   const query = {
     table: 'cities',

@@ -1,10 +1,10 @@
 /** Where a command of a project goes: which project, which server, which tenant. Flags win over variables, those over svc.json. */
 import {type Command, Option} from 'commander';
-import {RefusedRequest, ServiceClient, tenantPath} from '../client.ts';
+import {dataOption, RefusedRequest, ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
 import {PROJECT_FILE, type Project, readProject} from './project-file.ts';
 
-export type TargetOptions = {project: string; tenant?: string; url?: string; data: string};
+export type TargetOptions = {project: string; tenant?: string; url?: string; data?: string};
 
 export type Target = {project: Project; client: ServiceClient; tenant: string};
 
@@ -18,14 +18,7 @@ export function addTargetOptions(command: Command): Command {
         'SVC_URL',
       ),
     )
-    .addOption(
-      new Option(
-        '--data <directory>',
-        "the server's data directory; its admin.json has the token, unless SVC_ACCESS_TOKEN is set",
-      )
-        .default('./data')
-        .env('SVC_DATA'),
-    );
+    .addOption(dataOption());
 }
 
 export function addProjectOption(command: Command): Command {
@@ -36,7 +29,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   const project = await readProject(options.project);
   const tenant = options.tenant ?? project.tenant;
   if (tenant === null) throw new CommandFailure(`no tenant: give --tenant, or "tenant" in ${PROJECT_FILE}`, 2);
-  const client = await ServiceClient.open({url: options.url ?? project.url ?? URL_DEFAULT, data: options.data}, 4);
+  const client = await ServiceClient.open({...options, url: options.url ?? project.url ?? URL_DEFAULT}, 4);
   return {project, client, tenant};
 }
 

@@ -43,6 +43,9 @@ Functions in \`svc/\`, deployed to the tenant \`${name}\` of an svc server.
 - \`npx svc run tasks:add '{"text": "try svc"}'\` calls one
 - \`npx svc data tasks\` shows the documents
 
+The commands find the token of your server on this machine by themselves; for another one, put its address into \`svc.json\`
+(\`"url"\`) and its token into the variable \`SVC_ACCESS_TOKEN\`.
+
 Clients call them at \`http://127.0.0.1:3210/svc/${name}\`.
 `,
     'svc/schema.ts': `import {defineSchema, defineTable} from 'svc/server';

@@ -15,6 +15,8 @@ import {until} from './until.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const READY = 'svc listening on ';
+/** Servers of tests are not noted for the commands of whoever runs the tests. */
+export const STATE = {XDG_STATE_HOME: join(tmpdir(), 'svc-test-state')};
 
 export type Reply = {
   status: number;
@@ -53,7 +55,13 @@ export class Service {
   async run(args: string[] = this.#options.args ?? []): Promise<void> {
     const child = spawn(process.execPath, [CLI, 'start', '--port', '0', '--data', this.data, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: {PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...this.#options.env},
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: process.env.HOME ?? '',
+        TMPDIR: tmpdir(),
+        ...STATE,
+        ...this.#options.env,
+      },
     });
     this.#child = child;
     child.stderr!.on('data', chunk => {
