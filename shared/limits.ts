@@ -21,6 +21,12 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 
 /** A client's `X-Request-Id`, printable ASCII. Beyond, or other characters: the router's own id is used instead. (ours) */
 export const REQUEST_ID_CHARS_MAX = 64;
+/**
+ * What is read and dropped of a request's body after its answer, so that the client can read the answer before its connection
+ * closes: by bytes, and for how long. Beyond: it closes, and the client may find it reset. (ours)
+ */
+export const DROPPED_BODY_BYTES_MAX = 64 * MIB;
+export const DROPPED_BODY_MS = 5_000;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
 export const LARGE_REPLY_BYTES = 128 * KIB;
 /** Large replies kept for clients that read slowly, all together. Beyond: the next one is 503 session.overloaded. (ours) */

@@ -3,13 +3,17 @@
  *
  * - a request object is dead after its handler returned, so everything needed is read before;
  * - a response must not be touched after `onAborted`, and every write outside the handler must be corked;
- * - bodies come as ArrayBuffers that are emptied when the callback returns, so they are copied.
+ * - bodies come as ArrayBuffers that are emptied when the callback returns, so they are copied;
+ * - the head of a streamed answer ends with the first bytes of its body, not before;
+ * - an answer that is ended is out of our hands, and so is its connection, of which the rest of the request's body may still
+ *   come. Where the connection has to close after that rest, the answer is written whole but not ended (`#finish`).
  *
  *   open ──answer | fail──▶ answered ──all bytes handed over──▶ done
- *     ├──startStream──▶ streaming ──endStream──▶ done
+ *     ├──startStream, then its first piece──▶ streaming ──endStream──▶ done
  *     ├──client gone (from any state but done)──▶ aborted
  *     └──refused while its worker has it: answered by us, and what the worker answers is dropped
  *
+ * A stream that fails before its first piece is answered as a failure: nothing of it has left.
  * Exactly one answer: a second one is a bug and asserts. An answer to a client that has gone is dropped.
  */
 
@@ -20,9 +24,11 @@ import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, LARGE_REPLY_BYTES, UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
 import type {Forwarded, Holder} from '../workers/forwarded.ts';
+import type {AnnouncedBody} from './announced-body.ts';
 import type {Route} from './routes.ts';
 import {statusLine} from './status-lines.ts';
 import {StreamedReply} from './streamed-reply.ts';
+import {UnwantedBody} from './unwanted-body.ts';
 import {Upload} from './upload.ts';
 
 type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
@@ -68,6 +74,14 @@ export class Exchange implements Forwarded {
   #isRefused = false;
   /** The connection is of no further use: the body was not read to its end, or the server drains. */
   #closes: boolean;
+  #announced: AnnouncedBody | null = null;
+  /** A body is announced, and its last byte has not come. */
+  #bodyIsComing = false;
+  #isReading = false;
+  /** What of it comes after the answer. */
+  #unwanted: UnwantedBody | null = null;
+  /** Of a stream whose first piece has not come. */
+  #streamHead: ResponseMeta | null = null;
   #stream: StreamedReply | null = null;
   #streamStatus = 0;
   /** Bytes of a large reply that is kept until its client has taken all of it. */
@@ -91,20 +105,33 @@ export class Exchange implements Forwarded {
     return this.#state === 'done' || this.#state === 'aborted';
   }
 
+  /** Bytes of the body that will come; null: that is not known. */
+  get announcedBytes(): number | null {
+    return this.#announced === null ? 0 : this.#announced.bytes;
+  }
+
+  /**
+   * What the head says of the body; told before anything is answered.
+   * @throws op.invalid_input 400 when its end cannot be relied on
+   */
+  announce(body: AnnouncedBody): void {
+    this.#announced = body;
+    this.#bodyIsComing = body.bytes !== 0 || body.fault !== null;
+    if (body.fault === null) return;
+    this.#closes = true;
+    throw new ServiceError('op.invalid_input', body.fault);
+  }
+
   /**
    * Reads the body and calls `onBody` with it, unless the client goes or sends too much.
-   * @param contentLength the header's value; empty when the body is chunked
    * @throws op.too_large 413 before reading when the announced length is too much
    */
-  collectBody(contentLength: string, onBody: () => void): void {
-    if (Number(contentLength) > BODY_BYTES_MAX) {
-      this.#closes = true;
-      throw tooLarge(BODY_BYTES_MAX);
-    }
+  collectBody(onBody: () => void): void {
+    this.#refuseLonger(BODY_BYTES_MAX);
     let pieces: Buffer[] | null = null;
+    this.#isReading = true;
     this.#res.onData((chunk, isLast) => {
-      if (this.#state !== 'open') return; // refused already; the rest of the body is on its way out
-      this.bytesIn += chunk.byteLength;
+      if (!this.#arrived(chunk.byteLength, isLast) || this.#state !== 'open') return;
       if (this.bytesIn > BODY_BYTES_MAX) {
         this.#closes = true;
         this.fail(tooLarge(BODY_BYTES_MAX));
@@ -125,19 +152,38 @@ export class Exchange implements Forwarded {
    * The body goes to the worker while it arrives.
    * @throws op.too_large 413 when the announced length is too much
    */
-  streamBody(contentLength: string, bytesMax: number): void {
-    if (Number(contentLength) > bytesMax) {
-      this.#closes = true;
-      throw tooLarge(bytesMax);
-    }
+  streamBody(bytesMax: number): void {
+    this.#refuseLonger(bytesMax);
     const upload = new Upload(this.#res);
     this.upload = upload;
+    this.#isReading = true;
     this.#res.onData((chunk, isLast) => {
-      this.bytesIn += chunk.byteLength;
-      if (!upload.isWanted) return;
+      if (!this.#arrived(chunk.byteLength, isLast) || !upload.isWanted) return;
       if (this.bytesIn > bytesMax) this.#refuse(tooLarge(bytesMax));
       else upload.push(Buffer.from(new Uint8Array(chunk)), isLast); // a copy
     });
+  }
+
+  /** The route takes none: what comes is dropped. */
+  ignoreBody(): void {
+    if (!this.#bodyIsComing || this.#isReading) return;
+    this.#isReading = true;
+    this.#res.onData((chunk, isLast) => void this.#arrived(chunk.byteLength, isLast));
+  }
+
+  #refuseLonger(bytesMax: number): void {
+    if ((this.#announced?.bytes ?? 0) <= bytesMax) return;
+    this.#closes = true;
+    throw tooLarge(bytesMax);
+  }
+
+  /** Counts a piece of the body. @returns whether the answer has not left yet */
+  #arrived(bytes: number, isLast: boolean): boolean {
+    this.bytesIn += bytes;
+    if (isLast) this.#bodyIsComing = false;
+    if (this.#unwanted === null) return true;
+    this.#unwanted.arrived(bytes, isLast);
+    return false;
   }
 
   answer(meta: ResponseMeta, body: Buffer): void {
@@ -173,41 +219,72 @@ export class Exchange implements Forwarded {
 
   startStream(meta: ResponseMeta): void {
     if (this.aborted) return;
-    assert(this.#state === 'open', `a stream in the state ${this.#state}`);
+    assert(this.#state === 'open' && this.#streamHead === null, `a stream in the state ${this.#state}`);
     if (this.method === 'HEAD' || hasNoBody(meta.s)) {
       this.#answerHead(meta);
       return;
     }
-    this.#state = 'streaming';
-    this.#streamStatus = meta.s;
-    const taken = (bytes: number) => this.holder?.credit(this, bytes);
-    this.#res.cork(() => {
-      this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
-      if (this.#closes) this.#res.writeHeader('Connection', 'close');
-      // uWebSockets.js ends the head with the first bytes of the body. A stream of events that has none for a while is open
-      // for its reader nevertheless; this comment, which readers of events skip, is what lets the head leave.
-      if (meta.t?.startsWith('text/event-stream')) this.#res.write(':\n\n');
-    });
-    this.#stream = new StreamedReply(this.#res, taken);
+    this.#streamHead = meta;
+    // A stream of events that has none for a while is open for its reader nevertheless. What leaves with its head then is a
+    // comment, which readers of events skip.
+    if (meta.t?.startsWith('text/event-stream')) setImmediate(() => this.#openEvents());
   }
 
   streamPiece(piece: Buffer): void {
     if (this.aborted) return;
-    assert(this.#state === 'streaming', `a piece in the state ${this.#state}`);
     this.bytesOut += piece.length;
-    this.#stream!.write(piece);
+    this.#res.cork(() => {
+      if (this.#state === 'open') this.#beginStream();
+      assert(this.#state === 'streaming', `a piece in the state ${this.#state}`);
+      this.#stream!.write(piece);
+    });
   }
 
   endStream(failed: boolean): void {
     if (this.aborted) return;
-    assert(this.#state === 'streaming', `the end of a stream in the state ${this.#state}`);
     if (failed) {
-      this.#res.close(); // aborts: an unfinished chunked body is what tells the client
+      if (this.#state === 'open')
+        this.fail(new ServiceError('op.failed', 'the answer broke off before its first byte'));
+      else this.#res.close(); // aborts: an unfinished chunked body is what tells the client
       return;
     }
     this.upload?.discard();
-    this.#done(this.#streamStatus);
-    this.#stream!.end();
+    this.#res.cork(() => {
+      if (this.#state === 'open') this.#beginStream();
+      assert(this.#state === 'streaming', `the end of a stream in the state ${this.#state}`);
+      this.#endStream();
+    });
+  }
+
+  /** Called corked. */
+  #beginStream(): void {
+    const meta = this.#streamHead!;
+    this.#state = 'streaming';
+    this.#streamStatus = meta.s;
+    this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
+    if (this.#closes) this.#res.writeHeader('Connection', 'close');
+    this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes));
+  }
+
+  #openEvents(): void {
+    if (this.#state !== 'open' || this.#isRefused) return;
+    this.#res.cork(() => {
+      this.#beginStream();
+      this.#res.write(':\n\n');
+    });
+  }
+
+  /** Called corked. */
+  #endStream(): void {
+    const stream = this.#stream!;
+    if (this.bytesOut === 0 || stream.isBlocked || !this.#mustOutlast()) {
+      this.#done(this.#streamStatus);
+      stream.end();
+      return;
+    }
+    // The last chunk, and one trailer because a header is what can be written.
+    this.#res.writeHeader('\r\n0\r\nX-Request-Id', `${this.requestId}\r\n`);
+    this.#finish(this.#streamStatus);
   }
 
   /** The server stops: what has no end of its own ends now. */
@@ -235,6 +312,8 @@ export class Exchange implements Forwarded {
     this.#res.cork(() => {
       this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
       if (this.#closes) this.#res.writeHeader('Connection', 'close');
+      // As GET has it: without it Node's client takes the connection for used up.
+      if (!hasNoBody(meta.s)) this.#res.writeHeader('Transfer-Encoding', 'chunked');
       this.#done(meta.s);
       this.#res.endWithoutBody();
     });
@@ -244,6 +323,10 @@ export class Exchange implements Forwarded {
   /** Called corked, by `replyInTurn`. */
   writeReply(status: number, body: string | Buffer, headers: HeaderList | null, contentType: string): void {
     const res = this.#res;
+    if (contentType === JSON_TYPE && body.length < LARGE_REPLY_BYTES && this.#mustOutlast()) {
+      this.#writeOutlasting(status, body, headers);
+      return;
+    }
     if (body.length === 0 || this.method === 'HEAD' || hasNoBody(status)) {
       this.#endWithoutBody(status, headers, body, contentType);
       return;
@@ -263,10 +346,49 @@ export class Exchange implements Forwarded {
     const res = this.#res;
     this.#writeHead(status, headers, body.length === 0 ? '' : contentType);
     if (this.#closes) res.writeHeader('Connection', 'close');
+    // Told of a length, `endWithoutBody` would wait for so many bytes, and take the next request for one that came too early.
+    if (!hasNoBody(status)) res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
     this.#done(status);
-    // `undefined` as the length would be sent as a number of 19 digits.
-    if (hasNoBody(status)) res.endWithoutBody();
-    else res.endWithoutBody(Buffer.byteLength(body));
+    res.endWithoutBody();
+  }
+
+  /**
+   * More of the body comes, and then the connection ends: because we or the client said so, or because what comes is
+   * more than a kept connection is worth. Or nobody knows where the body ends: an answer that is not ended makes
+   * uWebSockets.js close the connection at the next request instead of serving it.
+   */
+  #mustOutlast(): boolean {
+    if (this.#announced === null) return false;
+    const {bytes, clientCloses, fault} = this.#announced;
+    if (fault !== null) return true;
+    if (!this.#bodyIsComing) return false;
+    return this.#closes || clientCloses || bytes === null || bytes > BODY_BYTES_MAX;
+  }
+
+  /**
+   * A JSON answer as text of its own, because `end` would close the connection at once. What is written as a header may end
+   * the head; the line break after it is white space at the end of the body.
+   */
+  #writeOutlasting(status: number, body: string | Buffer, headers: HeaderList | null): void {
+    const res = this.#res;
+    const isEmpty = body.length === 0 || hasNoBody(status);
+    this.#writeHead(status, headers, isEmpty ? '' : JSON_TYPE);
+    if (isEmpty || this.method === 'HEAD') {
+      if (!hasNoBody(status)) res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
+      res.writeHeader('Connection', 'close\r\n');
+    } else {
+      this.bytesOut = Buffer.byteLength(body) + 2;
+      res.writeHeader('Connection', 'close');
+      res.writeHeader('Content-Length', `${this.bytesOut}\r\n\r\n${body}`);
+    }
+    this.#finish(status);
+  }
+
+  /** All of the answer is written. Its connection closes when the rest of the request's body has come, or too much of it. */
+  #finish(status: number): void {
+    this.#unwanted = new UnwantedBody(this.#res);
+    this.ignoreBody();
+    this.#done(status);
   }
 
   #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
@@ -303,6 +425,7 @@ export class Exchange implements Forwarded {
   }
 
   #aborted(): void {
+    this.#unwanted?.clientGone();
     if (this.#state === 'done') return;
     this.#state = 'aborted';
     this.upload?.fail();

@@ -19,6 +19,7 @@ import {type MetricsPage, PROMETHEUS_TEXT} from '../metrics/page.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import {announcedBody} from './announced-body.ts';
 import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
 import type {OriginRule} from './origin.ts';
@@ -67,6 +68,8 @@ export class Intake {
   }
 
   #take(exchange: Exchange, req: HttpRequest): void {
+    const announced = announcedBody(req);
+    if (announced !== null) exchange.announce(announced);
     const path = req.getUrl();
     if (!isDeploymentPath(path)) this.#originRule.check(req.getHeader('origin'), req.getHeader('host'));
     // The types promise a string, but there is none without a query string.
@@ -84,6 +87,7 @@ export class Intake {
       return;
     }
     exchange.route = route;
+    if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (route.access === 'admin') this.#authenticate(req);
     if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
@@ -148,16 +152,13 @@ export class Intake {
   #forwardStreamed(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
     const {directory} = this.#parts;
     if (route.access === 'admin') refuseEncoding(req); // an app may take what it likes
-    const length = req.getHeader('content-length');
-    if (length === '' && req.getHeader('transfer-encoding') === '') {
-      directory.forward(tenant, exchange);
+    const {announcedBytes} = exchange;
+    if (announcedBytes !== null && announcedBytes <= WHOLE_UPLOAD_BYTES_MAX) {
+      if (announcedBytes === 0) directory.forward(tenant, exchange);
+      else this.#collectBody(exchange, () => directory.forward(tenant, exchange));
       return;
     }
-    if (length !== '' && Number(length) <= WHOLE_UPLOAD_BYTES_MAX) {
-      this.#collectBody(exchange, length, () => directory.forward(tenant, exchange));
-      return;
-    }
-    exchange.streamBody(length, route.streamedBytesMax!);
+    exchange.streamBody(route.streamedBytesMax!);
     directory.forward(tenant, exchange);
   }
 
@@ -207,11 +208,11 @@ export class Intake {
   /** `then` may throw: it runs when the whole body is there. */
   #readBody(exchange: Exchange, req: HttpRequest, then: () => void): void {
     refuseEncoding(req);
-    this.#collectBody(exchange, req.getHeader('content-length'), then);
+    this.#collectBody(exchange, then);
   }
 
-  #collectBody(exchange: Exchange, contentLength: string, then: () => void): void {
-    exchange.collectBody(contentLength, () => {
+  #collectBody(exchange: Exchange, then: () => void): void {
+    exchange.collectBody(() => {
       try {
         then();
       } catch (caught) {

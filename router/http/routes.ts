@@ -211,6 +211,7 @@ function addRoute(route: Route): void {
   const {methods} = node;
   assert(!methods.has(route.method), `${route.method} ${route.pattern} is in the table twice`);
   methods.set(route.method, route);
+  if (route.method === 'GET') methods.set('HEAD', route); // the exchange leaves the body out
   node.entry = {
     methods,
     any: methods.get('*') ?? null,

@@ -32,6 +32,10 @@ export class StreamedReply {
     });
   }
 
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
   /** The piece is only borrowed: it is copied if it has to wait. */
   write(piece: Buffer): void {
     if (this.#isBlocked && !this.#mayProbe) this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);

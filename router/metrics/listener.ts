@@ -21,7 +21,9 @@ export function metricsHandler(page: MetricsPage, originRule: OriginRule, onBug:
     try {
       originRule.check(req.getHeader('origin'), req.getHeader('host'));
       if (req.getUrl() !== '/metrics') throw new ServiceError('op.not_found', 'this port serves /metrics only');
-      if (method !== 'GET') throw new ServiceError('op.method_not_allowed', 'this path takes GET');
+      if (method !== 'GET' && method !== 'HEAD') {
+        throw new ServiceError('op.method_not_allowed', 'this path takes GET, HEAD');
+      }
     } catch (caught) {
       fail(caught);
       return;
