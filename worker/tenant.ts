@@ -27,6 +27,7 @@ import {type Connection, openReader, openWriter, storageFailure} from './storage
 import {claimFile} from './storage/identity.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
+import {TableCounts} from './storage/table-counts.ts';
 import {LiveQueries} from './subscriptions/live-queries.ts';
 import {TENANT_FILE} from './tenant-file.ts';
 
@@ -48,6 +49,7 @@ export class Tenant {
   readonly #groups: CommitGroups;
   readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
+  readonly #counts: TableCounts;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
   readonly #platform: FunctionPlatform;
@@ -85,6 +87,7 @@ export class Tenant {
     };
     this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
+    this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
     const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#background, this.#backFill);
     this.#platform = new FunctionPlatform({
@@ -94,6 +97,7 @@ export class Tenant {
       reader: this.#reader,
       groups: this.#groups,
       schemas,
+      counts: this.#counts,
       clock: Date.now,
       log,
       metrics: this.metrics,
@@ -128,6 +132,7 @@ export class Tenant {
     });
     void schemas.resume();
     this.#backFill.wake();
+    void this.#counts.complete();
     this.#schedule.arm();
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
@@ -164,6 +169,7 @@ export class Tenant {
   async close(): Promise<number | null> {
     this.#background.stop();
     this.#backFill.stop();
+    this.#counts.stop();
     this.#schedule.stop();
     await this.#platform.close();
     await this.#groups.close();

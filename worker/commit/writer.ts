@@ -139,7 +139,9 @@ export class Writer {
   /** Writes the counters that the group changed, once a table; the last thing before a commit. */
   writeCounters(): void {
     for (const table of this.#counted) {
-      this.statements.updateTableCounters.run(table.lastN, table.lastCreated, table.number);
+      const {lastN, lastCreated, documents, countedTo} = table;
+      assert(documents >= 0, `table ${table.name} counts ${documents} documents`);
+      this.statements.updateTableCounters.run(lastN, lastCreated, documents, countedTo, table.number);
       table.counted = false;
     }
     this.#counted = [];
@@ -160,7 +162,7 @@ export class Writer {
     if (known !== undefined) return known;
     const table = this.catalog.add(name);
     this.onRollback(() => this.#forgetTable(table));
-    this.statements.insertTable.run(table.number, name);
+    this.statements.insertTable.run(table.number, name, table.countedTo);
     this.catalogChanged();
     return table;
   }
@@ -169,6 +171,30 @@ export class Writer {
   catalogChanged(): void {
     this.#catalogVersion ??= Number(this.statements.meta.get('catalog_version') ?? 0);
     this.statements.setMeta.run('catalog_version', ++this.#catalogVersion);
+  }
+
+  /** One document more or less. One that is not counted yet will be, or will not be there then. */
+  #countDocument(table: CatalogTable, doc: number, by: 1 | -1): void {
+    if (doc > table.countedTo) return;
+    table.documents += by;
+    this.onRollback(() => {
+      table.documents -= by;
+    });
+    this.#count(table);
+  }
+
+  /** Counts some more documents of a table whose count is not known yet. @param rows how many at most */
+  countSome(table: CatalogTable, rows: number): void {
+    const {countedTo} = table;
+    const {lowDoc, highDoc} = table.info; // numbers of documents begin behind lowDoc
+    const {documents, last} = this.statements.countSome.get(Math.max(countedTo, lowDoc), highDoc, rows)!;
+    table.documents += documents;
+    table.countedTo = documents < rows ? highDoc : last!;
+    this.onRollback(() => {
+      table.documents -= documents;
+      table.countedTo = countedTo;
+    });
+    this.#count(table);
   }
 
   #forgetTable(table: CatalogTable): void {
@@ -255,6 +281,7 @@ export class Writer {
     const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
     for (const watcher of table.watchers) watcher.add(doc);
     this.#changes.push({table: table.name, doc, before, after});
+    if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);
     const document = after === null ? 'null' : storedDocumentText(after);
     this.#record.events.push({type: EVENT_OF[op], table: table.name, id});
     this.#record.writes.push(

@@ -17,6 +17,7 @@ import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
+import type {TableCounts} from '../storage/table-counts.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';
@@ -43,6 +44,7 @@ export type PlatformParts = {
   reader: Reader;
   groups: CommitGroups;
   schemas: SchemaChanges;
+  counts: TableCounts;
   clock: () => number;
   log: Logger;
   metrics: WorkerMetrics;
@@ -92,7 +94,7 @@ export class FunctionPlatform {
     });
     this.#actions = new ActionPool({databasePath: path});
     this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
-    this.#tables = new TableList(db, writer.catalog);
+    this.#tables = new TableList(writer.catalog, parts.counts);
     this.#deployments = new Deployments({...parts, environment: this.#environment, analyze});
     this.#verifier = this.#newVerifier();
     this.#serve();
@@ -202,7 +204,7 @@ export class FunctionPlatform {
       case 'settings.put':
         return this.#settings.put(body);
       case 'tables.list':
-        return found(this.#tables.text());
+        return this.#tables.text().then(found);
       default:
         throw new ServiceError('op.not_found', `${meta.op} is not an operation of the function platform`);
     }

@@ -1,24 +1,32 @@
 /** The tables of a tenant with how many documents each has. GET /api/tenants/{tenant_id}/tables */
-import type Database from 'better-sqlite3';
-import type {Catalog} from '../storage/catalog.ts';
-import type {Connection} from '../storage/database.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {type Catalog, isCounted} from '../storage/catalog.ts';
+import type {TableCounts} from '../storage/table-counts.ts';
 
 export class TableList {
   readonly #catalog: Catalog;
-  readonly #count: Database.Statement<[number, number], number>;
+  readonly #counts: TableCounts;
 
-  constructor(db: Connection, catalog: Catalog) {
+  constructor(catalog: Catalog, counts: TableCounts) {
     this.#catalog = catalog;
-    this.#count = db
-      .prepare<[number, number], number>('SELECT count(*) FROM documents WHERE doc BETWEEN ? AND ?')
-      .pluck();
+    this.#counts = counts;
   }
 
-  /** `{"tables": [{"name", "documents"}]}`, by name. A table that is empty and has no schema is not there. */
-  text(): string {
+  /**
+   * `{"tables": [{"name", "documents"}]}`, by name. A table that is empty and has no schema is not there.
+   * @throws session.overloaded 503 while the file of an older svc cannot be counted, the disk being full
+   */
+  async text(): Promise<string> {
+    await this.#counts.complete();
     const tables = [];
-    for (const {name, info, fields, deployed} of this.#catalog.tables()) {
-      const documents = this.#count.get(info.lowDoc, info.highDoc)!;
+    for (const table of this.#catalog.tables()) {
+      const {name, documents, fields, deployed} = table;
+      if (!isCounted(table)) {
+        throw new ServiceError(
+          'session.overloaded',
+          `the documents of table ${name} are still being counted; try again`,
+        );
+      }
       if (documents > 0 || fields !== null || deployed !== null) tables.push({name, documents});
     }
     return JSON.stringify({tables: tables.sort((a, b) => (a.name < b.name ? -1 : 1))});

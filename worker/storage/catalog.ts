@@ -39,7 +39,10 @@ export type CatalogTable = {
   readonly name: string;
   lastN: number;
   lastCreated: number;
-  /** lastN or lastCreated are newer than their row: the group writes them before it commits. */
+  /** Documents with a number up to `countedTo`; that is all of them once `isCounted`. */
+  documents: number;
+  countedTo: number;
+  /** The counters above are newer than their row: the group writes them before it commits. */
   counted: boolean;
   /** Null: the table has no schema. */
   fields: FieldEntry[] | null;
@@ -59,6 +62,9 @@ type TableRow = {
   name: string;
   last_n: number;
   last_created: number;
+  /** Undefined in a file of version 3. */
+  documents?: number;
+  counted_to?: number;
   fields: string | null;
   /** Undefined in a file of version 1. */
   deployed?: string | null;
@@ -96,6 +102,8 @@ export class Catalog {
     for (const row of db.prepare('SELECT * FROM tables ORDER BY number').all() as TableRow[]) {
       const fields = row.fields === null ? null : (JSON.parse(row.fields) as FieldEntry[]);
       const table = newTable(row.number, row.name, row.last_n, row.last_created);
+      table.documents = row.documents ?? 0;
+      table.countedTo = row.counted_to ?? 0;
       this.#put(table);
       this.setSchema(table, fields, JSON.parse(row.deployed ?? 'null') as DeployedTable | null);
     }
@@ -190,6 +198,8 @@ function newTable(number: number, name: string, lastN: number, lastCreated: numb
     name,
     lastN,
     lastCreated,
+    documents: 0,
+    countedTo: lowDoc + DOCS_PER_TABLE - 1,
     counted: false,
     fields: null,
     deployed: null,
@@ -198,6 +208,11 @@ function newTable(number: number, name: string, lastN: number, lastCreated: numb
     info: {number, lowDoc, highDoc: lowDoc + DOCS_PER_TABLE - 1, indexes: []},
     watchers: new Set(),
   };
+}
+
+/** `documents` is the table's count. */
+export function isCounted({countedTo, info}: CatalogTable): boolean {
+  return countedTo >= info.highDoc;
 }
 
 export function catalogIndex(

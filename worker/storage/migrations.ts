@@ -3,7 +3,7 @@
  * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
  */
 import type {Connection} from './database.ts';
-import {ADD_TIMELINE, APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from './tables.sql.ts';
+import {ADD_COUNTS, ADD_TIMELINE, APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from './tables.sql.ts';
 
 const STEPS: ((db: Connection) => void)[] = [
   // 1: the first layout.
@@ -12,6 +12,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(CREATE_FUNCTION_TABLES),
   // 3: what tells one file's history from another's.
   db => db.exec(ADD_TIMELINE),
+  // 4: how many documents each table has.
+  db => db.exec(ADD_COUNTS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

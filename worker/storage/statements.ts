@@ -66,9 +66,15 @@ export function prepareStatements(db: Connection) {
          (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,
     ),
 
-    insertTable: run<[number, string]>('INSERT INTO tables (number, name, last_n, last_created) VALUES (?, ?, 0, 0)'),
-    updateTableCounters: run<[number, number, number]>(
-      'UPDATE tables SET last_n = ?, last_created = ? WHERE number = ?',
+    insertTable: run<[number, string, number]>(
+      'INSERT INTO tables (number, name, last_n, last_created, counted_to) VALUES (?, ?, 0, 0, ?)',
+    ),
+    updateTableCounters: run<[number, number, number, number, number]>(
+      'UPDATE tables SET last_n = ?, last_created = ?, documents = ?, counted_to = ? WHERE number = ?',
+    ),
+    countSome: db.prepare<[number, number, number], {documents: number; last: number | null}>(
+      `SELECT count(*) AS documents, max(doc) AS last FROM
+         (SELECT doc FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?)`,
     ),
     updateTableSchema: run<[string | null, string | null, number]>(
       'UPDATE tables SET fields = ?, deployed = ? WHERE number = ?',

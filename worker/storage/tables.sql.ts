@@ -149,3 +149,12 @@ export const CREATE_FUNCTION_TABLES = `
 export const ADD_TIMELINE = `
   INSERT INTO meta (key, value) VALUES ('tenant_timeline', lower(hex(randomblob(16))));
 `;
+
+/**
+ * From version 4 on. documents: how many of the table's documents have a number up to counted_to. A table that was there
+ * before is counted in the background; a new one starts with counted_to beyond all its numbers, so documents is its count.
+ */
+export const ADD_COUNTS = `
+  ALTER TABLE tables ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE tables ADD COLUMN counted_to INTEGER NOT NULL DEFAULT 0;
+`;

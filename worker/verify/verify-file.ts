@@ -95,6 +95,9 @@ function checkChain(db: Connection, said: Connection, report: VerifyReport): voi
 
 function checkDocuments(db: Connection, said: Connection, catalog: Catalog, report: VerifyReport): void {
   const lookUp = said.prepare<[string], string | null>('SELECT digest FROM said WHERE id = ?').pluck();
+  const count = db
+    .prepare<[number, number], number>('SELECT count(*) FROM documents WHERE doc BETWEEN ? AND ?')
+    .pluck();
   let inJournal = 0;
   for (const row of db.prepare<[], DocumentRow>('SELECT * FROM documents ORDER BY doc').iterate()) {
     report.documents++;
@@ -110,6 +113,11 @@ function checkDocuments(db: Connection, said: Connection, catalog: Catalog, repo
     else if (digest !== digestOf(JSON.stringify(JSON.parse(storedDocumentText(row))))) {
       find(report, `state: document ${row.id} of ${table} differs from its last journal record`);
     }
+  }
+  for (const table of catalog.tables()) {
+    const {name, documents, countedTo, info} = table;
+    const found = count.get(info.lowDoc, Math.min(countedTo, info.highDoc))!;
+    if (found !== documents) find(report, `state: table ${name} counts ${documents} documents and has ${found}`);
   }
   const living = said.prepare<[], number>('SELECT count(*) FROM said WHERE digest IS NOT NULL').pluck().get()!;
   if (living > inJournal) find(report, `state: ${living - inJournal} documents that the journal has are missing`);
