@@ -82,6 +82,10 @@ export const SILENT_WAKES_MAX = 2;
 export const ORPHAN_EXIT_MS = 2_000;
 /** macOS and Linux cut longer Unix socket paths silently at 104 to 108 bytes. (design) */
 export const SOCKET_PATH_BYTES_MAX = 100;
+/** How often an idle worker looks whether its tenant's files are still there; a busy one looks with every commit. (ours) */
+export const FILE_LOOK_MS = 1_000;
+/** Directories of tenants that a refused start names. (ours) */
+export const REFUSAL_DIRECTORIES_SHOWN = 20;
 /** Tenants of one server: the registry is kept in memory. Beyond: 503 session.overloaded on creation. (ours) */
 export const TENANTS_MAX = 100_000;
 

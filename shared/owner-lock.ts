@@ -74,12 +74,22 @@ function tryAcquire(path: string): OwnerLock | null {
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
     const owner: Owner = {pid: process.pid, boot_id: bootId(), started_at: new Date().toISOString()};
-    writeFileSync(`${path}.owner`, `${JSON.stringify(owner)}\n`, {mode: 0o600});
+    writeNote(`${path}.owner`, owner);
     return new OwnerLock(path, db);
   } catch (caught) {
     db.close();
     if (caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_BUSY')) return null;
     throw caught;
+  }
+}
+
+/** On a full disk there is a lock without a note: who holds it is only said in messages. */
+function writeNote(path: string, owner: Owner): void {
+  try {
+    writeFileSync(path, `${JSON.stringify(owner)}\n`, {mode: 0o600});
+  } catch (caught) {
+    const {code} = caught as NodeJS.ErrnoException;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw caught;
   }
 }
 

@@ -6,8 +6,10 @@ import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {ServiceError} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
+import {FILE_LOOK_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
+import {TENANT_FILE} from '../shared/tenant-directory.ts';
 import {BackgroundWrites} from './commit/background.ts';
 import {CommitGroups} from './commit/group.ts';
 import {type Change, Writer} from './commit/writer.ts';
@@ -23,13 +25,13 @@ import {BackFill} from './schema/back-fill.ts';
 import {SchemaChanges} from './schema/change.ts';
 import {Catalog} from './storage/catalog.ts';
 import {CleanMark} from './storage/clean-mark.ts';
-import {type Connection, openReader, openWriter, storageFailure} from './storage/database.ts';
-import {claimFile} from './storage/identity.ts';
+import {type Connection, type Connection, openReader, openReader, openWriter, storageFailure, storageFailure} from './storage/database.ts';
+import {FileWatch} from './storage/file-watch.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import {TableCounts} from './storage/table-counts.ts';
+import {openFailure, openTenantFile} from './storage/tenant-file.ts';
 import {LiveQueries} from './subscriptions/live-queries.ts';
-import {TENANT_FILE} from './tenant-file.ts';
 
 /** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
 const DAMAGED_FILE = 'damaged.txt';
@@ -41,7 +43,10 @@ export class Tenant {
   readonly live: LiveQueries;
   readonly metrics = new WorkerMetrics();
   readonly #path: string;
+  readonly #log: Logger;
   readonly #lock: OwnerLock;
+  readonly #watch: FileWatch;
+  readonly #watchTimer: NodeJS.Timeout;
   readonly #writerDb: Connection;
   readonly #readerDb: Connection;
   readonly #writer: Writer;
@@ -61,15 +66,20 @@ export class Tenant {
       log.error('the tenant stays stopped: its file was found damaged', {note: join(settings.directory, DAMAGED_FILE)});
       throw new ServiceError('session.worker_unavailable', 'the tenant is stopped because its file is damaged');
     }
-    const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-    return new Tenant(settings, lock, log, afterGroup);
+    try {
+      const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
+      return new Tenant(settings, lock, log, afterGroup);
+    } catch (caught) {
+      throw openFailure(caught, settings.directory);
+    }
   }
 
   private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, afterGroup: () => void) {
     this.#lock = lock;
+    this.#log = log;
     this.#path = join(settings.directory, TENANT_FILE);
-    this.#writerDb = openWriter(this.#path);
-    claimFile(this.#writerDb, settings);
+    this.#writerDb = openTenantFile(settings.directory, settings);
+    this.#watch = new FileWatch(this.#path);
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);
@@ -81,7 +91,14 @@ export class Tenant {
     };
     this.#reader = new Reader(this.#readerDb, catalog);
     this.live = new LiveQueries(this.#reader, this.metrics, () => this.#writer.head.sequence);
+    // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
+    const checkFile = () => {
+      const finding = this.#watch.finding();
+      if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
+    };
+    this.#watchTimer = setInterval(checkFile, FILE_LOOK_MS).unref();
     const onCommitted = (changes: readonly Change[]) => {
+      checkFile();
       this.#reader.committed(changes);
       this.live.committed(changes);
     };
@@ -174,8 +191,9 @@ export class Tenant {
     await this.#platform.close();
     await this.#groups.close();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
+    clearInterval(this.#watchTimer);
     this.#readerDb.close();
-    this.#putInOrder();
+    this.#emptyLog();
     this.#writerDb.close();
     this.#lock.release();
     return nextDueMs;

@@ -159,6 +159,8 @@ function stepWaking(residence: Residence & {state: 'waking'}, input: Input, nowM
     case 'opened':
       return to({state: 'awake', deaths, sinceMs: nowMs}, {type: 'ready'});
     case 'ended':
+      // A full disk says nothing about the tenant: whoever asks again is tried again.
+      if (input.error?.code === 'session.storage_full') return noSpace(deaths, asked, input.error);
       // A spare may have been ill before it knew its tenant, so one death of it is not held against the request.
       if (input.error === null && !retried && deaths + 1 < DEATHS_BEFORE_REST) {
         return to({state: 'waking', deaths: deaths + 1, asked, retried: true}, {type: 'start', fresh: true});
@@ -242,6 +244,15 @@ function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: 
     type: 'later',
     input: 'want',
     afterMs: pauseMs,
+  });
+}
+
+/** Its due work waits for space as long as it has to. */
+function noSpace(deaths: number, asked: boolean, error: ErrorObject): Step {
+  return to({state: 'asleep', deaths}, ...failIf(asked, error, RETRY_AFTER_MS), {
+    type: 'later',
+    input: 'want',
+    afterMs: PAUSES_MS.at(-1)!,
   });
 }
 

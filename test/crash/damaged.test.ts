@@ -67,7 +67,7 @@ describe('a damaged file', () => {
     const damaged = readFileSync(path);
     await service.run();
     const reply = await tenant.request('GET', '/documents/t');
-    const {message} = expectError(reply, 503, 'session.worker_unavailable');
+    const {message} = expectError(reply, 503, 'op.storage_damaged');
     expect(message).not.toContain(service.data);
     await until('the reason in the log', () => service.log.includes('the tenant could not be opened'));
     // What is left of it stays as it is, for whoever repairs it.

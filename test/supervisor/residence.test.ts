@@ -4,7 +4,8 @@ import {hasWorker, type Input, type Residence, step} from '../../router/supervis
 import {DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../shared/limits.ts';
 
 const NOW_MS = 1_000_000;
-const ERROR = {code: 'session.storage_full', message: 'full'} as const;
+const ERROR = {code: 'op.storage_damaged', message: 'damaged'} as const;
+const FULL = {code: 'session.storage_full', message: 'full'} as const;
 
 const asleep: Residence = {state: 'asleep', deaths: 0};
 const queued: Residence = {state: 'queued', deaths: 0, asked: true};
@@ -91,6 +92,16 @@ describe('deaths', () => {
     expect(step(resting, asked, NOW_MS).effects).toMatchObject([{type: 'fail', retryAfterMs: 12_345}]);
   });
 
+  test('a full disk is none, however often: space, and the next request is served', () => {
+    let residence: Residence = waking;
+    for (let n = 0; n <= DEATHS_BEFORE_REST; n++) {
+      const {next, effects} = step(residence, {type: 'ended', error: FULL}, NOW_MS);
+      expect(next).toEqual({state: 'asleep', deaths: 0});
+      expect(effects[0]).toMatchObject({type: 'fail', error: FULL});
+      residence = [asked, {type: 'admit'} as const].reduce((at, input) => step(at, input, NOW_MS).next, next);
+    }
+  });
+
   test('of a file that cannot be opened: the rest has its reason', () => {
     const last: Residence = {...waking, deaths: DEATHS_BEFORE_REST - 1, retried: true};
     const {next} = step(last, {type: 'ended', error: ERROR}, NOW_MS);
@@ -110,7 +121,11 @@ test('whatever happens: workers are started only without one, and only who asked
       ...[asked, due, ended, {type: 'confirm'} as const, {type: 'admit'} as const, {type: 'opened'} as const],
       ...[{type: 'let_go'} as const, {type: 'router_ended'} as const, {type: 'rested'} as const],
       ...[{type: 'delete'} as const, {type: 'shut_down'} as const, {type: 'closed', nextDueMs: null} as const],
-      ...[{type: 'refuse', error: ERROR} as const, {type: 'ended', error: ERROR} as const],
+      ...[
+        {type: 'refuse', error: ERROR} as const,
+        {type: 'ended', error: ERROR} as const,
+        {type: 'ended', error: FULL} as const,
+      ],
     ),
     fc.boolean().map((busy): Input => ({type: 'released', busy})),
   );

@@ -9,6 +9,7 @@ import {closeSync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
+import {damagedError} from './identity.ts';
 import {migrate} from './migrations.ts';
 import {APPLICATION_ID} from './tables.sql.ts';
 
@@ -34,11 +35,17 @@ const PRAGMAS: Pragma[] = [
   ['wal_autocheckpoint', '0', 0],
 ];
 
-/** Opens the writer, makes the file if there is none, and brings its tables to the current version. */
-export function openWriter(path: string): Connection {
-  const db = new Database(path);
+/**
+ * Opens the writer and brings the file's tables to the current version.
+ * @param mayCreate makes the file, or its tables, if there are none. @throws op.storage_damaged 503 if it may not
+ */
+export function openWriter(path: string, mayCreate = true): Connection {
+  const db = new Database(path, {fileMustExist: !mayCreate});
   try {
     checkVersion(db);
+    if (!mayCreate && db.pragma('user_version', {simple: true}) === 0) {
+      throw damagedError(`${path} has no tables: they were in a log that is lost`);
+    }
     for (const pragma of PRAGMAS) setPragma(db, pragma);
     db.pragma(`cache_size = -${WRITER_CACHE_KIB}`);
     const id = db.pragma('application_id', {simple: true});

@@ -1,0 +1,16 @@
+/**
+ * What lies in a tenant's directory, as far as more than one process knows it.
+ *
+ *   just created        tenant.new
+ *   its first open      tenant.new, tenant.sqlite   (also after a crash before the file was whole: it is made again)
+ *   from then on        tenant.sqlite
+ *
+ * So a directory without `tenant.new` whose `tenant.sqlite` is missing or empty has lost it: it is never made a second time.
+ */
+
+/** The tenant's SQLite file. */
+export const TENANT_FILE = 'tenant.sqlite';
+/** Says that the tenant's file is still to be made. JSON of NewTenant. */
+export const NEW_TENANT_FILE = 'tenant.new';
+
+export type NewTenant = {tenant: string; generation: number; created_ms: number};

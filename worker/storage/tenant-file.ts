@@ -1,0 +1,72 @@
+/**
+ * Opening a tenant's own file. It is made exactly once, at the first open after the tenant's creation (`tenant.new` says so);
+ * from then on a file that is missing, empty or without tables was lost, and serving an empty one in its place would be
+ * wrong answers with 200: it is refused, and left as it is.
+ */
+import {closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync} from 'node:fs';
+import {dirname, join} from 'node:path';
+import Database from 'better-sqlite3';
+import {ServiceError} from '../../shared/errors.ts';
+import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {type Connection, openWriter, storageFailure} from './database.ts';
+import {claimFile, damagedError, type TenantIdentity} from './identity.ts';
+
+/** A disk with less free space counts as full: SQLite needs as much to open a file. */
+const FREE_BYTES_MIN = 128 * 1024;
+
+/** @throws op.storage_damaged 503; errors of SQLite and of the file system as they are */
+export function openTenantFile(directory: string, tenant: TenantIdentity): Connection {
+  const path = join(directory, TENANT_FILE);
+  const note = join(directory, NEW_TENANT_FILE);
+  const isNew = existsSync(note);
+  if (!isNew) {
+    const size = statSync(path, {throwIfNoEntry: false})?.size;
+    if (size === undefined) throw damagedError(`${path} is missing`);
+    // SQLite would remove a log that lies beside an empty file.
+    if (size === 0) throw damagedError(`${path} is empty`);
+  }
+  const db = openWriter(path, isNew);
+  try {
+    claimFile(db, tenant);
+    if (isNew) {
+      rmSync(note);
+      syncDirectory(directory);
+    }
+    return db;
+  } catch (caught) {
+    db.close();
+    throw caught;
+  }
+}
+
+/** Why a tenant could not be opened, as its clients learn it; anything that is no state of the disk as it is. */
+export function openFailure(caught: unknown, directory: string): unknown {
+  if (caught instanceof ServiceError) return caught;
+  const code = (caught as {code?: unknown}).code;
+  if (typeof code !== 'string') return caught;
+  if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return damagedError(`${join(directory, TENANT_FILE)}: ${caught.message}`);
+  }
+  const isFull =
+    code === 'ENOSPC' ||
+    code === 'EDQUOT' ||
+    storageFailure(caught) === 'full' ||
+    (/^SQLITE_(IOERR|CANTOPEN)/.test(code) && isDiskFull(directory));
+  if (!isFull) return caught;
+  const message = 'the disk is full: the tenant cannot be opened; free space and try again';
+  return new ServiceError('session.storage_full', message, undefined, {cause: caught});
+}
+
+function isDiskFull(path: string): boolean {
+  const {bavail, bsize, ffree, files} = statfsSync(existsSync(path) ? path : dirname(path));
+  return bavail * bsize < FREE_BYTES_MIN || (files > 0 && ffree === 0);
+}
+
+function syncDirectory(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
