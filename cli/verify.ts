@@ -1,22 +1,29 @@
 /**
  * `svc verify --data DIR [--tenant T]`: checks every tenant's file, its journal's chain, and that state and indexes are what
- * the journal says. Read-only; a server may be running on the directory. Exit code 0: all is well; 1: something is not.
+ * the journal says; and that registry and directories name the same tenants. Read-only; a server may be running on the
+ * directory. Exit code 0: all is well; 1: something is not.
  */
 import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {performance} from 'node:perf_hooks';
-import Database from 'better-sqlite3';
 import type {Command} from 'commander';
-import {tenantDirectoryName} from '../router/supervisor/tenant-files.ts';
-import {TENANT_FILE} from '../worker/tenant-file.ts';
+import {tenantDirectoryName} from '../router/supervisor/directory-name.ts';
+import {fileStateOf} from '../router/supervisor/tenant-files.ts';
+import {TENANT_FILE} from '../shared/tenant-directory.ts';
 import {type VerifyReport, verifyFile} from '../worker/verify/verify-file.ts';
+import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
 
 type Options = {data: string; tenant?: string; json?: true};
+
+/** One tenant to look at. `finding`: what is known to be wrong before its file is opened. */
+type Checked = {id: string; generation: number; directory: string; isUnused: boolean; finding: string | null};
 
 export function register(program: Command): void {
   program
     .command('verify')
-    .description('check the files of a data directory: storage, journal chain, state against journal, indexes')
+    .description(
+      'check the files of a data directory: storage, journal chain, state against journal, indexes, registry',
+    )
     .option('--data <directory>', 'the data directory (SVC_DATA)', process.env.SVC_DATA ?? './data')
     .option('--tenant <id>', 'only this tenant')
     .option('--json', 'one JSON object a tenant')
@@ -26,52 +33,74 @@ export function register(program: Command): void {
 }
 
 function verify({data, tenant, json}: Options): boolean {
-  const registryPath = join(data, 'registry.sqlite');
-  if (!existsSync(registryPath)) {
+  const survey = surveyDataDirectory(data);
+  if (survey === null) {
     process.stderr.write(`svc verify: ${data} is not a data directory: it has no registry.sqlite\n`);
     return false;
   }
-  const tenants = tenantsOf(registryPath).filter(({id}) => tenant === undefined || id === tenant);
-  if (tenant !== undefined && tenants.length === 0) {
+  const checked = tenantsOf(survey).filter(({id}) => tenant === undefined || id === tenant);
+  if (tenant !== undefined && checked.length === 0) {
     process.stderr.write(`svc verify: ${data} has no tenant ${tenant}\n`);
     return false;
   }
-  let sound = true;
-  for (const {id, generation} of tenants) {
+  const registry = registryFindings(survey);
+  if (registry.length > 0) process.stdout.write(json ? `${JSON.stringify({findings: registry})}\n` : told(registry));
+  let sound = registry.length === 0;
+  for (const each of checked) {
     const started = performance.now();
-    const path = join(data, 'tenants', tenantDirectoryName(id, generation), TENANT_FILE);
-    const report = verifyOne(path, {tenant: id, generation});
+    const report = verifyOne(each);
     const seconds = (performance.now() - started) / 1000;
     sound &&= report.findings.length === 0;
-    process.stdout.write(json ? `${JSON.stringify({tenant: id, ...report})}\n` : described(id, report, seconds));
+    process.stdout.write(
+      json ? `${JSON.stringify({tenant: each.id, ...report})}\n` : described(each.id, report, seconds),
+    );
   }
   if (!json)
-    process.stdout.write(`${tenants.length} tenants checked: ${sound ? 'all is well' : 'there are findings'}\n`);
+    process.stdout.write(`${checked.length} tenants checked: ${sound ? 'all is well' : 'there are findings'}\n`);
   return sound;
 }
 
+function registryFindings({registryPath, registryFinding, rows, plan}: Survey): string[] {
+  if (registryFinding !== null) return [`${registryPath} ${registryFinding}`];
+  const unsound = rows.filter(row => !row.isSound).map(row => `the row of tenant ${JSON.stringify(row.id)} is damaged`);
+  const impossible = plan.impossible.map(row => `no tenant can be called ${JSON.stringify(row.id)}, ${row.generation}`);
+  return [...unsound, ...impossible];
+}
+
+function tenantsOf({tenantsPath, registryFinding, plan, isOld}: Survey): Checked[] {
+  const named = plan.tenants.map(({row, isMissing}): Checked => {
+    const {id, generation} = row;
+    const directory = join(tenantsPath, tenantDirectoryName(id, generation));
+    if (isOld && isMissing && existsSync(directory)) return {id, generation, directory, isUnused: true, finding: null};
+    return {id, generation, directory, isUnused: false, finding: isMissing ? 'file: it is missing' : null};
+  });
+  const others = [...plan.unknown, ...plan.created].map(({id, generation, name, content}): Checked => {
+    const isUnused = content === 'new';
+    const finding = `registry: it does not name the directory ${name} (see svc recover)`;
+    const directory = join(tenantsPath, name);
+    return {id, generation, directory, isUnused, finding: isUnused || registryFinding !== null ? null : finding};
+  });
+  return [...named, ...others].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
 /** A tenant that was never used has no file. A file that cannot even be opened is a finding like others. */
-function verifyOne(path: string, owner: {tenant: string; generation: number}): VerifyReport {
+function verifyOne({id, generation, directory, isUnused, finding}: Checked): VerifyReport {
   const empty = {documents: 0, records: 0, floor: 1, indexEntries: 0};
-  if (!existsSync(path)) return {...empty, findings: []};
+  const known = finding === null ? [] : [finding];
+  if (isUnused) return {...empty, findings: known};
   try {
-    return verifyFile(path, owner);
+    const file = fileStateOf(directory);
+    if (file.isLost) return {...empty, findings: [...new Set([...known, 'file: it is missing'])]};
+    if (file.isNew) return {...empty, findings: known};
+    const report = verifyFile(join(directory, TENANT_FILE), {tenant: id, generation});
+    return {...report, findings: [...known, ...report.findings]};
   } catch (caught) {
-    return {...empty, findings: [`file: ${caught instanceof Error ? caught.message : String(caught)}`]};
+    return {...empty, findings: [...known, `file: ${caught instanceof Error ? caught.message : String(caught)}`]};
   }
 }
 
-function tenantsOf(registryPath: string): {id: string; generation: number}[] {
-  const db = new Database(registryPath, {readonly: true, fileMustExist: true});
-  try {
-    return db
-      .prepare<[], {id: string; generation: number}>(
-        "SELECT id, generation FROM tenants WHERE state = 'ready' ORDER BY id",
-      )
-      .all();
-  } finally {
-    db.close();
-  }
+function told(findings: string[]): string {
+  return `registry: NOT OK\n${findings.map(finding => `  ${finding}\n`).join('')}`;
 }
 
 function described(tenant: string, report: VerifyReport, seconds: number): string {

@@ -25,7 +25,7 @@ import {BackFill} from './schema/back-fill.ts';
 import {SchemaChanges} from './schema/change.ts';
 import {Catalog} from './storage/catalog.ts';
 import {CleanMark} from './storage/clean-mark.ts';
-import {type Connection, type Connection, openReader, openReader, openWriter, storageFailure, storageFailure} from './storage/database.ts';
+import {type Connection, openReader, storageFailure} from './storage/database.ts';
 import {FileWatch} from './storage/file-watch.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
@@ -43,7 +43,6 @@ export class Tenant {
   readonly live: LiveQueries;
   readonly metrics = new WorkerMetrics();
   readonly #path: string;
-  readonly #log: Logger;
   readonly #lock: OwnerLock;
   readonly #watch: FileWatch;
   readonly #watchTimer: NodeJS.Timeout;
@@ -76,7 +75,6 @@ export class Tenant {
 
   private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, afterGroup: () => void) {
     this.#lock = lock;
-    this.#log = log;
     this.#path = join(settings.directory, TENANT_FILE);
     this.#writerDb = openTenantFile(settings.directory, settings);
     this.#watch = new FileWatch(this.#path);
@@ -193,7 +191,7 @@ export class Tenant {
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);
     this.#readerDb.close();
-    this.#emptyLog();
+    this.#putInOrder();
     this.#writerDb.close();
     this.#lock.release();
     return nextDueMs;

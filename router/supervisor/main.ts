@@ -7,7 +7,7 @@
  */
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {AssertionError, unreachable} from '../../shared/assert.ts';
+import {unreachable} from '../../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {DRAIN_MS} from '../../shared/limits.ts';
@@ -19,11 +19,12 @@ import {type Credentials, loadCredentials} from './credentials.ts';
 import {ownDataDirectory} from './data-directory.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
+import {openRegistry} from './open-registry.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
-import {Registry} from './registry.ts';
+import type {Registry} from './registry.ts';
 import {type Listening, type RouterMessage, RouterProcess} from './router-process.ts';
 import {RunDirectory} from './run-directory.ts';
-import {StartError} from './start-error.ts';
+import {registryRefusal} from './start-refusal.ts';
 import {TenantFiles} from './tenant-files.ts';
 import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
@@ -49,6 +50,7 @@ export class Supervisor {
   readonly credentials: Credentials;
   readonly #log: Logger;
   readonly #lock: OwnerLock;
+  readonly #registryPath: string;
   readonly #registry: Registry;
   readonly #runDirectory: RunDirectory;
   readonly #pool: WorkerPool;
@@ -82,7 +84,8 @@ export class Supervisor {
       SVC_LOG_FORMAT: settings.logFormat,
       NODE_COMPILE_CACHE: join(settings.data, 'cache'),
     });
-    this.#registry = openRegistry(join(settings.data, 'registry.sqlite'));
+    this.#registryPath = join(settings.data, 'registry.sqlite');
+    this.#registry = openRegistry(this.#registryPath, files);
     this.#runDirectory = RunDirectory.create();
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
@@ -112,7 +115,14 @@ export class Supervisor {
       now: Date.now,
       log,
     });
-    this.#tenants = new Tenants(this.#registry, files, this.#placement, sendToRouter, log);
+    this.#tenants = new Tenants({
+      registry: this.#registry,
+      files,
+      placement: this.#placement,
+      sendToRouter,
+      now: Date.now,
+      log,
+    });
     const {host, port, metricsPort, allowedHosts} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
     this.#router = new RouterProcess({
@@ -135,7 +145,9 @@ export class Supervisor {
 
   /** Resolves when clients can connect. @throws StartError */
   async start(): Promise<Listening> {
-    await this.#tenants.recover();
+    await this.#tenants.recover(unknown => {
+      throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
+    });
     const listening = await this.#router.start();
     this.#pool.refill();
     this.#placement.start();
@@ -207,15 +219,5 @@ export class Supervisor {
       default:
         return unreachable(message);
     }
-  }
-}
-
-/** @throws StartError: it is damaged, of a newer version, or cannot be read */
-function openRegistry(path: string): Registry {
-  try {
-    return new Registry(path);
-  } catch (caught) {
-    if (caught instanceof AssertionError) throw caught;
-    throw new StartError(`the registry ${path} cannot be opened: ${(caught as Error).message}`, {cause: caught});
   }
 }

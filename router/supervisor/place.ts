@@ -4,6 +4,9 @@ import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Residence} from './residence.ts';
 import type {Worker} from './worker-pool.ts';
 
+export type PlacedTenant = {id: string; generation: number; createdMs: number};
+export type PlaceMarks = {isMarkedAwake: boolean; isToOpen: boolean};
+
 export class Place {
   readonly id: string;
   readonly generation: number;
@@ -18,6 +21,8 @@ export class Place {
   isMarkedAwake: boolean;
   /** When `worker` was told to open the tenant. */
   wakingSinceMs = 0;
+  /** It is opened when the server starts: it has work, or may have. */
+  readonly isToOpen: boolean;
   /** When the router last reported traffic or requests under way. */
   lastActiveMs = 0;
   /** Not asked to let go before this: it answered that requests are under way. */
@@ -27,10 +32,11 @@ export class Place {
   /** Resolved when a deletion may remove the files. */
   onRemovable: (() => void) | null = null;
 
-  constructor(id: string, generation: number, createdMs: number, isMarkedAwake: boolean) {
+  constructor({id, generation, createdMs}: PlacedTenant, {isMarkedAwake, isToOpen}: PlaceMarks) {
     this.id = id;
     this.generation = generation;
     this.createdMs = createdMs;
     this.isMarkedAwake = isMarkedAwake;
+    this.isToOpen = isToOpen;
   }
 }

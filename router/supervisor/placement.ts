@@ -14,7 +14,7 @@ import {DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {DueTimer} from './due-timer.ts';
 import type {SupervisorMetrics} from './metrics.ts';
-import {Place} from './place.ts';
+import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
 import type {Registry} from './registry.ts';
 import {type Effect, type Input, type Residence, step} from './residence.ts';
 import type {RunDirectory} from './run-directory.ts';
@@ -72,7 +72,7 @@ export class Placement {
 
   /** Opens what was open when the server last stopped, and watches for idle and due tenants from now on. */
   start(): void {
-    for (const place of this.#places.values()) if (place.isMarkedAwake) this.#give(place, {type: 'want', asked: false});
+    for (const place of this.#places.values()) if (place.isToOpen) this.#give(place, {type: 'want', asked: false});
     const {idleStopMs} = this.#parts.settings;
     const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
     this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
@@ -108,20 +108,20 @@ export class Placement {
     return awake.map(place => addressOf(place));
   }
 
-  add(id: string, generation: number, createdMs: number, isMarkedAwake: boolean): void {
-    assert(!this.#places.has(id), `tenant ${id} has one place`);
-    this.#places.set(id, new Place(id, generation, createdMs, isMarkedAwake));
+  add(tenant: PlacedTenant, marks: PlaceMarks): void {
+    assert(!this.#places.has(tenant.id), `tenant ${tenant.id} has one place`);
+    this.#places.set(tenant.id, new Place(tenant, marks));
   }
 
   /** Resolves when nothing uses the tenant's files any more; it takes no worker from now on. */
-  async delete(id: string): Promise<{generation: number}> {
+  async delete(id: string): Promise<PlacedTenant> {
     const place = this.#places.get(id);
     assert(place !== undefined, `tenant ${id} has a place`);
     await new Promise<void>(resolve => {
       place.onRemovable = resolve;
       this.#give(place, {type: 'delete'});
     });
-    return {generation: place.generation};
+    return place;
   }
 
   /** The deletion is complete: the id is free. */
@@ -262,9 +262,8 @@ export class Placement {
       place.isMarkedAwake = true;
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      this.#log.error('a tenant cannot be woken', {tenant: place.id, error: caught});
-      this.#give(place, {type: 'ended', error: {code: caught.code, message: caught.message}});
-      return;
+      // The mark only saves a start from looking: a file that was written has a log, or another time of change.
+      this.#log.warn('the disk is full: a tenant is woken without a mark', {tenant: place.id});
     }
     const startedMs = performance.now();
     let isOpening = true;
@@ -343,7 +342,8 @@ export class Placement {
 
   #store(place: Place, nextDueMs: number | null): void {
     try {
-      this.#parts.registry.markAsleep(place.id, nextDueMs);
+      const {fileMs} = this.#parts.files.fileState(place.id, place.generation);
+      this.#parts.registry.markAsleep(place.id, nextDueMs, fileMs);
       place.isMarkedAwake = false;
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;

@@ -1,6 +1,5 @@
-import {existsSync, mkdirSync, readdirSync, statSync} from 'node:fs';
+import {existsSync, mkdirSync, readdirSync, renameSync, statSync} from 'node:fs';
 import {basename, join} from 'node:path';
-import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -112,20 +111,20 @@ describe('creation', () => {
 });
 
 describe('what a crash left half done is put right at the next start', () => {
-  test('a deletion that was decided is finished; a directory that no tenant has is removed', async () => {
+  test('a deletion that was decided is finished; an empty directory that no tenant has is removed', async () => {
     const mine = await Service.start();
     mine.showLogOnFailure();
     const [kept, deleted] = [await Tenant.make(mine), await Tenant.make(mine)];
     for (const each of [kept, deleted]) await each.insert('t', {n: 1});
     await mine.end('SIGTERM');
-    const registry = new Database(join(mine.data, 'registry.sqlite'));
-    registry.prepare("UPDATE tenants SET state = 'deleting' WHERE id = ?").run(deleted.id);
-    registry.close();
-    mkdirSync(join(mine.data, 'tenants', 't_unknown_99'));
+    const directory = mine.directoryOf(deleted.id)!;
+    const marked = directory.replace(/t_([^/]+)$/, 'd_$1');
+    renameSync(directory, marked);
+    const unknown = join(mine.data, 'tenants', 't_unknown_99');
+    mkdirSync(unknown);
     await mine.run();
     expect((await mine.get('/api/tenants')).body).toEqual({tenants: [kept.id]});
-    expect(mine.directoryOf(deleted.id)).toBeNull();
-    expect(mine.directoryOf('unknown')).toBeNull();
+    expect([directory, marked, unknown].filter(existsSync)).toEqual([]);
     expect(await kept.list('t')).toMatchObject([{n: 1}]);
     expect((await mine.post('/api/tenants', {id: deleted.id})).status).toBe(201);
     expect(await deleted.list('t')).toEqual([]);

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 function place(id: string, residence: Residence, lastActiveMs = 0): Place {
-  const made = new Place(id, 1, 0, false);
+  const made = new Place({id, generation: 1, createdMs: 0}, {isMarkedAwake: false, isToOpen: false});
   made.lastActiveMs = lastActiveMs;
   return move(made, residence);
 }

@@ -1,0 +1,68 @@
+/**
+ * What a data directory holds, for the commands that look at one: the registry, the directories of tenants, and how the two
+ * fit. It only reads, and a server may be running: what seems amiss is looked at twice, because a tenant may be created or
+ * deleted between a look at the registry and one at the directories.
+ */
+import {existsSync, statSync} from 'node:fs';
+import {join} from 'node:path';
+import {RegistryUnusable, readRegistry, type StoredRow} from '../../router/supervisor/registry.ts';
+import {planStart, type StartPlan} from '../../router/supervisor/start-plan.ts';
+import {type FoundDirectory, scanTenants} from '../../router/supervisor/tenant-files.ts';
+
+export type Survey = {
+  registryPath: string;
+  tenantsPath: string;
+  /** What is wrong with the registry, as the end of a sentence that begins with its path; null: it can be read. */
+  registryFinding: string | null;
+  /** Another registry would do: this one is missing, empty or damaged. */
+  isRegistryLost: boolean;
+  rows: StoredRow[];
+  lastGeneration: number;
+  /** No server has used it since directories say whether their tenant was used: then an empty one was not. */
+  isOld: boolean;
+  found: FoundDirectory[];
+  plan: StartPlan;
+};
+
+/** Null: not a data directory. */
+export function surveyDataDirectory(data: string): Survey | null {
+  const first = look(data);
+  if (first === null || !isAmiss(first.plan)) return first;
+  return look(data);
+}
+
+function isAmiss(plan: StartPlan): boolean {
+  return plan.unknown.length > 0 || plan.tenants.some(({isMissing}) => isMissing);
+}
+
+function look(data: string): Survey | null {
+  const registryPath = join(data, 'registry.sqlite');
+  const tenantsPath = join(data, 'tenants');
+  if (!existsSync(registryPath) && !existsSync(tenantsPath)) return null;
+  const found = scanTenants(tenantsPath);
+  const registry = readIfPossible(registryPath, found);
+  const plan = planStart(registry.rows, found);
+  return {registryPath, tenantsPath, found, plan, ...registry};
+}
+
+type Read = Pick<Survey, 'registryFinding' | 'isRegistryLost' | 'rows' | 'lastGeneration' | 'isOld'>;
+
+function readIfPossible(path: string, found: FoundDirectory[]): Read {
+  const hasTenants = found.some(({kind, content}) => kind === 'tenant' && content === 'used');
+  const lost = (registryFinding: string): Read => ({
+    ...{registryFinding, isRegistryLost: true},
+    ...{rows: [], lastGeneration: 0, isOld: false},
+  });
+  const size = statSync(path, {throwIfNoEntry: false})?.size;
+  if (size === undefined) return lost('is missing');
+  if (size === 0) return lost('is empty');
+  try {
+    const {version, ...read} = readRegistry(path);
+    // A registry without any trace of the tenants that are here was not theirs: its log is lost.
+    if (read.lastGeneration === 0 && hasTenants) return lost('is empty');
+    return {registryFinding: null, isRegistryLost: false, isOld: version === 1, ...read};
+  } catch (caught) {
+    if (!(caught instanceof RegistryUnusable)) throw caught;
+    return {...lost(caught.message), isRegistryLost: caught.isLost};
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * Opening the registry at a start, or not: when it is missing, empty or damaged and there are tenants, a new one would lose
+ * sight of them. Then nothing is changed, not even by opening the file: SQLite would remove a log without its database.
+ */
+import {statSync} from 'node:fs';
+import {tenantDirectoryName} from './directory-name.ts';
+import {Registry, RegistryUnusable, type TenantRow} from './registry.ts';
+import {StartError} from './start-error.ts';
+import {registryRefusal} from './start-refusal.ts';
+import {type FoundDirectory, noteUnused, type TenantFiles} from './tenant-files.ts';
+
+/** @throws StartError */
+export function openRegistry(path: string, files: TenantFiles): Registry {
+  const found = files.scan();
+  const used = found.filter(({kind, content}) => kind === 'tenant' && content === 'used');
+  try {
+    const finding = absence(path, used);
+    if (finding !== null) throw new RegistryUnusable(finding, true);
+    return new Registry(path, (from, rows) => {
+      if (from === 0 && used.length > 0) throw new RegistryUnusable('is empty, and there are tenants:', true);
+      const contents = new Map(found.map(({name, content}) => [name, content]));
+      for (const row of rows) noteIfUnused(row, contents, files);
+    });
+  } catch (caught) {
+    if (!(caught instanceof RegistryUnusable)) throw caught;
+    if (caught.isLost) throw registryRefusal(path, caught.message, used, {cause: caught});
+    throw new StartError(`the registry ${path} ${caught.message}`, {cause: caught});
+  }
+}
+
+function absence(path: string, used: FoundDirectory[]): string | null {
+  if (sizeOf(path) > 0) return null;
+  const what = sizeOf(path) === 0 ? 'is empty' : 'is missing';
+  if (used.length > 0) return `${what}, and there are tenants:`;
+  return sizeOf(`${path}-wal`) > 0 ? `${what}, but its log is there` : null;
+}
+
+/** Negative: there is no such file. */
+function sizeOf(path: string): number {
+  return statSync(path, {throwIfNoEntry: false})?.size ?? -1;
+}
+
+/** Before version 2 the directory of a tenant that was not used yet was empty. */
+function noteIfUnused(
+  {id, generation, created_ms}: TenantRow,
+  contents: ReadonlyMap<string, FoundDirectory['content']>,
+  files: TenantFiles,
+): void {
+  const content = contents.get(tenantDirectoryName(id, generation));
+  if (content !== 'empty' && content !== 'torn') return;
+  noteUnused(files.path(id, generation), {tenant: id, generation, created_ms});
+}
