@@ -16,8 +16,19 @@ export async function ownDataDirectory(path: string): Promise<OwnerLock> {
       const who = caught.owner === null ? 'another server' : `another server (process ${caught.owner.pid})`;
       throw new StartError(`the data directory ${path} is in use by ${who}: stop it, or choose another with --data`);
     }
-    throw new StartError(`the data directory ${path} cannot be used: ${reasonOf(caught)}`, {cause: caught});
+    throw unusable(path, caught);
   }
+}
+
+/** What the file system refused at a start, in a sentence; anything else as it is. */
+export async function orStartError<T>(path: string, done: Promise<T>): Promise<T> {
+  return done.catch((caught: unknown) => {
+    throw caught instanceof Error && 'syscall' in caught ? unusable(path, caught) : caught;
+  });
+}
+
+function unusable(path: string, caught: unknown): StartError {
+  return new StartError(`the data directory ${path} cannot be used: ${reasonOf(caught)}`, {cause: caught});
 }
 
 function reasonOf(caught: unknown): string {

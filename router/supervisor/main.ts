@@ -5,7 +5,7 @@
  *   start:  own the data directory → finish interrupted deletions → router listens → spares, and tenants that were awake
  *   drain:  router stops accepting and finishes → workers close their files → exit 0, all within DRAIN_MS
  */
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
@@ -16,7 +16,7 @@ import type {OwnerLock} from '../../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
 import {childEnvironment, type KillReason} from './child.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
-import {ownDataDirectory} from './data-directory.ts';
+import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
 import {openRegistry} from './open-registry.ts';
@@ -62,8 +62,8 @@ export class Supervisor {
   /** Everything but the router and the workers. @throws StartError */
   static async open(settings: SupervisorSettings, env: NodeJS.ProcessEnv, log: Logger): Promise<Supervisor> {
     const lock = await ownDataDirectory(settings.data);
-    const credentials = await loadCredentials(settings.data, env);
-    const files = await TenantFiles.open(settings.data);
+    const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
+    const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     return new Supervisor(settings, env, log, lock, credentials, files);
   }
 
@@ -145,9 +145,10 @@ export class Supervisor {
 
   /** Resolves when clients can connect. @throws StartError */
   async start(): Promise<Listening> {
-    await this.#tenants.recover(unknown => {
+    const recovered = this.#tenants.recover(unknown => {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
+    await orStartError(dirname(this.#registryPath), recovered);
     const listening = await this.#router.start();
     this.#pool.refill();
     this.#placement.start();

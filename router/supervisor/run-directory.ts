@@ -2,6 +2,8 @@
  * The run directory: where workers listen, readable by this user alone. Socket names are short and numbered, because an
  * operating system cuts a longer path silently and two workers would then share one.
  *
+ * XDG_RUNTIME_DIR set to nothing is as if it were not set, as its specification says.
+ *
  * The name holds the process id of its supervisor, so that what a killed one left behind is found and removed.
  */
 import {lstatSync, mkdtempSync, readdirSync, rmSync} from 'node:fs';
@@ -23,7 +25,7 @@ export class RunDirectory {
     this.path = path;
   }
 
-  static create(base = process.env.XDG_RUNTIME_DIR ?? tmpdir()): RunDirectory {
+  static create(base = process.env.XDG_RUNTIME_DIR || tmpdir()): RunDirectory {
     const path = makeIn(base);
     if (Buffer.byteLength(path) + 1 + SOCKET_NAME_CHARS_MAX > SOCKET_PATH_BYTES_MAX) {
       rmSync(path, {recursive: true});
