@@ -165,6 +165,16 @@ describe('events', () => {
       "const t = new EventTarget(), c = new AbortController(); let n = 0; t.addEventListener('x', () => n++, {signal: c.signal}); c.abort(); t.dispatchEvent(new Event('x')); return n",
       0,
     ],
+    [
+      'the type of an event is whatever is given, as text',
+      'return [new Event(undefined).type, new Event(5).type, new CustomEvent(undefined).type]',
+      ['undefined', '5', 'undefined'],
+    ],
+    [
+      'without a type there is no event',
+      "return [Event, CustomEvent].map(E => { try { new E(); return 'made'; } catch (e) { return e.name; } })",
+      ['TypeError', 'TypeError'],
+    ],
     ['CustomEvent', "return new CustomEvent('x', {detail: {a: 1}}).detail", {a: 1}],
     ['a subclass', 'class T extends EventTarget {} return new T() instanceof EventTarget', true],
   ]);

@@ -1,7 +1,8 @@
-/** Bits derived from a secret: PBKDF2, HKDF. Both lengths are bounded, and the work of PBKDF2. */
-import {hkdfSync, pbkdf2Sync} from 'node:crypto';
+/** Bits derived from a secret (PBKDF2, HKDF) or agreed on with another's key (ECDH, X25519). Lengths and work are bounded. */
+import {diffieHellman, hkdfSync, pbkdf2Sync} from 'node:crypto';
 import {DERIVED_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';
+import {keyObject, peerKey} from './keys.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf, secretOf} from './parameters.ts';
 
 /** Iterations times blocks; 0 for what is quick, and for what is refused anyway. */
@@ -10,9 +11,12 @@ export function derivationWork({name, iterations = 0, length = 0, hash = ''}: Cr
   return iterations * Math.ceil(length / 8 / HASHES[hash]!.bytes);
 }
 
-/** `length` in bits. */
+/** `length` in bits; without it, as many as the algorithm has. */
 export function deriveBits(parameters: CryptoParameters): Buffer {
-  const {name, length = 0} = parameters;
+  const {name, length} = parameters;
+  if (name === 'ECDH' || name === 'X25519') return agreedBits(parameters);
+  // Both give as many as are wanted: an empty secret would be the answer to a length that was forgotten.
+  if (length === undefined) throw new CryptoRefusal('OperationError', `${name} needs the length, in bits`);
   const hash = hashOf(parameters);
   if (length % 8 !== 0) throw new CryptoRefusal('OperationError', 'the length is not a multiple of 8');
   const bytes = length / 8;
@@ -37,4 +41,17 @@ export function deriveBits(parameters: CryptoParameters): Buffer {
     default:
       throw new CryptoRefusal('NotSupportedError', `the algorithm ${name} does not derive bits`);
   }
+}
+
+/** The first bits of what both sides can compute. */
+function agreedBits(parameters: CryptoParameters): Buffer {
+  const secret = diffieHellman({privateKey: keyObject(parameters, 'private'), publicKey: peerKey(parameters)});
+  const {length = secret.length * 8} = parameters;
+  if (length > secret.length * 8) {
+    throw new CryptoRefusal('OperationError', `the secret has ${secret.length * 8} bits, not ${length}`);
+  }
+  const bits = Buffer.from(secret.subarray(0, Math.ceil(length / 8)));
+  const spare = bits.length * 8 - length;
+  if (spare > 0) bits[bits.length - 1]! &= 0xff << spare;
+  return bits;
 }

@@ -32,9 +32,24 @@ const CURVES: Readonly<Record<string, {node: string; bytes: number}>> = {
   'P-521': {node: 'secp521r1', bytes: 66},
 };
 const EXPONENTS = [3, 65537];
+/** Node's type of the keys of an algorithm. */
+const KEY_TYPES: Readonly<Record<string, string>> = {
+  'RSASSA-PKCS1-v1_5': 'rsa',
+  'RSA-PSS': 'rsa',
+  'RSA-OAEP': 'rsa',
+  ECDSA: 'ec',
+  ECDH: 'ec',
+  Ed25519: 'ed25519',
+  X25519: 'x25519',
+};
 
 export function isSecretAlgorithm(name: string): boolean {
   return ['HMAC', 'AES-GCM', 'AES-CBC', 'AES-CTR', 'PBKDF2', 'HKDF'].includes(name);
+}
+
+/** The public key of the other side of an agreement. */
+export function peerKey(parameters: CryptoParameters): KeyObject {
+  return checkedKey(derKey(bytesOf(parameters, 'publicKey'), 'public'), parameters, 'InvalidAccessError');
 }
 
 /** The key of a call, for Node. @throws when it is of the other type */
@@ -101,13 +116,18 @@ function readPairKey(parameters: CryptoParameters): KeyObject {
 }
 
 function rawPublicKey({name, namedCurve = ''}: CryptoParameters, data: Buffer): JsonWebKey {
-  if (name === 'Ed25519') return {kty: 'OKP', crv: 'Ed25519', x: data.toString('base64url')};
-  if (name !== 'ECDSA') throw new CryptoRefusal('NotSupportedError', `${name} keys have no format raw`);
+  if (isOctetPair(name)) return {kty: 'OKP', crv: name, x: data.toString('base64url')};
+  if (KEY_TYPES[name] !== 'ec') throw new CryptoRefusal('NotSupportedError', `${name} keys have no format raw`);
   const {bytes} = curveOf(namedCurve);
   if (data.length !== 1 + 2 * bytes || data[0] !== 4)
     throw new CryptoRefusal('DataError', 'the point is not uncompressed');
   const x = data.subarray(1, 1 + bytes).toString('base64url');
   return {kty: 'EC', crv: namedCurve, x, y: data.subarray(1 + bytes).toString('base64url')};
+}
+
+/** Their keys are one string of bytes, not a point of two. */
+function isOctetPair(name: string): boolean {
+  return name === 'Ed25519' || name === 'X25519';
 }
 
 function webKeyOf(parameters: CryptoParameters): JsonWebKey {
@@ -129,8 +149,8 @@ function checkedKey(
 ): KeyObject {
   const {name} = parameters;
   const {asymmetricKeyType: type, asymmetricKeyDetails: {namedCurve, modulusLength = 0} = {}} = key;
-  const wanted = name.startsWith('RSA') ? 'rsa' : name === 'ECDSA' ? 'ec' : name === 'Ed25519' ? 'ed25519' : null;
-  if (wanted === null) throw new CryptoRefusal('NotSupportedError', `the algorithm ${name} is not supported`);
+  const wanted = Object.hasOwn(KEY_TYPES, name) ? KEY_TYPES[name] : undefined;
+  if (wanted === undefined) throw new CryptoRefusal('NotSupportedError', `the algorithm ${name} is not supported`);
   if (type !== wanted) throw new CryptoRefusal(error, `the key is no ${name} key`);
   if (modulusLength > RSA_MODULUS_BITS_MAX) {
     throw new CryptoRefusal('OperationError', `an RSA key of more than ${RSA_MODULUS_BITS_MAX} bits`);
@@ -175,8 +195,8 @@ export function exportKey(parameters: CryptoParameters): string {
 
 function rawOf(key: KeyObject, name: string): string {
   const {x = '', y = ''} = key.export({format: 'jwk'});
-  if (name === 'Ed25519') return Buffer.from(x, 'base64url').toString('latin1');
-  if (name !== 'ECDSA') throw new CryptoRefusal('NotSupportedError', `${name} keys have no format raw`);
+  if (isOctetPair(name)) return Buffer.from(x, 'base64url').toString('latin1');
+  if (KEY_TYPES[name] !== 'ec') throw new CryptoRefusal('NotSupportedError', `${name} keys have no format raw`);
   return Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]).toString('latin1');
 }
 
@@ -192,9 +212,10 @@ export function generateKey(parameters: CryptoParameters): KeyMaterial[] {
       throw new CryptoRefusal('OperationError', 'the public exponent is not 3 or 65537');
     return pairOf(generateKeyPairSync('rsa', {modulusLength, publicExponent}));
   }
-  if (name === 'ECDSA')
+  if (name === 'ECDSA' || name === 'ECDH')
     return pairOf(generateKeyPairSync('ec', {namedCurve: curveOf(parameters.namedCurve ?? '').node}));
   if (name === 'Ed25519') return pairOf(generateKeyPairSync('ed25519'));
+  if (name === 'X25519') return pairOf(generateKeyPairSync('x25519'));
   throw new CryptoRefusal('NotSupportedError', `keys of ${name} cannot be generated`);
 }
 

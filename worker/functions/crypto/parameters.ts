@@ -3,14 +3,14 @@ import {CryptoRefusal} from './crypto-refusal.ts';
 
 const STRINGS = [
   'name', 'hash', 'namedCurve', 'key', 'keyType', 'format', 'data', 'iv', 'additionalData', 'label', 'salt', 'info',
-  'signature',
+  'signature', 'publicKey',
 ] as const; // biome-ignore format: a list
 const NUMBERS = ['length', 'tagLength', 'saltLength', 'iterations', 'modulusLength', 'publicExponent'] as const;
 
 type Member = (typeof STRINGS)[number];
 type NumberMember = (typeof NUMBERS)[number];
 
-/** Bytes are base64: `key`, `data`, `iv`, `additionalData`, `label`, `salt`, `info`, `signature`. */
+/** Bytes are base64: `key`, `data`, `iv`, `additionalData`, `label`, `salt`, `info`, `signature`, `publicKey`. */
 export type CryptoParameters = {name: string} & {[M in Member]?: string} & {[M in NumberMember]?: number};
 
 /** @param text JSON */

@@ -5,6 +5,7 @@ import type {KeyType, KeyUsage} from './crypto-key.ts';
 const PAIR_SIGNS: KeyRules = {public: ['verify'], private: ['sign']};
 const CIPHER: KeyRules = {secret: ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']};
 const DERIVES: KeyRules = {secret: ['deriveKey', 'deriveBits']};
+const AGREES: KeyRules = {public: [], private: ['deriveKey', 'deriveBits']};
 type KeyRules = Partial<Record<KeyType, readonly KeyUsage[]>>;
 
 /** By name: the usages a key of each type may have. */
@@ -20,6 +21,8 @@ const ALGORITHMS: Readonly<Record<string, KeyRules>> = {
   'RSA-OAEP': {public: ['encrypt', 'wrapKey'], private: ['decrypt', 'unwrapKey']},
   ECDSA: PAIR_SIGNS,
   Ed25519: PAIR_SIGNS,
+  ECDH: AGREES,
+  X25519: AGREES,
 };
 const HASHES = ['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'];
 
@@ -41,6 +44,15 @@ function canonical(names: readonly string[], given: unknown): string {
   const name = names.find(known => known.toLowerCase() === wanted);
   if (name === undefined) throw new DOMException(`Unrecognized algorithm name: ${String(given)}`, 'NotSupportedError');
   return name;
+}
+
+/** The other half of a secret that two key pairs make together is named in the call. */
+export function isAgreement(name: string): boolean {
+  return ALGORITHMS[name] === AGREES;
+}
+
+export function hasCurve(name: string): boolean {
+  return name === 'ECDSA' || name === 'ECDH';
 }
 
 export function needsHash(name: string): boolean {

@@ -9,7 +9,16 @@ import {define} from '../define.ts';
 import {encodeBase64} from '../web/base64.ts';
 import {DOMException} from '../web/dom-exception.ts';
 import {encodeUtf8} from '../web/utf8.ts';
-import {algorithmOf, checkedUsages, type Given, hashName, needsHash, usagesOfHalf} from './algorithms.ts';
+import {
+  algorithmOf,
+  checkedUsages,
+  type Given,
+  hasCurve,
+  hashName,
+  isAgreement,
+  needsHash,
+  usagesOfHalf,
+} from './algorithms.ts';
 import {CryptoKey, type KeyAlgorithm, type KeyType, type KeyUsage, keyMaterial, makeKey} from './crypto-key.ts';
 
 type Material = {type: KeyType; key: string; length?: number; publicExponent?: string};
@@ -39,7 +48,7 @@ export class SubtleCrypto {
   }
 
   async deriveBits(algorithm: unknown, key: unknown, length: unknown): Promise<ArrayBuffer> {
-    return derived(used(algorithm, key, 'deriveBits'), Number(length));
+    return derived(usedForBits(algorithm, key, 'deriveBits'), bitCount(length));
   }
 
   async deriveKey(
@@ -50,7 +59,7 @@ export class SubtleCrypto {
     usages: unknown,
   ): Promise<CryptoKey> {
     const wanted = algorithmOf(derivedAlgorithm);
-    const bits = derived(used(algorithm, key, 'deriveKey'), keyLength(wanted));
+    const bits = derived(usedForBits(algorithm, key, 'deriveKey'), keyLength(wanted));
     return importedKey('raw', bits, wanted, extractable, usages);
   }
 
@@ -128,6 +137,24 @@ function used(algorithm: unknown, key: unknown, usage: KeyUsage): Record<string,
   return {...described(given), ...keyParameters(wanted), ...hashOfCall(given, wanted)};
 }
 
+/** As `used`, with the public key of the other side where two make the secret. */
+function usedForBits(algorithm: unknown, key: unknown, usage: KeyUsage): Record<string, unknown> {
+  const parameters = used(algorithm, key, usage);
+  const {name, public: other} = algorithmOf(algorithm);
+  if (!isAgreement(name)) return parameters;
+  const peer = requireKey(other);
+  const {namedCurve} = (key as CryptoKey).algorithm;
+  if (peer.type !== 'public' || peer.algorithm.name !== name || peer.algorithm.namedCurve !== namedCurve) {
+    throw new DOMException(`The other key is no public ${namedCurve ?? ''} key of ${name}`, 'InvalidAccessError');
+  }
+  return {...parameters, publicKey: keyMaterial(peer)};
+}
+
+/** Null: as many as there are. */
+function bitCount(length: unknown): number | null {
+  return length === undefined || length === null ? null : Number(length) >>> 0;
+}
+
 /** ECDSA and derivations name the hash when they are called, the others' keys have it. */
 function hashOfCall(given: Given, key: CryptoKey): {hash?: string} {
   const hash = given.name === 'ECDSA' || !needsHash(given.name) ? given.hash : key.algorithm.hash;
@@ -159,12 +186,13 @@ function described(given: Given): Record<string, unknown> {
   return parameters;
 }
 
-function derived(parameters: Record<string, unknown>, length: number): ArrayBuffer {
+function derived(parameters: Record<string, unknown>, length: number | null): ArrayBuffer {
   return bytesFrom(ask('deriveBits', {...parameters, length}));
 }
 
-/** Bits of a key that is derived. */
-function keyLength({name, length, hash}: Given): number {
+/** Bits of a key that is derived. Null: what others are derived from takes all that there is. */
+function keyLength({name, length, hash}: Given): number | null {
+  if (name === 'HKDF' || name === 'PBKDF2') return null;
   if (length !== undefined) return Number(length);
   if (name !== 'HMAC') throw new DOMException(`The length of the ${name} key is missing`, 'OperationError');
   return ['SHA-384', 'SHA-512'].includes(hashName(hash)) ? 1024 : 512;
@@ -190,7 +218,7 @@ function keyFrom(material: Material, given: Given, extractable: unknown, usages:
     algorithm.publicExponent = fromOneByteString(atob(publicExponent!));
   } else if (given.name === 'HMAC' || given.name.startsWith('AES')) algorithm.length = length!;
   if (needsHash(given.name)) algorithm.hash = {name: hashName(given.hash)};
-  if (given.name === 'ECDSA') algorithm.namedCurve = String(given.namedCurve);
+  if (hasCurve(given.name)) algorithm.namedCurve = String(given.namedCurve);
   return makeKey(type, algorithm, key, Boolean(extractable), usages);
 }
 

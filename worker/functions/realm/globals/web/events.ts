@@ -27,7 +27,9 @@ export class Event {
   #isCancelled = false;
 
   constructor(type: unknown, init: {bubbles?: boolean; cancelable?: boolean; composed?: boolean} = {}) {
-    if (type === undefined) throw new TypeError('Event: the type is missing');
+    // By the standard `undefined` is the type "undefined"; only no argument at all is a mistake.
+    // biome-ignore lint/complexity/noArguments: a parameter that was not given cannot be told from undefined otherwise.
+    if (arguments.length === 0) throw new TypeError('Event: the type is missing');
     this.type = String(type);
     this.bubbles = Boolean(init?.bubbles);
     this.cancelable = Boolean(init?.cancelable);
@@ -81,6 +83,8 @@ export class CustomEvent extends Event {
     type: unknown,
     init: {detail?: unknown; bubbles?: boolean; cancelable?: boolean; composed?: boolean} = {},
   ) {
+    // biome-ignore lint/complexity/noArguments: as above; what is passed on is always there.
+    if (arguments.length === 0) throw new TypeError('CustomEvent: the type is missing');
     super(type, init);
     this.detail = init?.detail ?? null;
   }
