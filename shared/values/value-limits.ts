@@ -6,10 +6,10 @@ const KIB = 1024;
 
 /** Levels of arrays and objects, the outermost counted. Beyond: 400 op.invalid_input; the call fails. (design) */
 export const NESTING_LEVELS_MAX = 64;
-/** Elements of an array and fields of an object in arguments and results. Beyond: the call fails. (reference 1.4) */
+/** Elements of an array and fields of an object in arguments. Documents and results have none but their size. Beyond: the call fails. (reference 1.4) */
 export const VALUE_ARRAY_ELEMENTS_MAX = 8_192;
 export const VALUE_OBJECT_FIELDS_MAX = 1_024;
-/** A key of an object in arguments and results, printable ASCII. Beyond: the call fails. (reference 1.4) */
+/** A key of an object in arguments, printable ASCII. Beyond: the call fails. (reference 1.4) */
 export const VALUE_KEY_CHARS_MAX = 1_024;
 /** Names of fields declared in validators, of tables and of indexes. Beyond: the module fails to load. (reference 1.4) */
 export const VALIDATOR_NAME_CHARS_MAX = 64;

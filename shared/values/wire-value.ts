@@ -30,8 +30,8 @@ export function encodeValue(value: unknown, what = 'original object'): string {
 }
 
 /**
- * As `encodeValue` for what a document holds: keys are any Unicode, arrays and objects of any size (the document's own size
- * limits them).
+ * As `encodeValue` for what a document holds, and for results, which are made of documents: keys are any Unicode, arrays and
+ * objects of any size (the document's own size, or the result's, limits them).
  */
 export function encodeDocument(value: unknown, what = 'original object'): string {
   return encode(value, {what, limited: false, traits: 0, path: []});
@@ -66,7 +66,7 @@ export function checkWireValue(parsed: unknown, what = 'original object'): Value
   return checkParsed(parsed, walk, parsed, 1);
 }
 
-/** As `checkWireValue` for the fields of a document, which may hold what `encodeDocument` takes. @throws ValueError */
+/** As `checkWireValue` for what `encodeDocument` takes: a document's fields, or a result. @throws ValueError */
 export function checkWireDocument(parsed: unknown, what = 'original object'): Value {
   const walk: Walk = {what, limited: false, traits: 0, path: []};
   return checkParsed(parsed, walk, parsed, 1);
@@ -74,7 +74,7 @@ export function checkWireDocument(parsed: unknown, what = 'original object'): Va
 
 type Walk = {
   readonly what: string;
-  /** Arguments and results are; documents are not. */
+  /** Arguments are; documents and results are not. */
   readonly limited: boolean;
   traits: number;
   /** Where the walk is. */
@@ -133,10 +133,10 @@ function checkObject(object: Record<string, unknown>, walk: Walk, whole: unknown
   for (const key of keys) {
     const field = object[key];
     if (field === undefined) continue;
+    walk.path[depth] = key;
     checkKey(key, walk, whole);
     if (key < previous) walk.traits |= UNSORTED;
     previous = key;
-    walk.path[depth] = key;
     check(field, walk, whole, level + 1);
   }
   walk.path.length = depth;
@@ -230,8 +230,8 @@ function checkParsedObject(object: Record<string, unknown>, walk: Walk, whole: u
   if (walk.limited && keys.length > VALUE_OBJECT_FIELDS_MAX) throw tooManyFields(keys.length, walk, whole);
   const depth = walk.path.length;
   for (const key of keys) {
-    checkKey(key, walk, whole);
     walk.path[depth] = key;
+    checkKey(key, walk, whole);
     object[key] = checkParsed(object[key], walk, whole, level + 1);
   }
   walk.path.length = depth;

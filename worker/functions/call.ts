@@ -5,7 +5,7 @@
 import {FUNCTION_ARGUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
+import {checkWireDocument, checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
 
 /** The call failed before, or instead of, running user code. Its message is shown like a thrown error's. */
 export class CallError extends Error {
@@ -94,7 +94,7 @@ export function checkArguments(table: FunctionTable, entry: FunctionEntry, args:
 export function checkReturned(table: FunctionTable, entry: FunctionEntry, value: string): void {
   const validate = table.returnsValidator(entry);
   if (validate === null) return;
-  const fault = validate(checkWireValue(JSON.parse(value), 'the return value'));
+  const fault = validate(checkWireDocument(JSON.parse(value), 'the return value'));
   if (fault !== null) throw new CallError(`ReturnsValidationError: ${fault}`);
 }
 

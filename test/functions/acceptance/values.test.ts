@@ -13,7 +13,8 @@ const FILES = {
     });`,
   'values.ts': `
     import {v} from 'svc/values';
-    import {mutation, query} from './_generated/server';
+    import {api} from './_generated/api';
+    import {action, mutation, query} from './_generated/server';
     export const strict = query({args: {a: v.string()}, handler: (ctx, {a}) => { console.log('ran'); return a; }});
     export const optional = query({args: {a: v.optional(v.string())}, handler: () => 'ok'});
     export const unchecked = query({handler: (ctx, args) => Object.keys(args)});
@@ -51,6 +52,21 @@ const FILES = {
         return value as never;
       },
     });
+    export const insertAny = mutation({
+      args: {text: v.string()},
+      handler: (ctx, {text}) => ctx.db.insert('uni' as never, JSON.parse(text) as never),
+    });
+    export const allOfAny = query({args: {}, handler: ctx => ctx.db.query('uni' as never).collect()});
+    export const checkedAny = query({
+      args: {id: v.string()},
+      returns: v.any(),
+      handler: (ctx, {id}) => ctx.db.get(id as never),
+    });
+    export const relay = action({
+      args: {id: v.string()},
+      handler: (ctx, {id}): Promise<unknown> => ctx.runQuery(api.values.checkedAny, {id}),
+    });
+    export const huge = query({args: {}, handler: () => 'x'.repeat(17 * 1024 * 1024)});
     export const insertKeys = mutation({
       args: {},
       handler: async ctx => {
@@ -131,6 +147,30 @@ describe('values and validators', () => {
   test('[9] a return value nests 64 levels, not 65', async () => {
     expect((await app.reply('query', 'values:nested', {depth: 64})).status).toBe('success');
     expect(await app.queryError('values:nested', {depth: 65})).toMatch(/too nested/i);
+  });
+
+  test('what a document may hold can be returned, whoever asks', async () => {
+    const documents = [
+      {größe: 5},
+      {long: Array(9_000).fill(0)},
+      Object.fromEntries(Array.from({length: 1_100}, (_, i) => [`k${i}`, i])),
+    ];
+    const levels = JSON.parse(`${'{"a":'.repeat(64)}1${'}'.repeat(64)}`) as object;
+    const native = await app.admin('POST', '/documents', {table: 'uni', fields: {'schlüssel mit Leerzeichen': {ß: 1}}});
+    expect(native.status).toBe(201);
+    for (const document of documents) {
+      const id = await app.mutation('values:insertAny', {text: JSON.stringify(document)});
+      expect(await app.query('values:checkedAny', {id})).toMatchObject(document);
+      expect(await app.action('values:relay', {id})).toMatchObject(document);
+    }
+    const all = (await app.query('values:allOfAny', {})) as object[];
+    expect(all).toMatchObject([{'schlüssel mit Leerzeichen': {ß: 1}}, ...documents]);
+    const deep = await app.mutation('values:insertAny', {text: JSON.stringify(levels)});
+    expect(await app.query('values:checkedAny', {id: deep})).toMatchObject(levels);
+  });
+
+  test('a result that is too large is an error with the name of its function', async () => {
+    expect(await app.queryError('values:huge', {})).toContain('Function values:huge return value is too large');
   });
 
   test('[10] an index holds every type in the one order', async () => {

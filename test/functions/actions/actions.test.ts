@@ -115,7 +115,7 @@ describe('an action', () => {
     ['throwsLater', 'in a timer'],
     ['rejectsUnheard', 'unheard'],
     ['never', 'Returned promise will never resolve'],
-    ['big', 'Function return value is too large'],
+    ['big', 'Function app:big return value is too large'],
   ])('%s fails: %s', async (name, message) => {
     expect(await host.failure(name)).toBe(message);
   });
@@ -131,7 +131,7 @@ describe('an action', () => {
   });
 
   test.each([
-    ['function', 'is not a functionReference'],
+    ['function', 'a registered function is not a functionReference'],
     ['object', 'is not a functionReference'],
     ['args', 'must be an object'],
     ['date', '.at'],

@@ -104,6 +104,15 @@ describe('what is no value', () => {
     [Object.fromEntries(Array.from({length: 1025}, (_, i) => [`k${i}`, 1])), /Object has too many fields \(1025/],
   ])('%o is refused', (bad, message) => expect(messageOf(() => encodeValue(bad))).toMatch(message));
 
+  test.each<[unknown, string]>([
+    [{a: {x: 1, $b: 2}}, 'path .a.$b in'],
+    [{a: [{b: {}}, {$b: 1}], c: 1}, 'path .a[1].$b in'],
+    [{a: 1, é: 2}, 'path ["é"] in'],
+    [{a: {x: {y: 1}, [`${'k'.repeat(1025)}`]: 2}}, 'path .a["kkk'],
+  ])('an error names the place of the key that is wrong, not of the one before: %j', (bad, path) => {
+    expect(messageOf(() => encodeValue(bad))).toContain(path);
+    expect(messageOf(() => checkWireValue(structuredClone(bad)))).toContain(path);
+  });
   test('the limits themselves are allowed', () => {
     expect(() => encodeValue({['a'.repeat(1024)]: Array(8192).fill(0)})).not.toThrow();
     expect(() => encodeValue(Object.fromEntries(Array.from({length: 1024}, (_, i) => [`k${i}`, 1])))).not.toThrow();

@@ -7,8 +7,8 @@
  * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
  */
 
-import {HOST_CALL_CHARS_MAX} from '../../../shared/limits.ts';
-import {decodeValue, encodeValue} from '../../../shared/values/wire-value.ts';
+import {FUNCTION_RESULT_BYTES_MAX} from '../../../shared/limits.ts';
+import {decodeValue, encodeDocument} from '../../../shared/values/wire-value.ts';
 import {asyncCall, settleCall} from './actions/async-call.ts';
 import {actionContext} from './actions/context.ts';
 import {runHttpAction} from './actions/http-action.ts';
@@ -91,17 +91,24 @@ async function execute(
       const context =
         kind === 'query' ? new QueryContext() : kind === 'mutation' ? new MutationContext() : actionContext();
       const value = await registered(module, name)._handler(context, decodeValue(args));
-      answer = encodeResult(value, paginated, `${module.replace(/\.js$/, '')}:${name}`);
+      answer = encodeResult(value, paginated, functionName(module, name));
     }
   } catch (thrown) {
     if (state.invocation === invocation) state.invocation = 0;
     state.host(HostOp.failed, invocation, stringify(describe(thrown)));
     return;
   }
-  if (answer.length > HOST_CALL_CHARS_MAX) {
-    const error: RealmError = {name: 'Error', message: 'Function return value is too large', stack: null};
+  if (answer.length > FUNCTION_RESULT_BYTES_MAX) {
+    const message = `Function ${functionName(module, name)} return value is too large`;
+    const error: RealmError = {name: 'Error', message, stack: null};
     state.host(HostOp.failed, invocation, stringify(error));
   } else state.host(HostOp.done, invocation, answer);
+}
+
+/** As its callers know it: `a/b:f`, or `a/b` for a default export. */
+function functionName(file: string, name: string): string {
+  const module = file.replace(/\.js$/, '');
+  return name === 'default' ? module : `${module}:${name}`;
 }
 
 function registered(module: string, name: string): Registered {
@@ -125,7 +132,8 @@ function encodeResult(value: unknown, paginated: boolean, path: string): string 
     );
   }
   if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${path}" must return a PaginationResult`);
-  return encodeValue(value === undefined ? null : value);
+  // What documents may hold can be returned: they are not under the limits of arguments.
+  return encodeDocument(value === undefined ? null : value);
 }
 
 const QUERY = Symbol.for('svc.query');
