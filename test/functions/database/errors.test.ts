@@ -236,6 +236,16 @@ describe('a wrong read says what is wrong with it', () => {
     expect(await tenant.mutation(db => errorOf(() => call(db)))).toBe(error);
   });
 
+  test.each<[string, (db: Db) => unknown]>([
+    ['insert', db => db.insert(t, {a: 1})],
+    ['patch', db => db.patch(one, {a: 1})],
+    ['delete', db => db.delete(one)],
+  ])('a query that calls %s is told that it only reads', async (name, call) => {
+    expect(await tenant.query(db => errorOf(() => call(db)))).toBe(
+      `Error: db.${name} is not available in queries, which only read`,
+    );
+  });
+
   test('an infinite page is too many items', async () => {
     const error = await tenant.query(db =>
       errorOf(() => paged({numItems: Number.POSITIVE_INFINITY, cursor: null})(db)),
@@ -311,7 +321,7 @@ const WRITES: Case[] = [
   [
     'insert of a reserved key',
     db => db.insert(t, {a: {$b: 1}}),
-    'ValueError: Field name "$b" starts with \'$\', which is reserved (present at path .a in original object {"a":{"$b":1}})',
+    'ValueError: Field name "$b" starts with \'$\', which is reserved (present at path .a.$b in original object {"a":{"$b":1}})',
   ],
   ['patch of nothing', db => db.patch(), "TypeError: Must provide arg 1 'id' to 'patch'"],
   ['patch without a value', db => db.patch(one), "TypeError: Must provide arg 2 'value' to 'patch'"],

@@ -68,6 +68,47 @@ describe('a query object is used once', () => {
   });
 });
 
+describe('a database is a plain object of functions', () => {
+  test('its calls can be taken apart and handed on', async () => {
+    const found = await tenant.query(async db => {
+      const {get, query} = db;
+      const documents = await Promise.all([one, one].map(get));
+      return [(await get(one))?.b, documents.map(document => document?.b), (await query(t).collect()).length];
+    });
+    expect(found).toEqual(['x', ['x', 'x'], 2]);
+  });
+
+  test('it can be spread, inherited from and wrapped in a proxy', async () => {
+    const found = await tenant.query(async db => {
+      const calls: unknown[] = [];
+      const wrapped = new Proxy(db, {
+        get(target, member) {
+          calls.push(member);
+          return Reflect.get(target, member);
+        },
+      });
+      const spread = {...db};
+      const inherited = Object.create(db) as Db;
+      const results = [await wrapped.get(one), await spread.get(one), await inherited.get(one)];
+      return [results.map(document => document?.b), Object.keys(spread), calls];
+    });
+    expect(found).toEqual([['x', 'x', 'x'], ['get', 'query'], ['get']]);
+  });
+
+  test('a mutation’s, too', async () => {
+    const found = await tenant.mutation(async db => {
+      const {insert, patch, get} = db;
+      const spread = {...db};
+      const id = await insert(t, {a: 5});
+      await patch(id, {b: 'patched'});
+      const seen = await get(id);
+      await spread.delete(id);
+      return [seen?.b, await get(id), Object.keys(spread).sort()];
+    });
+    expect(found).toEqual(['patched', null, ['delete', 'get', 'insert', 'patch', 'query']]);
+  });
+});
+
 describe('a database belongs to its invocation', () => {
   test('afterwards it is dead', async () => {
     const kept = await tenant.query(db => db);

@@ -28,6 +28,10 @@ export function encodeArguments(args: unknown): string {
 }
 
 function shown(value: unknown): string {
-  if (typeof value === 'function') return `function ${value.name}`;
+  if (typeof value === 'function') {
+    return (value as {isSvcFunction?: unknown}).isSvcFunction === true
+      ? 'a registered function'
+      : `function ${value.name}`;
+  }
   return typeof value === 'object' && value !== null ? Object.prototype.toString.call(value) : String(value);
 }
