@@ -160,7 +160,8 @@ ${MODEL_TYPES}`;
 const MODEL_TYPES = `export type TableNames = TableNamesInDataModel<DataModel>;
 /** A document of a table, system fields included. */
 export type Doc<TableName extends TableNames> = DocumentByName<DataModel, TableName>;
-export type Id<TableName extends TableNames> = GenericId<TableName>;
+/** Of a document; \`Id<"_scheduled_functions">\` is of a job, as \`ctx.scheduler\` gives it. */
+export type Id<TableName extends TableNames | "_scheduled_functions" | "_storage"> = GenericId<TableName>;
 `;
 
 const ANY_DATA_MODEL = `import type { AnyDataModel, DocumentByName, TableNamesInDataModel } from "svc/server";

@@ -20,13 +20,12 @@ export function httpRouter(): HttpRouter {
   return new HttpRouter();
 }
 
-type Handlers = Map<RoutableMethod, PublicHttpAction>;
-
 export class HttpRouter {
   readonly isSvcRouter = true;
-  readonly #exact = new Map<string, Handlers>();
+  /** By path, then method. Libraries read these two and put others in their place; a deploy checks what they hold. */
+  exactRoutes = new Map<string, Map<RoutableMethod, PublicHttpAction>>();
   /** By method, then prefix. */
-  readonly #prefixes = new Map<RoutableMethod, Map<string, PublicHttpAction>>();
+  prefixRoutes = new Map<RoutableMethod, Map<string, PublicHttpAction>>();
 
   /** Exactly one of `path` and `pathPrefix`. A prefix ends with `/` and serves everything below it. */
   route(spec: RouteSpec): void {
@@ -46,19 +45,19 @@ export class HttpRouter {
 
   #routePath(path: string, method: RoutableMethod, handler: PublicHttpAction): void {
     checkStart('path', path);
-    const handlers = this.#exact.get(path) ?? new Map();
+    const handlers = this.exactRoutes.get(path) ?? new Map();
     if (handlers.has(method)) throw new Error(`Path '${path}' for method ${method} already in use`);
     handlers.set(method, handler);
-    this.#exact.set(path, handlers);
+    this.exactRoutes.set(path, handlers);
   }
 
   #routePrefix(prefix: string, method: RoutableMethod, handler: PublicHttpAction): void {
     checkStart('pathPrefix', prefix);
     if (!prefix.endsWith('/')) throw new Error(`pathPrefix '${prefix}' must end with a /`);
-    const prefixes = this.#prefixes.get(method) ?? new Map();
+    const prefixes = this.prefixRoutes.get(method) ?? new Map();
     if (prefixes.has(prefix)) throw new Error(`${method} pathPrefix ${prefix} is already defined`);
     prefixes.set(prefix, handler);
-    this.#prefixes.set(method, prefixes);
+    this.prefixRoutes.set(method, prefixes);
   }
 
   /** Exact routes by path and method, then prefixes (`/a/*`) by method and prefix. */
@@ -69,9 +68,9 @@ export class HttpRouter {
   /** The route that serves a request, or null. HEAD is served like GET. A prefix is shown as `/a/*`. */
   lookup(path: string, method: RoutableMethod | 'HEAD'): [PublicHttpAction, RoutableMethod, string] | null {
     const wanted = method === 'HEAD' ? 'GET' : method;
-    const exact = this.#exact.get(path)?.get(wanted);
+    const exact = this.exactRoutes.get(path)?.get(wanted);
     if (exact !== undefined) return [exact, wanted, path];
-    const prefixes = [...(this.#prefixes.get(wanted) ?? [])].sort(([a], [b]) => b.length - a.length);
+    const prefixes = [...(this.prefixRoutes.get(wanted) ?? [])].sort(([a], [b]) => b.length - a.length);
     for (const [prefix, handler] of prefixes) {
       if (path.startsWith(prefix)) return [handler, wanted, `${prefix}*`];
     }
@@ -80,10 +79,10 @@ export class HttpRouter {
 
   /** In the order of `getRoutes`. */
   _routes(): RouteEntry[] {
-    const exact = sorted(this.#exact).flatMap(([path, handlers]) =>
+    const exact = sorted(this.exactRoutes).flatMap(([path, handlers]) =>
       sorted(handlers).map(([method, handler]) => ({method, path, pathPrefix: null, handler})),
     );
-    const prefixes = sorted(this.#prefixes).flatMap(([method, handlers]) =>
+    const prefixes = sorted(this.prefixRoutes).flatMap(([method, handlers]) =>
       sorted(handlers).map(([pathPrefix, handler]) => ({method, path: null, pathPrefix, handler})),
     );
     return [...exact, ...prefixes];

@@ -101,6 +101,16 @@ describe('a deploy is refused', () => {
       ['does not start with a /'],
     ],
     [
+      'a route that was put into the tables with a method that none has',
+      {'http.ts': router("http.exactRoutes.set('/x', new Map([['get', handler]]) as never);")},
+      ['the route get /x: its method must be one of GET, POST, PUT, DELETE, OPTIONS, PATCH'],
+    ],
+    [
+      'a prefix that was put into the tables without its end',
+      {'http.ts': router("http.prefixRoutes.set('GET', new Map([['/x', handler]]));")},
+      ['the route GET /x: a pathPrefix must end with a /'],
+    ],
+    [
       'a route twice',
       {'http.ts': router("for (const path of ['/x', '/x']) http.route({path, method: 'GET', handler});")},
       ["Path '/x' for method GET already in use"],

@@ -34,6 +34,35 @@ describe('a route', () => {
   });
 });
 
+describe('the tables of a router', () => {
+  test('are maps by path and method, and by method and prefix', () => {
+    const router = httpRouter();
+    router.route({path: '/a', method: 'GET', handler});
+    router.route({pathPrefix: '/a/', method: 'POST', handler: other});
+    expect(router.exactRoutes).toEqual(new Map([['/a', new Map([['GET', handler]])]]));
+    expect(router.prefixRoutes).toEqual(new Map([['POST', new Map([['/a/', other]])]]));
+  });
+  test('may be shared, extended and replaced, as helpers for CORS do', () => {
+    const router = httpRouter();
+    router.route({path: '/a', method: 'GET', handler});
+    const helper = httpRouter();
+    helper.exactRoutes = router.exactRoutes;
+    helper.prefixRoutes = router.prefixRoutes;
+    helper.route({path: '/a', method: 'POST', handler});
+    helper.exactRoutes.set('/a', new Map([...helper.exactRoutes.get('/a')!, ['OPTIONS', other]]));
+    helper.prefixRoutes.set('OPTIONS', new Map([['/b/', other]]));
+    router.exactRoutes = new Map(helper.exactRoutes);
+    router.prefixRoutes = new Map(helper.prefixRoutes);
+    expect(router.getRoutes().map(([path, method]) => `${method} ${path}`)).toEqual([
+      'GET /a',
+      'OPTIONS /a',
+      'POST /a',
+      'OPTIONS /b/*',
+    ]);
+    expect(router.lookup('/b/c', 'OPTIONS')).toEqual([other, 'OPTIONS', '/b/*']);
+  });
+});
+
 describe('a lookup', () => {
   const router = httpRouter();
   router.route({path: '/a', method: 'GET', handler});

@@ -37,6 +37,8 @@ const KINDS: readonly FunctionKind[] = ['query', 'paginatedQuery', 'mutation', '
 const COMPONENT = /^(?=.*[A-Za-z0-9])[A-Za-z0-9_.]+$/;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const NAME_CHARS_MAX = 64;
+/** HEAD is served like GET. */
+const ROUTE_METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
 const SYSTEM_FIELDS = ['_id', '_creationTime', '_updateTime'];
 
 /** @throws ManifestFault when a module cannot have this path */
@@ -95,9 +97,13 @@ export function httpRoutes(json: string): HttpRoute[] {
   return objectsIn(parsed(json), 'routes').map(({method, path, pathPrefix}, index) => {
     const isPath = typeof path === 'string' && pathPrefix === null;
     const isPrefix = typeof pathPrefix === 'string' && path === null;
-    if (typeof method !== 'string' || !(isPath || isPrefix) || !String(path ?? pathPrefix).startsWith('/')) {
-      throw new ManifestFault([`route ${index} is not a route`]);
+    if (typeof method !== 'string' || !(isPath || isPrefix)) throw new ManifestFault([`route ${index} is not a route`]);
+    const route = `the route ${shown(method)} ${shown(path ?? pathPrefix)}`;
+    if (!ROUTE_METHODS.includes(method)) {
+      throw new ManifestFault([`${route}: its method must be one of ${ROUTE_METHODS.join(', ')}`]);
     }
+    if (!String(path ?? pathPrefix).startsWith('/')) throw new ManifestFault([`${route}: it does not start with a /`]);
+    if (isPrefix && !pathPrefix.endsWith('/')) throw new ManifestFault([`${route}: a pathPrefix must end with a /`]);
     return {method, path: path as string | null, pathPrefix: pathPrefix as string | null, index};
   });
 }

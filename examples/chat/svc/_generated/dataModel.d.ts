@@ -8,4 +8,5 @@ export type DataModel = DataModelFromSchemaDefinition<typeof schema>;
 export type TableNames = TableNamesInDataModel<DataModel>;
 /** A document of a table, system fields included. */
 export type Doc<TableName extends TableNames> = DocumentByName<DataModel, TableName>;
-export type Id<TableName extends TableNames> = GenericId<TableName>;
+/** Of a document; `Id<"_scheduled_functions">` is of a job, as `ctx.scheduler` gives it. */
+export type Id<TableName extends TableNames | "_scheduled_functions" | "_storage"> = GenericId<TableName>;
