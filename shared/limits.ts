@@ -122,6 +122,13 @@ export const DOCUMENT_ID_CHARS_MAX = 128;
 /** A path of a filter, order or index, in characters and in steps. Beyond: 400. (ours) */
 export const FIELD_PATH_CHARS_MAX = 1024;
 
+/* Damage */
+
+/** Damaged places that are told apart in the log: each is one error line. Beyond: a line each time. (ours) */
+export const DAMAGE_PLACES_MAX = 1_000;
+/** Documents a table with indexes may have had for a damaged one of it to be deleted: its entries are searched for. (ours) */
+export const DAMAGED_DELETE_DOCUMENTS_MAX = 100_000;
+
 /* Queries */
 
 export const PAGE_DOCUMENTS_MAX = 1_000;

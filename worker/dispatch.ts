@@ -33,6 +33,7 @@ import {checkedMutation} from './scheduler/work.ts';
 import type {SchemaChanges} from './schema/change.ts';
 import {allSchemasText, schemaText} from './schema/read.ts';
 import type {Catalog} from './storage/catalog.ts';
+import {isEngineDamage, storageDamaged} from './storage/damage.ts';
 import {storageFailure} from './storage/database.ts';
 import type {Reader} from './storage/reader.ts';
 import type {LiveQueries} from './subscriptions/live-queries.ts';
@@ -311,7 +312,7 @@ export class Dispatch {
 
   #fail(link: RouterLink, stream: number, meta: RequestMeta, caught: unknown): void {
     if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
-    const error = asServiceError(caught);
+    const error = asServiceError(isEngineDamage(caught) ? storageDamaged({check: 'engine'}) : caught);
     if (error.cause !== undefined) {
       this.#tenant.log.error('a request failed', {op: meta.op, request: meta.r, error: error.cause});
     }

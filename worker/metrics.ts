@@ -69,6 +69,7 @@ export class WorkerMetrics {
   readonly #runs = new Map<string, number>();
   readonly #executions = new Map<string, number>();
   readonly #executionSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #damage = new Map<string, number>();
   #writes = 0;
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
 
@@ -100,6 +101,11 @@ export class WorkerMetrics {
     const key = `${kind} ${outcome}`;
     this.#executions.set(key, (this.#executions.get(key) ?? 0) + 1);
     this.#executionSeconds.observe(seconds);
+  }
+
+  /** A read or the scrub met something in the file that is not what was written. */
+  damageMet(check: string): void {
+    this.#damage.set(check, (this.#damage.get(check) ?? 0) + 1);
   }
 
   /** A live query was looked at for a commit: its result changed, came out equal, or was not concerned. */
@@ -143,6 +149,12 @@ export class WorkerMetrics {
         'svc_live_evaluations_total',
         'Live queries looked at for a commit, by whether their result changed.',
         Object.entries(this.#live).map(([result, value]) => ({labels: {result}, value})),
+      ),
+      metric(
+        'counter',
+        'svc_storage_damage_total',
+        'Times that damaged data was met in a file, by the check that found it.',
+        [...this.#damage].map(([check, value]) => ({labels: {check}, value})),
       ),
       gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),

@@ -25,6 +25,7 @@ import {BackFill} from './schema/back-fill.ts';
 import {SchemaChanges} from './schema/change.ts';
 import {Catalog} from './storage/catalog.ts';
 import {CleanMark} from './storage/clean-mark.ts';
+import {placeOf, reportDamageTo} from './storage/damage.ts';
 import {type Connection, openReader, storageFailure} from './storage/database.ts';
 import {FileWatch} from './storage/file-watch.ts';
 import {checkInBackground} from './storage/quick-check.ts';
@@ -75,6 +76,10 @@ export class Tenant {
 
   private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, afterGroup: () => void) {
     this.#lock = lock;
+    reportDamageTo((damage, isNew) => {
+      this.metrics.damageMet(damage.check);
+      if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
+    });
     this.#path = join(settings.directory, TENANT_FILE);
     this.#writerDb = openTenantFile(settings.directory, settings);
     this.#watch = new FileWatch(this.#path);

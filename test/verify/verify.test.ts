@@ -203,7 +203,7 @@ describe('svc verify finds: exit code 1, and the tenant is named', () => {
     ['a document that is gone', `DELETE FROM documents WHERE ${ONE}`, '1 documents that the journal has are missing'],
     [
       'a document that nobody inserted',
-      `INSERT INTO documents SELECT doc + 1, 'mine', created + 1, updated, body, 0 FROM documents WHERE ${ONE}`,
+      `INSERT INTO documents SELECT doc + 1, 'mine', created + 1, updated, body, 0, null FROM documents WHERE ${ONE}`,
       'document mine of t is not in the journal',
     ],
     [
@@ -231,7 +231,7 @@ describe('svc verify finds: exit code 1, and the tenant is named', () => {
       .flatMap(text => (JSON.parse(text) as {writes: {id: string; op: string}[]}).writes)
       .find(({op}) => op === 'delete')!;
     db.prepare(
-      `INSERT INTO documents SELECT doc + 1, ?, created + 1, updated, body, 0 FROM documents WHERE ${ONE}`,
+      `INSERT INTO documents SELECT doc + 1, ?, created + 1, updated, body, 0, null FROM documents WHERE ${ONE}`,
     ).run(deleted.id);
     db.close();
     await expectFound(data, 'the journal says it was deleted');

@@ -16,6 +16,7 @@ import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {CHECKPOINT_WAL_PAGES, GROUP_WORK_MS_MAX, GROUP_WRITES_MAX, WRITE_QUEUE_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
+import {storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Change, Writer} from './writer.ts';
 
@@ -161,12 +162,14 @@ export class CommitGroups {
       return reply;
     } catch (caught) {
       if (caught instanceof AssertionError) throw caught;
-      // A storage error may have ended the transaction, with all that came before in it.
-      if (storageFailure(caught) !== null || !db.inTransaction) throw caught;
+      // A storage error may have ended the transaction, with all that came before in it. A broken structure has not: the
+      // write that met it is taken back alone.
+      const failure = storageFailure(caught);
+      if ((failure !== null && failure !== 'damaged') || !db.inTransaction) throw caught;
       statements.rollbackTo.run();
       statements.release.run();
       this.#writer.returnTo(mark);
-      const error = asServiceError(caught);
+      const error = asServiceError(failure === 'damaged' ? storageDamaged({check: 'engine'}) : caught);
       if (error.cause !== undefined) this.#log.error('a write failed', {error: error.cause});
       return error;
     }

@@ -47,9 +47,9 @@ export function patchEffect(tableName: string, id: string, patch: Fields): Effec
 export function deleteEffect(tableName: string, id: string): Effect {
   checkTableName(tableName);
   return writer => {
-    const [table, row] = existing(writer, tableName, id);
-    writer.delete(table, row);
-    return row.id;
+    const table = writer.catalog.table(tableName);
+    if (table === undefined || !writer.deleteById(table, id)) throw documentNotFound(tableName, id);
+    return id;
   };
 }
 

@@ -10,7 +10,7 @@
 import {createHash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
+import {DAMAGED_DELETE_DOCUMENTS_MAX, INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
@@ -18,6 +18,8 @@ import {IdFactory} from '../documents/ids.ts';
 import {valueAt} from '../queries/paths.ts';
 import type {DocumentRow} from '../queries/reader.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
+import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
@@ -34,7 +36,14 @@ type PendingRecord = {events: JournalEvent[]; writes: string[]; scheduledExecuti
 export type Mark = {head: JournalHead; undos: number; bytes: number; changes: number};
 
 /** One written document, for live queries: as it was and as it is, null where it was not or is not there. */
-export type Change = {table: string; doc: number; before: DocumentRow | null; after: DocumentRow | null};
+export type Change = {
+  table: string;
+  doc: number;
+  before: DocumentRow | null;
+  after: DocumentRow | null;
+  /** What `before` says is not what was written: it was deleted because it is damaged. */
+  isDamaged: boolean;
+};
 
 export class Writer {
   readonly db: Connection;
@@ -65,15 +74,24 @@ export class Writer {
     this.statements = prepareStatements(db);
     this.#clock = clock;
     this.#ids = new IdFactory(clock);
-    const last = this.statements.journalHead.get();
-    this.#head =
-      last === undefined
-        ? {sequence: 0, digest: FIRST_PREVIOUS_DIGEST, timestamp: 0}
-        : {
-            sequence: last.sequence,
-            digest: last.digest,
-            timestamp: (JSON.parse(last.record) as {timestamp: number}).timestamp,
-          };
+    this.#head = this.#readHead();
+  }
+
+  /** @throws op.storage_damaged 503: nothing may be chained to a record that is not what was written */
+  #readHead(): JournalHead {
+    const {journalHead, journalDigest, meta} = this.statements;
+    const last = journalHead.get();
+    if (last === undefined) return {sequence: 0, digest: FIRST_PREVIOUS_DIGEST, timestamp: 0};
+    const {sequence, record, digest} = last;
+    const previous =
+      sequence === meta.get('journal_floor')
+        ? (meta.get('floor_previous_digest') ?? FIRST_PREVIOUS_DIGEST)
+        : journalDigest.get(sequence - 1);
+    if (previous === undefined || recordDigest(String(previous), String(record)) !== digest)
+      throw storageDamaged({check: 'chain', sequence});
+    const said = JSON.parse(record) as {sequence: number; timestamp: number};
+    if (said.sequence !== sequence) throw storageDamaged({check: 'chain', sequence});
+    return {sequence, digest, timestamp: said.timestamp};
   }
 
   get head(): JournalHead {
@@ -202,10 +220,29 @@ export class Writer {
     this.catalog.remove(table);
   }
 
-  /** The document, or undefined when the table has none of this id. */
+  /** The document, or undefined when the table has none of this id. @throws op.storage_damaged 503 */
   document(table: CatalogTable, id: string): DocumentRow | undefined {
-    const row = this.statements.documentById.get(id);
+    const row = this.documentById(id);
     return row !== undefined && Math.floor(row.doc / DOCS_PER_TABLE) === table.number ? row : undefined;
+  }
+
+  /** A document of any table. @throws op.storage_damaged 503 */
+  documentById(id: string): DocumentRow | undefined {
+    const row = checkedRow(this.statements.documentById.get(id), this.catalog);
+    if (row !== undefined && row.id !== id) throw storageDamaged({check: 'id', id, document: row.doc});
+    return row;
+  }
+
+  /** @throws op.storage_damaged 503 */
+  documentByDoc(doc: number): DocumentRow | undefined {
+    return checkedRow(this.statements.documentByDoc.get(doc), this.catalog);
+  }
+
+  /** Rows with doc beyond `after` up to `high`, in that order. @throws op.storage_damaged 503 */
+  documentsFrom(after: number, high: number, limit: number): DocumentRow[] {
+    const rows = this.statements.documentsFrom.all(after, high, limit);
+    for (const row of rows) checkedRow(row, this.catalog);
+    return rows;
   }
 
   /** @param body the stored text of `fields`; both have been checked */
@@ -224,9 +261,10 @@ export class Writer {
     const doc = table.number * DOCS_PER_TABLE + n;
     const id = chosenId ?? this.#ids.next(table.number);
     const created = table.lastCreated;
-    this.statements.insertDocument.run(doc, id, created, created, body, flags);
+    const row: DocumentRow = {doc, id, created, updated: created, body, flags};
+    this.statements.insertDocument.run(doc, id, created, created, body, flags, documentChecksum(row));
     for (const [i, index] of indexes.entries()) this.statements.insertEntry.run(index.number, keys[i]!, doc);
-    this.#wrote(table, null, {doc, id, created, updated: created, body, flags});
+    this.#wrote(table, null, row);
     return id;
   }
 
@@ -236,15 +274,17 @@ export class Writer {
     const indexes = table.indexes.filter(index => index.state !== 'dropping');
     const keys = indexes.map(index => indexKey(index, fields));
     const updated = Math.max(this.#documentMs, row.updated);
-    this.statements.updateDocument.run(updated, body, flags, row.doc);
+    const now: DocumentRow = {doc: row.doc, id: row.id, created: row.created, updated, body, flags};
+    const {changes} = this.statements.updateDocument.run(updated, body, flags, documentChecksum(now), row.doc);
+    assert(changes === 1, `document ${row.doc} is there to be replaced`);
     for (const [i, index] of indexes.entries()) {
       const before = indexKey(index, old);
-      const now = keys[i]!;
-      if (before.equals(now)) continue;
+      const key = keys[i]!;
+      if (before.equals(key)) continue;
       this.statements.deleteEntry.run(index.number, before, row.doc);
-      this.statements.insertEntry.run(index.number, now, row.doc);
+      this.statements.insertEntry.run(index.number, key, row.doc);
     }
-    this.#wrote(table, row, {...row, updated, body, flags});
+    this.#wrote(table, row, now);
   }
 
   delete(table: CatalogTable, row: DocumentRow): void {
@@ -256,6 +296,28 @@ export class Writer {
       }
     }
     this.#wrote(table, row, null);
+  }
+
+  /**
+   * Deletes the document whether or not it fits its checksum: it is the way to be rid of a damaged one. Its entries cannot be
+   * made from its fields then; they are looked for by its number. @throws op.storage_damaged 503 when that would take long
+   */
+  deleteById(table: CatalogTable, id: string): boolean {
+    const row = this.statements.documentById.get(id);
+    if (row === undefined || Math.floor(row.doc / DOCS_PER_TABLE) !== table.number) return false;
+    if (isSound(row) && row.id === id) {
+      this.delete(table, row);
+      return true;
+    }
+    const damage = damagedDocument(row, this.catalog);
+    // The index by id would keep its entry, or lose another one.
+    if (row.id !== id) throw storageDamaged({...damage, check: 'id', id});
+    if (table.indexes.length > 0 && table.lastN > DAMAGED_DELETE_DOCUMENTS_MAX) throw storageDamaged(damage);
+    reportDamage(damage);
+    this.statements.deleteDocument.run(row.doc);
+    for (const index of table.indexes) this.statements.deleteEntriesOf.run(index.number, row.doc);
+    this.#wrote(table, row, null, true);
+    return true;
   }
 
   #checkSchema(table: CatalogTable, fields: Fields): void {
@@ -276,11 +338,11 @@ export class Writer {
     );
   }
 
-  #wrote(table: CatalogTable, before: DocumentRow | null, after: DocumentRow | null): void {
+  #wrote(table: CatalogTable, before: DocumentRow | null, after: DocumentRow | null, isDamaged = false): void {
     const {doc, id} = (after ?? before)!;
     const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
     for (const watcher of table.watchers) watcher.add(doc);
-    this.#changes.push({table: table.name, doc, before, after});
+    this.#changes.push({table: table.name, doc, before, after, isDamaged});
     if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);
     const document = after === null ? 'null' : storedDocumentText(after);
     this.#record.events.push({type: EVENT_OF[op], table: table.name, id});

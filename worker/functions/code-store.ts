@@ -1,13 +1,16 @@
 /**
  * Where realms get a deployment's files from: the tenant's own file, over any connection to it. A deployment's files never
- * change, and what two deployments have in common is stored once.
+ * change, what two deployments have in common is stored once, and a file is held against its digest when it is loaded.
  */
 import {assert} from '../../shared/assert.ts';
 import {REALMS_PER_ISOLATE_MAX} from '../../shared/limits.ts';
+import {storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
+import {digestOf} from './deployments/file-digest.ts';
 import type {DeploymentCode} from './execution.ts';
 import type {CodeSource} from './isolate/realm.ts';
 
+type StoredFile = {source: string; source_map: string | null};
 type Sources = ReadonlyMap<string, string>;
 
 export class CodeStore {
@@ -26,12 +29,13 @@ export class CodeStore {
   #read(deployment: number, path: string): string {
     const sha256 = this.#filesOf(deployment).get(path);
     if (sha256 === undefined) throw new TypeError(`Cannot find module '${path}'`);
-    const source = this.#connection
-      .prepare<[string], string>('SELECT source FROM code WHERE sha256 = ?')
-      .pluck()
+    const stored = this.#connection
+      .prepare<[string], StoredFile>('SELECT source, source_map FROM code WHERE sha256 = ?')
       .get(sha256);
-    assert(source !== undefined, `the code of ${path} is stored`);
-    return source;
+    // Code that is not what was deployed is never run.
+    if (stored === undefined || digestOf(stored.source, stored.source_map ?? '') !== sha256)
+      throw storageDamaged({check: 'code', path});
+    return stored.source;
   }
 
   #filesOf(deployment: number): Sources {

@@ -1,8 +1,10 @@
 /**
  * Feeds a response body from an iterator, one piece a turn and the next one only once the last has left, so that other
  * requests are served in between and no more than a piece waits for its reader. The iterator is closed whatever happens.
+ * When it refuses to go on (a document is damaged), the body is cut short, visibly for the client.
  */
 import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
 import type {OutgoingBody} from './outgoing-body.ts';
 
 export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): void {
@@ -11,7 +13,11 @@ export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): 
 
   function next(): void {
     if (!body.isOpen) return;
-    const piece = pieces.next();
+    const piece = nextOf(pieces);
+    if (piece === null) {
+      body.fail();
+      return;
+    }
     if (piece.done === true) {
       body.end();
       return;
@@ -19,5 +25,14 @@ export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): 
     body.write(Buffer.from(piece.value));
     if (body.isReady) setImmediate(next);
     else body.ready.then(() => setImmediate(next));
+  }
+}
+
+function nextOf(pieces: Iterator<string, void, void>): IteratorResult<string, void> | null {
+  try {
+    return pieces.next();
+  } catch (caught) {
+    if (caught instanceof ServiceError) return null;
+    throw caught;
   }
 }

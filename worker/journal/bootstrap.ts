@@ -7,10 +7,11 @@
  */
 import {JOURNAL_VERSION} from '../../shared/protocol/journal.ts';
 import {storedDocumentText} from '../documents/document.ts';
-import type {DocumentRow} from '../queries/reader.ts';
 import {JobReader} from '../scheduler/jobs.ts';
 import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
+import {checkedRow, type StoredRow} from '../storage/checksum.ts';
+import {reading} from '../storage/damage.ts';
 import {openReader} from '../storage/database.ts';
 import {JournalReader} from './read-page.ts';
 
@@ -30,7 +31,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     const cut = journal.head();
     const floor = journal.floor();
     const executions = new JobReader(db).resultIds();
-    const page = db.prepare<[number, number, number], DocumentRow>(
+    const page = db.prepare<[number, number, number], StoredRow>(
       'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
     );
     yield `{"snapshot":{"version":${JOURNAL_VERSION},"applied_sequence":${cut},"durable_head":${cut},"schema":`;
@@ -44,9 +45,10 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       let last = table.info.lowDoc;
       let atOnce = ROWS_FIRST;
       for (;;) {
-        const rows = page.all(last, table.info.highDoc, atOnce);
+        const rows = reading(() => page.all(last, table.info.highDoc, atOnce));
         let chars = 1;
         for (const row of rows) {
+          checkedRow(row, catalog);
           chars += row.body.length;
           piece += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
           first = false;

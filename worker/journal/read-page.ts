@@ -1,8 +1,11 @@
 /**
  * One page of the tenant's journal, oldest first, as JSON text: stored records are passed on without a parse. A follower
- * polls with the last `next_cursor`, so an empty page returns the cursor it was given (0 would replay everything). A gap is
- * corruption: stop, never skip a record. A cursor that this journal cannot have given (it is beyond the head, or names
- * another timeline) is refused: waiting for its records would lose those written until then.
+ * polls with the last `next_cursor`, so an empty page returns the cursor it was given (0 would replay everything). A cursor
+ * that this journal cannot have given (it is beyond the head, or names another timeline) is refused: waiting for its records
+ * would lose those written until then.
+ *
+ * Every record is held against its digest and the record before it. A page ends before one that does not fit, or that is
+ * missing, and the page that begins there is 503 op.storage_damaged: no record is skipped, none is shown damaged.
  *
  * GET /api/tenants/{tenant_id}/journal
  * @source spec, "Journal"; caps and the expired cursor are ours (design, section 4)
@@ -11,6 +14,9 @@ import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
+import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
+import {recordDigest} from '../commit/writer.ts';
+import {reading, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {tenantTimeline} from '../storage/identity.ts';
 
@@ -24,6 +30,8 @@ export class JournalReader {
   readonly #floor: Database.Statement<[], number>;
   /** Tells this journal from that of any other tenant, or of one that was made again under the same id. */
   readonly timeline: string;
+  readonly #digest: Database.Statement<[number], string>;
+  readonly #floorDigest: Database.Statement<[], string>;
 
   constructor(db: Connection) {
     this.timeline = tenantTimeline(db);
@@ -32,6 +40,8 @@ export class JournalReader {
     );
     this.#head = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
     this.#floor = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'journal_floor'").pluck();
+    this.#digest = db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck();
+    this.#floorDigest = db.prepare<[], string>("SELECT value FROM meta WHERE key = 'floor_previous_digest'").pluck();
   }
 
   /** The highest durable sequence; 0 before the first record. */
@@ -70,15 +80,23 @@ export class JournalReader {
       throw this.#expired(`records after ${from} are gone; the oldest kept is ${floor}`, head, floor);
     }
     const asked = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
-    const rows = this.#after.all(from, asked + 1); // one extra row answers has_more
+    const rows = reading(() => this.#after.all(from, asked + 1)); // one extra row answers has_more
     const records: string[] = [];
+    let previous = rows.length === 0 ? '' : this.#digestOf(from, floor);
     let bytes = 0;
     for (const row of rows.slice(0, asked)) {
-      assert(row.sequence === from + records.length + 1, `gap in the journal before ${row.sequence}`);
+      const sequence = from + records.length + 1;
+      if (row.sequence !== sequence || !fits(previous, row)) {
+        const damaged = storageDamaged({check: 'chain', sequence});
+        if (records.length === 0) throw damaged;
+        break;
+      }
       bytes += row.record.length;
       if (records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX) break;
       records.push(recordText(row));
+      previous = row.digest;
     }
+    assert(records.length <= asked, 'a page has at most as many records as were asked for');
     return (
       `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${head},` +
       `"cursor_floor":${floor},"has_more":${rows.length > records.length},"timeline":"${this.timeline}"}`
@@ -89,6 +107,22 @@ export class JournalReader {
     const detail = {latest_sequence: head, cursor_floor: floor, timeline: this.timeline};
     return new ServiceError('journal.cursor_expired', `${why}; load journal/bootstrap and go on from there`, detail);
   }
+
+  /** The digest that the record behind `sequence` continues from. */
+  #digestOf(sequence: number, floor: number): string {
+    if (sequence >= floor) {
+      const digest = reading(() => this.#digest.get(sequence));
+      if (digest === undefined) throw storageDamaged({check: 'chain', sequence});
+      return digest;
+    }
+    assert(sequence === floor - 1, 'records before the floor are not read');
+    return this.#floorDigest.get() ?? FIRST_PREVIOUS_DIGEST;
+  }
+}
+
+/** A damaged row may hold another type than its column has. */
+function fits(previous: string, {record, digest}: Row): boolean {
+  return typeof record === 'string' && typeof digest === 'string' && recordDigest(previous, record) === digest;
 }
 
 /** A record as clients see it: the stored JSON with its digest as the last field. */

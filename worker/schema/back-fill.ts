@@ -124,7 +124,7 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
   let from = Math.max(index.builtTo, table.info.lowDoc);
   let complete = false;
   do {
-    const rows = writer.statements.documentsFrom.all(from, table.info.highDoc, ROWS_AT_ONCE);
+    const rows = writer.documentsFrom(from, table.info.highDoc, ROWS_AT_ONCE);
     for (const row of rows) {
       writer.statements.insertEntry.run(index.number, indexKey(index, parseFields(row)), row.doc);
       from = row.doc;

@@ -67,7 +67,7 @@ export class DocumentCheck {
   late(writer: Writer): Offender[] {
     const found: Offender[] = [];
     for (const doc of this.#written) {
-      const row = writer.statements.documentByDoc.get(doc);
+      const row = writer.documentByDoc(doc);
       if (row !== undefined) found.push(...this.#offenders([row]));
     }
     return found;

@@ -9,6 +9,7 @@ import {closeSync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
+import {isEngineDamage} from './damage.ts';
 import {damagedError} from './identity.ts';
 import {migrate} from './migrations.ts';
 import {APPLICATION_ID} from './tables.sql.ts';
@@ -97,12 +98,15 @@ function syncDirectory(path: string): void {
 export type StorageFailure =
   /** No space: the group fails with 507, reads go on, later writes may work. */
   | 'full'
+  /** SQLite found a broken structure: what was asked for cannot be done, everything else can. */
+  | 'damaged'
   /** The file or the device is not to be trusted: this process must end and recover from disk. */
   | 'fatal';
 
 /** Sorts an error of the storage engine; null when it is not one. */
 export function storageFailure(caught: unknown): StorageFailure | null {
   if (!(caught instanceof Database.SqliteError)) return null;
+  if (isEngineDamage(caught)) return 'damaged';
   return caught.code === 'SQLITE_FULL' || caught.code.startsWith('SQLITE_FULL_') ? 'full' : 'fatal';
 }
 

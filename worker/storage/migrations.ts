@@ -3,7 +3,14 @@
  * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
  */
 import type {Connection} from './database.ts';
-import {ADD_COUNTS, ADD_TIMELINE, APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from './tables.sql.ts';
+import {
+  ADD_CHECKSUMS,
+  ADD_COUNTS,
+  ADD_TIMELINE,
+  APPLICATION_ID,
+  CREATE_FUNCTION_TABLES,
+  CREATE_TABLES,
+} from './tables.sql.ts';
 
 const STEPS: ((db: Connection) => void)[] = [
   // 1: the first layout.
@@ -14,6 +21,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_TIMELINE),
   // 4: how many documents each table has.
   db => db.exec(ADD_COUNTS),
+  // 5: checksums of documents.
+  db => db.exec(ADD_CHECKSUMS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

@@ -1,19 +1,25 @@
 /**
  * Committed data, read on a connection of its own. All reads of one event-loop turn share a read transaction: `inSnapshot`
  * opens it on first use and `endTurn` closes it, so that no snapshot outlives a turn and pins the WAL.
+ *
+ * Every row that comes from the file is held against its checksum: whoever reads a damaged one gets 503 op.storage_damaged.
  */
 import type Database from 'better-sqlite3';
 import {ROW_CACHE_ENTRIES_MAX} from '../../shared/limits.ts';
 import type {FunctionReader} from '../functions/database/function-reader.ts';
 import type {DocumentRow, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
+import {checkedRow, type StoredRow} from './checksum.ts';
+import {reading, storageDamaged} from './damage.ts';
 import type {Connection} from './database.ts';
 import {tenantTimeline} from './identity.ts';
 import {RowCache} from './row-cache.ts';
 
-const DOCUMENT = 'doc, id, created, updated, body, flags';
-const JOINED = 'd.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags';
-const ENTRIES = `SELECT ${JOINED} FROM index_entries e CROSS JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?`;
+const DOCUMENT = 'doc, id, created, updated, body, flags, checksum';
+const JOINED = `e.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags,
+  d.checksum AS checksum`;
+/** LEFT: an entry without its document is damage, and must not be passed over. */
+const ENTRIES = `SELECT ${JOINED} FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?`;
 const NUMBERS = 'SELECT e.doc AS doc FROM index_entries e WHERE e.index_number = ?';
 
 /** The index knows the document numbers: rows of other tables are passed over without being read. */
@@ -28,12 +34,12 @@ export class Reader implements FunctionReader {
   readonly #catalog: Catalog;
   readonly #begin: Database.Statement<[]>;
   readonly #end: Database.Statement<[]>;
-  readonly #byId: Database.Statement<[string], DocumentRow>;
-  readonly #forward: Database.Statement<[number, number, number], DocumentRow>;
-  readonly #backward: Database.Statement<[number, number, number], DocumentRow>;
-  readonly #idsForward: Database.Statement<unknown[], DocumentRow>;
-  readonly #idsBackward: Database.Statement<unknown[], DocumentRow>;
-  readonly #joined: Prepared<DocumentRow> = {};
+  readonly #byId: Database.Statement<[string], StoredRow>;
+  readonly #forward: Database.Statement<[number, number, number], StoredRow>;
+  readonly #backward: Database.Statement<[number, number, number], StoredRow>;
+  readonly #idsForward: Database.Statement<unknown[], StoredRow>;
+  readonly #idsBackward: Database.Statement<unknown[], StoredRow>;
+  readonly #joined: Prepared<StoredRow> = {};
   readonly #numbers: Prepared<{doc: number}> = {};
   /** Null: rows may change under it, as on the writer's connection. */
   readonly #cache: RowCache | null;
@@ -79,15 +85,20 @@ export class Reader implements FunctionReader {
   }
 
   documentById(id: string): DocumentRow | undefined {
-    return this.#byId.get(id);
+    const row = reading(() => this.#byId.get(id));
+    if (row === undefined) return undefined;
+    this.#check(row);
+    if (row.id !== id) throw storageDamaged({check: 'id', id, document: row.doc});
+    return row;
   }
 
   documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
-    return (reverse ? this.#backward : this.#forward).all(low, high, limit);
+    return this.#checked(reading(() => (reverse ? this.#backward : this.#forward).all(low, high, limit)));
   }
 
   documentsByIds(from: string, to: string, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
-    return (reverse ? this.#idsBackward : this.#idsForward).all(from, to, low, high, limit);
+    const statement = reverse ? this.#idsBackward : this.#idsForward;
+    return this.#checked(reading(() => statement.all(from, to, low, high, limit)));
   }
 
   isBuilding(table: string, index: string): boolean {
@@ -111,7 +122,11 @@ export class Reader implements FunctionReader {
     const cache = limit <= ROW_CACHE_ENTRIES_MAX ? this.#cache : null;
     const cached = cache === null ? null : this.#cachedRows(cache, shape, bounds);
     if (cached !== null) return cached;
-    const rows = this.#statement(this.#joined, ENTRIES, shape).all(...bounds);
+    const rows = reading(() => this.#statement(this.#joined, ENTRIES, shape).all(...bounds));
+    for (const row of rows) {
+      if (row.id === null) throw storageDamaged({check: 'entry', document: row.doc});
+      this.#check(row);
+    }
     if (cache !== null) for (const row of rows) cache.add(row);
     return rows;
   }
@@ -119,12 +134,21 @@ export class Reader implements FunctionReader {
   /** The rows by their numbers alone; null when some are not cached. */
   #cachedRows(cache: RowCache, shape: RangeShape, bounds: unknown[]): DocumentRow[] | null {
     const rows: DocumentRow[] = [];
-    for (const {doc} of this.#statement(this.#numbers, NUMBERS, shape).all(...bounds)) {
+    for (const {doc} of reading(() => this.#statement(this.#numbers, NUMBERS, shape).all(...bounds))) {
       const row = cache.get(doc);
       if (row === undefined) return null;
       rows.push(row);
     }
     return rows;
+  }
+
+  #checked(rows: StoredRow[]): StoredRow[] {
+    for (const row of rows) this.#check(row);
+    return rows;
+  }
+
+  #check(row: StoredRow): void {
+    checkedRow(row, this.#catalog);
   }
 
   /** One statement for each shape of range, prepared when first used. */

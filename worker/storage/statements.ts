@@ -1,6 +1,6 @@
 /** The prepared statements of the writer connection. Reads that serve clients are in `reader.ts`, on their own connection. */
 import type Database from 'better-sqlite3';
-import type {DocumentRow} from '../queries/reader.ts';
+import type {StoredRow} from './checksum.ts';
 import type {Connection} from './database.ts';
 
 export type JobRow = {id: string; run_at: number; created_at: number; mutation: string};
@@ -44,23 +44,25 @@ export function prepareStatements(db: Connection) {
     releaseAttempt: run<[]>('RELEASE a'),
     rollbackToAttempt: run<[]>('ROLLBACK TO a'),
 
-    documentById: db.prepare<[string], DocumentRow>('SELECT * FROM documents WHERE id = ?'),
-    documentsFrom: db.prepare<[number, number, number], DocumentRow>(
+    documentById: db.prepare<[string], StoredRow>('SELECT * FROM documents WHERE id = ?'),
+    documentsFrom: db.prepare<[number, number, number], StoredRow>(
       'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
     ),
-    documentByDoc: db.prepare<[number], DocumentRow>('SELECT * FROM documents WHERE doc = ?'),
-    insertDocument: run<[number, string, number, number, string, number]>(
-      'INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)',
+    documentByDoc: db.prepare<[number], StoredRow>('SELECT * FROM documents WHERE doc = ?'),
+    insertDocument: run<[number, string, number, number, string, number, number]>(
+      'INSERT INTO documents (doc, id, created, updated, body, flags, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
     ),
-    updateDocument: run<[number, string, number, number]>(
-      'UPDATE documents SET updated = ?, body = ?, flags = ? WHERE doc = ?',
+    updateDocument: run<[number, string, number, number, number]>(
+      'UPDATE documents SET updated = ?, body = ?, flags = ?, checksum = ? WHERE doc = ?',
     ),
+    setChecksum: run<[number, number]>('UPDATE documents SET checksum = ? WHERE doc = ? AND checksum IS NULL'),
     deleteDocument: run<[number]>('DELETE FROM documents WHERE doc = ?'),
 
     insertEntry: run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
     deleteEntry: run<[number, Buffer, number]>(
       'DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?',
     ),
+    deleteEntriesOf: run<[number, number]>('DELETE FROM index_entries WHERE index_number = ? AND doc = ?'),
     deleteEntries: run<[number, number]>(
       `DELETE FROM index_entries WHERE (index_number, key, doc) IN
          (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,

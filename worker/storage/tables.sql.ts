@@ -158,3 +158,9 @@ export const ADD_COUNTS = `
   ALTER TABLE tables ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE tables ADD COLUMN counted_to INTEGER NOT NULL DEFAULT 0;
 `;
+
+/** Documents can be held against what was written, from version 5 on. Adding a column does not touch the rows. */
+export const ADD_CHECKSUMS = `
+  -- documentChecksum() of the row; null in rows written before, until they are written again or the scrub has passed.
+  ALTER TABLE documents ADD COLUMN checksum INTEGER;
+`;

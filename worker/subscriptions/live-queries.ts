@@ -81,6 +81,14 @@ export class LiveQueries {
     const touched = new Set<LiveQuery>();
     for (const change of changes) {
       if (this.#index.isUnwatched(change.table)) continue;
+      if (change.isDamaged) {
+        // Nobody knows what it was: whoever shows it, under whatever value, shows it no longer.
+        for (const live of this.#index.allOf(change.table)) {
+          live.write(change.doc, null);
+          touched.add(live);
+        }
+        continue;
+      }
       const before = change.before === null ? null : parseDocument(change.before);
       const after = change.after === null ? null : {row: change.after, parsed: parseDocument(change.after)};
       for (const live of this.#index.candidates(change.table, before, after?.parsed ?? null)) {

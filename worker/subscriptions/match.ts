@@ -55,6 +55,16 @@ export class MatchIndex {
     return found;
   }
 
+  /** Every query of the table. */
+  allOf(table: string): Set<LiveQuery> {
+    const ofTable = this.#tables.get(table);
+    const found = new Set(ofTable?.others);
+    for (const {byValue} of ofTable?.byField.values() ?? []) {
+      for (const set of byValue.values()) for (const live of set) found.add(live);
+    }
+    return found;
+  }
+
   #setOf(live: LiveQuery): Set<LiveQuery> {
     const newTable = (): OfTable => ({byField: new Map(), others: new Set()});
     const newField = (path: FieldPath): ByField => ({path, byValue: new Map()});

@@ -10,10 +10,11 @@ import Database from 'better-sqlite3';
 import {FIRST_PREVIOUS_DIGEST, type JournalRecord} from '../../shared/protocol/journal.ts';
 import {indexKey, recordDigest} from '../commit/writer.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
-import type {DocumentRow} from '../queries/reader.ts';
 import {Catalog, type CatalogTable} from '../storage/catalog.ts';
+import {isSound, type StoredRow} from '../storage/checksum.ts';
 import {type Connection, openReader} from '../storage/database.ts';
 import {readIdentity} from '../storage/identity.ts';
+import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 
 /** More findings than this say nothing new. */
 const FINDINGS_MAX = 20;
@@ -82,14 +83,15 @@ function checkChain(db: Connection, said: Connection, report: VerifyReport): voi
     if (row.sequence !== expected) find(report, `journal: record ${expected} is missing, ${row.sequence} follows`);
     if (recordDigest(previous, row.record) !== row.digest)
       find(report, `journal: record ${row.sequence} does not fit its digest`);
-    const record = JSON.parse(row.record) as JournalRecord;
+    previous = row.digest;
+    expected = row.sequence + 1;
+    report.records++;
+    const record = parsed<JournalRecord>(row.record);
+    if (record === null) continue; // found above
     if (record.sequence !== row.sequence)
       find(report, `journal: record ${row.sequence} calls itself ${record.sequence}`);
     for (const write of record.writes)
       note.run(write.id, write.document === null ? null : digestOf(JSON.stringify(write.document)));
-    previous = row.digest;
-    expected = row.sequence + 1;
-    report.records++;
   }
 }
 
@@ -99,9 +101,14 @@ function checkDocuments(db: Connection, said: Connection, catalog: Catalog, repo
     .prepare<[number, number], number>('SELECT count(*) FROM documents WHERE doc BETWEEN ? AND ?')
     .pluck();
   let inJournal = 0;
-  for (const row of db.prepare<[], DocumentRow>('SELECT * FROM documents ORDER BY doc').iterate()) {
+  for (const row of db.prepare<[], StoredRow>('SELECT * FROM documents ORDER BY doc').iterate()) {
     report.documents++;
-    const table = catalog.tableOfDoc(row.doc).name;
+    const table = catalog.tableByNumber(Math.floor(row.doc / DOCS_PER_TABLE))?.name;
+    if (table === undefined) {
+      find(report, `state: document number ${row.doc} belongs to no table`);
+      continue;
+    }
+    if (!isSound(row)) find(report, `state: document ${row.id} of ${table} does not fit its checksum`);
     const digest = lookUp.get(row.id);
     if (digest === undefined) {
       if (report.floor === 1) find(report, `state: document ${row.id} of ${table} is not in the journal`);
@@ -110,7 +117,7 @@ function checkDocuments(db: Connection, said: Connection, catalog: Catalog, repo
     inJournal++;
     if (digest === null)
       find(report, `state: document ${row.id} of ${table} is there, the journal says it was deleted`);
-    else if (digest !== digestOf(JSON.stringify(JSON.parse(storedDocumentText(row))))) {
+    else if (digest !== documentDigest(row)) {
       find(report, `state: document ${row.id} of ${table} differs from its last journal record`);
     }
   }
@@ -130,10 +137,11 @@ function checkIndexes(db: Connection, table: CatalogTable, report: VerifyReport)
     .prepare<[number, Buffer, number], 1>('SELECT 1 FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?')
     .pluck();
   const entries = db.prepare<[number], number>('SELECT count(*) FROM index_entries WHERE index_number = ?').pluck();
-  const documents = db.prepare<[number, number], DocumentRow>('SELECT * FROM documents WHERE doc BETWEEN ? AND ?');
+  const documents = db.prepare<[number, number], StoredRow>('SELECT * FROM documents WHERE doc BETWEEN ? AND ?');
   let count = 0;
   for (const row of documents.iterate(table.info.lowDoc, table.info.highDoc)) {
     count++;
+    if (parsed(row.body) === null) continue; // found above
     const fields = parseFields(row);
     for (const index of enabled) {
       if (entry.get(index.number, indexKey(index, fields), row.doc) === undefined) {
@@ -146,6 +154,21 @@ function checkIndexes(db: Connection, table: CatalogTable, report: VerifyReport)
     report.indexEntries += have;
     if (have !== count) find(report, `index ${table.name}.${index.name}: ${have} entries for ${count} documents`);
   }
+}
+
+/** Null: it cannot be parsed. */
+function parsed<T>(text: string): T | null {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return null; // damaged, which is somebody else's finding
+  }
+}
+
+/** Of what clients would see; null: nothing sensible. */
+function documentDigest(row: StoredRow): string | null {
+  const document = parsed(storedDocumentText(row));
+  return document === null ? null : digestOf(JSON.stringify(document));
 }
 
 function digestOf(text: string): string {

@@ -3,6 +3,8 @@
  * this one answers the others. One port leads to the main thread.
  */
 import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
+import {createLogger} from '../../../shared/log.ts';
+import {reportDamageTo} from '../../storage/damage.ts';
 import {openReader} from '../../storage/database.ts';
 import {CodeStore} from '../code-store.ts';
 import {closeEgress} from '../egress/connector.ts';
@@ -12,6 +14,9 @@ import type {ActionTask, ActionThreadSettings, FromThread, ThreadReady, ToThread
 import {ActionRun} from './action-run.ts';
 
 const {databasePath, actionMsMax, actionCpuMsMax} = workerData as ActionThreadSettings;
+reportDamageTo((damage, isNew) => {
+  if (isNew) createLogger({process: 'worker', file: databasePath}).error('stored data is damaged', {...damage});
+});
 const code = new CodeStore(openReader(databasePath));
 const isolates = new ActionIsolates(deployment => code.sourceOf(deployment));
 const runs = new Map<number, ActionRun>();

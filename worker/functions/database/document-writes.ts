@@ -70,7 +70,7 @@ export class DocumentWrites {
 
   #existing(id: string, call: 'patch' | 'delete', action: 'Update' | 'Delete'): DocumentRow {
     if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable(call);
-    const row = this.#writer.statements.documentById.get(id);
+    const row = this.#writer.documentById(id);
     if (row !== undefined) return row;
     const decoded = decodeId(id);
     if (decoded === null) throw undecodable(call);

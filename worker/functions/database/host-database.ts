@@ -82,6 +82,8 @@ export class HostDatabase {
       return `+${this.#call(op, a, b, c)}`;
     } catch (caught) {
       if (!(caught instanceof DatabaseFault || caught instanceof ServiceError)) throw caught;
+      // No code may go on as if a damaged document were not there.
+      if (caught instanceof ServiceError && caught.code === 'op.storage_damaged') throw caught;
       const name = caught instanceof DatabaseFault ? caught.kind : 'Error';
       return `-${JSON.stringify({name, message: caught.message})}`;
     }

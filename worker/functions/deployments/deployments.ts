@@ -5,7 +5,7 @@
  *                └─────────────┴──────────────────┴── refused: every reason at once, nothing changed
  */
 import type {Buffer} from 'node:buffer';
-import {createHash, randomBytes} from 'node:crypto';
+import {randomBytes} from 'node:crypto';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
@@ -19,6 +19,7 @@ import type {Environment} from '../environment.ts';
 import {ActiveDeployment} from './active-deployment.ts';
 import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
 import {decodeUpload, refusal} from './deployment-upload.ts';
+import {digestOf} from './file-digest.ts';
 
 export type DeploymentParts = {
   writer: Writer;
@@ -131,13 +132,13 @@ export class Deployments {
     const id = ++this.#lastId;
     const nowMs = Math.floor(this.#parts.clock());
     const stored = files.map(({path, source, sourceMap}) => {
-      const sha256 = hashOf(source, sourceMap ?? '');
+      const sha256 = digestOf(source, sourceMap ?? '');
       statements.insertCode.run(sha256, source, sourceMap);
       return {path, sha256};
     });
     const list = JSON.stringify(stored);
     const said = JSON.stringify(manifest);
-    statements.insertDeployment.run(id, nowMs, nowMs, message, said, list, timestampMs, seed, hashOf(list));
+    statements.insertDeployment.run(id, nowMs, nowMs, message, said, list, timestampMs, seed, digestOf(list));
     return id;
   }
 
@@ -199,10 +200,4 @@ async function fitting(change: Promise<void>): Promise<void> {
     if (!(caught instanceof SchemaMismatch)) throw caught;
     throw refusal(caught.lines.map(message => ({message, file: 'svc/schema', line: null})));
   }
-}
-
-function hashOf(...texts: string[]): string {
-  const hash = createHash('sha256');
-  for (const text of texts) hash.update(text).update('\0');
-  return hash.digest('hex');
 }

@@ -1,5 +1,6 @@
 /** What isolated-vm throws when an entry into an isolate did not return, told apart. */
 import {AssertionError} from '../../../shared/assert.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 import {storageFailure} from '../../storage/database.ts';
 import type {RealmError} from '../realm/host-call.ts';
 
@@ -18,9 +19,10 @@ export function isOutOfMemory(caught: unknown): boolean {
   return caught instanceof Error && /^Isolate (was|is) (already )?disposed/.test(caught.message);
 }
 
-/** A throw of user code, at load or in a promise nobody handled. @throws what is an error of ours */
+/** A throw of user code, at load or in a promise nobody handled. @throws what is an error of ours, damage included */
 export function failureOf(caught: unknown): RealmError {
-  if (caught instanceof AssertionError || storageFailure(caught) !== null) throw caught;
+  if (caught instanceof AssertionError || caught instanceof ServiceError || storageFailure(caught) !== null)
+    throw caught;
   if (!(caught instanceof Error)) return {name: '', message: String(caught), stack: null};
   const {name, message, stack = ''} = caught;
   // Below the boundary are frames of ours.

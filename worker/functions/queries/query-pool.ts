@@ -8,7 +8,7 @@
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Piscina} from 'piscina';
-import {ServiceError} from '../../../shared/errors.ts';
+import {type ErrorObject, ServiceError} from '../../../shared/errors.ts';
 import {
   FUNCTION_IDLE_MS,
   FUNCTION_LOAD_MS_MAX,
@@ -20,6 +20,7 @@ import {
   QUERY_THREADS_MAX,
   QUERY_WEDGED_MS,
 } from '../../../shared/limits.ts';
+import {type Damage, reportDamage} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
 import type {QueryBatch, QueryBatchResult, QueryThreadSettings} from './query-batch.ts';
@@ -105,7 +106,11 @@ export class QueryPool {
     try {
       const {env} = batch.at(-1)!.execution;
       const results = await thread.run({env, executions: batch.map(({execution: {env: _, ...rest}}) => rest)});
-      for (const [i, {resolve}] of batch.entries()) resolve(results[i]!);
+      for (const [i, {resolve, reject}] of batch.entries()) {
+        const result = results[i]!;
+        if ('refused' in result) reject(refusal(result.refused));
+        else resolve(result);
+      }
     } catch (error) {
       for (const {reject} of batch) reject(error);
     } finally {
@@ -113,6 +118,11 @@ export class QueryPool {
     }
     this.#dispatch();
   }
+}
+
+function refusal({code, message, detail}: ErrorObject): ServiceError {
+  if (code === 'op.storage_damaged') reportDamage(detail as Damage);
+  return new ServiceError(code, message, detail);
 }
 
 /** One thread, started when it is first used, ended when it is idle, and started again. */

@@ -3,6 +3,7 @@
  * opened when the batch begins, so they see every write that was acknowledged before they were asked for.
  */
 import {workerData} from 'node:worker_threads';
+import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {FUNCTION_IDLE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {Catalog} from '../../storage/catalog.ts';
 import {openReader} from '../../storage/database.ts';
@@ -39,10 +40,20 @@ export default function runBatch({env, executions}: QueryBatch): QueryBatchResul
       catalog.readAgain(db);
       readVersion = version;
     }
-    return executions.map(execution => runToEnd({...execution, env}));
+    return executions.map(execution => runAlone({...execution, env}));
   } finally {
     commit.run();
     idleTimer = setTimeout(() => runner.dispose(), FUNCTION_IDLE_MS).unref();
+  }
+}
+
+/** A query that meets damage fails alone. */
+function runAlone(execution: Execution): QueryBatchResult[number] {
+  try {
+    return runToEnd(execution);
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    return {refused: errorEnvelope(caught).error};
   }
 }
 

@@ -1,0 +1,61 @@
+/**
+ * The checksum of a stored document: over its number, id, times, flags and body, kept in its row and looked at whenever the
+ * row is read from the file. It is for damage, not for attacks.
+ *
+ * The body, which may be long, goes through zlib's CRC-32; the short rest is mixed in JavaScript, because a call into zlib
+ * costs more than it. Every step of the mix is a bijection of the state, and so is the CRC of its seed: a change of any one
+ * part is found with certainty when it is a single bit, and otherwise all but once in four billion times.
+ */
+import {crc32} from 'node:zlib';
+import type {DocumentRow} from '../queries/reader.ts';
+import type {Catalog} from './catalog.ts';
+import {type Damage, storageDamaged} from './damage.ts';
+import {DOCS_PER_TABLE} from './tables.sql.ts';
+
+/** A row as it is read. `checksum` null: written before there were checksums and not since. */
+export type StoredRow = DocumentRow & {checksum: number | null};
+
+/** Odd, so that multiplying by it loses nothing. */
+const FACTOR = 0x01000193;
+const START = 0x811c9dc5;
+
+const numbers = new Float64Array(3);
+const words = new Int32Array(numbers.buffer);
+
+/** 32 bits with a sign, which SQLite keeps in four bytes. */
+export function documentChecksum({doc, id, created, updated, body, flags}: DocumentRow): number {
+  numbers[0] = doc;
+  numbers[1] = created;
+  numbers[2] = updated;
+  let state = mixed(START, flags);
+  for (let i = 0; i < words.length; i++) state = mixed(state, words[i]!);
+  const stored = id.isWellFormed() ? id : id.toWellFormed(); // as SQLite keeps it
+  for (let i = 0; i < stored.length; i++) state = mixed(state, stored.charCodeAt(i));
+  return crc32(body, state >>> 0) | 0;
+}
+
+function mixed(state: number, word: number): number {
+  const next = Math.imul(state ^ word, FACTOR);
+  return next ^ (next >>> 15);
+}
+
+export function isSound(row: StoredRow): boolean {
+  // A damaged row may hold another type than its column has.
+  if (typeof row.id !== 'string' || typeof row.body !== 'string') return false;
+  return row.checksum === null || row.checksum === documentChecksum(row);
+}
+
+/** Which document is meant, where its number may be what is damaged. */
+export function damagedDocument(row: StoredRow, catalog: Catalog): Damage {
+  const table = catalog.tableByNumber(Math.floor(row.doc / DOCS_PER_TABLE));
+  const damage: Damage = {check: 'checksum', document: row.doc};
+  if (table !== undefined) damage.table = table.name;
+  if (typeof row.id === 'string') damage.id = row.id;
+  return damage;
+}
+
+/** @throws op.storage_damaged 503 */
+export function checkedRow<Row extends StoredRow | undefined>(row: Row, catalog: Catalog): Row {
+  if (row !== undefined && !isSound(row)) throw storageDamaged(damagedDocument(row, catalog));
+  return row;
+}
