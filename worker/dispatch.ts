@@ -314,7 +314,9 @@ export class Dispatch {
     if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
     const error = asServiceError(isEngineDamage(caught) ? storageDamaged({check: 'engine'}) : caught);
     if (error.cause !== undefined) {
-      this.#tenant.log.error('a request failed', {op: meta.op, request: meta.r, error: error.cause});
+      // What a client did wrong, a token that was refused for one, is the client's business: anybody could fill the log.
+      const level = error.status !== null && error.status < 500 ? 'debug' : 'error';
+      this.#tenant.log[level]('a request failed', {op: meta.op, request: meta.r, error: error.cause});
     }
     link.fail(stream, error, this.#tenant.platform.headersOf(meta));
   }

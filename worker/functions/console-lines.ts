@@ -1,7 +1,10 @@
-/** The console lines of one execution: so many, and each so long. (reference 11.3) */
+/**
+ * The console lines of one execution: so many, the last of which says that there were more, and each so long. (reference
+ * 11.3, check 66) The realm keeps to it by itself; this holds code to it that has changed its realm's console.
+ */
 import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
 
-const OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
+export const LOG_OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
 const CUT = '… (truncated)';
 
 export class ConsoleLines {
@@ -14,8 +17,8 @@ export class ConsoleLines {
 
   add(line: string): void {
     this.#lines++;
-    if (this.#lines === LOG_LINES_MAX + 1) this.#write(OVERFLOW);
-    if (this.#lines > LOG_LINES_MAX) return;
+    if (this.#lines === LOG_LINES_MAX) this.#write(LOG_OVERFLOW);
+    if (this.#lines >= LOG_LINES_MAX) return;
     this.#write(line.length > LOG_LINE_CHARS_MAX ? line.slice(0, LOG_LINE_CHARS_MAX).toWellFormed() + CUT : line);
   }
 }

@@ -15,6 +15,7 @@ import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {insertFunctionJob} from '../scheduler/jobs.ts';
+import {ActionLines} from './actions/action-lines.ts';
 import type {MainOperation} from './actions/action-message.ts';
 import type {ActionPool} from './actions/action-pool.ts';
 import {
@@ -48,10 +49,19 @@ export type Call = {
   requestId: string;
 };
 
-export type CallResult =
-  | {ok: true; value: string; lines: string[]}
-  /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
-  | {ok: false; error: string; lines: string[]};
+export type CallResult = CallLines &
+  (
+    | {ok: true; value: string}
+    /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
+    | {ok: false; error: string}
+  );
+
+export type CallLines = {
+  /** For the caller: those of functions that it called, too. */
+  lines: string[];
+  /** For its entry in the log: its own. */
+  own: string[];
+};
 
 export type FunctionParts = {
   groups: CommitGroups;
@@ -70,11 +80,11 @@ export type FunctionParts = {
 
 /** Ends a mutation's write without effect; carries what its caller is told. */
 export class MutationFailed extends ServiceError {
-  readonly lines: string[];
+  readonly result: CallResult & {ok: false};
 
-  constructor(message: string, lines: string[]) {
-    super('op.failed', message);
-    this.lines = lines;
+  constructor(result: CallResult & {ok: false}) {
+    super('op.failed', result.error);
+    this.result = result;
   }
 }
 
@@ -111,7 +121,7 @@ export class Functions {
       result = await this.#run(live!, entry, call);
     } catch (caught) {
       if (!(caught instanceof CallError)) throw caught;
-      result = {ok: false, error: caught.message, lines: []};
+      result = {ok: false, error: caught.message, ...NO_LINES};
     }
     this.#record(call, entry, startedMs, result);
     return result;
@@ -137,7 +147,7 @@ export class Functions {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
     const {outcome, lines, starved} = await this.#parts.queries.run(execution);
     if (starved !== null) throw busy();
-    const result = finished(live, entry, outcome, lines);
+    const result = finished(live, entry, outcome, {lines, own: lines});
     const now = this.#parts.live();
     if (result.ok || now === live || now === null) return result;
     // Code that was replaced meanwhile read tables and indexes of the schema that replaced its own: that is no error of it.
@@ -153,7 +163,7 @@ export class Functions {
           return {status: 200, body: ''};
         },
         settle: outcome => {
-          if (outcome instanceof MutationFailed) resolve({ok: false, error: outcome.message, lines: outcome.lines});
+          if (outcome instanceof MutationFailed) resolve(outcome.result);
           else if (outcome instanceof MutationStarved && outcome.starved === 'again') resolve(this.#mutation(call));
           else if (outcome instanceof ServiceError) reject(outcome);
           else {
@@ -177,12 +187,12 @@ export class Functions {
       const execution = this.#execution(live!, entry, args, call.caller);
       const {outcome, lines, scheduled, starved} = this.#parts.mutations.run(execution, job);
       if (starved !== null) throw new MutationStarved(starved);
-      const result = finished(live!, entry, outcome, lines);
-      if (!result.ok) throw new MutationFailed(result.error, result.lines);
+      const result = finished(live!, entry, outcome, {lines, own: lines});
+      if (!result.ok) throw new MutationFailed(result);
       return {...result, scheduled};
     } catch (caught) {
       if (!(caught instanceof CallError)) throw caught;
-      throw new MutationFailed(caught.message, []);
+      throw new MutationFailed({ok: false, error: caught.message, ...NO_LINES});
     }
   }
 
@@ -195,7 +205,7 @@ export class Functions {
       result = this.#mutate(call, job);
     } catch (caught) {
       if (caught instanceof MutationFailed) {
-        this.#record(call, null, startedMs, {ok: false, error: caught.message, lines: caught.lines});
+        this.#record(call, null, startedMs, caught.result);
       }
       throw caught;
     }
@@ -204,7 +214,7 @@ export class Functions {
 
   async #action(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const {actions, env, egress} = this.#parts;
-    const lines: string[] = [];
+    const lines = new ActionLines();
     const outcome = await actions.run(
       {
         deployment: live.code,
@@ -219,7 +229,7 @@ export class Functions {
       },
       {lines, call: (operation, parameters) => this.nested(operation, parameters, call, lines)},
     );
-    return finished(live, entry, outcome, lines);
+    return finished(live, entry, outcome, {lines: lines.all, own: lines.own});
   }
 
   /** What an action asks for through its ctx. @returns a host answer */
@@ -227,7 +237,7 @@ export class Functions {
     operation: MainOperation,
     parameters: string,
     call: Pick<Call, 'caller' | 'requestId'>,
-    lines: string[],
+    lines: ActionLines,
   ): Promise<string> {
     try {
       switch (operation) {
@@ -254,14 +264,14 @@ export class Functions {
     operation: 'runQuery' | 'runMutation' | 'runAction',
     parameters: string,
     {caller, requestId}: Pick<Call, 'caller' | 'requestId'>,
-    lines: string[],
+    lines: ActionLines,
   ): Promise<string> {
     const {path, args: text} = JSON.parse(parameters) as {path: string; args: string};
     const args: unknown = JSON.parse(text);
     const inherited: Caller = caller === 'invalid' ? {identity: null} : caller;
     const kind = operation === 'runQuery' ? this.#queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
     const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId});
-    lines.push(...result.lines);
+    lines.addNested(result.lines);
     return result.ok ? `+${result.value}` : refusal(result.error);
   }
 
@@ -329,15 +339,30 @@ export function ended(
     outcome: result.ok ? 'success' : 'error',
     duration_ms: Math.max(0, durationMs),
     error: result.ok ? null : result.error,
-    lines: result.lines,
+    lines: result.own,
   };
 }
 
-function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: string[]): CallResult {
-  if (!outcome.ok) return {ok: false, error: live.positions.describe(outcome.error), lines};
-  checkReturned(live.table, entry, outcome.value);
-  return {ok: true, value: outcome.value, lines};
+/** A result that does not fit what the function declares is its failure, told with the lines it wrote. */
+function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: CallLines): CallResult {
+  const told = inSources(live.positions, lines);
+  if (!outcome.ok) return {ok: false, error: live.positions.describe(outcome.error), ...told};
+  try {
+    checkReturned(live.table, entry, outcome.value);
+  } catch (caught) {
+    if (!(caught instanceof CallError)) throw caught;
+    return {ok: false, error: caught.message, ...told};
+  }
+  return {ok: true, value: outcome.value, ...told};
 }
+
+/** Stacks of errors that a function logged, as its author knows the files. */
+export function inSources(positions: SourcePositions, {lines, own}: CallLines): CallLines {
+  const shown = positions.inLines(lines);
+  return {lines: shown, own: own === lines ? shown : positions.inLines(own)};
+}
+
+const NO_LINES: CallLines = {lines: [], own: []};
 
 /** Seeds are drawn many at once: a call for each would cost as much as a small query. */
 let seeds = '';

@@ -8,12 +8,13 @@ import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import {ActionLines} from './actions/action-lines.ts';
 import type {ActionPool} from './actions/action-pool.ts';
 import type {Verifier} from './auth/verifier.ts';
 import type {EgressSettings} from './egress/policy.ts';
 import type {Caller} from './execution.ts';
 import {shownError} from './function-reply.ts';
-import {type CallResult, ended, type Functions, type LiveDeployment} from './functions.ts';
+import {type CallResult, ended, type Functions, inSources, type LiveDeployment} from './functions.ts';
 
 /** The link's side of one request. */
 export type HttpActionReply = {
@@ -79,7 +80,7 @@ export class HttpActions {
     const {actions, functions, env, egress} = this.#parts;
     const requestId = meta.r ?? '';
     const caller = await this.#caller(meta.a);
-    const lines: string[] = [];
+    const lines = new ActionLines();
     const gone = new AbortController();
     const response = new ActionResponse(reply, () => gone.abort());
     const outcome = await actions.runHttp(
@@ -100,13 +101,14 @@ export class HttpActions {
       gone.signal,
     );
     incoming?.cancel();
+    const told = inSources(deployment.positions, {lines: lines.all, own: lines.own});
     if (outcome.ok) {
       response.end();
-      return {ok: true, value: 'null', lines};
+      return {ok: true, value: 'null', ...told};
     }
     const error = deployment.positions.describe(outcome.error);
     this.#fail(response, reply, error, requestId);
-    return {ok: false, error, lines};
+    return {ok: false, error, ...told};
   }
 
   /** Before the head went out it is a 500; afterwards all that can be done is to cut the body short. */

@@ -7,10 +7,15 @@ import type {RealmError} from './realm/host-call.ts';
 
 /** Frames shown; deep recursion has no more to say. */
 const FRAMES_MAX = 10;
+/** Frames in the console lines of one execution that are looked up: a function can print as many as it likes. */
+const LOG_FRAMES_MAX = 200;
 /** Sources of ours in a bundle, and of packages. */
 const SDK_SOURCE = /^svc:/;
 const PACKAGE_SOURCE = /(?:^|\/)node_modules\//;
 const FRAME = /^ {4}at (?:(.*?) \()?([^()\s]+):(\d+):(\d+)\)?$/;
+/** A frame of a stack that was printed, maybe as a member of something else. */
+const LINE_FRAME = /^( +)at (?:([^(]*) \()?([^()\s]+):(\d+):(\d+)\)?(.*)$/;
+const FRAME_IN_LINE = /\n +at /;
 
 export class SourcePositions {
   readonly #mapOf: (path: string) => string | null;
@@ -60,6 +65,22 @@ export class SourcePositions {
     return inPackage;
   }
 
+  /** Console lines: frames in them get positions in the sources, and those of the kernel are left out. */
+  inLines(lines: string[]): string[] {
+    if (!lines.some(line => FRAME_IN_LINE.test(line))) return lines;
+    let framesLeft = LOG_FRAMES_MAX;
+    const shown = (text: string): string[] => {
+      const match = framesLeft > 0 ? LINE_FRAME.exec(text) : null;
+      if (match === null) return [text];
+      framesLeft--;
+      const [, indent = '', name = '', path = '', line = '', column = '', after = ''] = match;
+      if (SDK_SOURCE.test(path)) return after === '' ? [] : [indent + after.trimStart()];
+      const found = this.find(path, Number(line), Number(column));
+      return [found === null ? text : indent + frameText(name, found) + after];
+    };
+    return lines.map(line => (FRAME_IN_LINE.test(line) ? line.split('\n').flatMap(shown).join('\n') : line));
+  }
+
   #frames(stack: string): string[] {
     const frames: string[] = [];
     for (const text of stack.split('\n')) {
@@ -68,8 +89,7 @@ export class SourcePositions {
       const [, name = '', path = '', line = '', column = ''] = match;
       const found = this.find(path, Number(line), Number(column));
       if (found === null) continue; // the kernel's, or a package's without a map
-      const at = `../${found.file}:${found.line}:${found.column}`;
-      frames.push(name === '' ? `    at ${at}` : `    at ${readable(name)} (${at})`);
+      frames.push(`    ${frameText(name, found)}`);
       if (frames.length === FRAMES_MAX) break;
     }
     return frames;
@@ -92,6 +112,11 @@ function readMap(text: string): TraceMap | null {
   } catch {
     return null;
   }
+}
+
+function frameText(name: string, {file, line, column}: {file: string; line: number; column: number}): string {
+  const at = `../${file}:${line}:${column}`;
+  return name === '' ? `at ${at}` : `at ${readable(name)} (${at})`;
 }
 
 /** `Object.handler` and `Function.handler [as _handler]` say no more than `handler`. */

@@ -6,6 +6,7 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import type {ActionRequest, MainOperation} from '../../../worker/functions/actions/action-message.ts';
 import {ActionPool, type ActionPoolOptions} from '../../../worker/functions/actions/action-pool.ts';
 import type {HttpIncoming} from '../../../worker/functions/actions/http-exchange.ts';
@@ -24,7 +25,7 @@ export class ActionHost {
   pool!: ActionPool;
   /** What actions asked of the main thread. */
   calls: Called[] = [];
-  lines: string[] = [];
+  lines = new ActionLines();
   /** What the main thread answers. */
   answer: (called: Called) => Promise<string> | string = () => '+null';
 

@@ -1,4 +1,5 @@
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
+import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
 const APP = `
@@ -93,7 +94,7 @@ beforeAll(() => {
 afterAll(() => host.close());
 afterEach(() => {
   host.calls = [];
-  host.lines.length = 0;
+  host.lines = new ActionLines();
   host.answer = () => '+null';
 });
 
@@ -175,7 +176,7 @@ describe('an action', () => {
   test('is warned of operations it did not await', async () => {
     host.answer = () => new Promise(() => undefined);
     expect(await host.value('forgets')).toBe('early');
-    expect(host.lines).toEqual([
+    expect(host.lines.all).toEqual([
       '[WARN] 2 unawaited operations: [runMutation, runQuery]. Async operations should be awaited or they might not run.',
     ]);
   });
@@ -226,17 +227,17 @@ describe('an action', () => {
 
   test('writes its lines in order with those of the functions it calls', async () => {
     host.answer = () => {
-      host.lines.push('nested');
+      host.lines.addNested(['nested']);
       return '+null';
     };
     await host.value('logs');
-    expect(host.lines).toEqual(["[LOG] 'before'", 'nested', "[LOG] 'after'"]);
+    expect(host.lines.all).toEqual(["[LOG] 'before'", 'nested', "[LOG] 'after'"]);
   });
 
-  test('writes 256 lines, and one that says there were more', async () => {
+  test('writes 256 lines, the last of which says that there were more', async () => {
     await host.value('logsMuch');
-    expect(host.lines).toHaveLength(257);
-    expect(host.lines.at(-1)).toBe('[ERROR] Log overflow (maximum 256). Remaining log lines omitted.');
+    expect(host.lines.all).toHaveLength(256);
+    expect(host.lines.all.at(-1)).toBe('[ERROR] Log overflow (maximum 256). Remaining log lines omitted.');
   });
 
   test('imports deployed modules, and goes on as an action afterwards', async () => {

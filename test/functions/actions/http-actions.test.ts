@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
 /** Routes in the order of this list. */
@@ -120,11 +121,11 @@ describe('an HTTP action', () => {
   });
 
   test('sends 20 MiB at most, and is warned before', async () => {
-    host.lines.length = 0;
+    host.lines = new ActionLines();
     const {outcome, pieces: got} = await host.http(at('tooLarge'));
     expect(outcome).toMatchObject({ok: false, error: {name: 'HttpResponseTooLarge'}});
     expect(got).toHaveLength(20);
-    expect(host.lines).toEqual([expect.stringMatching(/^\[WARN\] The response is large/)]);
+    expect(host.lines.all).toEqual([expect.stringMatching(/^\[WARN\] The response is large/)]);
   });
 
   test('fails when the client goes away while it is written to', async () => {

@@ -3,6 +3,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
 const APP = `
@@ -296,9 +297,9 @@ describe('fetch', () => {
 
   test('that nobody awaits ends with its action', async () => {
     const {closed} = neverAnswered();
-    host.lines.length = 0;
+    host.lines = new ActionLines();
     expect(await value('forgets', {url: `${origin}/never`, started: `${origin}/arrived`})).toBe('early');
-    expect(host.lines).toEqual([expect.stringContaining('1 unawaited operation: [fetch]')]);
+    expect(host.lines.all).toEqual([expect.stringContaining('1 unawaited operation: [fetch]')]);
     await closed;
   });
 

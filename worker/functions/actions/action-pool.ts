@@ -20,6 +20,7 @@ import {
 } from '../../../shared/limits.ts';
 import {storageFailure} from '../../storage/database.ts';
 import type {Outcome} from '../execution.ts';
+import type {ActionLines} from './action-lines.ts';
 import type {
   ActionRequest,
   ActionTask,
@@ -41,8 +42,8 @@ export type ActionLink = {
    * @returns a host answer: `+` and wire text (or the job's id), or `-` and JSON of {name, message}
    */
   call(operation: MainOperation, parameters: string): Promise<string>;
-  /** Where its console lines go, each complete with its level. They are limited already. */
-  lines: string[];
+  /** Where its console lines go, each complete with its level. */
+  lines: ActionLines;
 };
 
 export type ActionPoolOptions = {databasePath: string; actionMsMax?: number; actionCpuMsMax?: number; thread?: string};
@@ -181,7 +182,7 @@ export class ActionPool {
         if (underWay.cancelled !== null) this.#cancel(message.action, underWay.cancelled);
         return;
       case 'log':
-        underWay.link.lines.push(message.line);
+        underWay.link.lines.add(message.line);
         return;
       case 'outcome':
         underWay.settle(message.outcome);

@@ -8,6 +8,7 @@ import {
   HTTP_ACTION_RESPONSE_BYTES_WARNING,
 } from '../../../shared/limits.ts';
 import type {HttpResponseHead} from '../realm/actions/http-action.ts';
+import type {ActionLines} from './action-lines.ts';
 import {type HttpOperation, refusal} from './action-message.ts';
 
 export type HttpIncoming = {chunks(): AsyncIterable<Uint8Array>};
@@ -36,12 +37,12 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 export class HttpExchange {
   readonly #incoming: HttpIncoming | null;
   readonly #outgoing: HttpOutgoing;
-  readonly #lines: string[];
+  readonly #lines: ActionLines;
   #body: AsyncIterator<Uint8Array> | null = null;
   #started = false;
   #bytes = 0;
 
-  constructor(incoming: HttpIncoming | null, outgoing: HttpOutgoing, lines: string[]) {
+  constructor(incoming: HttpIncoming | null, outgoing: HttpOutgoing, lines: ActionLines) {
     this.#incoming = incoming;
     this.#outgoing = outgoing;
     this.#lines = lines;
@@ -86,7 +87,7 @@ export class HttpExchange {
       return {answer: refusal(message, 'HttpResponseTooLarge'), bytes: null};
     }
     if (this.#bytes > HTTP_ACTION_RESPONSE_BYTES_WARNING && !wasLarge) {
-      this.#lines.push(`[WARN] The response is large (maximum ${HTTP_ACTION_RESPONSE_BYTES_MAX} bytes)`);
+      this.#lines.add(`[WARN] The response is large (maximum ${HTTP_ACTION_RESPONSE_BYTES_MAX} bytes)`);
     }
     await this.#outgoing.write(bytes);
     return DONE;

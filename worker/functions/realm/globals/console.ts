@@ -21,12 +21,12 @@ export function resetConsole(): void {
 type Level = 'LOG' | 'INFO' | 'WARN' | 'ERROR' | 'DEBUG';
 
 function write(level: Level, values: unknown[]): void {
-  if (lines >= LOG_LINES_MAX) overflow();
+  if (lines >= LOG_LINES_MAX - 1) overflow();
   else send(`[${level}] ${values.map(inspect).join(' ')}`);
 }
 
 function writeText(level: Level, text: () => string): void {
-  if (lines >= LOG_LINES_MAX) overflow();
+  if (lines >= LOG_LINES_MAX - 1) overflow();
   else send(`[${level}] ${text()}`);
 }
 
@@ -36,8 +36,9 @@ function send(line: string): void {
   state.host(HostOp.log, line.slice(0, LOG_LINE_CHARS_MAX + 1));
 }
 
+/** The last line that there is room for says that there were more. */
 function overflow(): void {
-  if (lines === LOG_LINES_MAX) {
+  if (lines === LOG_LINES_MAX - 1) {
     send(`[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`);
   }
 }

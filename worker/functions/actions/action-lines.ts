@@ -1,0 +1,27 @@
+/**
+ * The console lines of an action and of what it calls. Whoever called it gets all of them, in order; its entry in the log has
+ * its own alone, since what it calls has entries of its own. Together they are no more than one execution may write: an action
+ * that calls a talkative query a hundred times would otherwise be answered with a hundred times as much.
+ */
+import {LOG_LINES_MAX} from '../../../shared/limits.ts';
+import {LOG_OVERFLOW} from '../console-lines.ts';
+
+export class ActionLines {
+  readonly own: string[] = [];
+  readonly all: string[] = [];
+
+  /** A line of its own: limited already. */
+  add(line: string): void {
+    this.own.push(line);
+    this.#addToAll(line);
+  }
+
+  addNested(lines: readonly string[]): void {
+    for (const line of lines) this.#addToAll(line);
+  }
+
+  #addToAll(line: string): void {
+    if (this.all.length >= LOG_LINES_MAX) return;
+    this.all.push(this.all.length === LOG_LINES_MAX - 1 ? LOG_OVERFLOW : line);
+  }
+}
