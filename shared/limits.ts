@@ -134,10 +134,22 @@ export const DAMAGED_DELETE_DOCUMENTS_MAX = 100_000;
 export const PAGE_DOCUMENTS_MAX = 1_000;
 /** Filters of one query. Beyond: 400. (ours) */
 export const FILTERS_MAX = 64;
-/** Documents one query may read: at some µs each it stays well below HEARTBEAT_TIMEOUT_MS. Beyond: 413 that names indexes. (ours) */
+/** Documents one query may read: some seconds of a scan thread. Beyond: 413 that names indexes. (ours) */
 export const SCAN_DOCUMENTS_MAX = 1_000_000;
 /** Stored text one query may read, in characters, for the same reason: large documents take longer. Beyond: the same 413. (ours) */
 export const SCAN_CHARS_MAX = 512 * MIB;
+/** What a query may take and read on the thread that serves; one that needs more runs on a scan thread. (ours) */
+export const SCAN_INLINE_MS = 10;
+export const SCAN_INLINE_DOCUMENTS = 4_096;
+export const SCAN_INLINE_CHARS = 2 * MIB;
+/** Scan threads of a tenant: a second one starts while the first is busy, so that a short scan need not wait for a long one. (ours) */
+export const SCAN_THREADS_MAX = 2;
+/** Heap of a scan thread, MiB. A query that needs more is 413 op.too_large. (ours) */
+export const SCAN_THREAD_HEAP_MB = 512;
+/** A scan thread without work for this long ends. (ours) */
+export const SCAN_THREAD_IDLE_MS = 30_000;
+/** Requests of a tenant that wait for a scan thread. Beyond: 503 session.overloaded. (ours) */
+export const SCANS_WAITING_MAX = 64;
 /** Values of the order field that a query without a fitting index holds at once. Beyond: 413 op.too_large. (ours) */
 export const ORDER_KEYS_BYTES_MAX = 64 * MIB;
 /** A cursor string. It holds the order field's value, which may be most of a document, in base64. Beyond: 400. (ours) */

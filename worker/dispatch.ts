@@ -25,7 +25,10 @@ import type {RouterLink} from './ipc/router-link.ts';
 import {bootstrapPieces} from './journal/bootstrap.ts';
 import {type JournalReader, parseJournalParameters} from './journal/read-page.ts';
 import type {WorkerMetrics} from './metrics.ts';
-import {listTable, runPage, runQuery} from './queries/run.ts';
+import {HAND_OVER, InlinePace} from './queries/pace.ts';
+import {runScan} from './queries/run.ts';
+import type {RequestScan} from './queries/scan-message.ts';
+import type {ScanPool} from './queries/scan-pool.ts';
 import {type CronReader, checkCronName, createCron, deleteCron, intervalOf} from './scheduler/crons.ts';
 import {cancelJob, type JobReader, scheduleJob} from './scheduler/jobs.ts';
 import type {ScheduleRunner} from './scheduler/runner.ts';
@@ -44,6 +47,7 @@ export type TenantStages = {
   path: string;
   catalog: Catalog;
   reader: Reader;
+  scans: ScanPool;
   journal: JournalReader;
   groups: CommitGroups;
   schemas: SchemaChanges;
@@ -62,16 +66,10 @@ const OK = 200;
 
 export class Dispatch {
   readonly #tenant: TenantStages;
-  /** Requests that are neither answered nor streaming. */
-  #open = 0;
   readonly #unflushed = new Set<RouterLink>();
 
   constructor(tenant: TenantStages) {
     this.#tenant = tenant;
-  }
-
-  get openRequests(): number {
-    return this.#open;
   }
 
   handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
@@ -119,21 +117,14 @@ export class Dispatch {
         return;
       case 'documents.list':
         checkTableName(first);
-        reader.inSnapshot();
-        link.reply(stream, OK, listTable(reader, first));
+        this.#query(link, stream, meta, {kind: 'list', table: first});
         return;
-      case 'query.run': {
-        const query = decodeBody(queryBody, body);
-        reader.inSnapshot();
-        link.reply(stream, OK, runQuery(reader, query));
+      case 'query.run':
+        this.#query(link, stream, meta, {kind: 'query', query: decodeBody(queryBody, body)});
         return;
-      }
-      case 'query.paginated': {
-        const page = decodeBody(paginatedQueryBody, body);
-        reader.inSnapshot();
-        link.reply(stream, OK, runPage(reader, page));
+      case 'query.paginated':
+        this.#query(link, stream, meta, {kind: 'page', page: decodeBody(paginatedQueryBody, body)});
         return;
-      }
       case 'journal.page': {
         const request = parseJournalParameters(meta.q ?? '');
         reader.inSnapshot();
@@ -206,14 +197,10 @@ export class Dispatch {
 
   /** Operations of the function platform. Their replies gather until the turn's microtasks are done. */
   #functions(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
-    this.#open++;
     this.#tenant.platform
       .handle(link, stream, meta, body, incoming)
       .catch(caught => this.#fail(link, stream, meta, caught))
-      .finally(() => {
-        this.#open--;
-        this.#flushSoon(link);
-      });
+      .finally(() => this.#flushSoon(link));
   }
 
   #flushSoon(link: RouterLink): void {
@@ -238,6 +225,29 @@ export class Dispatch {
     return `{"document":${documentText(row)}}`;
   }
 
+  /** Answers at once a query that reads little; one that reads more is handed to a scan thread. */
+  #query(link: RouterLink, stream: number, meta: RequestMeta, scan: RequestScan): void {
+    const {reader, catalog, scans} = this.#tenant;
+    reader.inSnapshot();
+    try {
+      const pace = new InlinePace(table => catalog.tableByNumber(table.number)?.documents ?? 0);
+      link.reply(stream, OK, runScan(reader, scan, pace));
+    } catch (caught) {
+      if (caught !== HAND_OVER) throw caught;
+      const giveUp = scans.run(scan, outcome => {
+        link.forget(stream);
+        if (outcome instanceof ServiceError) this.#fail(link, stream, meta, outcome);
+        else link.replyBytes(stream, outcome);
+        this.#flushSoon(link);
+      });
+      link.onCancel(stream, () => {
+        giveUp();
+        link.fail(stream, new ServiceError('session.worker_unavailable', 'the query was given up with its client'));
+        this.#flushSoon(link);
+      });
+    }
+  }
+
   #write(
     link: RouterLink,
     stream: number,
@@ -253,11 +263,9 @@ export class Dispatch {
       const request = requestDigest(meta.op, meta.p ?? [], body);
       guarded = writer => once(writer, key, request, run);
     }
-    this.#open++;
     const write: Write = {
       run: guarded,
       settle: outcome => {
-        this.#open--;
         if (outcome instanceof ServiceError) link.fail(stream, outcome);
         else {
           link.reply(stream, outcome.status, outcome.body);
@@ -298,16 +306,12 @@ export class Dispatch {
   }
 
   #later(link: RouterLink, stream: number, meta: RequestMeta, outcome: Promise<Reply>): void {
-    this.#open++;
     outcome
       .then(
         reply => link.reply(stream, reply.status, reply.body),
         caught => this.#fail(link, stream, meta, caught),
       )
-      .finally(() => {
-        this.#open--;
-        link.flush();
-      });
+      .finally(() => link.flush());
   }
 
   #fail(link: RouterLink, stream: number, meta: RequestMeta, caught: unknown): void {

@@ -18,6 +18,7 @@ import {FunctionPlatform} from './functions/platform.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {WorkerMetrics} from './metrics.ts';
+import {ScanPool} from './queries/scan-pool.ts';
 import {CronReader} from './scheduler/crons.ts';
 import {JobReader} from './scheduler/jobs.ts';
 import {ScheduleRunner} from './scheduler/runner.ts';
@@ -58,6 +59,7 @@ export class Tenant {
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
   readonly #platform: FunctionPlatform;
+  readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
 
   /** @param afterGroup called when the replies of a commit group are ready to leave */
@@ -134,10 +136,12 @@ export class Tenant {
       runJob,
       !this.#clean.wasClean,
     );
+    this.#scans = new ScanPool(this.#path, error => fail(log, 'a scan thread failed', error));
     this.dispatch = new Dispatch({
       path: this.#path,
       catalog,
       reader: this.#reader,
+      scans: this.#scans,
       journal: new JournalReader(this.#readerDb),
       groups: this.#groups,
       schemas,
@@ -191,7 +195,7 @@ export class Tenant {
     this.#backFill.stop();
     this.#counts.stop();
     this.#schedule.stop();
-    await this.#platform.close();
+    await Promise.all([this.#platform.close(), this.#scans.close()]);
     await this.#groups.close();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);

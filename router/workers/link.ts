@@ -123,11 +123,15 @@ export class WorkerLink implements Holder {
     });
   }
 
-  /** The client has gone. A stream is cancelled; a short answer is awaited and dropped, so that the count stays right. */
+  /**
+   * The client has gone. A stream is cancelled; any other answer is awaited and dropped, so that the count stays right, but a
+   * read may be given up.
+   */
   abandon(request: Forwarded): void {
     request.holder = null;
     const stream = streamOf(request.order);
     if (this.#streaming.delete(stream)) this.#cancel(stream);
+    else if (request.isRead && this.#inFlight.has(stream)) this.#tellGone(stream);
   }
 
   credit(request: Forwarded, bytes: number): void {
@@ -266,10 +270,14 @@ export class WorkerLink implements Holder {
     this.#inFlight.get(stream)?.upload?.credit(bytes); // else its answer overtook the credit
   }
 
-  #cancel(stream: number): void {
-    this.#inFlight.delete(stream);
+  #tellGone(stream: number): void {
     this.#writer.frame(FrameKind.cancel, stream, FrameFlag.none, '', '');
     this.#scheduleFlush();
+  }
+
+  #cancel(stream: number): void {
+    this.#inFlight.delete(stream);
+    this.#tellGone(stream);
     if (this.#retired) this.#closeIfIdle();
   }
 

@@ -29,7 +29,7 @@ export const FrameKind = {
   response: 3,
   /** A piece of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short. */
   chunk: 4,
-  /** The rest of a streamed body is not wanted; from the router: the client is gone. */
+  /** The rest of a streamed body is not wanted; from the router: the client is gone. A read that is not answered yet may be given up, and is answered all the same. */
   cancel: 5,
   /** The other end took this many streamed bytes (meta: decimal). */
   credit: 6,

@@ -74,6 +74,8 @@ export class RouterLink implements LiveHolder {
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #bodies: StreamedBodies;
+  /** What to do when the client of a request goes before it is answered. */
+  readonly #cancels = new Map<number, () => void>();
   /** Requests that wait for the next slice, with bodies of their own. */
   #requests: Waiting[] = [];
   #flushScheduled = false;
@@ -112,6 +114,25 @@ export class RouterLink implements LiveHolder {
     if (headers !== null && headers.length > 0) meta = JSON.stringify({s: status, h: headers} satisfies ResponseMeta);
     else if (status !== 200) meta = `{"s":${status}}`;
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body);
+  }
+
+  /** Answers 200 with JSON in UTF-8. The bytes are taken over. */
+  replyBytes(stream: number, body: Buffer): void {
+    if (body.length > FRAME_BODY_BYTES_MAX) {
+      this.fail(stream, answerTooLarge());
+      return;
+    }
+    this.#bodies.answered(stream);
+    this.#writer.frame(FrameKind.response, stream, FrameFlag.none, '', body, true);
+  }
+
+  /** @param cancel called if the client, or the router, goes before `forget` */
+  onCancel(stream: number, cancel: () => void): void {
+    this.#cancels.set(stream, cancel);
+  }
+
+  forget(stream: number): void {
+    this.#cancels.delete(stream);
   }
 
   fail(stream: number, error: ServiceError, headers: HeaderList | null = null): void {
@@ -228,6 +249,7 @@ export class RouterLink implements LiveHolder {
         return;
       case FrameKind.cancel:
         this.#bodies.cancel(stream);
+        this.#cancel(stream);
         return;
       case FrameKind.credit:
         this.#bodies.credit(stream, Number(meta.toString('latin1')));
@@ -319,8 +341,15 @@ export class RouterLink implements LiveHolder {
     });
   }
 
+  #cancel(stream: number): void {
+    const cancel = this.#cancels.get(stream);
+    this.#cancels.delete(stream);
+    cancel?.();
+  }
+
   #closed(): void {
     this.#requests = [];
+    for (const stream of [...this.#cancels.keys()]) this.#cancel(stream);
     this.#bodies.close();
     this.#events.onClose(this);
   }

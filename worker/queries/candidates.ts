@@ -10,11 +10,14 @@ import type {Value} from '../../shared/values/value.ts';
 import {parseDocument, parseFields} from '../documents/document.ts';
 import type {Position} from './cursor.ts';
 import {matches} from './filter.ts';
+import type {Pace} from './pace.ts';
 import {compilePath, valueAt} from './paths.ts';
 import type {Plan} from './plan.ts';
 import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from './reader.ts';
 
 export const NO_KEY = Buffer.alloc(0);
+/** Rows that are parsed and filtered before the pace is asked again. */
+const ROWS_BETWEEN_LOOKS = 32;
 /** Rows of the first piece: few where a filter may stop early, more where every row is wanted. */
 const ROWS_FIRST_FILTERED = 16;
 const ROWS_FIRST = 128;
@@ -28,6 +31,7 @@ export class Candidates {
   readonly #table: TableInfo;
   readonly #plan: Plan;
   readonly #passes: ReturnType<typeof matches> | null;
+  readonly #pace: Pace;
   #rows: DocumentRow[] = [];
   #at = 0;
   #size: number;
@@ -39,7 +43,8 @@ export class Candidates {
   /** The row given last, if a filter had to parse it. */
   #parsed: Record<string, Value> | null = null;
 
-  constructor(reader: QueryReader, table: TableInfo, plan: Plan, after: Position | null) {
+  constructor(reader: QueryReader, table: TableInfo, plan: Plan, after: Position | null, pace: Pace) {
+    this.#pace = pace;
     this.#reader = reader;
     this.#table = table;
     this.#plan = plan;
@@ -54,6 +59,7 @@ export class Candidates {
       while (this.#at < this.#rows.length) {
         const row = this.#rows[this.#at++]!;
         if (this.#passes === null) return row;
+        if (this.#at % ROWS_BETWEEN_LOOKS === 0) this.#pace.hasRead(0, 0);
         this.#parsed = parseDocument(row);
         if (this.#passes(this.#parsed)) return row;
       }
@@ -79,6 +85,7 @@ export class Candidates {
     if (rows.length < size) this.#ended = true;
     if (this.#rowsRead > SCAN_DOCUMENTS_MAX) throw scanTooLarge(`${SCAN_DOCUMENTS_MAX} documents`);
     if (this.#charsRead > SCAN_CHARS_MAX) throw scanTooLarge(`${SCAN_CHARS_MAX} characters of documents`);
+    this.#pace.hasRead(rows.length, chars);
     const fitting = Math.floor((PIECE_CHARS * rows.length) / (chars + 1));
     this.#size = Math.max(ROWS_LEAST, Math.min(this.#size * 2, ROWS_MOST, fitting));
   }

@@ -4,9 +4,10 @@
  *
  * Two ways through: when the plan gives the order asked for, reading stops at the last document wanted; otherwise all
  * candidates are looked at and the first ones in the order are kept in a heap. What is read is bounded by SCAN_…_MAX, what
- * is answered by RESULT_BYTES_MAX.
+ * is answered by RESULT_BYTES_MAX. How long it may take where it runs is for its `pace` to say.
  */
 import {Buffer} from 'node:buffer';
+import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
@@ -16,33 +17,53 @@ import {checkTableName} from '../documents/table-name.ts';
 import {Candidates, NO_KEY} from './candidates.ts';
 import {decodeCursor, encodeCursor, type Position} from './cursor.ts';
 import {compileFilters} from './filter.ts';
+import {type Pace, UNHURRIED} from './pace.ts';
 import {compilePath, type FieldPath, valueAt} from './paths.ts';
-import {orderOf, planQuery} from './plan.ts';
-import type {DocumentRow, QueryReader} from './reader.ts';
+import {orderOf, type Plan, planQuery} from './plan.ts';
+import type {DocumentRow, QueryReader, TableInfo} from './reader.ts';
+import type {RequestScan} from './scan-message.ts';
 import {FirstInOrder} from './top.ts';
 
 /** Below what the system fields of a document take, beside its id. */
 const SYSTEM_FIELDS_CHARS = 40;
 
+/** What a request asks for, as the body of its answer. @throws op.invalid_input 400, op.too_large 413 */
+export function runScan(reader: QueryReader, scan: RequestScan, pace: Pace): string {
+  switch (scan.kind) {
+    case 'query':
+      return runQuery(reader, scan.query, pace);
+    case 'list':
+      return listTable(reader, scan.table, pace);
+    case 'page':
+      return runPage(reader, scan.page, pace);
+    default:
+      return unreachable(scan);
+  }
+}
+
 /** POST …/query: `{"data": […]}`. @throws op.invalid_input 400, op.too_large 413 */
-export function runQuery(reader: QueryReader, query: QueryObject): string {
-  const {rows} = find(reader, query, query.limit ?? Number.POSITIVE_INFINITY, null);
+export function runQuery(reader: QueryReader, query: QueryObject, pace: Pace = UNHURRIED): string {
+  const {rows} = find(reader, query, query.limit ?? Number.POSITIVE_INFINITY, null, pace);
   return `{"data":[${joinDocuments(rows)}]}`;
 }
 
 /** GET …/documents/{table}: `{"data": […]}` in creation order. @throws op.invalid_input 400, op.too_large 413 */
-export function listTable(reader: QueryReader, table: string): string {
-  return runQuery(reader, {table, filters: []});
+export function listTable(reader: QueryReader, table: string, pace: Pace = UNHURRIED): string {
+  return runQuery(reader, {table, filters: []}, pace);
 }
 
 /** POST …/query/paginated: `{"data", "next_cursor", "has_more"}`. @throws op.invalid_input 400, op.too_large 413 */
-export function runPage(reader: QueryReader, {query, page_size, after}: PaginatedQueryBody): string {
+export function runPage(
+  reader: QueryReader,
+  {query, page_size, after}: PaginatedQueryBody,
+  pace: Pace = UNHURRIED,
+): string {
   const cursor = after === undefined ? null : decodeCursor(reader.timeline, query, after);
   const delivered = cursor?.delivered ?? 0;
   const left = query.limit === undefined ? Number.POSITIVE_INFINITY : query.limit - delivered;
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
   // One document beyond the page answers has_more, unless the query's limit ends the walk with this page.
-  const {rows, path} = find(reader, query, wanted < left ? wanted + 1 : wanted, cursor?.position ?? null);
+  const {rows, path} = find(reader, query, wanted < left ? wanted + 1 : wanted, cursor?.position ?? null, pace);
   const page = rows.slice(0, wanted);
   const hasMore = rows.length > wanted;
   let next = 'null';
@@ -72,6 +93,7 @@ export function find(
   query: QueryObject,
   most: number,
   after: Position | null,
+  pace: Pace = UNHURRIED,
 ): {rows: DocumentRow[]; path: FieldPath | null} {
   checkTableName(query.table);
   const filters = compileFilters(query.filters);
@@ -80,10 +102,16 @@ export function find(
   const table = reader.table(query.table);
   if (table === undefined || most === 0) return {rows: [], path};
   const plan = planQuery(reader, table, filters, order);
-  const candidates = new Candidates(reader, table, plan, after);
+  if (readsAll(plan, table, most)) pace.willReadAll(table);
+  const candidates = new Candidates(reader, table, plan, after, pace);
   if (plan.kind !== 'id' && plan.ordered) return {rows: takeInOrder(candidates, most), path};
   const first = new FirstInOrder(most, order.reverse, after);
   return {rows: pickFirst(reader, candidates, first, path, most), path};
+}
+
+function readsAll(plan: Plan, table: TableInfo, most: number): boolean {
+  if (plan.kind !== 'table' || plan.low > table.lowDoc || plan.high < table.highDoc) return false;
+  return !plan.ordered || most === Number.POSITIVE_INFINITY;
 }
 
 function takeInOrder(candidates: Candidates, most: number): DocumentRow[] {

@@ -1,0 +1,57 @@
+/**
+ * A thread for queries that read much: a read-only connection of its own and one snapshot a query. What is a bug or a broken
+ * file is thrown out of the thread, and ends the process as it would on the main thread.
+ */
+import {Buffer} from 'node:buffer';
+import {parentPort, workerData} from 'node:worker_threads';
+import {assert, unreachable} from '../../shared/assert.ts';
+import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {ThreadReader} from '../storage/thread-reader.ts';
+import type {Pace} from './pace.ts';
+import {runScan} from './run.ts';
+import type {FromScanThread, RequestScan, ScanThreadSettings, ToScanThread} from './scan-message.ts';
+
+/** Thrown when nobody wants the answer any more. */
+const GIVEN_UP = Symbol('given up');
+
+const {databasePath} = workerData as ScanThreadSettings;
+const storage = new ThreadReader(databasePath);
+const port = parentPort;
+assert(port !== null, 'this is a thread');
+
+port.on('message', (message: ToScanThread) => {
+  switch (message.type) {
+    case 'run':
+      run(message.scan, message.flag);
+      return;
+    case 'end':
+      storage.close();
+      port.close();
+      return;
+    default:
+      unreachable(message);
+  }
+});
+
+function run(scan: RequestScan, flag: Int32Array): void {
+  try {
+    // A copy: small buffers share their memory with others, and what is handed over must not.
+    const body = new Uint8Array(Buffer.from(storage.read(reader => runScan(reader, scan, paceOf(flag)))));
+    post({type: 'answer', body}, [body.buffer]);
+  } catch (caught) {
+    if (caught === GIVEN_UP) post({type: 'failed', error: null});
+    else if (caught instanceof ServiceError) post({type: 'failed', error: errorEnvelope(caught).error});
+    else throw caught;
+  }
+}
+
+function paceOf(flag: Int32Array): Pace {
+  const look = () => {
+    if (Atomics.load(flag, 0) !== 0) throw GIVEN_UP;
+  };
+  return {willReadAll: look, hasRead: look};
+}
+
+function post(message: FromScanThread, transfer: ArrayBuffer[] = []): void {
+  port!.postMessage(message, transfer);
+}
