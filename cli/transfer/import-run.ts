@@ -102,9 +102,9 @@ export async function importLines(
 /** When the tenant was last written to, in its own clock; 0 for never. */
 export async function latestWriteMs(client: ServiceClient, tenant: string): Promise<number> {
   const path = tenantPath(tenant, 'journal');
-  const end = await client.json<JournalPage>('GET', `${path}?after=${Number.MAX_SAFE_INTEGER}&limit=1`);
-  if (end.latest_sequence === 0) return 0;
-  const last = await client.json<JournalPage>('GET', `${path}?after=${end.latest_sequence - 1}&limit=1`);
+  const start = await client.json<JournalPage>('GET', `${path}?limit=1`);
+  if (start.latest_sequence === 0) return 0;
+  const last = await client.json<JournalPage>('GET', `${path}?after=${start.latest_sequence - 1}&limit=1`);
   return last.records[0]?.timestamp ?? 0;
 }
 
