@@ -241,6 +241,10 @@ export const CRONS_MAX = 1_000;
 export const CRON_NAME_CHARS_MAX = 128;
 /** Job results kept, the newest; older ones are 404. (ours) */
 export const JOB_RESULTS_KEEP = 10_000;
+/** A clock that goes back by less is corrected, not set: crons wait until it is there again. (ours) */
+export const CLOCK_STEP_MS = 60_000;
+/** What is kept of the error of a failed job or cron run, in characters; the rest is cut. (ours) */
+export const SCHEDULED_ERROR_CHARS_MAX = 4 * KIB;
 /** Due work handed to the writer at a time; requests get their turn in between. (ours) */
 export const DUE_AT_ONCE = 32;
 /** The clock is looked at this often, at least: a timer does not notice a clock that is set. (ours) */

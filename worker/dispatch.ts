@@ -6,7 +6,7 @@
 import {AssertionError, unreachable} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
 import type {RequestMeta} from '../shared/ipc/operations.ts';
-import {BOOTSTRAPS_MAX} from '../shared/limits.ts';
+import {BOOTSTRAPS_MAX, RESULT_BYTES_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {InsertBody, PatchBody} from '../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../shared/protocol/queries.ts';
@@ -23,6 +23,7 @@ import type {FunctionPlatform} from './functions/platform.ts';
 import type {IncomingBody} from './ipc/incoming-body.ts';
 import type {RouterLink} from './ipc/router-link.ts';
 import {bootstrapPieces} from './journal/bootstrap.ts';
+import {cutUp} from './journal/pieces.ts';
 import {type JournalReader, parseJournalParameters} from './journal/read-page.ts';
 import type {WorkerMetrics} from './metrics.ts';
 import {HAND_OVER, InlinePace} from './queries/pace.ts';
@@ -128,14 +129,14 @@ export class Dispatch {
       case 'journal.page': {
         const request = parseJournalParameters(meta.q ?? '');
         reader.inSnapshot();
-        link.reply(stream, OK, this.#tenant.journal.page(request));
+        const page = this.#tenant.journal.page(request);
+        // A page may be one record that is too long for a reply in one frame: a mutation's writes and what it scheduled.
+        if (Buffer.byteLength(page) > RESULT_BYTES_MAX) startStream(link, stream, () => cutUp(page));
+        else link.reply(stream, OK, page);
         return;
       }
       case 'journal.bootstrap':
-        if (link.streams >= BOOTSTRAPS_MAX) {
-          throw new ServiceError('session.overloaded', `${BOOTSTRAPS_MAX} bootstraps are under way; try again later`);
-        }
-        link.stream(stream, bootstrapPieces(this.#tenant.path));
+        startStream(link, stream, () => bootstrapPieces(this.#tenant.path));
         return;
       case 'schema.all':
         link.reply(stream, OK, allSchemasText(catalog));
@@ -337,6 +338,14 @@ const cronBody = wireType(CronBody);
 function tableSchema(body: Buffer): TableSchema {
   const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
   return {table, fields, indexes};
+}
+
+/** @throws session.overloaded 503 */
+function startStream(link: RouterLink, stream: number, pieces: () => Iterator<string, void, void>): void {
+  if (link.streams >= BOOTSTRAPS_MAX) {
+    throw new ServiceError('session.overloaded', `${BOOTSTRAPS_MAX} bootstraps are under way; try again later`);
+  }
+  link.stream(stream, pieces());
 }
 
 /* What a document change answers. */

@@ -60,4 +60,10 @@ export type Cron = {
   last_run: number | null;
   next_run: number;
   created_at: number;
+  /** Of the latest run; null: none yet. */
+  last_outcome: 'completed' | 'failed' | null;
+  /** `code: message` when that run failed, else null. */
+  last_error: string | null;
+  /** Runs that failed since the last one that completed. */
+  failures: number;
 };

@@ -1,6 +1,6 @@
 /** Reading a journal as a follower does, from the text of the responses: digests cover text, not parsed values. */
 import {createHash} from 'node:crypto';
-import type {JournalPage, JournalRecord} from '../../shared/protocol/journal.ts';
+import type {JournalPage, JournalRecord, JournalSnapshotRest} from '../../shared/protocol/journal.ts';
 import type {Doc, Tenant} from './tenant.ts';
 
 export type Bootstrap = {
@@ -10,8 +10,7 @@ export type Bootstrap = {
     durable_head: number;
     schema: object;
     documents: Record<string, Doc[]>;
-    scheduled_execution_ids: string[];
-  };
+  } & JournalSnapshotRest;
   resume_after_sequence: number;
   bootstrap_cut_sequence: number;
   cursor_floor_sequence: number;

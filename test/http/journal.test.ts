@@ -158,7 +158,7 @@ describe('a journal record', () => {
 
   test('of a schema that is set or deleted names the table', async () => {
     await tenant.putSchema('t', []);
-    expect(await last()).toMatchObject({events: [{type: 'schema.set', table: 't'}], writes: []});
+    expect(await last()).toMatchObject({events: [{type: 'schema.set', table: 't', schema: {table: 't'}}], writes: []});
     await tenant.request('DELETE', '/schema/t');
     expect(await last()).toMatchObject({sequence: 2, events: [{type: 'schema.deleted', table: 't'}], writes: []});
   });

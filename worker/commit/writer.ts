@@ -30,7 +30,7 @@ export type Fields = Record<string, unknown>;
 export type JournalHead = {sequence: number; digest: string; timestamp: number};
 
 /** What the current write has done so far, for its journal record. Texts are JSON. */
-type PendingRecord = {events: JournalEvent[]; writes: string[]; scheduledExecutionId: string | null};
+type PendingRecord = {events: string[]; writes: string[]; scheduledExecutionId: string | null};
 
 /** A point in a transaction that can be returned to, together with SQLite's savepoint. */
 export type Mark = {head: JournalHead; undos: number; bytes: number; changes: number};
@@ -345,10 +345,9 @@ export class Writer {
     this.#changes.push({table: table.name, doc, before, after, isDamaged});
     if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);
     const document = after === null ? 'null' : storedDocumentText(after);
-    this.#record.events.push({type: EVENT_OF[op], table: table.name, id});
-    this.#record.writes.push(
-      `{"table":"${table.name}","id":${JSON.stringify(id)},"op":"${op}","document":${document}}`,
-    );
+    const target = `"table":"${table.name}","id":${JSON.stringify(id)}`;
+    this.#record.events.push(`{"type":"${EVENT_OF[op]}",${target}}`);
+    this.#record.writes.push(`{${target},"op":"${op}","document":${document}}`);
   }
 
   /* ── scheduled work ── */
@@ -402,7 +401,12 @@ export class Writer {
   /* ── journal ── */
 
   event(event: JournalEvent): void {
-    this.#record.events.push(event);
+    this.#record.events.push(JSON.stringify(event));
+  }
+
+  /** @param text JSON of a JournalEvent: stored work is passed on without a parse */
+  eventText(text: string): void {
+    this.#record.events.push(text);
   }
 
   /** Appends what the current write did as one record; nothing when it did nothing. */
@@ -412,7 +416,7 @@ export class Writer {
     const sequence = this.#head.sequence + 1;
     const timestamp = this.nowMs();
     const record =
-      `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":${JSON.stringify(events)},` +
+      `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":[${events.join(',')}],` +
       `"writes":[${writes.join(',')}],"scheduled_execution_id":${JSON.stringify(scheduledExecutionId)}}`;
     const digest = recordDigest(this.#head.digest, record);
     this.statements.appendJournal.run(sequence, record, digest);

@@ -8,6 +8,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {SettingsBody} from '../../shared/protocol/deployments.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import type {Connection} from '../storage/database.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 import {checkEgressPattern} from './egress/pattern.ts';
 
@@ -17,6 +18,12 @@ const KEY = 'function_settings';
 const DEFAULT: TenantFunctionSettings = {egress: {allow: [], deny: []}, allowed_origins: null};
 const settingsBody = wireType(SettingsBody);
 
+/** What was decided last, or what holds until then. */
+export function storedSettings(db: Connection): TenantFunctionSettings {
+  const stored = db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(KEY);
+  return stored === undefined ? DEFAULT : (JSON.parse(stored) as TenantFunctionSettings);
+}
+
 export class Settings {
   readonly #groups: CommitGroups;
   readonly #listeners: (() => void)[] = [];
@@ -24,8 +31,7 @@ export class Settings {
 
   constructor(writer: Writer, groups: CommitGroups) {
     this.#groups = groups;
-    const stored = writer.statements.meta.get(KEY);
-    this.#current = stored === undefined ? DEFAULT : (JSON.parse(String(stored)) as TenantFunctionSettings);
+    this.#current = storedSettings(writer.db);
   }
 
   get current(): TenantFunctionSettings {
@@ -53,7 +59,7 @@ export class Settings {
     const settings = {egress: {allow: egress.allow, deny: egress.deny}, allowed_origins};
     await this.#groups.perform(writer => {
       writer.statements.setMeta.run(KEY, JSON.stringify(settings));
-      writer.event({type: 'settings.changed'});
+      writer.event({type: 'settings.changed', settings});
     });
     this.#current = settings;
     for (const listener of this.#listeners) listener();

@@ -7,19 +7,18 @@
  */
 import {JOURNAL_VERSION} from '../../shared/protocol/journal.ts';
 import {storedDocumentText} from '../documents/document.ts';
-import {JobReader} from '../scheduler/jobs.ts';
 import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
 import {checkedRow, type StoredRow} from '../storage/checksum.ts';
 import {reading} from '../storage/damage.ts';
 import {openReader} from '../storage/database.ts';
+import {cutUp, PIECE_CHARS} from './pieces.ts';
 import {JournalReader} from './read-page.ts';
+import {snapshotRest} from './snapshot-rest.ts';
 
 /** Documents read in one go: few until their size is known. */
 const ROWS_FIRST = 4;
 const ROWS_MOST = 256;
-/** Text handed over in one piece. */
-const PIECE_CHARS = 64 * 1024;
 
 /** Pieces of the payload's JSON text. Each step is short; the caller decides when to take the next one. */
 export function* bootstrapPieces(path: string): Generator<string, void, void> {
@@ -30,7 +29,6 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     const catalog = Catalog.read(db);
     const cut = journal.head();
     const floor = journal.floor();
-    const executions = new JobReader(db).resultIds();
     const page = db.prepare<[number, number, number], StoredRow>(
       'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
     );
@@ -64,18 +62,10 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       }
       yield `${piece}]`;
     }
-    yield `},"scheduled_execution_ids":${JSON.stringify(executions)}},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor},"timeline":"${journal.timeline}"}`;
+    yield '},';
+    yield* snapshotRest(db);
+    yield `},"resume_after_sequence":${cut},"bootstrap_cut_sequence":${cut},"cursor_floor_sequence":${floor},"timeline":"${journal.timeline}"}`;
   } finally {
     db.close();
-  }
-}
-
-/** Pieces of a text that may be long. None ends within a surrogate pair, which would not survive the encoding. */
-function* cutUp(text: string): Generator<string, void, void> {
-  for (let at = 0; at < text.length; ) {
-    let end = Math.min(at + PIECE_CHARS, text.length);
-    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--;
-    yield text.slice(at, end);
-    at = end;
   }
 }

@@ -10,6 +10,7 @@
  * GET /api/tenants/{tenant_id}/journal
  * @source spec, "Journal"; caps and the expired cursor are ours (design, section 4)
  */
+import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -91,7 +92,7 @@ export class JournalReader {
         if (records.length === 0) throw damaged;
         break;
       }
-      bytes += row.record.length;
+      bytes += Buffer.byteLength(row.record);
       if (records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX) break;
       records.push(recordText(row));
       previous = row.digest;

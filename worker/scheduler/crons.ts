@@ -1,18 +1,19 @@
 /**
  * Crons: work that repeats. A cron's ticks lie at its creation plus whole intervals. When ticks were missed (the tenant
  * slept, the server was down, the clock was set forward) it runs once for all of them and keeps its phase. When the clock is
- * set back, its next tick is the first one of the new time, so it neither pauses nor repeats a burst.
+ * set back, its next tick is the first one of the new time, so it neither pauses nor repeats a burst. A clock that is corrected
+ * by less than CLOCK_STEP_MS is not set back: ticks wait until it is there again, so none runs twice or before its time.
  */
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {CRON_NAME_CHARS_MAX, CRONS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {isPrintableName} from '../documents/printable-name.ts';
 import type {Connection} from '../storage/database.ts';
 import type {CronRow} from '../storage/statements.ts';
-import {type RunFunctionJob, runStoredWork} from './work.ts';
+import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @throws op.invalid_input 400 */
 export function checkCronName(name: string): void {
@@ -40,7 +41,9 @@ export function createCron(writer: Writer, nowMs: number, name: string, interval
     throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
   }
   statements.insertCron.run(name, intervalMs, mutation, nowMs + intervalMs, nowMs);
-  writer.event({type: 'cron.created', name});
+  writer.eventText(
+    `{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(statements.cron.get(name)!)}}`,
+  );
   return {status: 201, body: ''};
 }
 
@@ -53,33 +56,55 @@ export function deleteCron(writer: Writer, name: string): Reply {
   return {status: 204, body: ''};
 }
 
+/** `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run. */
+export type CronRun = {lateMs: number; error: string | null; failures: number; failuresBefore: number};
+
 /** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. */
-export function runCron(
-  writer: Writer,
-  nowMs: number,
-  name: string,
-  runFunction: RunFunctionJob,
-): {lateMs: number; failed: boolean} | null {
+export function runCron(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): CronRun | null {
   const {statements} = writer;
   const cron = statements.cron.get(name);
   if (cron === undefined || cron.next_run > nowMs) return null;
   writer.executing(`${name}@${cron.next_run}`);
   const failure = writer.attempt(() => runStoredWork(writer, name, cron.mutation, runFunction));
-  statements.cronRan.run(nowMs, tickAfter(cron, nowMs), name);
-  writer.event({type: 'cron.fired', name});
-  return {lateMs: nowMs - cron.next_run, failed: failure !== null};
+  const outcome = failure === null ? 'completed' : 'failed';
+  const error = failureText(failure);
+  const failures = failure === null ? 0 : cron.failures + 1;
+  const next = tickAfter(cron, nowMs);
+  statements.cronRan.run(nowMs, next, outcome, error, failures, name);
+  writer.event({type: 'cron.fired', name, last_run: nowMs, next_run: next, outcome, error});
+  return {lateMs: nowMs - cron.next_run, error, failures, failuresBefore: cron.failures};
 }
 
-/** Brings the crons back whose next tick is more than an interval away: the clock was set back. */
+/** Whether the clock was set back: some cron's next tick is more than an interval away. */
+export function isAnyCronFar(writer: Writer, nowMs: number): boolean {
+  return writer.statements.farCrons.get(nowMs + CLOCK_STEP_MS) !== undefined;
+}
+
+/** Brings those crons back: they go on with the first tick of the new time. */
 export function rephaseCrons(writer: Writer, nowMs: number): number {
-  const far = writer.statements.farCrons.all(nowMs);
-  for (const cron of far) writer.statements.cronRan.run(cron.last_run, tickAfter(cron, nowMs), cron.name);
+  const far = writer.statements.farCrons.all(nowMs + CLOCK_STEP_MS);
+  for (const cron of far) {
+    const next = tickAfter(cron, nowMs);
+    writer.statements.cronMoved.run(next, cron.name);
+    writer.event({type: 'cron.rescheduled', name: cron.name, next_run: next});
+  }
   return far.length;
 }
 
 /** The first tick after `nowMs`. */
 function tickAfter({next_run: tick, interval_ms: intervalMs}: CronRow, nowMs: number): number {
   return tick + (Math.floor((nowMs - tick) / intervalMs) + 1) * intervalMs;
+}
+
+/** A cron as clients see it; work is stored as JSON text. */
+function cronText(row: CronRow): string {
+  const {name, interval_ms, mutation, enabled, last_run, next_run, created_at, last_outcome, last_error, failures} =
+    row;
+  return (
+    `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
+    `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at},` +
+    `"last_outcome":${JSON.stringify(last_outcome)},"last_error":${JSON.stringify(last_error)},"failures":${failures}}`
+  );
 }
 
 export class CronReader {
@@ -89,14 +114,16 @@ export class CronReader {
     this.#all = db.prepare('SELECT * FROM crons ORDER BY name');
   }
 
+  /** Crons as JSON, by name. */
+  *all(): Generator<string, void, void> {
+    for (const row of this.#all.iterate()) yield cronText(row);
+  }
+
   /** `{"crons": [cron object]}`, by name. @throws op.too_large 413 */
   list(): string {
     const crons: string[] = [];
     let bytes = 0;
-    for (const {name, interval_ms, mutation, enabled, last_run, next_run, created_at} of this.#all.iterate()) {
-      const cron =
-        `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
-        `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at}}`;
+    for (const cron of this.all()) {
       bytes += Buffer.byteLength(cron) + 1;
       if (bytes > RESULT_BYTES_MAX) {
         throw new ServiceError('op.too_large', `the crons take more than ${RESULT_BYTES_MAX} bytes to list`);

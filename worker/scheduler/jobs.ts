@@ -11,7 +11,7 @@ import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/database.ts';
 import type {JobRow} from '../storage/statements.ts';
-import {type RunFunctionJob, runStoredWork} from './work.ts';
+import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @param nowMs the clock's time, @param mutation stored text of checked work */
 export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): Reply {
@@ -35,8 +35,9 @@ function insertJob(writer: Writer, nowMs: number, runAtMs: number, work: string)
   }
   const id = writer.newJobId();
   writer.pendingJobsChange(1);
-  statements.insertJob.run(id, Math.round(runAtMs), nowMs, work);
-  writer.event({type: 'job.scheduled', id});
+  const job: JobRow = {id, run_at: Math.round(runAtMs), created_at: nowMs, mutation: work};
+  statements.insertJob.run(id, job.run_at, nowMs, work);
+  writer.eventText(`{"type":"job.scheduled","id":"${id}","job":${jobText(job)}}`);
   return id;
 }
 
@@ -48,13 +49,10 @@ export function cancelJob(writer: Writer, id: string): Reply {
   return {status: 204, body: ''};
 }
 
+export type JobRun = {lateMs: number; failed: boolean};
+
 /** Runs a job that is due. One that is gone by now was cancelled. */
-export function runJob(
-  writer: Writer,
-  nowMs: number,
-  id: string,
-  runFunction: RunFunctionJob,
-): {lateMs: number; failed: boolean} | null {
+export function runJob(writer: Writer, nowMs: number, id: string, runFunction: RunFunctionJob): JobRun | null {
   const {statements} = writer;
   const job = statements.job.get(id);
   if (job === undefined) return null;
@@ -65,10 +63,10 @@ export function runJob(
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
   writer.pendingJobsChange(-1);
-  const error = failure === null ? null : `${failure.code}: ${failure.message}`;
+  const error = failureText(failure);
   statements.insertJobResult.run(id, job.run_at, nowMs, job.mutation, outcome, error);
   statements.forgetJobResults.run(JOB_RESULTS_KEEP);
-  writer.event({type: `job.${outcome}`, id});
+  writer.event({type: `job.${outcome}`, id, finished_at: nowMs, error});
   return {lateMs: nowMs - job.run_at, failed: failure !== null};
 }
 
@@ -86,12 +84,16 @@ export class JobReader {
     this.#resultIds = db.prepare<[], string>('SELECT id FROM job_results ORDER BY n').pluck();
   }
 
+  /** Pending jobs as JSON, the next one first. */
+  *pending(): Generator<string, void, void> {
+    for (const row of this.#pending.iterate()) yield jobText(row);
+  }
+
   /** `{"jobs": [pending job]}`, the next one first. @throws op.too_large 413 */
   list(): string {
     const jobs: string[] = [];
     let bytes = 0;
-    for (const {id, run_at, created_at, mutation} of this.#pending.iterate()) {
-      const job = `{"id":"${id}","run_at":${run_at},"mutation":${mutation},"created_at":${created_at}}`;
+    for (const job of this.pending()) {
       bytes += Buffer.byteLength(job) + 1;
       if (bytes > RESULT_BYTES_MAX) {
         throw new ServiceError('op.too_large', `the pending jobs take more than ${RESULT_BYTES_MAX} bytes to list`);
@@ -116,6 +118,11 @@ export class JobReader {
   resultIds(): string[] {
     return this.#resultIds.all();
   }
+}
+
+/** A pending job as clients see it; work is stored as JSON text. */
+function jobText({id, run_at, created_at, mutation}: JobRow): string {
+  return `{"id":"${id}","run_at":${run_at},"mutation":${mutation},"created_at":${created_at}}`;
 }
 
 function jobNotFound(id: string, what: string): ServiceError {

@@ -15,8 +15,8 @@ import type {Logger} from '../../shared/log.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
-import {rephaseCrons, runCron} from './crons.ts';
-import {runJob} from './jobs.ts';
+import {isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
+import {type JobRun, runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
 /** `id times`: the function's job that is being run while jobs are run carefully. */
@@ -27,8 +27,6 @@ function refuseToRun(): never {
 }
 
 const KIND = 'due work';
-
-type Ran = {lateMs: number; failed: boolean} | null;
 
 export class ScheduleRunner {
   readonly #writer: Writer;
@@ -100,7 +98,7 @@ export class ScheduleRunner {
 
   async #rephase(): Promise<void> {
     const nowMs = this.#clock();
-    if (this.#writer.statements.farCrons.get(nowMs) === undefined) return;
+    if (!isAnyCronFar(this.#writer, nowMs)) return;
     const moved = await this.#background.perform(KIND, writer => rephaseCrons(writer, nowMs));
     this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
   }
@@ -113,8 +111,8 @@ export class ScheduleRunner {
     const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
     if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
     await Promise.all([
-      ...jobs.map(id => this.#perform('job', writer => runJob(writer, this.#clock(), id, this.#runFunction))),
-      ...crons.map(name => this.#perform('cron', writer => runCron(writer, this.#clock(), name, this.#runFunction))),
+      ...jobs.map(id => this.#runJob(writer => runJob(writer, this.#clock(), id, this.#runFunction))),
+      ...crons.map(name => this.#runCron(name)),
     ]);
     return jobs.length + crons.length;
   }
@@ -131,11 +129,23 @@ export class ScheduleRunner {
       return runs;
     });
     const runFunction = times > SUSPECT_RUNS_MAX ? refuseToRun : this.#runFunction;
-    await this.#perform('job', writer => runJob(writer, this.#clock(), id, runFunction));
+    await this.#runJob(writer => runJob(writer, this.#clock(), id, runFunction));
   }
 
-  async #perform(kind: 'job' | 'cron', run: (writer: Writer) => Ran): Promise<void> {
+  async #runJob(run: (writer: Writer) => JobRun | null): Promise<void> {
     const ran = await this.#background.perform(KIND, run);
-    if (ran !== null) this.#metrics.ran(kind, ran.lateMs / 1000, ran.failed);
+    if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
+  }
+
+  /** One that fails is logged at its first failure and then ever more rarely, at powers of ten: it may fail every second. */
+  async #runCron(cron: string): Promise<void> {
+    const ran = await this.#background.perform(KIND, writer => runCron(writer, this.#clock(), cron, this.#runFunction));
+    if (ran === null) return;
+    const {lateMs, error, failures, failuresBefore} = ran;
+    this.#metrics.ran('cron', lateMs / 1000, error !== null);
+    if (error === null && failuresBefore > 0) {
+      this.#log.info('a cron that failed completes again', {cron, failures: failuresBefore});
+    }
+    if (error !== null && /^10*$/.test(String(failures))) this.#log.warn('a cron failed', {cron, failures, error});
   }
 }

@@ -1,5 +1,7 @@
 /** Scheduled work: a mutation object, checked when it is scheduled and made into an effect when it runs. */
 import {unreachable} from '../../shared/assert.ts';
+import type {ServiceError} from '../../shared/errors.ts';
+import {SCHEDULED_ERROR_CHARS_MAX} from '../../shared/limits.ts';
 import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
 import {deleteEffect, type Effect, insertEffect, patchEffect} from '../commit/mutation.ts';
@@ -49,6 +51,14 @@ export function runStoredWork(writer: Writer, id: string, text: string, runFunct
   const work = JSON.parse(text) as Mutation | FunctionWork;
   if (work.type === 'function') runFunction(writer, id, work.path, work.args);
   else effectOf(work)(writer);
+}
+
+/** What is kept of a run's failure: `code: message`, cut to a length that many runs can be kept with. */
+export function failureText(failure: ServiceError | null): string | null {
+  if (failure === null) return null;
+  const text = `${failure.code}: ${failure.message}`;
+  if (text.length <= SCHEDULED_ERROR_CHARS_MAX) return text;
+  return `${text.slice(0, SCHEDULED_ERROR_CHARS_MAX - 1).toWellFormed()}…`;
 }
 
 function effectOf(mutation: Mutation): Effect {

@@ -19,7 +19,7 @@ import type {BackFill} from './back-fill.ts';
 import {SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
 import {install, probes} from './install.ts';
-import {noSchema} from './read.ts';
+import {noSchema, schemaEvent} from './read.ts';
 import {checkTableSchema, compileSchema} from './validate.ts';
 
 const NO_REPLY: Reply = {status: 204, body: ''};
@@ -106,7 +106,7 @@ export class SchemaChanges {
       await this.#groups.perform(writer => {
         refuse(table.name, check.late(writer));
         install(writer, table, {fields, deployed: null}, schema.indexes);
-        writer.event({type: 'schema.set', table: table.name});
+        schemaEvent(writer, table);
       });
     } finally {
       check.stop();

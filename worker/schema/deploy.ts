@@ -17,6 +17,7 @@ import type {Reader} from '../storage/reader.ts';
 import type {BackFill} from './back-fill.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
 import {addIndexes, dropIndexes, install, isSame, missingIndexes, probes} from './install.ts';
+import {schemaEvent} from './read.ts';
 
 /** JSON array of the numbers of indexes that belong to a deployment which is not active yet. */
 const UNFINISHED_KEY = 'unfinished_indexes';
@@ -116,8 +117,9 @@ export class SchemaDeploys {
 
   #drop(writer: Writer, numbers: readonly number[]): void {
     for (const table of this.#catalog.tables()) {
-      if (table.indexes.some(({number}) => numbers.includes(number)))
-        dropIndexes(writer, table, ({number}) => numbers.includes(number));
+      if (!table.indexes.some(({number}) => numbers.includes(number))) continue;
+      dropIndexes(writer, table, ({number}) => numbers.includes(number));
+      schemaEvent(writer, table);
     }
     const left = this.#unfinished().filter(number => !numbers.includes(number));
     note(writer, left);
@@ -139,6 +141,7 @@ export class SchemaDeploys {
       const numbers: number[] = [];
       for (const {table, missing} of built) {
         addIndexes(writer, table, missing);
+        schemaEvent(writer, table);
         const added = table.indexes.filter(index => isLive(index) && missing.some(entry => isSame(index, entry)));
         numbers.push(...added.map(({number}) => number));
       }
@@ -167,7 +170,7 @@ export class SchemaDeploys {
         const table = this.#catalog.table(wanted.name)!;
         if (JSON.stringify(table.deployed) === JSON.stringify(wanted)) continue;
         install(writer, table, {fields: null, deployed: wanted}, wanted.indexes);
-        writer.event({type: 'schema.set', table: table.name});
+        schemaEvent(writer, table);
       }
       note(writer, []);
       activate(writer);

@@ -2,6 +2,7 @@
 import {ServiceError} from '../../shared/errors.ts';
 import type {FieldEntry, FieldType, StoredIndex, StoredTableSchema} from '../../shared/protocol/schema.ts';
 import type {ValidatorJson} from '../../shared/values/validator.ts';
+import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
 
@@ -13,6 +14,14 @@ export function storedSchema(table: CatalogTable): StoredTableSchema | null {
     if (state !== 'dropping') indexes.push({id: `index_${number}`, name, fields, state});
   }
   return {table: table.name, fields, indexes};
+}
+
+/** The table's schema is new or has other indexes: what follows the journal is told, if there is one. */
+export function schemaEvent(writer: Writer, table: CatalogTable): void {
+  const stored = storedSchema(table);
+  if (stored === null) return;
+  const indexes = stored.indexes.map(({id, name, fields}) => ({id, name, fields}));
+  writer.event({type: 'schema.set', table: table.name, schema: {...stored, indexes}});
 }
 
 /** The fields that a deployment declares, as far as native types can say it. */

@@ -6,6 +6,7 @@ import type {Connection} from './database.ts';
 import {
   ADD_CHECKSUMS,
   ADD_COUNTS,
+  ADD_CRON_OUTCOMES,
   ADD_TIMELINE,
   APPLICATION_ID,
   CREATE_FUNCTION_TABLES,
@@ -23,6 +24,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_COUNTS),
   // 5: checksums of documents.
   db => db.exec(ADD_CHECKSUMS),
+  // 6: crons say how their runs ended.
+  db => db.exec(ADD_CRON_OUTCOMES),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

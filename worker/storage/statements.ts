@@ -12,6 +12,9 @@ export type CronRow = {
   last_run: number | null;
   next_run: number;
   created_at: number;
+  last_outcome: 'completed' | 'failed' | null;
+  last_error: string | null;
+  failures: number;
 };
 
 export type DeploymentRow = {
@@ -110,7 +113,11 @@ export function prepareStatements(db: Connection) {
     nextCron: db.prepare<[], number | null>('SELECT min(next_run) FROM crons WHERE enabled = 1').pluck(),
     farCrons: db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
     countCrons: db.prepare<[], number>('SELECT count(*) FROM crons').pluck(),
-    cronRan: run<[number | null, number, string]>('UPDATE crons SET last_run = ?, next_run = ? WHERE name = ?'),
+    cronRan: run<[number, number, string, string | null, number, string]>(
+      'UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ? WHERE name = ?',
+    ),
+    cronMoved: run<[number, string]>('UPDATE crons SET next_run = ? WHERE name = ?'),
+    failingCrons: db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck(),
 
     journalHead: db.prepare<[], {sequence: number; record: string; digest: string}>(
       'SELECT * FROM journal ORDER BY sequence DESC LIMIT 1',

@@ -164,3 +164,12 @@ export const ADD_CHECKSUMS = `
   -- documentChecksum() of the row; null in rows written before, until they are written again or the scrub has passed.
   ALTER TABLE documents ADD COLUMN checksum INTEGER;
 `;
+
+/** How the runs of crons ended, from version 6 on. */
+export const ADD_CRON_OUTCOMES = `
+  -- last_outcome: completed, failed, or null before the first run. last_error: why it failed. failures: those in a row.
+  ALTER TABLE crons ADD COLUMN last_outcome TEXT;
+  ALTER TABLE crons ADD COLUMN last_error TEXT;
+  ALTER TABLE crons ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX crons_failing ON crons (name) WHERE failures > 0;
+`;

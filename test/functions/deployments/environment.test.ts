@@ -112,7 +112,10 @@ describe('settings', () => {
     await settings.put(body(DEFAULT));
     expect(settings.current).toEqual(DEFAULT);
     expect(changes).toBe(2);
-    expect(tenant.events()).toEqual([{type: 'settings.changed'}, {type: 'settings.changed'}]);
+    expect(tenant.events()).toEqual([
+      {type: 'settings.changed', settings: wanted},
+      {type: 'settings.changed', settings: DEFAULT},
+    ]);
   });
 
   test.each<[string, unknown]>([

@@ -41,7 +41,10 @@ describe('a deployment', () => {
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
     expect(tenant.list()).toEqual([view]);
-    expect(tenant.events()).toEqual([{type: 'deployment.activated', id: '1'}]);
+    const {active: _, functions: __, ...named} = view as Record<string, unknown>;
+    expect(tenant.events()).toEqual([
+      {type: 'deployment.activated', id: '1', deployment: {...named, files: expect.any(Array)}},
+    ]);
     expect(tenant.deployments.active).toMatchObject({
       id: 1,
       timestampMs: 123,

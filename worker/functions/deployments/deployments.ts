@@ -10,6 +10,7 @@ import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
 import type {DeploymentUpload, DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
+import type {JournalDeployment} from '../../../shared/protocol/journal.ts';
 import type {Reply} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
@@ -29,7 +30,7 @@ export type DeploymentParts = {
   clock: () => number;
 };
 
-const ACTIVE_KEY = 'active_deployment';
+export const ACTIVE_KEY = 'active_deployment';
 
 export class Deployments {
   readonly #parts: DeploymentParts;
@@ -148,7 +149,9 @@ export class Deployments {
     const installed = this.#parts.schemas.deploy(manifest.schema, inGroup => {
       id = store(inGroup);
       inGroup.statements.setMeta.run(ACTIVE_KEY, id);
-      inGroup.event({type: 'deployment.activated', id: String(id)});
+      const row = inGroup.statements.deployment.get(id);
+      assert(row !== undefined, `deployment ${id} is stored`);
+      inGroup.event({type: 'deployment.activated', id: String(id), deployment: journalDeployment(row)});
       this.#forgetOld(inGroup, id);
       this.#become(inGroup, id);
     });
@@ -171,10 +174,14 @@ export class Deployments {
   }
 
   /** The one that is replaced stays until the next time: calls of it are still under way. */
-  #forgetOld({statements}: Writer, active: number): void {
+  #forgetOld(writer: Writer, active: number): void {
+    const {statements} = writer;
     const old = statements.deployments.all().slice(DEPLOYMENTS_KEEP);
     const forgotten = old.filter(({id}) => id !== active && id !== this.#active?.id);
-    for (const {id} of forgotten) statements.forgetDeployment.run(id);
+    for (const {id} of forgotten) {
+      statements.forgetDeployment.run(id);
+      writer.event({type: 'deployment.forgotten', id: String(id)});
+    }
     if (forgotten.length > 0) statements.forgetCode.run();
   }
 
@@ -190,6 +197,11 @@ export class Deployments {
       hash: row.hash,
     };
   }
+}
+
+export function journalDeployment(row: Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>): JournalDeployment {
+  const {id, created_at, activated_at, message, hash} = row;
+  return {id, created_at, activated_at, message, hash, files: JSON.parse(row.files) as JournalDeployment['files']};
 }
 
 /** @throws op.invalid_input 400 when documents do not fit the schema */

@@ -1,0 +1,28 @@
+/** Long JSON in pieces, for replies that are made while they are sent. */
+
+/** Text handed over in one piece. */
+export const PIECE_CHARS = 64 * 1024;
+
+/** Pieces of a text that may be long. None ends within a surrogate pair, which would not survive the encoding. */
+export function* cutUp(text: string): Generator<string, void, void> {
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + PIECE_CHARS, text.length);
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--;
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
+/** A JSON array of these texts. */
+export function* arrayPieces(texts: Iterable<string>): Generator<string, void, void> {
+  let piece = '[';
+  let isFirst = true;
+  for (const text of texts) {
+    piece += isFirst ? text : `,${text}`;
+    isFirst = false;
+    if (piece.length < PIECE_CHARS) continue;
+    yield* cutUp(piece);
+    piece = '';
+  }
+  yield `${piece}]`;
+}

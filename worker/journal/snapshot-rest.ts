@@ -1,0 +1,40 @@
+/**
+ * What a bootstrap says besides schema and documents: scheduled work, deployments (what names their code, not the code),
+ * settings and the names of variables. The events of the journal after it bring all of this up to date.
+ */
+import {ACTIVE_KEY, journalDeployment} from '../functions/deployments/deployments.ts';
+import {storedSettings} from '../functions/settings.ts';
+import {CronReader} from '../scheduler/crons.ts';
+import {JobReader} from '../scheduler/jobs.ts';
+import type {Connection} from '../storage/database.ts';
+import type {DeploymentRow} from '../storage/statements.ts';
+import {arrayPieces} from './pieces.ts';
+
+/** Members of `snapshot`, see JournalSnapshotRest, in pieces. Reads while it is read from. */
+export function* snapshotRest(db: Connection): Generator<string, void, void> {
+  const jobs = new JobReader(db);
+  yield '"scheduled_execution_ids":';
+  yield* arrayPieces(jobs.resultIds().map(id => JSON.stringify(id)));
+  yield ',"jobs":';
+  yield* arrayPieces(jobs.pending());
+  yield ',"crons":';
+  yield* arrayPieces(new CronReader(db).all());
+  yield ',"deployments":';
+  yield* arrayPieces(deployments(db));
+  yield `,"settings":${JSON.stringify(storedSettings(db))},"environment":`;
+  const names = db.prepare<[], string>('SELECT name FROM environment ORDER BY name').pluck().all();
+  yield* arrayPieces(names.map(name => JSON.stringify(name)));
+}
+
+type ListedDeployment = Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>;
+
+/** The oldest first. Manifests may be long and are not read. */
+function deployments(db: Connection): string[] {
+  const active = db.prepare<[string], number>('SELECT value FROM meta WHERE key = ?').pluck().get(ACTIVE_KEY);
+  return db
+    .prepare<[], ListedDeployment>(
+      'SELECT id, created_at, activated_at, message, files, hash FROM deployments ORDER BY id',
+    )
+    .all()
+    .map(row => JSON.stringify({...journalDeployment(row), active: row.id === active}));
+}
