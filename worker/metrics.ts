@@ -51,6 +51,9 @@ class Histogram {
 
 /** Read when the metrics are asked for. */
 export type Gauges = {
+  tenant: string;
+  /** Crons whose latest run failed. */
+  cronsFailing: number;
   liveQueries: number;
   journalHead: number;
   journalFloor: number;
@@ -70,6 +73,7 @@ export class WorkerMetrics {
   readonly #executions = new Map<string, number>();
   readonly #executionSeconds = new Histogram(DURATION_BUCKETS);
   readonly #damage = new Map<string, number>();
+  #cronFailures = 0;
   #writes = 0;
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
 
@@ -94,6 +98,7 @@ export class WorkerMetrics {
     const key = `${kind} ${failed ? 'failed' : 'completed'}`;
     this.#runs.set(key, (this.#runs.get(key) ?? 0) + 1);
     this.#jobLateness.observe(lateSeconds);
+    if (kind === 'cron' && failed) this.#cronFailures++;
   }
 
   /** A function ran to its end. */
@@ -133,6 +138,7 @@ export class WorkerMetrics {
           return {labels: {kind, outcome}, value};
         }),
       ),
+      ...this.#cronJson(gauges),
       this.#jobLateness.json('svc_scheduled_lateness_seconds', 'How long after its time scheduled work ran.'),
       metric(
         'counter',
@@ -169,6 +175,16 @@ export class WorkerMetrics {
         ),
         aggregator: 'max',
       },
+    ];
+  }
+
+  /** By tenant, so that it is seen whose: of tenants that are awake and have crons that fail, and so of few. */
+  #cronJson({tenant, cronsFailing}: Gauges): MetricJson[] {
+    if (cronsFailing === 0 && this.#cronFailures === 0) return [];
+    const of = (value: number) => [{labels: {tenant}, value}];
+    return [
+      metric('gauge', 'svc_crons_failing', 'Crons whose latest run failed.', of(cronsFailing)),
+      metric('counter', 'svc_cron_failures_total', 'Runs of crons that failed.', of(this.#cronFailures)),
     ];
   }
 }

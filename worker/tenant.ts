@@ -6,7 +6,7 @@ import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {ServiceError} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
-import {FILE_LOOK_MS} from '../shared/limits.ts';
+import {CLOCK_STEP_MS, FILE_LOOK_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {TENANT_FILE} from '../shared/tenant-directory.ts';
@@ -44,6 +44,7 @@ export class Tenant {
   readonly dispatch: Dispatch;
   readonly live: LiveQueries;
   readonly metrics = new WorkerMetrics();
+  readonly #tenant: string;
   readonly #path: string;
   readonly #lock: OwnerLock;
   readonly #watch: FileWatch;
@@ -78,6 +79,7 @@ export class Tenant {
 
   private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, afterGroup: () => void) {
     this.#lock = lock;
+    this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
       this.metrics.damageMet(damage.check);
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
@@ -88,6 +90,7 @@ export class Tenant {
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);
+    warnOfFuture(this.#writer.head.timestamp, log);
     this.#clean = new CleanMark(this.#writer);
     this.#retention = new JournalRetention(this.#writer, settings.journalKeepRecords);
     const beforeCommit = (writer: Writer) => {
@@ -179,6 +182,8 @@ export class Tenant {
   metricsText(lagSeconds: number): string {
     const journalHead = this.#writer.head.sequence;
     const gauges = {
+      tenant: this.#tenant,
+      cronsFailing: this.#writer.statements.failingCrons.get()!,
       liveQueries: this.live.size,
       journalHead,
       journalFloor: this.#retention.floor,
@@ -215,6 +220,16 @@ export class Tenant {
       if (storageFailure(caught) !== 'full') throw caught;
     }
   }
+}
+
+/** Times of a tenant never go back: once the clock was far ahead, they stand still until it is there again. */
+function warnOfFuture(newestMs: number, log: Logger): void {
+  const aheadMs = newestMs - Date.now();
+  if (aheadMs <= CLOCK_STEP_MS) return;
+  log.warn("the tenant's newest record is from the future: its times stand still until the clock is there", {
+    newest: new Date(newestMs).toISOString(),
+    aheadSeconds: Math.round(aheadMs / 1000),
+  });
 }
 
 function sizeOf(path: string): number {

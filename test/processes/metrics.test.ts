@@ -164,3 +164,19 @@ describe('what the page shows', () => {
     expect((await scrape()).get('svc_metrics_missing_total')).toBe(1);
   });
 });
+
+test('crons that fail are counted by tenant, of tenants that have some', async () => {
+  const other = await Tenant.make(service);
+  await other.insert('t', {});
+  const mutation = {type: 'delete', table: 't', id: 'nobody'};
+  await tenant.request('POST', '/crons', {name: 'bad', schedule: {type: 'interval', seconds: 1}, mutation});
+  const of = (name: string, {id}: Tenant) => `${name}{tenant="${id}"}`;
+  const series = await until('a run that failed', async () => {
+    const found = await scrape();
+    return (found.get(of('svc_cron_failures_total', tenant)) ?? 0) > 0 && found;
+  });
+  expect(series.get(of('svc_crons_failing', tenant))).toBe(1);
+  expect(series.has(of('svc_crons_failing', other))).toBe(false);
+  await tenant.request('DELETE', '/crons/bad');
+  expect((await scrape()).get(of('svc_crons_failing', tenant))).toBe(0);
+});

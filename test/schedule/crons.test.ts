@@ -50,6 +50,9 @@ describe('POST crons', () => {
       last_run: null,
       next_run: cron!.created_at + 3_600_000,
       created_at: expect.any(Number),
+      last_outcome: null,
+      last_error: null,
+      failures: 0,
     });
   });
 
@@ -195,6 +198,13 @@ describe('a cron runs', () => {
       const [cron] = await list();
       return cron!.last_run! > first.last_run! && cron;
     });
-    expect(second).toMatchObject({enabled: true, mutation: failing});
+    expect(second).toMatchObject({
+      enabled: true,
+      mutation: failing,
+      last_outcome: 'failed',
+      last_error: 'op.not_found: table "t" has no document "nothing"',
+    });
+    expect(first.failures).toBeGreaterThanOrEqual(1);
+    expect(second.failures).toBeGreaterThan(first.failures);
   });
 });

@@ -31,6 +31,8 @@ export class Schedule {
   /** What would have ended the process. */
   readonly failures: unknown[] = [];
   nowMs = START_MS;
+  /** Lines of the log, as they were written. */
+  readonly logged: string[] = [];
 
   constructor() {
     this.#directory = mkdtempSync(join(tmpdir(), 'svc-schedule-'));
@@ -38,7 +40,7 @@ export class Schedule {
   }
 
   open(): void {
-    const log = createLogger({process: 'worker'}, {write: () => undefined});
+    const log = createLogger({process: 'worker'}, {write: (line: string) => void this.logged.push(line)});
     const metrics = new WorkerMetrics();
     const clock = () => this.nowMs;
     const ignore = () => undefined;
@@ -73,8 +75,8 @@ export class Schedule {
     return (JSON.parse(body) as {job_id: string}).job_id;
   }
 
-  cron(name: string, everyMs: number): Promise<unknown> {
-    return this.change(writer => createCron(writer, this.nowMs, name, everyMs, WORK));
+  cron(name: string, everyMs: number, work = WORK): Promise<unknown> {
+    return this.change(writer => createCron(writer, this.nowMs, name, everyMs, work));
   }
 
   /** Time passes: the clock and the timers agree. */

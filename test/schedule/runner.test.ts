@@ -4,9 +4,11 @@
  */
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS} from '../../shared/limits.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS, CLOCK_STEP_MS, SCHEDULED_ERROR_CHARS_MAX} from '../../shared/limits.ts';
 import {deleteCron} from '../../worker/scheduler/crons.ts';
 import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
+import {failureText} from '../../worker/scheduler/work.ts';
 import {Schedule, START_MS, WORK} from './movable-schedule.ts';
 
 const MINUTE = 60_000;
@@ -159,7 +161,8 @@ describe('a clock that is set', () => {
             const next = own.nextRun('c');
             expect((((next - START_MS) % everyMs) + everyMs) % everyMs).toBe(0);
             expect(next).toBeGreaterThan(own.nowMs);
-            expect(next).toBeLessThanOrEqual(own.nowMs + everyMs);
+            expect(next).toBeLessThanOrEqual(own.nowMs + everyMs + CLOCK_STEP_MS);
+            expect(new Set(fresh).size).toBe(fresh.length);
             const overdue = [...dueMs].filter(([, at]) => at <= own.nowMs).map(([id]) => id);
             expect(own.runs).toEqual(expect.arrayContaining(overdue));
           }
@@ -221,6 +224,81 @@ describe('a cron', () => {
     await schedule.setClock(START_MS);
     await schedule.pass(DAY);
     expect(schedule.runs).toHaveLength(1);
+  });
+
+  test.each([1, 50, 2_000, CLOCK_STEP_MS - 1])(
+    'does not run at its creation when the clock is corrected by -%d ms just after it, other work being due',
+    async backMs => {
+      await schedule.cron('hourly', HOUR);
+      schedule.nowMs -= backMs;
+      const job = await schedule.job(0);
+      await schedule.pass(backMs);
+      expect(schedule.runs).toEqual([job]);
+      expect(schedule.nextRun('hourly')).toBe(START_MS + HOUR);
+      await schedule.pass(HOUR);
+      expect(schedule.runs).toEqual([job, `hourly@${START_MS + HOUR}`]);
+    },
+  );
+
+  test.each([1, 50, 2_000, CLOCK_STEP_MS - 1])(
+    'does not run a tick twice when the clock is corrected by -%d ms just after it ran',
+    async backMs => {
+      await schedule.cron('daily', DAY);
+      await schedule.pass(DAY);
+      schedule.nowMs -= backMs;
+      const job = await schedule.job(0);
+      await schedule.pass(backMs);
+      await schedule.pass(HOUR);
+      expect(schedule.runs).toEqual([`daily@${START_MS + DAY}`, job]);
+    },
+  );
+
+  test('of a second waits out a correction of its clock, and goes on', async () => {
+    await schedule.cron('c', 1_000);
+    await schedule.pass(1_000);
+    schedule.nowMs -= 30_000;
+    await schedule.pass(30_000);
+    expect(schedule.runs).toHaveLength(1);
+    await schedule.pass(1_000);
+    expect(schedule.runs).toEqual([`c@${START_MS + 1_000}`, `c@${START_MS + 2_000}`]);
+  });
+
+  test('that fails is logged at its 1st, 10th and 100th failure in a row, and when it completes again', async () => {
+    await schedule.cron('c', MINUTE, JSON.stringify({type: 'delete', table: 't', id: 'later'}));
+    const told = () =>
+      schedule.logged
+        .map(line => JSON.parse(line) as {level: string; cron?: string; failures?: number; error?: string})
+        .filter(({cron}) => cron === 'c')
+        .map(({level, failures, error}) => [level, failures, error]);
+    const error = 'op.not_found: table "t" has no document "later"';
+    for (let n = 0; n < 120; n++) await schedule.pass(MINUTE);
+    const failed = [1, 10, 100].map(failures => ['warn', failures, error]);
+    expect(told()).toEqual(failed);
+    expect(schedule.writer.statements.cron.get('c')).toMatchObject({
+      failures: 120,
+      last_outcome: 'failed',
+      last_error: error,
+    });
+    await schedule.job(0, JSON.stringify({type: 'insert', table: 't', id: 'later', fields: {}}));
+    await schedule.pass(MINUTE);
+    expect(told()).toEqual([...failed, ['info', 120, undefined]]);
+    expect(schedule.writer.statements.cron.get('c')).toMatchObject({
+      failures: 0,
+      last_outcome: 'completed',
+      last_error: null,
+    });
+    await schedule.pass(MINUTE);
+    expect(told()).toEqual([...failed, ['info', 120, undefined], ['warn', 1, error]]);
+  });
+
+  test('whose error is long keeps the beginning of it, with whole characters', async () => {
+    const id = '😀'.repeat(64);
+    const work = JSON.stringify({type: 'update', table: 't', id: 'x', patch: {}});
+    await schedule.cron('c', MINUTE, work.replace('"x"', JSON.stringify(id)));
+    await schedule.pass(MINUTE);
+    expect(schedule.writer.statements.cron.get('c')!.last_error).toContain(id);
+    const cut = failureText(new ServiceError('op.failed', '😀'.repeat(SCHEDULED_ERROR_CHARS_MAX)))!;
+    expect([cut.length, cut.isWellFormed(), cut.at(-1)]).toEqual([SCHEDULED_ERROR_CHARS_MAX, true, '…']);
   });
 
   test('that was deleted never runs', async () => {
