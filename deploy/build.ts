@@ -5,6 +5,7 @@
  *   cli.js        the svc command: checks Node, then loads the verb it was given from its own chunk
  *   router.js     the router process
  *   worker.js     a tenant's worker process
+ *   analysis.js   the process that looks at an upload for a worker
  *   *.thread.js   threads of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
  *   sdk/*         the entry points apps import, `svc/server` and the like, with types/* as their declarations
@@ -65,7 +66,11 @@ const sdk: BuildOptions = {
 };
 
 const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
-const processes: Record<string, string> = {router: 'router/main.ts', worker: 'worker/main.ts'};
+const processes: Record<string, string> = {
+  router: 'router/main.ts',
+  worker: 'worker/main.ts',
+  analysis: 'worker/functions/deployments/analysis/main.ts',
+};
 for (const thread of threads) processes[basename(thread, '.ts')] = thread;
 
 const results = await Promise.all([

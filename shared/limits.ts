@@ -466,6 +466,14 @@ export const DEPLOYS_WAITING_MAX = 4;
 export const ANALYSIS_MS_MAX = 60_000;
 /** Heap of the isolate that does it, MiB: all modules are in it at once. (ours) */
 export const ANALYSIS_MEMORY_MB = 256;
+/** Of its process: the heap that the upload is decoded in, MiB, and all its memory, looked at this often. Beyond: the deploy is refused. (ours) */
+export const ANALYSIS_HEAP_MB = 768;
+export const ANALYSIS_PROCESS_BYTES_MAX = 1_536 * MIB;
+export const ANALYSIS_LOOK_MS = 100;
+/** What it answers besides the code: the manifest. (ours) */
+export const ANALYSIS_ANSWER_BYTES_MAX = 64 * MIB;
+/** Code of a deployment stored by one write, in characters; one file at least. (ours) */
+export const DEPLOYMENT_SLICE_CHARS = 256 * KIB;
 /** Errors listed for a refused deployment. (ours) */
 export const DEPLOYMENT_ERRORS_SHOWN = 100;
 /** Text of one of them; user code throws what it likes. (ours) */

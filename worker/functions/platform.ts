@@ -21,7 +21,7 @@ import type {TableCounts} from '../storage/table-counts.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';
-import {analyze} from './deployments/analysis.ts';
+import {analyze} from './deployments/analysis/analysis.ts';
 import {Deployments} from './deployments/deployments.ts';
 import {closeEgress} from './egress/connector.ts';
 import {egressFetch} from './egress/fetch.ts';

@@ -1,5 +1,5 @@
 /**
- * The deployments of a tenant without a service: a real file, real commit groups and a real analysis in its thread. What a
+ * The deployments of a tenant without a service: a real file, real commit groups and a real analysis in its process. What a
  * deploy does to documents and indexes can be looked at between any two groups.
  */
 import {Buffer} from 'node:buffer';
@@ -12,6 +12,7 @@ import {bundleProject} from '../../../cli/project/bundle.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {
+  BundleFile,
   DeploymentError,
   DeploymentUpload,
   DeploymentView,
@@ -22,9 +23,15 @@ import type {JournalEvent} from '../../../shared/protocol/journal.ts';
 import {BackgroundWrites} from '../../../worker/commit/background.ts';
 import {CommitGroups, type Reply} from '../../../worker/commit/group.ts';
 import {Writer} from '../../../worker/commit/writer.ts';
-import {analyze} from '../../../worker/functions/deployments/analysis.ts';
-import type {AnalysisResult} from '../../../worker/functions/deployments/analysis-message.ts';
+import {
+  type Analysed,
+  type AnalysedFile,
+  type AnalysisOptions,
+  analyze,
+} from '../../../worker/functions/deployments/analysis/analysis.ts';
+import {decodeUpload} from '../../../worker/functions/deployments/deployment-upload.ts';
 import {Deployments} from '../../../worker/functions/deployments/deployments.ts';
+import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import {Environment} from '../../../worker/functions/environment.ts';
 import {Settings} from '../../../worker/functions/settings.ts';
 import {WorkerMetrics} from '../../../worker/metrics.ts';
@@ -34,7 +41,7 @@ import {Catalog} from '../../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../../worker/storage/database.ts';
 import {Reader} from '../../../worker/storage/reader.ts';
 
-const ANALYSIS_THREAD = fileURLToPath(new URL('../../../dist/analyze.thread.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../dist/analysis.js', import.meta.url));
 
 /** What modules of the tests import; what follows it is on line 7. */
 export const SERVER = `import {
@@ -59,6 +66,8 @@ export class TenantDeployments {
   readonly deployments: Deployments;
   /** Instead of running modules: what they are said to be. Null: they are run. */
   manifest: Manifest | null = null;
+  /** Smaller limits of the analysis. */
+  analysis: AnalysisOptions = {};
   #clock = 1_800_000_000_000;
 
   constructor(path = newFile()) {
@@ -83,7 +92,8 @@ export class TenantDeployments {
       writer: this.writer,
       schemas: this.schemas,
       environment: this.environment,
-      analyze: async task => this.#said() ?? (await analyze(task, ANALYSIS_THREAD)),
+      groups: this.groups,
+      analyze: async (body, task) => this.#said(body) ?? (await analyze(body, task, {main: MAIN, ...this.analysis})),
       clock,
     });
     onTestFinished(() => this.#close());
@@ -159,8 +169,10 @@ export class TenantDeployments {
     return (this.#writerDb.prepare('SELECT record FROM journal').pluck().all() as string[]).join('\n');
   }
 
-  #said(): AnalysisResult | null {
-    return this.manifest === null ? null : {manifest: this.manifest, errors: []};
+  #said(body: Buffer): Analysed | null {
+    if (this.manifest === null) return null;
+    const {modifiedMs, message, dryRun, files} = decodeUpload(body);
+    return {upload: {modifiedMs, message, dryRun}, manifest: this.manifest, files: each(files), close: () => undefined};
   }
 
   async #close(): Promise<void> {
@@ -169,6 +181,11 @@ export class TenantDeployments {
     this.#readerDb.close();
     this.#writerDb.close();
   }
+}
+
+async function* each(files: readonly BundleFile[]): AsyncGenerator<AnalysedFile> {
+  for (const {path, source, sourceMap} of files)
+    yield {path, sha256: digestOf(source, sourceMap ?? ''), source, sourceMap};
 }
 
 export const EMPTY_UPLOAD: DeploymentUpload = {

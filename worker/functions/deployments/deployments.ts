@@ -1,32 +1,37 @@
 /**
  * The deployments of a tenant: accepted whole or refused whole, kept for rollback, one of them active.
  *
- *   upload ─▶ decode ─▶ analyse (thread) ─▶ check documents ─▶ fill indexes ─▶ one write: store, schema, active ─▶ serve
- *                └─────────────┴──────────────────┴── refused: every reason at once, nothing changed
+ *   upload ─▶ decode, analyse (process) ─▶ store code, in slices ─▶ check documents ─▶ fill indexes ─▶ one small write ─▶ serve
+ *                       └───────────────────────────────────────────────────┴── refused: every reason at once
+ *
+ * Code is kept by its hash, so storing it changes nothing that anybody sees; what a refused or interrupted deploy left there
+ * is taken away afterwards.
  */
 import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
-import type {DeploymentUpload, DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
+import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
+import type {DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
 import type {JournalDeployment} from '../../../shared/protocol/journal.ts';
-import type {Reply} from '../../commit/group.ts';
+import type {CommitGroups, Reply} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
 import {SchemaMismatch} from '../../schema/deploy.ts';
 import type {DeploymentRow} from '../../storage/statements.ts';
 import type {Environment} from '../environment.ts';
 import {ActiveDeployment} from './active-deployment.ts';
-import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
-import {decodeUpload, refusal} from './deployment-upload.ts';
+import type {Analysed, AnalysedFile} from './analysis/analysis.ts';
+import type {AnalysisTask, UploadFacts} from './analysis/analysis-message.ts';
+import {refusal} from './deployment-upload.ts';
 import {digestOf} from './file-digest.ts';
 
 export type DeploymentParts = {
   writer: Writer;
+  groups: CommitGroups;
   schemas: SchemaChanges;
   environment: Environment;
-  analyze: (task: AnalysisTask) => Promise<AnalysisResult>;
+  analyze: (body: Buffer, task: AnalysisTask) => Promise<Analysed>;
   clock: () => number;
 };
 
@@ -41,6 +46,8 @@ export class Deployments {
   /** Deploys run one after another. */
   #last: Promise<unknown> = Promise.resolve();
   #underWay = 0;
+  /** True at first: the process before may have been killed in a deploy. */
+  #mayHoldOrphans = true;
 
   constructor(parts: DeploymentParts) {
     this.#parts = parts;
@@ -62,8 +69,7 @@ export class Deployments {
 
   /** @throws op.invalid_input 400 with every reason in `detail.errors`; session.overloaded 503 */
   async upload(body: Buffer): Promise<Reply> {
-    const upload = decodeUpload(body);
-    return await this.#inTurn(() => this.#deploy(upload));
+    return await this.#inTurn(() => this.#deploy(body));
   }
 
   /** Makes a deployment of the history the active one. @throws op.not_found 404; op.invalid_input 400 */
@@ -104,42 +110,80 @@ export class Deployments {
     }
     this.#underWay++;
     const turn = this.#last.then(change, change).finally(() => this.#underWay--);
-    this.#last = turn.catch(() => undefined);
+    this.#last = turn.catch(() => undefined).then(() => this.#forgetOrphans());
     return await turn;
   }
 
-  async #deploy(upload: DeploymentUpload): Promise<Reply> {
+  async #deploy(body: Buffer): Promise<Reply> {
     const {environment, schemas, writer, analyze} = this.#parts;
     const seed = randomBytes(16).toString('hex');
-    const timestampMs = Math.floor(upload.modifiedMs);
-    const {manifest, errors} = await analyze({upload, timestampMs, seed, env: environment.current});
-    if (manifest === null) throw refusal(errors);
-    if (upload.dryRun) {
-      await fitting(schemas.check(manifest.schema));
-      return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest.functions})};
+    const {upload, manifest, files, close} = await analyze(body, {seed, env: environment.current});
+    try {
+      if (upload.dryRun) {
+        await fitting(schemas.check(manifest.schema));
+        return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest.functions})};
+      }
+      const list = await this.#storeCode(files);
+      const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
+      return {status: 201, body: JSON.stringify(this.#view(writer.statements.deployment.get(id)!))};
+    } catch (caught) {
+      this.#mayHoldOrphans = true;
+      throw caught;
+    } finally {
+      close();
     }
-    const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, timestampMs, seed));
-    return {status: 201, body: JSON.stringify(this.#view(writer.statements.deployment.get(id)!))};
+  }
+
+  /** A slice at a time, so that others get their turn. @returns the deployment's list of files */
+  async #storeCode(files: AsyncIterable<AnalysedFile>): Promise<string> {
+    const stored: {path: string; sha256: string}[] = [];
+    const slice: AnalysedFile[] = [];
+    let chars = 0;
+    const flush = async () => {
+      const rows = slice.splice(0);
+      chars = 0;
+      await this.#parts.groups.perform(({statements}) => {
+        for (const {sha256, source, sourceMap} of rows) statements.insertCode.run(sha256, source, sourceMap);
+      });
+    };
+    for await (const file of files) {
+      stored.push({path: file.path, sha256: file.sha256});
+      slice.push(file);
+      chars += file.source.length + (file.sourceMap?.length ?? 0);
+      if (chars >= DEPLOYMENT_SLICE_CHARS) await flush();
+    }
+    if (slice.length > 0) await flush();
+    return JSON.stringify(stored);
+  }
+
+  /** Code that no deployment has: of one that was refused after all, or cut short by the end of a process. */
+  async #forgetOrphans(): Promise<void> {
+    if (!this.#mayHoldOrphans) return;
+    try {
+      await this.#parts.groups.perform(({statements}) => statements.forgetCode.run());
+      this.#mayHoldOrphans = false;
+    } catch (caught) {
+      // A full disk, a full queue: what the deploy came to is to be told, and the next one takes them away.
+      if (!(caught instanceof ServiceError)) throw caught;
+    }
   }
 
   /** @returns its id */
-  #store(
-    {statements}: Writer,
-    {files, message}: DeploymentUpload,
-    manifest: Manifest,
-    timestampMs: number,
-    seed: string,
-  ): number {
+  #store({statements}: Writer, upload: UploadFacts, manifest: Manifest, list: string, seed: string): number {
     const id = ++this.#lastId;
     const nowMs = Math.floor(this.#parts.clock());
-    const stored = files.map(({path, source, sourceMap}) => {
-      const sha256 = digestOf(source, sourceMap ?? '');
-      statements.insertCode.run(sha256, source, sourceMap);
-      return {path, sha256};
-    });
-    const list = JSON.stringify(stored);
-    const said = JSON.stringify(manifest);
-    statements.insertDeployment.run(id, nowMs, nowMs, message, said, list, timestampMs, seed, digestOf(list));
+    const timestampMs = Math.floor(upload.modifiedMs);
+    statements.insertDeployment.run(
+      id,
+      nowMs,
+      nowMs,
+      upload.message,
+      JSON.stringify(manifest),
+      list,
+      timestampMs,
+      seed,
+      digestOf(list),
+    );
     return id;
   }
 

@@ -1,39 +1,51 @@
 /**
  * Runs the modules of an uploaded deployment once, in an isolate of its own, and describes what they export. Everything that
- * is wrong is collected, so that one deploy tells all of it. The thread ends afterwards, and its memory with it.
+ * is wrong is collected, so that one deploy tells all of it. It runs in a process that does nothing else (`main.ts`).
  */
 import {init} from 'es-module-lexer';
 import {
   ANALYSIS_MEMORY_MB,
+  ANALYSIS_MS_MAX,
   DEPLOYMENT_ERROR_CHARS_MAX,
   DEPLOYMENT_ERRORS_SHOWN,
   FUNCTION_LOAD_MS_MAX,
-} from '../../../shared/limits.ts';
+} from '../../../../shared/limits.ts';
 import type {
   AuthProvider,
   DeploymentError,
+  DeploymentUpload,
   FunctionEntry,
   HttpRoute,
+  Manifest,
   SchemaDefinition,
-} from '../../../shared/protocol/functions.ts';
-import {cryptoCall} from '../crypto-host.ts';
-import {type AnalysisTarget, type Realm, RealmHost} from '../isolate/realm.ts';
-import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
-import {type HostCall, HostOp} from '../realm/host-call.ts';
-import {SourcePositions} from '../source-positions.ts';
-import type {AnalysisResult, AnalysisTask} from './analysis-message.ts';
+} from '../../../../shared/protocol/functions.ts';
+import {cryptoCall} from '../../crypto-host.ts';
+import {type AnalysisTarget, type Realm, RealmHost} from '../../isolate/realm.ts';
+import {failureOf, isOutOfMemory, isTimeOut} from '../../isolate/realm-failure.ts';
+import {type HostCall, HostOp} from '../../realm/host-call.ts';
+import {SourcePositions} from '../../source-positions.ts';
+import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from '../manifest.ts';
 import {CodeHashes} from './code-hashes.ts';
-import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from './manifest.ts';
+
+export type ModulesToAnalyze = {
+  upload: Pick<DeploymentUpload, 'files' | 'modules' | 'schema' | 'authConfig'>;
+  timestampMs: number;
+  seed: string;
+  env: Readonly<Record<string, string>>;
+};
+
+/** A manifest, or every reason why there is none. */
+export type AnalysisResult = {manifest: Manifest; errors: []} | {manifest: null; errors: DeploymentError[]};
 
 const HTTP_MODULE = 'http';
 
-export default async function analyze(task: AnalysisTask): Promise<AnalysisResult> {
+export async function analyze(task: ModulesToAnalyze): Promise<AnalysisResult> {
   await init;
   return new Analysis(task).run();
 }
 
 class Analysis {
-  readonly #task: AnalysisTask;
+  readonly #task: ModulesToAnalyze;
   readonly #sources: ReadonlyMap<string, string>;
   readonly #positions: SourcePositions;
   readonly #hashes: CodeHashes;
@@ -43,7 +55,7 @@ class Analysis {
   /** Variables that were read and are not set, since the last look. */
   #missing: string[] = [];
 
-  constructor(task: AnalysisTask) {
+  constructor(task: ModulesToAnalyze) {
     this.#task = task;
     const {files} = task.upload;
     this.#sources = new Map(files.map(({path, source}) => [path, source]));
@@ -97,7 +109,8 @@ class Analysis {
 
   /** JSON of what a module exports; null: it failed, and why is noted. */
   #read(what: AnalysisTarget, module: string): string | null {
-    if (this.#isolate.isDisposed) return null;
+    // Its worker ends this process after the same time; nobody else does when that worker has ended.
+    if (this.#isolate.isDisposed || performance.now() > ANALYSIS_MS_MAX) return null;
     try {
       this.#realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);
       return this.#realm.analyze(what, `${module}.js`, FUNCTION_LOAD_MS_MAX);
