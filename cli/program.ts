@@ -11,6 +11,7 @@ type Verb = {register(program: Command): void};
 const VERBS: Record<string, () => Promise<Verb>> = {
   start: () => import('./start.ts'),
   verify: () => import('./verify.ts'),
+  recover: () => import('./recover.ts'),
   import: () => import('./import.ts'),
   export: () => import('./export.ts'),
   init: () => import('./init.ts'),

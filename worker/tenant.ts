@@ -32,7 +32,7 @@ import {FileWatch} from './storage/file-watch.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import {TableCounts} from './storage/table-counts.ts';
-import {openFailure, openTenantFile} from './storage/tenant-file.ts';
+import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
 import {LiveQueries} from './subscriptions/live-queries.ts';
 
 /** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
@@ -70,6 +70,7 @@ export class Tenant {
       throw new ServiceError('session.worker_unavailable', 'the tenant is stopped because its file is damaged');
     }
     try {
+      checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
       return new Tenant(settings, lock, log, afterGroup);
     } catch (caught) {

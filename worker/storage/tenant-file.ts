@@ -14,18 +14,22 @@ import {claimFile, damagedError, type TenantIdentity} from './identity.ts';
 /** A disk with less free space counts as full: SQLite needs as much to open a file. */
 const FREE_BYTES_MIN = 128 * 1024;
 
+/** Before anything is made in the directory. @throws op.storage_damaged 503: the tenant was used, and its file is gone */
+export function checkFileIsThere(directory: string): void {
+  if (statSync(directory, {throwIfNoEntry: false}) === undefined) throw damagedError(`${directory} is missing`);
+  if (existsSync(join(directory, NEW_TENANT_FILE))) return;
+  const path = join(directory, TENANT_FILE);
+  const size = statSync(path, {throwIfNoEntry: false})?.size;
+  if (size === undefined) throw damagedError(`${path} is missing`);
+  // SQLite would remove a log that lies beside an empty file.
+  if (size === 0) throw damagedError(`${path} is empty`);
+}
+
 /** @throws op.storage_damaged 503; errors of SQLite and of the file system as they are */
 export function openTenantFile(directory: string, tenant: TenantIdentity): Connection {
-  const path = join(directory, TENANT_FILE);
   const note = join(directory, NEW_TENANT_FILE);
   const isNew = existsSync(note);
-  if (!isNew) {
-    const size = statSync(path, {throwIfNoEntry: false})?.size;
-    if (size === undefined) throw damagedError(`${path} is missing`);
-    // SQLite would remove a log that lies beside an empty file.
-    if (size === 0) throw damagedError(`${path} is empty`);
-  }
-  const db = openWriter(path, isNew);
+  const db = openWriter(join(directory, TENANT_FILE), isNew);
   try {
     claimFile(db, tenant);
     if (isNew) {

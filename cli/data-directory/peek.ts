@@ -1,0 +1,50 @@
+/** A tenant's file as an operator wants to know it before deciding about its directory: whose it is, how much, how old. */
+import {statSync} from 'node:fs';
+import {join} from 'node:path';
+import {fileStateOf} from '../../router/supervisor/tenant-files.ts';
+import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {openReader} from '../../worker/storage/database.ts';
+import {readIdentity, type StoredIdentity} from '../../worker/storage/identity.ts';
+
+export type FilePeek = {
+  /** Null: nobody has opened the file since files say whose they are, or it cannot be read. */
+  identity: StoredIdentity | null;
+  documents: number | null;
+  /** Of the file and its log. */
+  bytes: number;
+  /** Epoch milliseconds; null: there is no file. */
+  lastWriteMs: number | null;
+  /** What is wrong with it; null: it can be read and is nobody else's. */
+  finding: string | null;
+};
+
+export function peekAt(directory: string, owner: {id: string; generation: number}): FilePeek {
+  const path = join(directory, TENANT_FILE);
+  const stats = [path, `${path}-wal`].flatMap(file => statSync(file, {throwIfNoEntry: false}) ?? []);
+  const peek: FilePeek = {
+    identity: null,
+    documents: null,
+    bytes: stats.reduce((sum, {size}) => sum + size, 0),
+    lastWriteMs: stats.length === 0 ? null : Math.floor(Math.max(...stats.map(({mtimeMs}) => mtimeMs))),
+    finding: null,
+  };
+  const {isLost, isNew} = fileStateOf(directory);
+  if (isNew) return {...peek, documents: 0};
+  if (isLost) return {...peek, finding: 'its file is missing'};
+  try {
+    const db = openReader(path);
+    try {
+      const documents = db.prepare<[], number>('SELECT count(*) FROM documents').pluck().get()!;
+      const identity = readIdentity(db);
+      const isOwn = identity === null || (identity.tenant === owner.id && identity.generation === owner.generation);
+      const finding = isOwn
+        ? null
+        : `its file is that of tenant ${identity.tenant} (generation ${identity.generation})`;
+      return {...peek, documents, identity, finding};
+    } finally {
+      db.close();
+    }
+  } catch (caught) {
+    return {...peek, finding: `its file cannot be read: ${(caught as Error).message}`};
+  }
+}

@@ -1,0 +1,147 @@
+/** A tenant's file that vanished is 503 and said so, asleep or awake; an empty one is never put in its place. */
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import {join} from 'node:path';
+import Database from 'better-sqlite3';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {svc} from '../harness/command.ts';
+import {Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+let service: Service;
+let tenant: Tenant;
+let other: Tenant;
+/** Of `tenant`. */
+let directory: string;
+let path: string;
+beforeEach(async () => {
+  service = await Service.start();
+  service.showLogOnFailure();
+  tenant = await Tenant.make(service);
+  other = await Tenant.make(service);
+  await tenant.insert('t', {n: 1});
+  await other.insert('t', {n: 1});
+  directory = service.directoryOf(tenant.id)!;
+  path = join(directory, 'tenant.sqlite');
+});
+afterEach(() => service.stop());
+
+const insert = () => tenant.request('POST', '/documents', {table: 't', fields: {n: 2}});
+
+async function expectLost(): Promise<void> {
+  for (let attempt = 0; attempt < 3; attempt++) {
+    expectError(await tenant.request('GET', '/documents/t'), 503, 'op.storage_damaged');
+    expectError(await insert(), 503, 'op.storage_damaged');
+  }
+  expect(service.log).toMatch(/"level":"error","message":"(a tenant's file is missing|the tenant could not be opened)/);
+  expect(await other.list('t')).toMatchObject([{n: 1}]);
+}
+
+describe('while its tenant is asleep', () => {
+  test.each<[string, () => void]>([
+    ['the file is deleted', () => rmSync(path)],
+    ['the file is cut to nothing', () => truncateSync(path, 0)],
+    ['all files in its directory are deleted', emptyDirectory],
+    ['its directory is deleted', () => rmSync(directory, {recursive: true})],
+    ['only a header is left', writeHeader],
+  ])('%s: 503, an error in the log, a finding of svc verify, and nothing in its place', async (_, lose) => {
+    await service.end('SIGTERM');
+    const kept = join(service.data, 'kept.sqlite');
+    copyFileSync(path, kept);
+    lose();
+    const left = existsSync(path) ? readFileSync(path) : null;
+    const {code, stdout, stderr} = await svc(['verify', '--data', service.data]);
+    expect({code, stderr}).toEqual({code: 1, stderr: ''});
+    expect(stdout).toMatch(new RegExp(`^${tenant.id}: NOT OK: .*\\n  file: `, 'm'));
+    await service.run();
+    await expectLost();
+    expect(existsSync(path) ? readFileSync(path) : null).toEqual(left);
+    if (!existsSync(directory)) return;
+    await service.end('SIGTERM');
+    copyFileSync(kept, path);
+    await service.run();
+    expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+  });
+
+  test('its log is lost before it was ever put into the file: 503, not an empty tenant', async () => {
+    await service.killAll();
+    rmSync(`${path}-wal`);
+    await service.run();
+    await expectLost();
+  });
+
+  test('such a tenant can be deleted, and made again', async () => {
+    await service.end('SIGTERM');
+    rmSync(directory, {recursive: true});
+    await service.run();
+    expect((await service.request('DELETE', `/api/tenants/${tenant.id}`)).status).toBe(204);
+    expectError(await tenant.request('GET', '/documents/t'), 404, 'session.tenant_not_found');
+    expect((await service.post('/api/tenants', {id: tenant.id})).status).toBe(201);
+    expect(await tenant.list('t')).toEqual([]);
+  });
+
+  test('a creation whose file was half made is made again: nothing was in it', async () => {
+    const fresh = await Tenant.make(service);
+    await service.end('SIGTERM');
+    const its = service.directoryOf(fresh.id)!;
+    expect(readdirSync(its)).toEqual(['tenant.new']);
+    writeFileSync(join(its, 'tenant.sqlite'), '');
+    await service.run();
+    expect(await fresh.list('t')).toEqual([]);
+    await fresh.insert('t', {n: 1});
+    expect(readdirSync(its)).not.toContain('tenant.new');
+    await service.killAll();
+    await service.run();
+    expect(await fresh.list('t')).toMatchObject([{n: 1}]);
+  });
+});
+
+describe('while its tenant is awake', () => {
+  test.each<[string, () => void]>([
+    ['the file is deleted', () => rmSync(path)],
+    ['its log is deleted', () => rmSync(`${path}-wal`)],
+    ['its directory is deleted', () => rmSync(directory, {recursive: true})],
+    ['its directory is renamed', () => renameSync(directory, join(service.data, 'elsewhere'))],
+    ['the file is cut to nothing', () => truncateSync(path, 0)],
+  ])('%s: the next write is not acknowledged, and the tenant is 503', async (_, lose) => {
+    lose();
+    const reply = await insert();
+    expect(reply.status).toBe(503);
+    await until('the finding in the log', () =>
+      service.log.includes("the tenant's file is not the one that was opened"),
+    );
+    await until('the tenant to be refused', async () => (await insert()).text.includes('op.storage_damaged'));
+    await expectLost();
+  });
+
+  test('and nobody writes: it is noticed all the same', async () => {
+    rmSync(directory, {recursive: true});
+    await until('the finding in the log', () =>
+      service.log.includes("the tenant's file is not the one that was opened"),
+    );
+    await until('the tenant to be refused', async () => {
+      return (await tenant.request('GET', '/documents/t')).text.includes('op.storage_damaged');
+    });
+  });
+});
+
+function emptyDirectory(): void {
+  for (const name of readdirSync(directory)) rmSync(join(directory, name));
+}
+
+/** As a file is whose log was lost before the first checkpoint. */
+function writeHeader(): void {
+  rmSync(path);
+  const db = new Database(path);
+  db.pragma('journal_mode = WAL');
+  db.close();
+}
