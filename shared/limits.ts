@@ -150,6 +150,13 @@ export const SCAN_THREAD_HEAP_MB = 512;
 export const SCAN_THREAD_IDLE_MS = 30_000;
 /** Requests of a tenant that wait for a scan thread. Beyond: 503 session.overloaded. (ours) */
 export const SCANS_WAITING_MAX = 64;
+/** Entries and characters of a live result handed over at once by a scan thread: taking them in is a slice's work. (ours) */
+export const SCAN_PIECE_ENTRIES = 1_000;
+export const SCAN_PIECE_RESULT_CHARS = 256 * KIB;
+/** Documents beyond its limit that a live result from a scan thread keeps, so that few removals make it run again. (ours) */
+export const LIVE_RESERVE_DOCUMENTS = 64;
+/** Documents written while a live query is evaluated, to be looked at then. Beyond: it is evaluated once more. (ours) */
+export const LIVE_CATCH_UP_DOCUMENTS_MAX = 100_000;
 /** Values of the order field that a query without a fitting index holds at once. Beyond: 413 op.too_large. (ours) */
 export const ORDER_KEYS_BYTES_MAX = 64 * MIB;
 /** A cursor string. It holds the order field's value, which may be most of a document, in base64. Beyond: 400. (ours) */

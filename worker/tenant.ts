@@ -99,7 +99,14 @@ export class Tenant {
       this.#retention.trim(writer);
     };
     this.#reader = new Reader(this.#readerDb, catalog);
-    this.live = new LiveQueries(this.#reader, this.metrics, () => this.#writer.head.sequence);
+    this.#scans = new ScanPool(this.#path, error => fail(log, 'a scan thread failed', error));
+    this.live = new LiveQueries({
+      reader: this.#reader,
+      scans: this.#scans,
+      metrics: this.metrics,
+      sequence: () => this.#writer.head.sequence,
+      count: table => catalog.tableByNumber(table.number)?.documents ?? 0,
+    });
     // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
     const checkFile = () => {
       const finding = this.#watch.finding();
@@ -140,7 +147,6 @@ export class Tenant {
       runJob,
       !this.#clean.wasClean,
     );
-    this.#scans = new ScanPool(this.#path, error => fail(log, 'a scan thread failed', error));
     this.dispatch = new Dispatch({
       path: this.#path,
       catalog,

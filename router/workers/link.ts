@@ -36,6 +36,8 @@ export type LinkClosed = {
 export interface LiveReceiver {
   result(stream: number, data: Buffer): void;
   failed(stream: number, error: ErrorObject): void;
+  /** The result is behind until the next one comes: nobody may be given it any more. */
+  behind(stream: number): void;
   /** The results since the last end belong to one moment. @param committedMs epoch milliseconds, with fractions */
   endBatch(sequence: number, committedMs: number): void;
 }
@@ -218,6 +220,9 @@ export class WorkerLink implements Holder {
         if (this.#retired) return; // another worker's results are shown by now
         if ((flags & FrameFlag.failed) === 0) this.#live.result(stream, body);
         else this.#live.failed(stream, JSON.parse(body.toString('utf8')) as ErrorObject);
+        return;
+      case FrameKind.liveBehind:
+        if (!this.#retired) this.#live.behind(stream);
         return;
       case FrameKind.liveEnd: {
         if (this.#retired) return;

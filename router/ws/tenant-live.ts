@@ -147,6 +147,12 @@ export class TenantLive {
     for (const slot of live.slots) for (const holder of slot.holders) holder.lose(slot, reason);
   }
 
+  /** Whoever subscribes from now on waits for the next result: it has been told of writes that this one lacks. */
+  behind(stream: number): void {
+    const live = this.#byStream.get(stream);
+    if (live !== undefined) live.isCurrent = false;
+  }
+
   /** Shows the batch. */
   endBatch(sequence: number, committedMs: number): void {
     const batch = this.#batch;

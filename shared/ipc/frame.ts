@@ -17,7 +17,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Raised whenever what the frames mean changes. Both ends come from one build unless the files of a running server are
  * replaced: then its router speaks the old version and each worker started from now on the new one.
  */
-export const IPC_VERSION = 1;
+export const IPC_VERSION = 2;
 
 /** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
 export const FrameKind = {
@@ -45,9 +45,11 @@ export const FrameKind = {
    * committed in epoch milliseconds).
    */
   liveEnd: 11,
+  /** worker → router: this live query's result is behind from now on, until its next `live` frame. */
+  liveBehind: 12,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 11;
+const KIND_MAX = 12;
 
 export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4} as const;
 const FLAGS_MAX = 7;

@@ -5,13 +5,18 @@
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
-import {afterAll, describe, expect, test} from 'vitest';
+import {afterAll, afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
+import {type LiveRows, livePieces, liveRows} from '../../worker/queries/live-scan.ts';
+import {UNHURRIED} from '../../worker/queries/pace.ts';
 import {runQuery} from '../../worker/queries/run.ts';
+import type {LiveScan} from '../../worker/queries/scan-message.ts';
+import type {LiveScans, LiveTaker} from '../../worker/queries/scan-pool.ts';
 import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
@@ -31,19 +36,69 @@ let clock = 1_800_000_000_000;
 const writer = new Writer(writerDb, catalog, () => clock++);
 const reader = new Reader(readerDb, catalog);
 const metrics = new WorkerMetrics();
+const parts = {reader, metrics, sequence: () => writer.head.sequence};
 let tables = 0;
+
+type HeldScan = {scan: LiveScan; taker: LiveTaker; found: LiveRows | null};
+
+/** Scan threads whose snapshots and answers come when a test says so. */
+class HeldScans implements LiveScans {
+  readonly waiting: HeldScan[] = [];
+  readonly #db = openReader(join(directory, 'tenant.sqlite'));
+
+  live(scan: LiveScan, taker: LiveTaker): () => void {
+    const held: HeldScan = {scan, taker, found: null};
+    this.waiting.push(held);
+    return () => this.#remove(held);
+  }
+
+  /** One of them begins its snapshot, if it has not, and finds its result. */
+  begin(n: number): void {
+    const held = this.waiting[n % Math.max(1, this.waiting.length)];
+    if (held === undefined || held.found !== null) return;
+    held.found = liveRows(new Reader(this.#db, Catalog.read(this.#db), {cachesRows: false}), held.scan, UNHURRIED);
+  }
+
+  /** The result of one of them arrives. */
+  deliver(n: number): void {
+    const held = this.waiting[n % Math.max(1, this.waiting.length)];
+    if (held === undefined) return;
+    if (held.found === null) this.begin(n);
+    this.#remove(held);
+    for (const piece of livePieces(held.found!)) held.taker.piece(piece);
+    held.taker.end(held.found!.isComplete);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #remove(held: HeldScan): void {
+    const at = this.waiting.indexOf(held);
+    if (at >= 0) this.waiting.splice(at, 1);
+  }
+}
 
 /** A router that keeps what it is sent. */
 class Received implements LiveHolder {
   readonly latest = new Map<number, string>();
   /** Streams that got a result since the last look, and the sequences of the batches. */
   streams: number[] = [];
+  /** Streams whose result is behind, as they were told. */
+  readonly behind = new Set<number>();
   sequences: number[] = [];
 
   live(stream: number, text: string): void {
     this.latest.set(stream, text);
+    this.behind.delete(stream);
     this.streams.push(stream);
   }
+
+  liveBehind(stream: number): void {
+    this.behind.add(stream);
+  }
+
+  flush(): void {}
 
   liveFailed(stream: number): void {
     throw new Error(`stream ${stream} failed`);
@@ -129,6 +184,10 @@ function commit(table: string, writes: readonly Write[], ids: string[]): void {
 }
 
 describe('live results are what the model answers', () => {
+  // No query of this test reads much, however slow the machine is.
+  beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(0));
+  afterEach(() => void vi.restoreAllMocks());
+
   test('for random writes in groups, and random queries that come and go', () => {
     fc.assert(
       fc.property(fc.array(step, {minLength: 1, maxLength: 25}), indexes, (steps, lists) => {
@@ -140,7 +199,7 @@ describe('live results are what the model answers', () => {
         refreshInfo(table);
         const ids: string[] = [];
         const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
-        const live = new LiveQueries(reader, metrics, () => writer.head.sequence);
+        const live = new LiveQueries({...parts, scans: new HeldScans(), count: () => 0});
         const received = new Received();
         const held = new Map<number, QueryObject>();
         let lastStream = 0;
@@ -178,6 +237,78 @@ describe('live results are what the model answers', () => {
         expect(live.size).toBe(0);
       }),
       {numRuns: 150},
+    );
+  });
+});
+
+describe('live results of queries that read much', () => {
+  const move = fc.record({begin: fc.nat(9), deliver: fc.option(fc.nat(9))});
+  const moved = fc.record({step, moves: fc.array(move, {maxLength: 3})});
+
+  test('are what the model answers whenever they are not said to be behind, however scans and commits interleave', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(moved, {minLength: 1, maxLength: 25}), async steps => {
+        const name = `t${++tables}`;
+        newTable(name);
+        const ids: string[] = [];
+        const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
+        const scans = new HeldScans();
+        // Whatever reads the table is taken for a query that reads much.
+        const live = new LiveQueries({...parts, scans, count: () => Number.POSITIVE_INFINITY});
+        const received = new Received();
+        const held = new Map<number, QueryObject>();
+        let lastStream = 0;
+        const check = () => {
+          const documents = all();
+          for (const [stream, asked] of held) {
+            const shown = received.latest.get(stream);
+            if (shown === undefined || received.behind.has(stream)) continue;
+            expect(JSON.parse(shown)).toEqual(naiveResult(documents, asked));
+          }
+          expect(received.sequences).toEqual(received.sequences.toSorted((a, b) => a - b));
+        };
+        for (const {
+          step: {group, subscribe, unsubscribe},
+          moves,
+        } of steps) {
+          for (const part of subscribe) {
+            const asked: QueryObject = {table: name, ...part};
+            held.set(++lastStream, asked);
+            live.subscribe(received, lastStream, asked);
+            reader.endTurn();
+          }
+          const gone = [...held.keys()][unsubscribe ?? -1];
+          if (gone !== undefined) {
+            live.unsubscribe(received, gone);
+            held.delete(gone);
+          }
+          for (const {begin, deliver} of moves) {
+            scans.begin(begin);
+            if (deliver !== null) scans.deliver(deliver);
+          }
+          check();
+          commit(name, group, ids);
+          live.committed(writer.changes);
+          writer.endGroup();
+          reader.endTurn();
+          check();
+          await nextTurn();
+        }
+        // Once nothing is under way, everybody has a result, and it is the newest.
+        for (let n = 0; scans.waiting.length > 0; n++) {
+          expect(n).toBeLessThan(1_000);
+          scans.deliver(0);
+          await nextTurn();
+        }
+        expect([...held.keys()].filter(stream => !received.latest.has(stream) || received.behind.has(stream))).toEqual(
+          [],
+        );
+        check();
+        live.release(received);
+        expect(live.size).toBe(0);
+        scans.close();
+      }),
+      {numRuns: 80},
     );
   });
 });

@@ -2,12 +2,12 @@
  * Writes that no request waits for: index back-fills, due work, clean-up. One policy for all of them:
  *
  *   perform ──▶ group ──on disk──▶ resolved
- *                 ├─ disk full | queue full ──▶ parked: said once in the log, tried again every BACKGROUND_RETRY_MS
+ *                 ├─ disk full | queue full | damaged documents in the way ──▶ parked: said once in the log, tried again every BACKGROUND_RETRY_MS
  *                 └─ anything else ──▶ a bug: ends the process
  *
  * So a full disk costs the tenant its writes and nothing else, and what was parked goes on by itself once there is space.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
 import {BACKGROUND_RETRY_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {CommitGroups} from './group.ts';
@@ -92,11 +92,11 @@ export class BackgroundWrites {
   }
 }
 
-/** The writer takes nothing now, and may again soon. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.overloaded', 'op.storage_damaged']);
+
+/** The writer does not take it now, and may again once there is space or the file is mended. */
 function isRefusal(caught: unknown): caught is ServiceError {
-  return (
-    caught instanceof ServiceError && (caught.code === 'session.storage_full' || caught.code === 'session.overloaded')
-  );
+  return caught instanceof ServiceError && REFUSALS.has(caught.code);
 }
 
 function never(): Promise<never> {

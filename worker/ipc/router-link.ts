@@ -180,6 +180,10 @@ export class RouterLink implements LiveHolder {
     this.#writer.frame(FrameKind.live, stream, FrameFlag.failed, '', JSON.stringify(errorEnvelope(error).error));
   }
 
+  liveBehind(stream: number): void {
+    this.#writer.frame(FrameKind.liveBehind, stream, FrameFlag.none, '', '');
+  }
+
   liveEnd(sequence: number): void {
     this.#writer.frame(
       FrameKind.liveEnd,

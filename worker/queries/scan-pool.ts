@@ -13,20 +13,49 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {Worker} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../../shared/limits.ts';
-import type {FromScanThread, RequestScan, ScanThreadSettings, ToScanThread} from './scan-message.ts';
+import {type Damage, reportDamage} from '../storage/damage.ts';
+import type {
+  FromScanThread,
+  LivePiece,
+  LiveScan,
+  RequestScan,
+  ScanThreadSettings,
+  ToScanThread,
+} from './scan-message.ts';
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'scan.thread.js');
 
-type Job = {scan: RequestScan; flag: Int32Array; settle: (outcome: Buffer | ServiceError) => void};
+type Settle = (outcome: Buffer | ServiceError) => void;
 
-export class ScanPool {
+/** Who takes a live result, piece by piece. Exactly one of `end` and `failed` is called, unless it is given up. */
+export interface LiveTaker {
+  piece(piece: LivePiece): void;
+  /** @param isComplete no more documents match than were given */
+  end(isComplete: boolean): void;
+  failed(error: ServiceError): void;
+}
+
+/** Where live queries that read much are evaluated. */
+export interface LiveScans {
+  /** The snapshot is begun after the call. @returns gives the evaluation up */
+  live(scan: LiveScan, taker: LiveTaker): () => void;
+}
+
+type RequestJob = {kind: 'request'; scan: RequestScan; flag: Int32Array; settle: Settle};
+type LiveJob = {kind: 'live'; scan: LiveScan; flag: Int32Array; taker: LiveTaker};
+type Job = RequestJob | LiveJob;
+
+export class ScanPool implements LiveScans {
   readonly #databasePath: string;
   readonly #onFailure: (error: unknown) => void;
   readonly #threadFile: string;
   readonly #threads = new Set<ScanThread>();
-  #waiting: Job[] = [];
+  readonly #waiting: RequestJob[] = [];
+  /** Evaluations of live queries; as many as there are live queries at most. */
+  readonly #waitingLive: LiveJob[] = [];
+  #wasLive = false;
   #closed = false;
 
   /** @param onFailure a bug or a broken file; ends the process */
@@ -41,7 +70,7 @@ export class ScanPool {
    * @returns gives the scan up
    * @throws session.overloaded 503
    */
-  run(scan: RequestScan, settle: Job['settle']): () => void {
+  run(scan: RequestScan, settle: Settle): () => void {
     if (this.#closed) throw closing();
     if (this.#waiting.length >= SCANS_WAITING_MAX) {
       throw new ServiceError(
@@ -49,32 +78,47 @@ export class ScanPool {
         `${SCANS_WAITING_MAX} queries that read much of this tenant are waiting; try again later, or add an index`,
       );
     }
-    const job: Job = {scan, flag: new Int32Array(new SharedArrayBuffer(4)), settle};
+    const job: RequestJob = {kind: 'request', scan, flag: newFlag(), settle};
     this.#waiting.push(job);
     this.#dispatch();
-    return () => this.#giveUp(job);
+    return () => this.#giveUp(this.#waiting, job);
+  }
+
+  /** Never refused: a live query is held already, and asks for one evaluation at a time. */
+  live(scan: LiveScan, taker: LiveTaker): () => void {
+    const job: LiveJob = {kind: 'live', scan, flag: newFlag(), taker};
+    this.#waitingLive.push(job);
+    this.#dispatch();
+    return () => this.#giveUp(this.#waitingLive, job);
   }
 
   /** Gives up what is under way and ends the threads. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const job of this.#waiting.splice(0)) job.settle(closing());
+    this.#waitingLive.length = 0;
     await Promise.all([...this.#threads].map(thread => thread.end()));
   }
 
-  #giveUp(job: Job): void {
+  #giveUp<J extends Job>(waiting: J[], job: J): void {
     Atomics.store(job.flag, 0, 1);
-    job.settle = () => undefined;
-    const at = this.#waiting.indexOf(job);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    const at = waiting.indexOf(job);
+    if (at >= 0) waiting.splice(at, 1);
   }
 
   #dispatch(): void {
-    while (this.#waiting.length > 0) {
+    while (!this.#closed && this.#waiting.length + this.#waitingLive.length > 0) {
       const thread = this.#freeThread();
       if (thread === null) return;
-      thread.run(this.#waiting.shift()!);
+      thread.run(this.#next());
     }
+  }
+
+  /** Requests and live queries take turns: neither waits for all of the others. */
+  #next(): Job {
+    const isLive = this.#waiting.length === 0 || (this.#waitingLive.length > 0 && !this.#wasLive);
+    this.#wasLive = isLive;
+    return (isLive ? this.#waitingLive.shift() : this.#waiting.shift())!;
   }
 
   #freeThread(): ScanThread | null {
@@ -133,19 +177,36 @@ class ScanThread {
   #received(message: FromScanThread): void {
     const job = this.#job;
     assert(job !== null, 'a thread answers what it was asked');
-    this.#job = null;
+    const isWanted = Atomics.load(job.flag, 0) === 0;
     switch (message.type) {
-      case 'answer':
-        job.settle(Buffer.from(message.body.buffer, message.body.byteOffset, message.body.byteLength));
-        break;
-      case 'failed': {
-        const {error} = message;
-        job.settle(error === null ? closing() : new ServiceError(error.code, error.message, error.detail));
+      case 'answer': {
+        const {buffer, byteOffset, byteLength} = message.body;
+        if (isWanted) settleRequest(job, Buffer.from(buffer, byteOffset, byteLength));
         break;
       }
+      case 'piece':
+        if (this.#takePiece(job, isWanted, message)) return;
+        break;
+      case 'failed':
+        if (isWanted) fail(job, message.error === null ? closing() : errorOf(message.error));
+        break;
       default:
         unreachable(message);
     }
+    this.#freed();
+  }
+
+  /** @returns whether another piece follows */
+  #takePiece(job: Job, isWanted: boolean, {piece, isLast, isComplete}: FromScanThread & {type: 'piece'}): boolean {
+    assert(job.kind === 'live', 'only live results come in pieces');
+    if (isWanted) job.taker.piece(piece);
+    if (!isLast) this.#post({type: isWanted ? 'more' : 'stop'});
+    if (isWanted && isLast) job.taker.end(isComplete);
+    return isWanted && !isLast;
+  }
+
+  #freed(): void {
+    this.#job = null;
     if (this.#isEnding) return;
     this.#idleTimer = setTimeout(() => this.#leave(), SCAN_THREAD_IDLE_MS);
     this.#events.onFree();
@@ -167,15 +228,34 @@ class ScanThread {
     this.#job = null;
     this.#isEnding = true;
     this.#events.onEnd();
-    job.settle(
-      new ServiceError('op.too_large', 'the query takes more memory than it may; read it in pages, or add an index'),
-    );
+    const reason = 'the query takes more memory than it may; read it in pages, or add an index';
+    if (Atomics.load(job.flag, 0) === 0) fail(job, new ServiceError('op.too_large', reason));
     this.#events.onFree();
   }
 
   #post(message: ToScanThread): void {
     this.#worker.postMessage(message);
   }
+}
+
+function newFlag(): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(4));
+}
+
+function settleRequest(job: Job, body: Buffer): void {
+  assert(job.kind === 'request', 'a live result comes in pieces');
+  job.settle(body);
+}
+
+function fail(job: Job, error: ServiceError): void {
+  if (job.kind === 'request') job.settle(error);
+  else job.taker.failed(error);
+}
+
+/** What a thread found damaged is reported here: it has no log. */
+function errorOf({code, message, detail}: ErrorObject): ServiceError {
+  if (code === 'op.storage_damaged' && detail !== undefined) reportDamage(detail as Damage);
+  return new ServiceError(code, message, detail);
 }
 
 function closing(): ServiceError {

@@ -6,10 +6,19 @@ import {Buffer} from 'node:buffer';
 import {parentPort, workerData} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {isEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {ThreadReader} from '../storage/thread-reader.ts';
+import {livePieces, liveRows} from './live-scan.ts';
 import type {Pace} from './pace.ts';
 import {runScan} from './run.ts';
-import type {FromScanThread, RequestScan, ScanThreadSettings, ToScanThread} from './scan-message.ts';
+import type {
+  FromScanThread,
+  LivePiece,
+  LiveScan,
+  RequestScan,
+  ScanThreadSettings,
+  ToScanThread,
+} from './scan-message.ts';
 
 /** Thrown when nobody wants the answer any more. */
 const GIVEN_UP = Symbol('given up');
@@ -19,10 +28,19 @@ const storage = new ThreadReader(databasePath);
 const port = parentPort;
 assert(port !== null, 'this is a thread');
 
+/** The rest of a live result. */
+let pieces: {left: Iterator<LivePiece, void, void>; next: LivePiece; isComplete: boolean} | null = null;
+
 port.on('message', (message: ToScanThread) => {
   switch (message.type) {
     case 'run':
       run(message.scan, message.flag);
+      return;
+    case 'more':
+      sendPiece();
+      return;
+    case 'stop':
+      pieces = null;
       return;
     case 'end':
       storage.close();
@@ -33,16 +51,37 @@ port.on('message', (message: ToScanThread) => {
   }
 });
 
-function run(scan: RequestScan, flag: Int32Array): void {
+function run(scan: RequestScan | LiveScan, flag: Int32Array): void {
   try {
-    // A copy: small buffers share their memory with others, and what is handed over must not.
-    const body = new Uint8Array(Buffer.from(storage.read(reader => runScan(reader, scan, paceOf(flag)))));
-    post({type: 'answer', body}, [body.buffer]);
+    if (scan.kind === 'live') beginPieces(scan, flag);
+    else sendAnswer(scan, flag);
   } catch (caught) {
-    if (caught === GIVEN_UP) post({type: 'failed', error: null});
-    else if (caught instanceof ServiceError) post({type: 'failed', error: errorEnvelope(caught).error});
-    else throw caught;
+    const error = isEngineDamage(caught) ? storageDamaged({check: 'engine'}) : caught;
+    if (error === GIVEN_UP) post({type: 'failed', error: null});
+    else if (error instanceof ServiceError) post({type: 'failed', error: errorEnvelope(error).error});
+    else throw error;
   }
+}
+
+function sendAnswer(scan: RequestScan, flag: Int32Array): void {
+  // A copy: small buffers share their memory with others, and what is handed over must not.
+  const body = new Uint8Array(Buffer.from(storage.read(reader => runScan(reader, scan, paceOf(flag)))));
+  post({type: 'answer', body}, [body.buffer]);
+}
+
+function beginPieces(scan: LiveScan, flag: Int32Array): void {
+  const found = storage.read(reader => liveRows(reader, scan, paceOf(flag)));
+  const left = livePieces(found);
+  pieces = {left, next: left.next().value!, isComplete: found.isComplete};
+  sendPiece();
+}
+
+function sendPiece(): void {
+  assert(pieces !== null, 'a live result is under way');
+  const {left, next: piece, isComplete} = pieces;
+  const {value} = left.next();
+  pieces = value === undefined ? null : {left, next: value, isComplete};
+  post({type: 'piece', piece, isLast: pieces === null, isComplete});
 }
 
 function paceOf(flag: Int32Array): Pace {

@@ -3,61 +3,90 @@
  * replies leave, the written documents are matched, the results they change are serialized once, and handed to the routers
  * that hold them, closed by an end mark: so what a router shows is always one committed moment, and whoever was told that
  * a write succeeded finds it in every result from then on.
+ *
+ * A query that would read much is evaluated on a scan thread (`evaluation.ts`); until its result is there, its holders are
+ * told that what they have is behind, and nothing else waits.
+ *
+ *   subscribed ──reads little──▶ current ◀──result taken in── evaluating ──refused──▶ ended
+ *        └──reads much──▶ evaluating         └── a write leaves its window too short, and it reads much ──▲
  */
 import {hash} from 'node:crypto';
+import {performance} from 'node:perf_hooks';
 import {ServiceError} from '../../shared/errors.ts';
-import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX, SCAN_INLINE_MS, SLICE_MS} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Change} from '../commit/writer.ts';
 import {parseDocument} from '../documents/document.ts';
 import type {WorkerMetrics} from '../metrics.ts';
+import {HAND_OVER, InlinePace} from '../queries/pace.ts';
+import type {TableInfo} from '../queries/reader.ts';
+import type {LiveScans} from '../queries/scan-pool.ts';
 import {shapeText} from '../queries/shape.ts';
 import type {Reader} from '../storage/reader.ts';
-import {LiveQuery} from './live-query.ts';
+import {Evaluation} from './evaluation.ts';
+import {LiveQuery, type ParsedDocument} from './live-query.ts';
 import {emplace, MatchIndex} from './match.ts';
 
 /** A router that holds live queries under stream ids of its own. */
 export interface LiveHolder {
   live(stream: number, text: string): void;
+  /** The result is behind until the next one comes. */
+  liveBehind(stream: number): void;
   liveFailed(stream: number, error: ServiceError): void;
   liveEnd(sequence: number): void;
+  /** To be called after frames that no request of the holder asked for in this turn. */
+  flush(): void;
 }
 
-type Held = {live: LiveQuery; key: string; holders: Map<LiveHolder, Set<number>>};
+export type LiveParts = {
+  reader: Reader;
+  scans: LiveScans;
+  metrics: WorkerMetrics;
+  /** The newest committed one. */
+  sequence: () => number;
+  /** Documents of a table, as far as they are counted. */
+  count: (table: TableInfo) => number;
+};
+
+/** `evaluation` null: its result is that of the newest commit. */
+type Held = {
+  live: LiveQuery;
+  key: string;
+  holders: Map<LiveHolder, Set<number>>;
+  evaluation: Evaluation | null;
+};
 
 export class LiveQueries {
-  readonly #reader: Reader;
-  readonly #metrics: WorkerMetrics;
-  readonly #sequence: () => number;
+  readonly #parts: LiveParts;
   readonly #byKey = new Map<string, Held>();
   readonly #byLive = new Map<LiveQuery, Held>();
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
   readonly #index = new MatchIndex();
   #chars = 0;
+  /** When queries that begin in this turn have had their time; null: none has begun. */
+  #turnEndsMs: number | null = null;
 
-  /** @param sequence the newest committed one */
-  constructor(reader: Reader, metrics: WorkerMetrics, sequence: () => number) {
-    this.#reader = reader;
-    this.#metrics = metrics;
-    this.#sequence = sequence;
+  constructor(parts: LiveParts) {
+    this.#parts = parts;
   }
 
   get size(): number {
     return this.#byKey.size;
   }
 
-  /** Sends the current result, and from now on every new one. A query that cannot be is answered with its error. */
+  /** Sends the current result, now or when it is there, and from then on every new one; or why the query cannot be. */
   subscribe(holder: LiveHolder, stream: number, query: QueryObject): void {
     try {
       const held = this.#hold(query);
       emplace(held.holders, holder, () => new Set<number>()).add(stream);
       emplace(this.#byHolder, holder, () => new Map<number, Held>()).set(stream, held);
+      if (held.evaluation !== null) return;
       holder.live(stream, held.live.text);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       holder.liveFailed(stream, caught);
     }
-    holder.liveEnd(this.#sequence());
+    holder.liveEnd(this.#parts.sequence());
   }
 
   unsubscribe(holder: LiveHolder, stream: number): void {
@@ -78,51 +107,108 @@ export class LiveQueries {
 
   /** The changes of one commit, in order. */
   committed(changes: readonly Change[]): void {
-    const touched = new Set<LiveQuery>();
+    const touched = new Set<Held>();
     for (const change of changes) {
       if (this.#index.isUnwatched(change.table)) continue;
-      if (change.isDamaged) {
-        // Nobody knows what it was: whoever shows it, under whatever value, shows it no longer.
-        for (const live of this.#index.allOf(change.table)) {
-          live.write(change.doc, null);
-          touched.add(live);
-        }
-        continue;
-      }
-      const before = change.before === null ? null : parseDocument(change.before);
       const after = change.after === null ? null : {row: change.after, parsed: parseDocument(change.after)};
-      for (const live of this.#index.candidates(change.table, before, after?.parsed ?? null)) {
-        live.write(change.doc, after);
-        touched.add(live);
+      for (const live of this.#concerned(change, after?.parsed ?? null)) {
+        const held = this.#byLive.get(live)!;
+        if (held.evaluation !== null) held.evaluation.wrote(change.doc);
+        else {
+          live.write(change.doc, after);
+          touched.add(held);
+        }
       }
     }
     if (touched.size > 0) this.#publish(touched);
   }
 
-  #publish(touched: ReadonlySet<LiveQuery>): void {
+  #concerned(change: Change, after: ParsedDocument | null): Set<LiveQuery> {
+    // Nobody knows what it was: whoever shows it, under whatever value, shows it no longer.
+    if (change.isDamaged) return this.#index.allOf(change.table);
+    const before = change.before === null ? null : parseDocument(change.before);
+    return this.#index.candidates(change.table, before, after);
+  }
+
+  #publish(touched: ReadonlySet<Held>): void {
+    const {reader, metrics} = this.#parts;
     const told = new Set<LiveHolder>();
-    this.#reader.inSnapshot();
-    for (const live of touched) {
-      const held = this.#byLive.get(live)!;
-      const before = live.text.length;
+    // All of them together: a commit that makes many queries run again must not wait for all of them.
+    const endsMs = performance.now() + SCAN_INLINE_MS;
+    reader.inSnapshot();
+    for (const held of touched) {
+      const {live} = held;
       try {
         const isMatched = live.isTouched;
-        const text = live.refresh(this.#reader);
-        this.#metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
-        if (text === null) continue;
-        this.#chars += text.length - before;
-        for (const [holder, streams] of held.holders) {
-          for (const stream of streams) holder.live(stream, text);
-          told.add(holder);
-        }
+        const text = this.#refreshed(held, endsMs);
+        metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
+        if (text !== null) this.#send(held, told);
       } catch (caught) {
+        if (caught === HAND_OVER) this.#fallBehind(held);
         // Anything else is a bug or a broken file, and ends the worker.
-        if (!(caught instanceof ServiceError)) throw caught;
-        this.#end(held, caught, told);
+        else if (caught instanceof ServiceError) this.#end(held, caught, told);
+        else throw caught;
       }
     }
-    this.#reader.endTurn();
-    for (const holder of told) holder.liveEnd(this.#sequence());
+    reader.endTurn();
+    for (const holder of told) holder.liveEnd(this.#parts.sequence());
+  }
+
+  #refreshed({live}: Held, endsMs: number): string | null {
+    const {reader, count} = this.#parts;
+    const before = live.text.length;
+    const text = live.refresh(reader, live.isStale ? new InlinePace(count, endsMs) : undefined);
+    this.#chars += live.text.length - before;
+    return text;
+  }
+
+  #send(held: Held, told: Set<LiveHolder>): void {
+    for (const [holder, streams] of held.holders) {
+      for (const stream of streams) holder.live(stream, held.live.text);
+      told.add(holder);
+    }
+  }
+
+  /* ── queries that read much ── */
+
+  /** Before the replies of the commit leave: nobody is given the old result any more. */
+  #fallBehind(held: Held): void {
+    for (const [holder, streams] of held.holders) for (const stream of streams) holder.liveBehind(stream);
+    this.#evaluate(held);
+  }
+
+  #evaluate(held: Held): void {
+    const {reader, scans} = this.#parts;
+    held.evaluation = new Evaluation(held.live, reader, scans, {
+      current: () => this.#current(held),
+      failed: error => {
+        const told = new Set<LiveHolder>();
+        this.#end(held, error, told);
+        this.#endBatch(told);
+      },
+    });
+  }
+
+  /** The result is that of the newest commit. It is sent even if it is equal: it was said to be behind, or is the first. */
+  #current(held: Held): void {
+    held.evaluation = null;
+    const told = new Set<LiveHolder>();
+    try {
+      const text = this.#refreshed(held, performance.now());
+      this.#parts.metrics.evaluated(text === null ? 'equal' : 'changed');
+      this.#send(held, told);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#end(held, caught, told);
+    }
+    this.#endBatch(told);
+  }
+
+  #endBatch(told: ReadonlySet<LiveHolder>): void {
+    for (const holder of told) {
+      holder.liveEnd(this.#parts.sequence());
+      holder.flush();
+    }
   }
 
   /** A live query that cannot go on is ended for everyone who holds it. */
@@ -145,19 +231,39 @@ export class LiveQueries {
     if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#chars >= LIVE_RESULT_BYTES_MAX) {
       throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
     }
-    const live = new LiveQuery(query);
-    this.#reader.inSnapshot();
-    live.run(this.#reader);
-    live.refresh(this.#reader);
-    const held: Held = {live, key, holders: new Map()};
+    const held: Held = {live: new LiveQuery(query), key, holders: new Map(), evaluation: null};
+    const isCurrent = this.#runInline(held.live);
     this.#byKey.set(key, held);
-    this.#byLive.set(live, held);
-    this.#index.add(live);
-    this.#chars += live.text.length;
+    this.#byLive.set(held.live, held);
+    this.#index.add(held.live);
+    this.#chars += held.live.text.length;
+    if (!isCurrent) this.#evaluate(held);
     return held;
   }
 
+  /** Runs the query as far as this turn's time goes: many may be asked for at once. @returns false: it reads more */
+  #runInline(live: LiveQuery): boolean {
+    const {reader, count} = this.#parts;
+    const nowMs = performance.now();
+    if (this.#turnEndsMs === null) {
+      this.#turnEndsMs = nowMs + SLICE_MS;
+      setImmediate(() => {
+        this.#turnEndsMs = null;
+      });
+    }
+    reader.inSnapshot();
+    try {
+      live.run(reader, new InlinePace(count, Math.min(nowMs + SCAN_INLINE_MS, this.#turnEndsMs)));
+      live.refresh(reader);
+      return true;
+    } catch (caught) {
+      if (caught !== HAND_OVER) throw caught;
+      return false;
+    }
+  }
+
   #drop(held: Held): void {
+    held.evaluation?.giveUp();
     this.#byKey.delete(held.key);
     this.#byLive.delete(held.live);
     this.#index.remove(held.live);

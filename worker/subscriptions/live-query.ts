@@ -2,25 +2,27 @@
  * One live query and its result, kept up to date from the documents that commits write.
  *
  * Invariants
- * - `#entries` are the first `limit` matching documents in the query's order; fewer than `limit` only when no more match.
- *   So a document that joins a full window pushes the last one out, and one that leaves a full window makes room for a
- *   document that is not known here: then the query is run again (`stale`).
- * - `text` is the JSON array of exactly these entries as they were last shown.
+ * - `#entries` are the first matching documents in the query's order: all of them while `#isComplete`, else at least as many
+ *   as are shown. A removal that leaves fewer makes the query `stale`: it has to be run again.
+ * - At most `#limit + #reserve` are kept; what is beyond is forgotten, and the result is not complete from then on.
+ * - `text` is the JSON array of the first `#limit` entries as they were last shown.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {LIVE_RESERVE_DOCUMENTS, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {documentText, parseDocument} from '../documents/document.ts';
 import type {Position} from '../queries/cursor.ts';
 import {compileFilters, type Filter, matches, type Predicate} from '../queries/filter.ts';
-import {type FieldPath, valueAt} from '../queries/paths.ts';
+import type {Pace} from '../queries/pace.ts';
+import {compilePath, type FieldPath, valueAt} from '../queries/paths.ts';
 import {orderOf} from '../queries/plan.ts';
 import type {DocumentRow, QueryReader} from '../queries/reader.ts';
 import {find} from '../queries/run.ts';
+import type {LivePiece, LiveScan} from '../queries/scan-message.ts';
 
 /** A document with its system fields, parsed. */
 export type ParsedDocument = Readonly<Record<string, Value>>;
@@ -36,10 +38,11 @@ export class LiveQuery {
   readonly #matches: Predicate;
   readonly #limit: number;
   readonly #sign: number;
-  #path: FieldPath | null = null;
+  readonly #path: FieldPath | null;
+  #reserve = 0;
   #entries: Entry[] = [];
+  #isComplete = true;
   readonly #docs = new Set<number>();
-  #bytes = 0;
   #text = '[]';
   /** Entries differ from what `text` shows. */
   #changed = false;
@@ -51,7 +54,9 @@ export class LiveQuery {
     this.filters = compileFilters(query.filters);
     this.#matches = matches(this.filters);
     this.#limit = query.limit ?? Number.POSITIVE_INFINITY;
-    this.#sign = orderOf(query).reverse ? -1 : 1;
+    const order = orderOf(query);
+    this.#sign = order.reverse ? -1 : 1;
+    this.#path = order.by === null ? null : compilePath(order.by);
   }
 
   /** The writes since the last refresh concerned the result, or may have. */
@@ -59,64 +64,82 @@ export class LiveQuery {
     return this.#changed || this.#stale;
   }
 
+  get isStale(): boolean {
+    return this.#stale;
+  }
+
   get text(): string {
     return this.#text;
   }
 
-  /** Runs the query. @throws op.invalid_input 400, op.too_large 413 */
-  run(reader: QueryReader): void {
-    const {rows, path} = find(reader, this.query, this.#limit, null);
-    this.#path = path;
-    this.#entries = rows.map(row => this.#entryOf(row, null));
-    this.#docs.clear();
-    this.#bytes = 0;
-    for (const {doc, bytes} of this.#entries) {
-      this.#docs.add(doc);
-      this.#bytes += bytes;
+  /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and what ends its pace */
+  run(reader: QueryReader, pace?: Pace): void {
+    const {rows} = find(reader, this.query, this.#limit, null, pace);
+    this.#begin(0);
+    for (const row of rows) this.#append(this.#entryOf(row, null));
+    this.#isComplete = rows.length < this.#limit;
+  }
+
+  /** What a scan thread is to find: its pieces are `take`n in, then the result is `taken`. */
+  scan(): LiveScan {
+    const most = Number.isFinite(this.#limit) ? this.#limit : null;
+    this.#begin(most === null ? 0 : LIVE_RESERVE_DOCUMENTS);
+    return {kind: 'live', query: this.query, most, reserve: this.#reserve};
+  }
+
+  take({docs, texts, bytes, keys, keyEnds}: LivePiece): void {
+    const all = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength);
+    for (const [i, doc] of docs.entries()) {
+      const key = this.#path === null ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);
+      this.#append({key, doc, text: texts[i]!, bytes: bytes[i]! + 1});
     }
-    this.#changed = true;
-    this.#stale = false;
+  }
+
+  taken(isComplete: boolean): void {
+    this.#isComplete = isComplete;
+    assert(isComplete || this.#entries.length >= this.#limit, 'a result that is not complete is long enough');
   }
 
   /** Takes in one written document. `after` null: it was deleted. */
   write(doc: number, after: {row: DocumentRow; parsed: ParsedDocument} | null): void {
     if (this.#stale) return;
-    const wasFull = this.#entries.length === this.#limit;
-    const wasIn = this.#docs.has(doc);
-    if (wasIn) this.#remove(doc);
-    if (after === null || !this.#matches(after.parsed)) {
-      this.#stale = wasIn && wasFull;
-      return;
-    }
-    const entry = this.#entryOf(after.row, after.parsed);
-    const at = this.#placeOf(entry);
-    if (wasFull && at === this.#entries.length) {
-      // Behind all that is known: outside of a full window, or at the place of a document that may now be another one.
-      this.#stale = wasIn;
-      return;
-    }
-    this.#insert(at, entry);
-    if (this.#entries.length > this.#limit) this.#remove(this.#entries.at(-1)!.doc);
+    if (this.#docs.has(doc)) this.#remove(doc);
+    if (after !== null && this.#matches(after.parsed)) this.#add(this.#entryOf(after.row, after.parsed));
+    this.#stale = !this.#isComplete && this.#entries.length < this.#limit;
   }
 
   /**
-   * The new text after the writes of a commit, or null when the result is equal.
-   * @throws op.too_large 413 when it has outgrown RESULT_BYTES_MAX
+   * The new text after the writes of a commit, or null when the result is equal. A query that is stale is run again.
+   * @throws op.too_large 413 when it has outgrown RESULT_BYTES_MAX, and what ends its pace: then it is still stale
    */
-  refresh(reader: QueryReader): string | null {
-    if (this.#stale) this.run(reader);
+  refresh(reader: QueryReader, pace?: Pace): string | null {
+    if (this.#stale) this.run(reader, pace);
     if (!this.#changed) return null;
     this.#changed = false;
-    if (this.#bytes > RESULT_BYTES_MAX) {
+    const shown = this.#entries.length > this.#limit ? this.#entries.slice(0, this.#limit) : this.#entries;
+    if (shown.reduce((sum, {bytes}) => sum + bytes, 0) > RESULT_BYTES_MAX) {
       throw new ServiceError(
         'op.too_large',
         `the result of a live query takes more than ${RESULT_BYTES_MAX} bytes; set a limit`,
       );
     }
-    const text = `[${this.#entries.map(entry => entry.text).join(',')}]`;
+    const text = `[${shown.map(entry => entry.text).join(',')}]`;
     if (text === this.#text) return null;
     this.#text = text;
     return text;
+  }
+
+  #begin(reserve: number): void {
+    this.#reserve = reserve;
+    this.#entries = [];
+    this.#docs.clear();
+    this.#changed = true;
+    this.#stale = false;
+  }
+
+  #append(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#docs.add(entry.doc);
   }
 
   /** A row with where it stands in the query's order. */
@@ -127,20 +150,24 @@ export class LiveQuery {
     return {key, doc: row.doc, text, bytes: Buffer.byteLength(text) + 1};
   }
 
-  #insert(at: number, entry: Entry): void {
+  #add(entry: Entry): void {
+    const at = this.#placeOf(entry);
+    // Behind all that is known: others that are not known may come before it.
+    if (at === this.#entries.length && !this.#isComplete) return;
     this.#entries.splice(at, 0, entry);
     this.#docs.add(entry.doc);
-    this.#bytes += entry.bytes;
-    this.#changed = true;
+    if (at < this.#limit) this.#changed = true;
+    if (this.#entries.length <= this.#limit + this.#reserve) return;
+    this.#docs.delete(this.#entries.pop()!.doc);
+    this.#isComplete = false;
   }
 
   #remove(doc: number): void {
     const at = this.#entries.findIndex(entry => entry.doc === doc);
     assert(at >= 0, `document ${doc} is among the entries`);
-    this.#bytes -= this.#entries[at]!.bytes;
     this.#entries.splice(at, 1);
     this.#docs.delete(doc);
-    this.#changed = true;
+    if (at < this.#limit) this.#changed = true;
   }
 
   /** Where a position belongs among the entries. */

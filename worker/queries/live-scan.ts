@@ -1,0 +1,57 @@
+/** Makes a live query's result on a scan thread, in pieces that the main thread takes in one at a time. */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../../shared/limits.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {documentText, parseDocument} from '../documents/document.ts';
+import type {Pace} from './pace.ts';
+import {type FieldPath, valueAt} from './paths.ts';
+import type {DocumentRow, QueryReader} from './reader.ts';
+import {find} from './run.ts';
+import type {LivePiece, LiveScan} from './scan-message.ts';
+
+export type LiveRows = {rows: DocumentRow[]; path: FieldPath | null; isComplete: boolean};
+
+/** @throws op.invalid_input 400, op.too_large 413 */
+export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, pace: Pace): LiveRows {
+  const wanted = most === null ? Number.POSITIVE_INFINITY : most + reserve;
+  try {
+    const {rows, path} = find(reader, query, wanted, null, pace);
+    return {rows, path, isComplete: rows.length < wanted};
+  } catch (caught) {
+    // It may be the reserve that is too large.
+    if (!(caught instanceof ServiceError) || caught.code !== 'op.too_large' || reserve === 0) throw caught;
+    return liveRows(reader, {kind: 'live', query, most, reserve: 0}, pace);
+  }
+}
+
+export function* livePieces({rows, path}: LiveRows): Generator<LivePiece, void, void> {
+  let piece = newPiece();
+  let keys: Buffer[] = [];
+  let keyBytes = 0;
+  let chars = 0;
+  for (const row of rows) {
+    const text = documentText(row);
+    piece.docs.push(row.doc);
+    piece.texts.push(text);
+    piece.bytes.push(Buffer.byteLength(text));
+    if (path !== null) {
+      const key = encodeKey([valueAt(parseDocument(row), path)]);
+      keys.push(key);
+      keyBytes += key.length;
+      piece.keyEnds.push(keyBytes);
+    }
+    chars += text.length;
+    if (piece.docs.length < SCAN_PIECE_ENTRIES && chars < SCAN_PIECE_RESULT_CHARS) continue;
+    yield {...piece, keys: new Uint8Array(Buffer.concat(keys))};
+    piece = newPiece();
+    keys = [];
+    keyBytes = 0;
+    chars = 0;
+  }
+  yield {...piece, keys: new Uint8Array(Buffer.concat(keys))};
+}
+
+function newPiece(): LivePiece {
+  return {docs: [], texts: [], bytes: [], keys: new Uint8Array(), keyEnds: []};
+}

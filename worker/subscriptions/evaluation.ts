@@ -1,0 +1,108 @@
+/**
+ * One evaluation of a live query on a scan thread, and how its result catches up with what was committed meanwhile.
+ *
+ *   scanning ──last piece──▶ catching up ──no document left, long enough──▶ current
+ *      ▲                          └── too short by now, or too much was written: scanned again
+ *      └───────────────────────────────┘           any ── refused ──▶ failed
+ *
+ * The thread's snapshot is begun after the evaluation, and every document that is written from then on is noted: those are
+ * looked up in the newest snapshot and put in, or taken out. A document that the thread saw in its new version already is
+ * put in once more, which changes nothing. When none is left, at the end of a slice in which nothing can be committed, the
+ * result is that of the newest commit.
+ */
+import {performance} from 'node:perf_hooks';
+import {ServiceError} from '../../shared/errors.ts';
+import {LIVE_CATCH_UP_DOCUMENTS_MAX, SCAN_INLINE_MS} from '../../shared/limits.ts';
+import {parseDocument} from '../documents/document.ts';
+import type {LiveScans} from '../queries/scan-pool.ts';
+import type {Reader} from '../storage/reader.ts';
+import type {LiveQuery} from './live-query.ts';
+
+export type EvaluationEvents = {
+  /** The live query's entries are those of the newest commit. */
+  current(): void;
+  failed(error: ServiceError): void;
+};
+
+export class Evaluation {
+  readonly #live: LiveQuery;
+  readonly #reader: Reader;
+  readonly #scans: LiveScans;
+  readonly #events: EvaluationEvents;
+  /** Documents written since the scan was asked for. */
+  readonly #written = new Set<number>();
+  #giveUpScan: () => void = () => undefined;
+  #isOver = false;
+
+  constructor(live: LiveQuery, reader: Reader, scans: LiveScans, events: EvaluationEvents) {
+    this.#live = live;
+    this.#reader = reader;
+    this.#scans = scans;
+    this.#events = events;
+    this.#scan();
+  }
+
+  /** A commit wrote a document that the result may concern. */
+  wrote(doc: number): void {
+    this.#written.add(doc);
+  }
+
+  /** Nobody holds the query any more. */
+  giveUp(): void {
+    this.#isOver = true;
+    this.#giveUpScan();
+  }
+
+  #scan(): void {
+    this.#written.clear();
+    this.#giveUpScan = this.#scans.live(this.#live.scan(), {
+      piece: piece => this.#live.take(piece),
+      end: isComplete => {
+        this.#live.taken(isComplete);
+        this.#catchUp();
+      },
+      failed: error => {
+        this.#isOver = true;
+        this.#events.failed(error);
+      },
+    });
+  }
+
+  /** One slice of it. */
+  #catchUp(): void {
+    if (this.#isOver) return;
+    if (this.#written.size > LIVE_CATCH_UP_DOCUMENTS_MAX) {
+      this.#scan();
+      return;
+    }
+    try {
+      this.#lookUp();
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#isOver = true;
+      this.#events.failed(caught);
+      return;
+    }
+    if (this.#live.isStale) this.#scan();
+    else if (this.#written.size > 0) setImmediate(() => this.#catchUp());
+    else {
+      this.#isOver = true;
+      this.#events.current();
+    }
+  }
+
+  #lookUp(): void {
+    const endsMs = performance.now() + SCAN_INLINE_MS;
+    this.#reader.inSnapshot();
+    try {
+      for (const doc of this.#written) {
+        this.#written.delete(doc);
+        const [row] = this.#reader.documents(doc, doc, false, 1);
+        this.#live.write(doc, row === undefined ? null : {row, parsed: parseDocument(row)});
+        if (performance.now() >= endsMs) return;
+      }
+    } finally {
+      this.#reader.endTurn();
+    }
+  }
+}
