@@ -1,6 +1,7 @@
-import {readdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {readdirSync, readFileSync, rmSync, truncateSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {svc} from '../harness/command.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -55,6 +56,31 @@ describe('a damaged file', () => {
     );
     await other.insert('t', {n: 2});
     expect(await other.list('t')).toHaveLength(2);
+  });
+
+  test('whose log has a flipped bit before acknowledged writes is refused, until somebody cuts the log there', async () => {
+    await service.killAll();
+    const log = `${fileOf(tenant)}-wal`;
+    const bytes = readFileSync(log);
+    bytes[bytes.length >> 1]! ^= 4;
+    writeFileSync(log, bytes);
+    await service.run();
+    expectError(await tenant.request('GET', '/documents/t'), 503, 'op.storage_damaged');
+    await until('the reason in the log', () => service.log.includes('does not fit its checksum, and frame '));
+    expect(await other.list('t')).toHaveLength(1);
+    await service.end('SIGTERM');
+    // Nothing was cut, and a copy is kept whatever is done next.
+    expect(readFileSync(log).equals(bytes)).toBe(true);
+    expect(readFileSync(`${log}.damaged`).equals(bytes)).toBe(true);
+    const {code, stdout} = await svc(['verify', '--data', service.data]);
+    expect(code).toBe(1);
+    const whole = Number(/its first (\d+) bytes are whole/.exec(stdout)![1]);
+    truncateSync(log, whole);
+    rmSync(`${fileOf(tenant)}-shm`, {force: true});
+    await service.run();
+    const left = await tenant.list('t');
+    expect(left.length).toBeGreaterThan(0);
+    expect(left.length).toBeLessThan(300);
   });
 
   test.each<[string, (path: string) => void]>([

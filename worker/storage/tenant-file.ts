@@ -3,13 +3,14 @@
  * from then on a file that is missing, empty or without tables was lost, and serving an empty one in its place would be
  * wrong answers with 200: it is refused, and left as it is.
  */
-import {closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync} from 'node:fs';
+import {closeSync, copyFileSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {type Connection, openWriter, storageFailure} from './database.ts';
 import {claimFile, damagedError, type TenantIdentity} from './identity.ts';
+import {findLogDamage} from './wal-log.ts';
 
 /** A disk with less free space counts as full: SQLite needs as much to open a file. */
 const FREE_BYTES_MIN = 128 * 1024;
@@ -29,7 +30,9 @@ export function checkFileIsThere(directory: string): void {
 export function openTenantFile(directory: string, tenant: TenantIdentity): Connection {
   const note = join(directory, NEW_TENANT_FILE);
   const isNew = existsSync(note);
-  const db = openWriter(join(directory, TENANT_FILE), isNew);
+  const path = join(directory, TENANT_FILE);
+  if (!isNew) refuseDamagedLog(path);
+  const db = openWriter(path, isNew);
   try {
     claimFile(db, tenant);
     if (isNew) {
@@ -41,6 +44,17 @@ export function openTenantFile(directory: string, tenant: TenantIdentity): Conne
     db.close();
     throw caught;
   }
+}
+
+/** Before SQLite sees it: opening would cut the log at the damage, without a word. @throws op.storage_damaged 503 */
+function refuseDamagedLog(path: string): void {
+  const damage = findLogDamage(path);
+  if (damage === null) return;
+  const log = `${path}-wal`;
+  const copy = `${log}.damaged`;
+  // Whatever is done to repair it, what was there is kept.
+  if (existsSync(log) && !existsSync(copy)) copyFileSync(log, copy);
+  throw damagedError(`${damage.finding}; see "A damaged log" in docs/operating.md`);
 }
 
 /** Why a tenant could not be opened, as its clients learn it; anything that is no state of the disk as it is. */

@@ -1,0 +1,223 @@
+/**
+ * SQLite's write-ahead log, read frame by frame, as recovery will read it. SQLite ends at the first frame that does not fit and
+ * silently forgets what follows. That is right for the torn end of a log, and loses acknowledged writes when a bit has flipped
+ * in its middle; this tells the two apart before SQLite opens the file.
+ *
+ *   header (32 bytes) ─ frame 1 ─ frame 2 ─ … ; a frame is 24 bytes and a page; its checksum continues that of the frame before
+ *
+ * What is damage (decision 0012):
+ * - a frame does not fit, and behind the commit that ends its transaction there is a frame that continues from its predecessor:
+ *   a transaction begins only after the one before is on disk, so what precedes it was acknowledged;
+ * - the log ends before the last commit that the index of the log (`-shm`) knows, which is set after the log is on disk;
+ * - the first frame that does not fit, or the header, would fit with one bit changed. A torn write does not look like that.
+ *
+ * Everything else is the end of a log that was being written: unfinished transactions, or frames of an older round of it.
+ */
+import {closeSync, existsSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
+import {uptime} from 'node:os';
+import {assert} from '../../shared/assert.ts';
+import {bitsBetween, flippedBit, type Sums, sumOver} from './wal-checksum.ts';
+
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+const MAGIC = 0x377f0682;
+/** Of the `-shm` file: two copies of the header of the index, then how many frames are in the database file already. */
+const INDEX_HEADER_BYTES = 48;
+
+export type LogDamage = {
+  /** In words, with the bytes. */
+  finding: string;
+  /** Length of the log up to the last commit before the damage: what is left if it is cut there. */
+  soundBytes: number;
+};
+
+type Header = {pageBytes: number; bigEndian: boolean; salts: Buffer; sums: Sums};
+type Frame = {
+  isCommit: boolean;
+  /** It belongs to this round of the log. */
+  hasSalts: boolean;
+  salts: Buffer;
+  stored: Sums;
+  /** Over its own bytes, from the sums it is to continue. */
+  sumFrom: (sums: Sums) => Sums;
+};
+/** What the index of the log says was committed. `inFile`: frames that the database file has already. */
+type Index = {frames: number; inFile: number; salts: Buffer; isOfThisBoot: boolean};
+
+/** Null: SQLite may open the file, and finds all that was acknowledged, as far as anything can tell. */
+export function findLogDamage(databasePath: string): LogDamage | null {
+  const path = `${databasePath}-wal`;
+  const index = readIndex(`${databasePath}-shm`);
+  const bytes = statSync(path, {throwIfNoEntry: false})?.size ?? 0;
+  if (bytes < HEADER_BYTES + FRAME_HEADER_BYTES) {
+    // After a power cut the index may be older than the close that emptied the log.
+    if (index === null || !index.isOfThisBoot || index.frames <= index.inFile) return null;
+    const how = existsSync(path) ? `has only ${bytes} bytes` : 'is missing';
+    return {
+      finding: `the log ${path} ${how}, and ${index.frames - index.inFile} committed pages were in it alone`,
+      soundBytes: 0,
+    };
+  }
+  const fd = openSync(path, 'r');
+  try {
+    return new Walk(fd, path, bytes, index).damage();
+  } finally {
+    closeSync(fd);
+  }
+}
+
+class Walk {
+  readonly #fd: number;
+  readonly #path: string;
+  readonly #bytes: number;
+  readonly #index: Index | null;
+  #header!: Header;
+  #frames = 0;
+  #committed = 0;
+
+  constructor(fd: number, path: string, bytes: number, index: Index | null) {
+    this.#fd = fd;
+    this.#path = path;
+    this.#bytes = bytes;
+    this.#index = index;
+  }
+
+  damage(): LogDamage | null {
+    const header = readHeader(this.#fd);
+    if (header === null) return this.#headerDamage();
+    this.#header = header;
+    this.#frames = Math.floor((this.#bytes - HEADER_BYTES) / (FRAME_HEADER_BYTES + header.pageBytes));
+    let sums = header.sums;
+    for (let number = 1; number <= this.#frames; number++) {
+      const frame = this.#frame(number);
+      const computed = frame.sumFrom(sums);
+      if (!frame.hasSalts || !isSame(computed, frame.stored)) return this.#judge(number, frame, computed);
+      sums = computed;
+      if (frame.isCommit) this.#committed = number;
+    }
+    return this.#shorterThanIndex();
+  }
+
+  /** SQLite will end before this frame. */
+  #judge(number: number, frame: Frame, computed: Sums): LogDamage | null {
+    const later = this.#committedBehind(number, frame, computed);
+    if (later !== null) return this.#found(number, `, and frame ${later} behind it was written after its commit`);
+    const looksFlipped = frame.hasSalts
+      ? flippedBit(computed, frame.stored, 2 + this.#header.pageBytes / 4)
+      : isSame(computed, frame.stored) && bitsBetween(frame.salts, this.#header.salts) === 1;
+    if (looksFlipped) return this.#found(number, ': one bit of it has changed');
+    return this.#shorterThanIndex();
+  }
+
+  /** A frame of a transaction that began after the one of this frame was on disk; null: there is none. */
+  #committedBehind(bad: number, frame: Frame, computed: Sums): number | null {
+    let isBehindCommit = frame.hasSalts && frame.isCommit;
+    let previous: readonly Sums[] = [frame.stored, computed];
+    for (let number = bad + 1; number <= this.#frames; number++) {
+      const next = this.#frame(number);
+      if (!next.hasSalts) {
+        previous = [next.stored];
+        continue;
+      }
+      if (isBehindCommit && previous.some(sums => isSame(next.sumFrom(sums), next.stored))) return number;
+      isBehindCommit ||= next.isCommit;
+      previous = [next.stored];
+    }
+    return null;
+  }
+
+  #shorterThanIndex(): LogDamage | null {
+    const index = this.#index;
+    if (index === null || !index.salts.equals(this.#header.salts)) return null;
+    // Also when the file has all of them: what is left of the log would hide newer pages behind older ones.
+    if (index.frames <= this.#committed) return null;
+    return this.#found(this.#committed + 1, `, and ${index.frames} frames were committed`);
+  }
+
+  #headerDamage(): LogDamage | null {
+    const header = Buffer.alloc(HEADER_BYTES);
+    readSync(this.#fd, header, 0, HEADER_BYTES, 0);
+    const stored = sumsAt(header, 24);
+    const looksFlipped = [false, true].some(bigEndian =>
+      flippedBit(sumOver([0, 0], header, 0, 24, bigEndian), stored, 6),
+    );
+    const index = this.#index;
+    const isNeeded = index?.isOfThisBoot === true && index.frames > index.inFile;
+    if (!looksFlipped && !isNeeded) return null;
+    return {
+      finding: `the header of the log ${this.#path} (bytes 0 to ${HEADER_BYTES - 1}) does not fit its checksum: nothing behind it would be read`,
+      soundBytes: 0,
+    };
+  }
+
+  #found(frame: number, why: string): LogDamage {
+    const at = this.#offset(frame);
+    const end = Math.min(this.#offset(frame + 1), this.#bytes) - 1;
+    const soundBytes = this.#offset(this.#committed + 1);
+    assert(soundBytes <= at, 'what is sound precedes what is damaged');
+    const what =
+      at >= this.#bytes
+        ? `the log ${this.#path} ends at byte ${this.#bytes}`
+        : `frame ${frame} of the log ${this.#path} (bytes ${at} to ${end}) does not fit its checksum`;
+    return {finding: `${what}${why}; its first ${soundBytes} bytes are whole`, soundBytes};
+  }
+
+  #offset(frame: number): number {
+    return HEADER_BYTES + (frame - 1) * (FRAME_HEADER_BYTES + this.#header.pageBytes);
+  }
+
+  #frame(number: number): Frame {
+    const {pageBytes, bigEndian, salts} = this.#header;
+    const bytes = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
+    const read = readSync(this.#fd, bytes, 0, bytes.length, this.#offset(number));
+    assert(read === bytes.length, `frame ${number} lies within the log`);
+    return {
+      isCommit: bytes.readUInt32BE(4) !== 0,
+      hasSalts: bytes.subarray(8, 16).equals(salts),
+      salts: bytes.subarray(8, 16),
+      stored: sumsAt(bytes, 16),
+      sumFrom: sums => sumOver(sumOver(sums, bytes, 0, 8, bigEndian), bytes, FRAME_HEADER_BYTES, pageBytes, bigEndian),
+    };
+  }
+}
+
+/** Null: it does not fit its checksum, or is no header. */
+function readHeader(fd: number): Header | null {
+  const bytes = Buffer.alloc(HEADER_BYTES);
+  readSync(fd, bytes, 0, HEADER_BYTES, 0);
+  const magic = bytes.readUInt32BE(0);
+  if ((magic & ~1) >>> 0 !== MAGIC) return null;
+  const bigEndian = (magic & 1) === 1;
+  const sums = sumOver([0, 0], bytes, 0, 24, bigEndian);
+  if (!isSame(sums, sumsAt(bytes, 24))) return null;
+  const pageBytes = bytes.readUInt32BE(8);
+  if (pageBytes < 512 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0) return null;
+  return {pageBytes, bigEndian, salts: Buffer.from(bytes.subarray(16, 24)), sums};
+}
+
+/** Null: there is none, or it says nothing that can be relied on. */
+function readIndex(path: string): Index | null {
+  const stat = statSync(path, {throwIfNoEntry: false});
+  if (stat === undefined || stat.size < 2 * INDEX_HEADER_BYTES + 4) return null;
+  const bytes = readFileSync(path);
+  const header = bytes.subarray(0, INDEX_HEADER_BYTES);
+  // Two copies, written one after the other: they differ when the end came in between.
+  if (!header.equals(bytes.subarray(INDEX_HEADER_BYTES, 2 * INDEX_HEADER_BYTES))) return null;
+  const isSet = header[12] === 1;
+  const stored: Sums = [header.readUInt32LE(40), header.readUInt32LE(44)];
+  if (!isSet || !isSame(sumOver([0, 0], header, 0, 40, false), stored)) return null;
+  return {
+    frames: header.readUInt32LE(16),
+    inFile: bytes.readUInt32LE(2 * INDEX_HEADER_BYTES),
+    salts: Buffer.from(header.subarray(32, 40)),
+    isOfThisBoot: stat.mtimeMs > Date.now() - uptime() * 1000,
+  };
+}
+
+function sumsAt(bytes: Buffer, at: number): Sums {
+  return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
+}
+
+function isSame(a: Sums, b: Sums): boolean {
+  return a[0] === b[0] && a[1] === b[1];
+}
