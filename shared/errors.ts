@@ -18,6 +18,7 @@ export const ERROR_STATUS = {
   'op.rate_limited': 429,
   'op.failed': 500,
   'op.storage_damaged': 503,
+  'op.quarantined': 503,
   'journal.cursor_expired': 410,
   'session.tenant_not_found': 404,
   'session.tenant_exists': 409,

@@ -41,6 +41,15 @@ export const WAITING_BYTES_MAX = 32 * MIB;
 export const IN_FLIGHT_REQUESTS_MAX = 4096;
 /** Bytes the router holds for one worker that reads slowly. Beyond: 503 session.overloaded. (ours) */
 export const LINK_BUFFER_BYTES_MAX = 64 * MIB;
+/** Bytes of their bodies, with a window for each that is sent in pieces. Beyond: 503 session.overloaded. (ours) */
+export const IN_FLIGHT_BYTES_MAX = 128 * MIB;
+/** Bytes of requests that the router holds itself, for one tenant and for all together. Beyond: 503 session.overloaded. (ours) */
+export const TENANT_HELD_BYTES_MAX = 128 * MIB;
+export const ROUTER_HELD_BYTES_MAX = 1024 * MIB;
+/** Of it, what each tenant finds free however much others hold, as long as they are not hundreds. (ours) */
+export const TENANT_SHARE_BYTES = 1 * MIB;
+/** A scan whose worker died is sent once more unless it had been under way for longer: then it may be the reason. (ours) */
+export const READ_AGAIN_MS_MAX = 2_000;
 /** How long a request waits for its tenant to wake: a machine with too much to do is slow. Beyond: 503 session.worker_unavailable. (ours) */
 export const WAKE_TIMEOUT_MS = 30_000;
 /** Tenants opened at once because they were asked for; more would make each of them slower. Beyond: they wait. (ours) */
@@ -72,6 +81,18 @@ export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
 export const DEATHS_BEFORE_REST = 5;
 export const HEALTHY_MS = 5_000;
 export const REST_MS = 30_000;
+/** Deaths in which all calls under way were of one function, before it is refused. (ours) */
+export const FUNCTION_DEATHS_MAX = 8;
+/** How long a call or a function that ended its worker is refused at first and at most; each time is twice the one before. (ours) */
+export const QUARANTINE_MS_MIN = 30_000;
+export const QUARANTINE_MS_MAX = 10 * 60 * 1000;
+/** What was under way at a death is remembered for this long after it, and so many calls and functions of a tenant. (ours) */
+export const SUSPICION_MS = 10 * 60 * 1000;
+export const SUSPECTS_MAX = 256;
+/** Deaths of one tenant within that time that are held against calls. Beyond: they count towards its rest. (ours) */
+export const HELD_DEATHS_MAX = 30;
+/** Bodies of calls up to this are looked at for the function's name, and longer ones in part, when their worker ended. (ours) */
+export const CALL_BODY_BYTES_READ = 64 * KIB;
 /** SIGTERM to exit 0. What is not finished by then is ended. (design) */
 export const DRAIN_MS = 4_500;
 /** The part of it that a router has for its requests; the rest is for workers to close their files. (ours) */
@@ -514,6 +535,10 @@ assert(
 assert(BODY_BYTES_MAX > DOCUMENT_BYTES_MAX, 'a body holds any document');
 assert(ROUTER_DRAIN_MS < DRAIN_MS, 'a drain has time left for the workers');
 assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
+assert(
+  READ_AGAIN_MS_MAX < HEARTBEAT_TIMEOUT_MS - HEARTBEAT_INTERVAL_MS,
+  'what is sent again is not what a worker hung on',
+);
 assert(STARTUP_TIMEOUT_MS >= HEARTBEAT_TIMEOUT_MS, 'a starting process has no less time than a serving one');
 assert(SILENCE_MS_MAX > STARTUP_TIMEOUT_MS, 'its own time is up before all time is');
 assert(KILLS_FORGOTTEN_MS > KILL_PAUSE_MS_MAX, 'a pause between kills is not the end of them');

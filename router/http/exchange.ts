@@ -22,8 +22,10 @@ import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {BODY_BYTES_MAX, LARGE_REPLY_BYTES, UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
-import type {Forwarded, Holder} from '../workers/forwarded.ts';
+import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES, UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
+import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
+import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
+import {callOf, type UserCall} from '../workers/user-call.ts';
 import type {AnnouncedBody} from './announced-body.ts';
 import type {Route} from './routes.ts';
 import {statusLine} from './status-lines.ts';
@@ -59,7 +61,14 @@ export class Exchange implements Forwarded {
   meta = '';
   body: Buffer = EMPTY;
   upload: Upload | null = null;
+  /** Where the body's bytes are counted. */
+  readonly held = new HeldBody();
   isRead = false;
+  isShort = false;
+  isUserCall = false;
+  suspectedBy: Suspicion | null = null;
+  bytes = 0;
+  sentMs = 0;
   holder: Holder | null = null;
   order = 0;
   lostWorker: string | null = null;
@@ -72,6 +81,8 @@ export class Exchange implements Forwarded {
   #state: State = 'open';
   /** It was answered while its worker had it: the worker's answer is not wanted. */
   #isRefused = false;
+  /** Of a body that was let go. */
+  #call: UserCall | null = null;
   /** The connection is of no further use: the body was not read to its end, or the server drains. */
   #closes: boolean;
   #announced: AnnouncedBody | null = null;
@@ -128,6 +139,10 @@ export class Exchange implements Forwarded {
    */
   collectBody(onBody: () => void): void {
     this.#refuseLonger(BODY_BYTES_MAX);
+    if (!this.held.hasRoom(this.announcedBytes ?? 0)) {
+      this.#closes = true;
+      throw tooManyBytes();
+    }
     let pieces: Buffer[] | null = null;
     this.#isReading = true;
     this.#res.onData((chunk, isLast) => {
@@ -135,6 +150,12 @@ export class Exchange implements Forwarded {
       if (this.bytesIn > BODY_BYTES_MAX) {
         this.#closes = true;
         this.fail(tooLarge(BODY_BYTES_MAX));
+        return;
+      }
+      if (!this.held.hold(chunk.byteLength)) {
+        this.#closes = true;
+        pieces = null;
+        this.fail(tooManyBytes());
         return;
       }
       const piece = Buffer.from(new Uint8Array(chunk)); // a copy
@@ -146,6 +167,20 @@ export class Exchange implements Forwarded {
       this.body = pieces === null ? piece : Buffer.concat(pieces, this.bytesIn);
       onBody();
     });
+  }
+
+  get call(): UserCall | null {
+    if (!this.isUserCall) return null;
+    this.#call ??= callOf(this.meta, this.body);
+    return this.#call;
+  }
+
+  /** Reads may be sent again, and of short calls the arguments are looked at when their worker ends: those bodies stay. */
+  sent(): void {
+    if (this.isUserCall ? this.body.length <= CALL_BODY_BYTES_READ : this.isRead) return;
+    if (this.isUserCall) this.#call ??= callOf(this.meta, this.body);
+    this.body = EMPTY;
+    this.held.giveBack();
   }
 
   /**
@@ -195,7 +230,7 @@ export class Exchange implements Forwarded {
     this.reply(meta.s, body, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
   }
 
-  fail(error: ServiceError, retryAfterS = error.status === 503 ? 1 : 0, more: HeaderList = []): void {
+  fail(error: ServiceError, retryAfterS = retryAfter(error), more: HeaderList = []): void {
     const headers = [...more, ...(this.errorHeaders ?? [])];
     if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
     if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
@@ -420,6 +455,7 @@ export class Exchange implements Forwarded {
 
   #done(status: number): void {
     this.#state = 'done';
+    this.held.giveBack();
     this.#observer.unsentBytes -= this.#unsentBytes;
     this.#observer.ended(this, status);
   }
@@ -428,6 +464,7 @@ export class Exchange implements Forwarded {
     this.#unwanted?.clientGone();
     if (this.#state === 'done') return;
     this.#state = 'aborted';
+    this.held.giveBack();
     this.upload?.fail();
     this.#observer.unsentBytes -= this.#unsentBytes;
     this.holder?.abandon(this);
@@ -447,6 +484,12 @@ const replyInTurn = {
     exchange!.writeReply(status, body, headers, contentType);
   },
 };
+
+/** Seconds for `Retry-After`; 0: none. */
+function retryAfter({status, detail}: ServiceError): number {
+  if (status !== 503) return 0;
+  return typeof detail?.retry_after_seconds === 'number' ? detail.retry_after_seconds : 1;
+}
 
 function tooLarge(bytesMax: number): ServiceError {
   return new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);

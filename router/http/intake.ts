@@ -121,7 +121,6 @@ export class Intake {
     for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
     exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
-    exchange.isRead = route.isRead;
     if (route.isEndless) this.#keepEndless(exchange);
     this.#forward(exchange, route, tenant, req);
   }
@@ -137,12 +136,14 @@ export class Intake {
     const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
     if (route.parameter !== null) known.push(route.parameter);
     exchange.meta = deploymentMeta(operation, known, exchange.requestId, adminToken !== '', req);
-    exchange.isRead = route.isRead;
     this.#forward(exchange, route, tenant, req);
   }
 
   #forward(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
     const {directory} = this.#parts;
+    exchange.isRead = route.isRead;
+    exchange.isShort = route.isShort;
+    exchange.isUserCall = route.isUserCall;
     if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
     else if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
     else directory.forward(tenant, exchange);
@@ -173,6 +174,7 @@ export class Intake {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
+    exchange.held.tenant = tenant.held;
     return tenant;
   }
 

@@ -4,7 +4,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {OPERATIONS, type Operation} from '../../shared/ipc/operations.ts';
+import {OPERATIONS, type Operation, SHORT_READS, USER_CALLS} from '../../shared/ipc/operations.ts';
 import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX} from '../../shared/limits.ts';
 
 /** What the router answers itself. */
@@ -23,8 +23,11 @@ export type Route = {
   readonly takesBody: boolean;
   /** The query string is passed on. */
   readonly takesQuery: boolean;
-  /** May be sent once more when its worker died before it answered. */
+  /** Changes nothing. */
   readonly isRead: boolean;
+  /** See SHORT_READS and USER_CALLS. */
+  readonly isShort: boolean;
+  readonly isUserCall: boolean;
   /** The body goes to the worker while it arrives, up to this length; null: it is collected first. */
   readonly streamedBytesMax: number | null;
   /** The answer has no end of its own: a drain cuts it. */
@@ -112,6 +115,8 @@ export const ROUTES: readonly Route[] = ROWS.map(([method, pattern, answers, opt
   takesBody: method === 'POST' || method === 'PUT' || method === 'PATCH',
   takesQuery: options?.query === true,
   isRead: isOperation(answers) && OPERATIONS[answers] === 'read',
+  isShort: isOperation(answers) && SHORT_READS.has(answers),
+  isUserCall: isOperation(answers) && USER_CALLS.has(answers),
   streamedBytesMax: options?.streamed ?? null,
   isEndless: options?.endless === true,
   parameter: options?.parameter ?? null,

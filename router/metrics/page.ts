@@ -78,6 +78,17 @@ export class MetricsPage {
         sum(link => link.inFlight),
       ),
       gauge(
+        'svc_ipc_in_flight_bytes',
+        'Bytes of the bodies of these requests.',
+        sum(link => link.inFlightBytes),
+      ),
+      gauge('svc_router_held_bytes', 'Bytes of requests that the router holds itself.', this.#directory.heldBytes),
+      counter(
+        'svc_quarantined_calls_total',
+        'Calls of functions refused because they ended workers before.',
+        this.#directory.refused,
+      ),
+      gauge(
         'svc_ipc_buffered_bytes',
         'Bytes that workers have not taken yet.',
         sum(link => link.bufferedBytes),
@@ -88,15 +99,13 @@ export class MetricsPage {
         lagSeconds,
         'max',
       ),
-      {
-        name: 'svc_metrics_missing_total',
-        help: 'Processes that did not report in time for a scrape.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: [{labels: {}, value: this.#missing}],
-      },
+      counter('svc_metrics_missing_total', 'Processes that did not report in time for a scrape.', this.#missing),
     ];
   }
+}
+
+function counter(name: string, help: string, value: number): MetricJson {
+  return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
 }
 
 function parseReport(body: string | null): MetricJson[] | null {

@@ -179,6 +179,9 @@ export class Supervisor {
       case 'released':
         this.#placement.released(message.tenant, message.busy);
         return;
+      case 'death_held':
+        this.#placement.deathHeld(message.tenant, message.socketPath);
+        return;
       case 'activity':
         this.#placement.activity(message.active);
         this.#placement.activity(message.busy);

@@ -15,6 +15,8 @@ export class Place {
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is told to. */
   address: WorkerAddress | null = null;
+  /** The router said that the end of `worker` is not the tenant's fault before we know of that end. */
+  isHeld = false;
   /** Why `worker` could not open the tenant, when it said so. */
   openError: ErrorObject | null = null;
   /** The registry's mark, so that a second worker of the same tenant costs no second write. */

@@ -147,6 +147,14 @@ export class Placement {
     this.#give(place, {type: 'released', busy});
   }
 
+  /** This worker ends, or has ended, and the router holds calls responsible. */
+  deathHeld(id: string, socketPath: string): void {
+    const place = this.#places.get(id);
+    if (place === undefined) return;
+    if (place.address?.socketPath === socketPath) place.isHeld = true;
+    else this.#give(place, {type: 'held'});
+  }
+
   activity(ids: string[]): void {
     const nowMs = this.#parts.now();
     for (const id of ids) {
@@ -334,9 +342,12 @@ export class Placement {
         ...end,
       });
     }
+    const {isHeld} = place;
     place.worker = null;
     place.address = null;
+    place.isHeld = false;
     this.#give(place, {type: 'ended', error: place.openError});
+    if (isHeld) this.#give(place, {type: 'held'});
     this.#checkDrained();
   }
 

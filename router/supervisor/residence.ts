@@ -9,7 +9,7 @@
  *     │  └─ want after a pause ── died ◀──────── worker ends unasked ────────┐         ▼
  *     │                            │                                        ├────── awake ◀──┐
  *     │             too many deaths▼                                        │         │let_go │ busy
- *     │                         resting ──rested──▶ queued                  ├──── releasing ──┘
+ *     │        asleep ◀──held── resting ──rested──▶ queued                  ├──── releasing ──┘
  *     │                                                                     │         │ not busy
  *     └───────────────────── worker ends after `closed` ────────────────────┴────── closing
  *
@@ -52,6 +52,8 @@ export type Input =
   | {type: 'opened'}
   /** The worker's process ended; `error`: what it said about an opening that failed. */
   | {type: 'ended'; error: ErrorObject | null}
+  /** The last death is held against calls that were under way, and not against the tenant. */
+  | {type: 'held'}
   /** Idle, or least recently used while another tenant needs the slot. */
   | {type: 'let_go'}
   | {type: 'released'; busy: boolean}
@@ -113,6 +115,7 @@ export function step(residence: Residence, given: Input, nowMs: number): Step {
   const input: Input = given.type === 'confirm' && !isServed ? {type: 'want', asked: true} : given;
   if (residence.state === 'deleting') return stepDeleting(residence, input);
   if (input.type === 'delete') return beginDelete(residence);
+  if (input.type === 'held') return forgive(residence);
   switch (residence.state) {
     case 'asleep':
       if (input.type !== 'want') return stay(residence);
@@ -254,6 +257,12 @@ function noSpace(deaths: number, asked: boolean, error: ErrorObject): Step {
     input: 'want',
     afterMs: PAUSES_MS.at(-1)!,
   });
+}
+
+function forgive(residence: Exclude<Residence, {state: 'deleting'}>): Step {
+  const deaths = Math.max(0, residence.deaths - 1);
+  if (residence.state !== 'resting') return to({...residence, deaths});
+  return to({state: 'asleep', deaths}, {type: 'later', input: 'want', afterMs: PAUSES_MS.at(-1)!});
 }
 
 function beginClose(deaths: number): Step {

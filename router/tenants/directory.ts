@@ -28,6 +28,9 @@ export class TenantDirectory {
   #hub: SocketHub | null = null;
   readonly #send: Send;
   readonly #log: Logger;
+  /** What the router holds for all tenants. */
+  readonly #bytes = {held: 0};
+  #refused = 0;
 
   constructor(tenants: readonly string[], workers: readonly WorkerAddress[], send: Send, log: Logger) {
     this.#send = send;
@@ -102,6 +105,16 @@ export class TenantDirectory {
     return [...this.#placed].map(tenant => tenant.link).filter(link => link !== null);
   }
 
+  /** Bytes of requests held here, for all tenants. */
+  get heldBytes(): number {
+    return this.#bytes.held;
+  }
+
+  /** Calls refused because they ended workers before. */
+  get refused(): number {
+    return this.#refused;
+  }
+
   waiting(): number {
     let waiting = 0;
     for (const tenant of this.#placed) waiting += tenant.waiting;
@@ -115,7 +128,17 @@ export class TenantDirectory {
 
   #add(id: string): void {
     if (this.#tenants.has(id)) return;
-    this.#tenants.set(id, new PlacedTenant(id, this.#log, this.#hubNow, () => this.#send({type: 'wake', tenant: id})));
+    const tenant = new PlacedTenant(id, {
+      log: this.#log,
+      hub: this.#hubNow,
+      bytes: this.#bytes,
+      wake: () => this.#send({type: 'wake', tenant: id}),
+      held: socketPath => this.#send({type: 'death_held', tenant: id, socketPath}),
+      onRefused: () => {
+        this.#refused++;
+      },
+    });
+    this.#tenants.set(id, tenant);
   }
 
   #workerReady(address: WorkerAddress): void {

@@ -9,21 +9,32 @@
  * When a worker dies, two notices come in either order: its socket closes here, and the supervisor says worker_failed. The
  * second of them must not fail what already waits for the next worker, so the lost worker is remembered until the
  * supervisor has spoken of it, and that worker_failed only repeats the wake.
+ *
+ * Calls of functions that were under way at a death are the quarantine's, and the supervisor is told not to hold that death
+ * against the tenant.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
-import {
-  STREAM_WINDOW_BYTES,
-  WAITING_BYTES_MAX,
-  WAITING_REQUESTS_MAX,
-  WAKE_RETRY_MS,
-  WAKE_TIMEOUT_MS,
-} from '../../shared/limits.ts';
+import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {Forwarded, Holder} from '../workers/forwarded.ts';
+import {type Forwarded, type Holder, heldBytes} from '../workers/forwarded.ts';
+import {HeldBytes, type RouterBytes} from '../workers/held-bytes.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
 import {type SocketHub, TenantLive} from '../ws/tenant-live.ts';
+import {Quarantine} from './quarantine.ts';
+
+export type TenantParts = {
+  log: Logger;
+  hub: () => SocketHub;
+  bytes: RouterBytes;
+  /** Asks for a worker. */
+  wake: () => void;
+  /** The death of this worker is held against calls, not against the tenant. */
+  held: (socketPath: string) => void;
+  /** A call was refused because it ended workers before. */
+  onRefused: () => void;
+};
 
 export class PlacedTenant implements Holder {
   readonly id: string;
@@ -33,6 +44,9 @@ export class PlacedTenant implements Holder {
   isRemoved = false;
   /** Its sockets' live queries. */
   readonly live: TenantLive;
+  /** What the router holds for it. */
+  readonly held: HeldBytes;
+  readonly #parts: TenantParts;
   readonly #log: Logger;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
@@ -40,16 +54,22 @@ export class PlacedTenant implements Holder {
   #waitingBytes = 0;
   /** Socket of the worker whose link was lost while the supervisor has not spoken of it; null: none. */
   #lostSocketPath: string | null = null;
+  /** The worker whose death was looked into last: it may take another connection before it is gone. */
+  #blamedSocketPath: string | null = null;
+  /** Made at the first death with calls under way, gone when nothing is suspected any more. */
+  #quarantine: Quarantine | null = null;
   /** Set after a failed connect: the next wake is sent when it fires. */
   #retryTimer: NodeJS.Timeout | null = null;
   /** Set while live queries wait until a worker may be had again. */
   #liveTimer: NodeJS.Timeout | null = null;
 
-  constructor(id: string, log: Logger, hub: () => SocketHub, wake: () => void) {
+  constructor(id: string, parts: TenantParts) {
     this.id = id;
-    this.#log = log;
-    this.#wake = wake;
-    this.live = new TenantLive(hub, () => this.#wakeForLive());
+    this.held = new HeldBytes(parts.bytes);
+    this.#parts = parts;
+    this.#log = parts.log;
+    this.#wake = parts.wake;
+    this.live = new TenantLive(parts.hub, () => this.#wakeForLive());
   }
 
   get link(): WorkerLink | null {
@@ -64,9 +84,10 @@ export class PlacedTenant implements Holder {
     return this.#waiting.size > 0 || this.live.connections.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
   }
 
-  /** @throws session.overloaded 503, session.tenant_not_found 404 */
+  /** @throws session.overloaded 503, op.quarantined 503, session.tenant_not_found 404 */
   forward(request: Forwarded): void {
     if (this.isRemoved) throw tenantNotFound(this.id);
+    if (this.#quarantine !== null) this.#suspect(request, this.#quarantine);
     if (this.#link !== null) this.#link.send(request);
     else this.#wait(request);
   }
@@ -80,7 +101,7 @@ export class PlacedTenant implements Holder {
       this.#dropLink(); // the new worker replaces it; its requests end when it closes
       current.retire();
     }
-    const link = new WorkerLink(address, this.#log, this.live, closed => this.#linkClosed(closed));
+    const link = new WorkerLink(address, this.#log, this.live, this.held, closed => this.#linkClosed(closed));
     this.#link = link;
     this.live.attach(link);
     for (const request of this.#takeWaiting()) this.#send(link, request);
@@ -136,6 +157,23 @@ export class PlacedTenant implements Holder {
     assert(false, 'a waiting request does not stream');
   }
 
+  #suspect(request: Forwarded, quarantine: Quarantine): void {
+    const nowMs = performance.now();
+    if (quarantine.isEmpty(nowMs)) {
+      this.#quarantine = null;
+      return;
+    }
+    const {call} = request;
+    if (call === null) return;
+    try {
+      quarantine.check(call, nowMs);
+    } catch (caught) {
+      this.#parts.onRefused();
+      throw caught;
+    }
+    request.suspectedBy = quarantine;
+  }
+
   #wait(request: Forwarded): void {
     const bytes = this.#waitingBytes + heldBytes(request);
     if (this.#waiting.size >= WAITING_REQUESTS_MAX || bytes > WAITING_BYTES_MAX) {
@@ -186,7 +224,15 @@ export class PlacedTenant implements Holder {
     }
   }
 
-  #linkClosed({link, wasOpen, retired, unanswered}: LinkClosed): void {
+  #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
+    if (calls.length > 0 && link.address.socketPath !== this.#blamedSocketPath) {
+      this.#blamedSocketPath = link.address.socketPath;
+      this.#quarantine ??= new Quarantine();
+      const {isHeld, refused} = this.#quarantine.died(calls, performance.now());
+      if (isHeld) this.#parts.held(link.address.socketPath);
+      for (const refusal of refused)
+        this.#log.error('a call ended its worker too often', {tenant: this.id, ...refusal});
+    }
     const isLostAgain = link.address.socketPath === this.#lostSocketPath;
     if (this.#link === link) {
       this.#dropLink();
@@ -212,11 +258,6 @@ export class PlacedTenant implements Holder {
       if (this.#link === null && (this.#waiting.size > 0 || this.live.size > 0)) this.#wake();
     }, WAKE_RETRY_MS);
   }
-}
-
-/** What a waiting request may cost in memory. */
-function heldBytes(request: Forwarded): number {
-  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }
 
 /** One wording, so that an id that cannot exist and one that does not are told apart by nobody. */

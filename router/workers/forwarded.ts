@@ -5,6 +5,8 @@
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import type {UserCall} from './user-call.ts';
 
 export interface Forwarded {
   /** RequestMeta as JSON. */
@@ -13,11 +15,20 @@ export interface Forwarded {
   /** The body when it is sent in pieces while it arrives (`body` is empty then); null: `body` is all of it. */
   readonly upload: RequestUpload | null;
   readonly isRead: boolean;
+  /** A read of SHORT_READS: it cannot have ended its worker. */
+  readonly isShort: boolean;
+  /** The tenant's code it runs; null: none. */
+  readonly call: UserCall | null;
   /** The client has gone, or was refused meanwhile: nobody wants the answer. */
   readonly aborted: boolean;
 
   /** Who has it now: a tenant's waiting queue or a link. Set and cleared by them; told when the client goes. */
   holder: Holder | null;
+  /** Told when it is answered, because it was under way when a worker ended; null: it was not. */
+  suspectedBy: Suspicion | null;
+  /** What it costs its worker in memory until it is answered, and when it was sent; set by the link. */
+  bytes: number;
+  sentMs: number;
   /** Its place in the link it was sent on; set by the link. */
   order: number;
   /** Socket path of the worker that was lost with it; null: none was. */
@@ -25,6 +36,8 @@ export interface Forwarded {
   /** When it first waited for a worker, or 0. */
   waitingSinceMs: number;
 
+  /** The worker's socket has all of it: what is needed for nothing else may be let go. */
+  sent(): void;
   /** The whole answer. `body` is only valid during the call unless it is large (see FrameReader). */
   answer(meta: ResponseMeta, body: Buffer): void;
   startStream(meta: ResponseMeta): void;
@@ -33,6 +46,11 @@ export interface Forwarded {
   endStream(failed: boolean): void;
   /** @param retryAfterS seconds for `Retry-After`; unless given, 1 with a 503 and none otherwise */
   fail(error: ServiceError, retryAfterS?: number): void;
+}
+
+/** Whoever suspects a call. */
+export interface Suspicion {
+  answered(call: UserCall): void;
 }
 
 export interface Holder {
@@ -63,4 +81,9 @@ export interface RequestUpload {
   discard(): void;
   /** The client has gone: the worker is told that the rest will not come. */
   fail(): void;
+}
+
+/** What a request may cost in memory wherever it is held. */
+export function heldBytes(request: Forwarded): number {
+  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }

@@ -5,19 +5,32 @@
  *   connecting ──connect──▶ open ──retire──▶ retiring ──last answer──▶ closed
  *        └──────────────────┴── malformed frame | worker gone ──────────▶ closed
  *
- * When a link closes, each request it still holds is one of: never written to the socket (it is handed back, and may go to
- * the next worker, unless a part of its body is gone with this link), a read (handed back too), a stream (cut, visibly for the
- * client), or a write whose outcome is unknown.
+ * When a link closes, each request it still holds is one of
+ *
+ *   never written to the socket                       handed back: it may go to the next worker, unless a part of its body is gone
+ *   a short read, or one that had only begun          handed back, once
+ *   a call of a function, or a read that may have     session.worker_unavailable: what may have ended this worker is never
+ *   run for long                                      sent to the next one
+ *   a stream                                          cut, visibly for the client
+ *   a write                                           session.outcome_unknown
  */
 import type {Buffer} from 'node:buffer';
 import {connect, type Socket} from 'node:net';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {IN_FLIGHT_REQUESTS_MAX, LINK_BUFFER_BYTES_MAX, METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
+import {
+  IN_FLIGHT_BYTES_MAX,
+  IN_FLIGHT_REQUESTS_MAX,
+  LINK_BUFFER_BYTES_MAX,
+  METRICS_TIMEOUT_MS,
+  READ_AGAIN_MS_MAX,
+} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {Forwarded, Holder, RequestUpload} from './forwarded.ts';
+import {type Forwarded, type Holder, heldBytes, type RequestUpload} from './forwarded.ts';
+import {type HeldBytes, tooManyBytes} from './held-bytes.ts';
 import {parseResponseMeta} from './response-meta.ts';
+import type {UserCall} from './user-call.ts';
 
 /** Stream ids are u32; 0 is the hello's. */
 const STREAM_MAX = 0xffff_ffff;
@@ -30,6 +43,8 @@ export type LinkClosed = {
   retired: boolean;
   /** Requests that may be sent to another worker. */
   unanswered: Forwarded[];
+  /** Calls of functions that the worker had and did not answer, also of clients that have gone. */
+  calls: UserCall[];
 };
 
 /** Where results of live queries go. */
@@ -50,7 +65,14 @@ export class WorkerLink implements Holder {
   readonly #live: LiveReceiver;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
+  readonly #held: HeldBytes;
   readonly #inFlight = new Map<number, Forwarded>();
+  /** What they cost the worker. */
+  #inFlightBytes = 0;
+  /** Those of them with a body that may be let go once the socket has it. */
+  #unsent: Forwarded[] = [];
+  /** What of #held the socket has not passed on. */
+  #bufferedBytes = 0;
   /** Streams of #inFlight whose first frame came. */
   readonly #streaming = new Set<number>();
   readonly #metrics = new Map<number, (body: string | null) => void>();
@@ -62,8 +84,15 @@ export class WorkerLink implements Holder {
   #wasOpen = false;
   #retired = false;
 
-  constructor(address: WorkerAddress, log: Logger, live: LiveReceiver, onClosed: (closed: LinkClosed) => void) {
+  constructor(
+    address: WorkerAddress,
+    log: Logger,
+    live: LiveReceiver,
+    held: HeldBytes,
+    onClosed: (closed: LinkClosed) => void,
+  ) {
     this.address = address;
+    this.#held = held;
     this.#log = log;
     this.#onClosed = onClosed;
     this.#live = live;
@@ -72,15 +101,19 @@ export class WorkerLink implements Holder {
       if (this.#socket.destroyed) return;
       this.#writtenOrder = this.#order;
       this.#socket.write(bytes);
+      this.#countBuffered();
     });
     this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
     this.#flush = () => {
       this.#flushScheduled = false;
       this.#writer.flush();
+      this.#letGo();
     };
     this.#socket.on('connect', () => {
       this.#wasOpen = true;
+      this.#letGo();
     });
+    this.#socket.on('drain', () => this.#countBuffered());
     this.#socket.on('data', chunk => this.#read(chunk as Buffer));
     this.#socket.on('error', error => log.debug('a worker connection failed', {tenant: address.tenant, error}));
     this.#socket.on('close', () => this.#closed());
@@ -92,6 +125,11 @@ export class WorkerLink implements Holder {
     return this.#inFlight.size;
   }
 
+  /** What the requests in flight cost the worker. */
+  get inFlightBytes(): number {
+    return this.#inFlightBytes;
+  }
+
   /** Bytes the worker has not taken yet. */
   get bufferedBytes(): number {
     return this.#socket.writableLength;
@@ -99,13 +137,21 @@ export class WorkerLink implements Holder {
 
   /** @throws session.overloaded 503 when the worker is too far behind */
   send(request: Forwarded): void {
+    const bytes = heldBytes(request);
     if (this.#inFlight.size >= IN_FLIGHT_REQUESTS_MAX || this.#socket.writableLength > LINK_BUFFER_BYTES_MAX) {
       throw new ServiceError('session.overloaded', 'too many requests of this tenant are under way; try again later');
+    }
+    if (this.#inFlightBytes + bytes > IN_FLIGHT_BYTES_MAX) {
+      throw tooManyBytes();
     }
     const stream = this.#nextStream();
     request.order = this.#order;
     request.holder = this;
+    request.bytes = bytes;
+    request.sentMs = performance.now();
+    this.#inFlightBytes += bytes;
     this.#inFlight.set(stream, request);
+    if (bytes > 0) this.#unsent.push(request);
     const {upload} = request;
     // A large body is written as it is: it belongs to the request, and nobody changes it.
     const flags = upload === null ? FrameFlag.none : FrameFlag.streams;
@@ -251,8 +297,9 @@ export class WorkerLink implements Holder {
       request.startStream(head);
       return;
     }
-    this.#inFlight.delete(stream);
+    this.#over(stream, request);
     request.holder = null;
+    request.suspectedBy?.answered(request.call!);
     request.answer(head, body);
     if (this.#retired) this.#closeIfIdle();
   }
@@ -263,8 +310,9 @@ export class WorkerLink implements Holder {
     if (body.length > 0) request.streamPiece(body);
     if ((flags & FrameFlag.end) === 0 || request.aborted) return;
     this.#streaming.delete(stream);
-    this.#inFlight.delete(stream);
+    this.#over(stream, request);
     request.holder = null;
+    request.suspectedBy?.answered(request.call!);
     request.endStream((flags & FrameFlag.failed) !== 0);
     if (this.#retired) this.#closeIfIdle();
   }
@@ -275,13 +323,34 @@ export class WorkerLink implements Holder {
     this.#inFlight.get(stream)?.upload?.credit(bytes); // else its answer overtook the credit
   }
 
+  /** The worker has nothing of it any more. */
+  #over(stream: number, request: Forwarded): void {
+    this.#inFlight.delete(stream);
+    this.#inFlightBytes -= request.bytes;
+  }
+
+  /** What was sent is the worker's, once it is connected: before, all of it may have to go to another one. */
+  #letGo(): void {
+    if (!this.#wasOpen || this.#unsent.length === 0) return;
+    for (const request of this.#unsent) request.sent();
+    this.#unsent = [];
+  }
+
+  #countBuffered(): void {
+    const bytes = this.#socket.destroyed ? 0 : this.#socket.writableLength;
+    if (bytes === this.#bufferedBytes) return;
+    this.#held.take(bytes - this.#bufferedBytes);
+    this.#bufferedBytes = bytes;
+  }
+
   #tellGone(stream: number): void {
     this.#writer.frame(FrameKind.cancel, stream, FrameFlag.none, '', '');
     this.#scheduleFlush();
   }
 
   #cancel(stream: number): void {
-    this.#inFlight.delete(stream);
+    const request = this.#inFlight.get(stream);
+    if (request !== undefined) this.#over(stream, request);
     this.#tellGone(stream);
     if (this.#retired) this.#closeIfIdle();
   }
@@ -294,18 +363,26 @@ export class WorkerLink implements Holder {
 
   #closed(): void {
     const unanswered: Forwarded[] = [];
+    const calls: UserCall[] = [];
+    const nowMs = performance.now();
     for (const [stream, request] of this.#inFlight) {
       request.holder = null;
+      const wasWritten = this.#wasOpen && request.order <= this.#writtenOrder;
+      if (wasWritten && request.call !== null) calls.push(request.call);
       if (request.aborted) continue;
       if (this.#streaming.has(stream)) request.endStream(true);
-      else if (!this.#wasOpen || request.order > this.#writtenOrder) sendAgain(request, unanswered);
-      else if (request.isRead) retryOnce(request, this.address.socketPath, unanswered);
-      else request.fail(outcomeUnknown());
+      else if (!wasWritten) sendAgain(request, unanswered);
+      else if (!request.isRead) request.fail(outcomeUnknown());
+      else if (mayHaveEndedIt(request, nowMs)) request.fail(notSentAgain());
+      else retryOnce(request, this.address.socketPath, unanswered);
     }
     this.#inFlight.clear();
+    this.#inFlightBytes = 0;
+    this.#unsent = [];
     this.#streaming.clear();
+    this.#countBuffered();
     for (const settle of [...this.#metrics.values()]) settle(null);
-    this.#onClosed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered});
+    this.#onClosed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered, calls});
   }
 }
 
@@ -323,6 +400,11 @@ function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
   unanswered.push(request);
 }
 
+/** A scan that had just begun is not what a worker hung on: the watch takes longer than that to find one that does. */
+function mayHaveEndedIt(request: Forwarded, nowMs: number): boolean {
+  return request.call !== null || (!request.isShort && nowMs - request.sentMs > READ_AGAIN_MS_MAX);
+}
+
 /** A dying worker may take a connection once more before its socket is gone: losing it again is not a second death. */
 function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
   if (request.lostWorker !== null && request.lostWorker !== worker) {
@@ -337,5 +419,12 @@ function outcomeUnknown(): ServiceError {
   return new ServiceError(
     'session.outcome_unknown',
     "the tenant's worker ended before it answered; the write may or may not have happened",
+  );
+}
+
+function notSentAgain(): ServiceError {
+  return new ServiceError(
+    'session.worker_unavailable',
+    "the tenant's worker ended while it had this request, which is not sent to the next one by itself; nothing was changed",
   );
 }

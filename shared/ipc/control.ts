@@ -56,6 +56,8 @@ export type RouterToSupervisor =
   | {type: 'request'; id: number; action: 'metrics'}
   /** Tenants that had traffic since the last report; `busy`: those with requests under way. Every second while there are any. */
   | {type: 'activity'; active: string[]; busy: string[]}
+  /** This worker's link was lost with calls of functions under way: its death is held against them, not the tenant. */
+  | {type: 'death_held'; tenant: string; socketPath: string}
   /** Answer to `release`. `busy`: it is still in use and stays. */
   | {type: 'released'; tenant: string; busy: boolean}
   | {type: 'heartbeat'};

@@ -4,8 +4,8 @@
  */
 
 /**
- * Every operation, with what it does to the data. `read`: changes nothing, so the router may send it once more when the
- * worker died before answering. `write`: never sent twice; when its worker dies unanswered, its outcome is unknown.
+ * Every operation, with what it does to the data. `read`: changes nothing. `write`: never sent twice; when its worker dies
+ * unanswered, its outcome is unknown.
  */
 export const OPERATIONS = {
   'documents.insert': 'write',
@@ -53,6 +53,32 @@ export const OPERATIONS = {
   'functions.preflight': 'read',
 } as const satisfies Record<string, 'read' | 'write'>;
 export type Operation = keyof typeof OPERATIONS;
+
+/** Reads that are over in a moment whatever the tenant holds: they cannot have ended a worker, so they may be sent once more. */
+export const SHORT_READS: ReadonlySet<Operation> = new Set([
+  'documents.get',
+  'schema.all',
+  'schema.get',
+  'schedule.result',
+  'crons.list',
+  'journal.page',
+  'deployments.list',
+  'functions.list',
+  'env.list',
+  'env.get',
+  'settings.get',
+  'functions.preflight',
+]);
+
+/** Operations that run a tenant's own code: none is sent twice, because it may be what ended the worker. */
+export const USER_CALLS: ReadonlySet<Operation> = new Set([
+  'functions.run',
+  'functions.query',
+  'functions.paginated',
+  'functions.mutation',
+  'functions.action',
+  'functions.http',
+]);
 
 /** Headers in the order in which they were sent; a name may come more than once. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];

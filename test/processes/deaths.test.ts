@@ -89,21 +89,24 @@ describe('a worker that is killed', () => {
 });
 
 describe('a worker that is stuck', () => {
-  test('is replaced; a read it held is answered by the next one, a write is 503 session.outcome_unknown', async () => {
+  test('is replaced; of what it held a short read is answered by the next one, a scan and a write are 503', async () => {
     const {tenant, worker} = await awakeTenant();
+    const id = await tenant.insert('t', {n: 2});
     const {tenant: other, worker: othersWorker} = await awakeTenant();
     process.kill(worker, 'SIGSTOP');
-    const read = tenant.request('GET', '/documents/t');
+    const read = tenant.request('GET', `/documents/t/${id}`);
+    const scan = tenant.request('GET', '/documents/t');
     const write = tenant.request('POST', '/documents', insertBody);
     // Meanwhile the other tenant is served, and so is the list of tenants.
     await other.insert('t', {n: 2});
     expect((await service.get('/api/tenants')).status).toBe(200);
     expect((await read).status).toBe(200);
+    expectError(await scan, 503, 'session.worker_unavailable');
     expectError(await write, 503, 'session.outcome_unknown');
     expect(isAlive(worker)).toBe(false);
     expect(await service.workerOf(tenant.id)).not.toBe(worker);
     expect(await service.workerOf(other.id)).toBe(othersWorker);
-    expect((await tenant.list('t')).length).toBeLessThanOrEqual(2);
+    expect((await tenant.list('t')).length).toBeLessThanOrEqual(3);
   });
 });
 

@@ -2,7 +2,13 @@ import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
-import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import {
+  IN_FLIGHT_BYTES_MAX,
+  READ_AGAIN_MS_MAX,
+  WAITING_BYTES_MAX,
+  WAITING_REQUESTS_MAX,
+  WAKE_TIMEOUT_MS,
+} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 
@@ -15,6 +21,9 @@ const noHub = () => {
 
 /** What the tenant asked of the supervisor; made anew for each test, because a lost link may ask after its test. */
 let asked: {wakes: number; next: PromiseWithResolvers<void>};
+/** Sockets of workers whose deaths were held against calls. */
+let held: string[];
+let refused: number;
 let tenant: PlacedTenant;
 let workers: ScriptedWorker[];
 
@@ -22,10 +31,21 @@ beforeEach(() => {
   const mine = {wakes: 0, next: Promise.withResolvers<void>()};
   asked = mine;
   workers = [];
-  tenant = new PlacedTenant('acme', log, noHub, () => {
-    mine.wakes++;
-    mine.next.resolve();
-    mine.next = Promise.withResolvers();
+  held = [];
+  refused = 0;
+  tenant = new PlacedTenant('acme', {
+    log,
+    hub: noHub,
+    bytes: {held: 0},
+    wake: () => {
+      mine.wakes++;
+      mine.next.resolve();
+      mine.next = Promise.withResolvers();
+    },
+    held: socketPath => held.push(socketPath),
+    onRefused: () => {
+      refused++;
+    },
   });
 });
 
@@ -183,6 +203,151 @@ describe('requests under way when the worker dies', () => {
     worker.sendGarbage();
     expect(await read.outcome).toBe('cut');
     expect(read.pieces).toEqual(['200', 'piece']);
+  });
+});
+
+describe('calls of functions under way when the worker dies', () => {
+  const bomb = {name: 'search:find', key: 'bomb'};
+  const call = (of = bomb, isRead = true) => new RecordedRequest(isRead, '', null, {call: of});
+  const quarantined = expect.objectContaining({code: 'op.quarantined'});
+
+  test('a query is not sent again, and its death is not held against the tenant', async () => {
+    const query = call();
+    const worker = await underWay(query);
+    worker.die();
+    expect(await query.outcome).toBe('session.worker_unavailable');
+    expect(held).toEqual([worker.address.socketPath]);
+    expect(asked.wakes).toBe(0);
+  });
+
+  test('a mutation is session.outcome_unknown', async () => {
+    const mutation = call(bomb, false);
+    const worker = await underWay(mutation);
+    worker.die();
+    expect(await mutation.outcome).toBe('session.outcome_unknown');
+    expect(held).toEqual([worker.address.socketPath]);
+  });
+
+  test('one whose client has gone is held responsible all the same', async () => {
+    for (let deaths = 0; deaths < 2; deaths++) {
+      const query = call();
+      const worker = await underWay(query);
+      query.abort();
+      const other = new RecordedRequest(true, '', null, {isScan: true});
+      tenant.forward(other);
+      await worker.received(3);
+      worker.die();
+      await asked.next.promise; // the other one goes on to the next worker
+      tenant.remove();
+      await other.outcome;
+      tenant.isRemoved = false;
+    }
+    expect(() => tenant.forward(call())).toThrowError(quarantined);
+  });
+
+  test('the second death refuses the same call; the function with other arguments, and all else, goes on', async () => {
+    for (let deaths = 0; deaths < 2; deaths++) {
+      const query = call();
+      (await underWay(query)).die();
+      await query.outcome;
+    }
+    expect(() => tenant.forward(call())).toThrowError(quarantined);
+    expect(() => tenant.forward(call(bomb, false))).toThrowError(quarantined);
+    expect(refused).toBe(2);
+    const [harmless, read] = [call({...bomb, key: 'harmless'}), new RecordedRequest(true)];
+    const worker = await underWay(harmless);
+    worker.answer('', 'ok');
+    expect(await harmless.outcome).toBe('200 ok');
+    tenant.forward(read);
+    await worker.received(3);
+    worker.answer('', 'ok');
+    expect(await read.outcome).toBe('200 ok');
+  });
+
+  test('one that is answered in between is innocent', async () => {
+    const once = call();
+    (await underWay(once)).die();
+    await once.outcome;
+    const answered = call();
+    const worker = await underWay(answered);
+    worker.answer('', 'ok');
+    await answered.outcome;
+    const again = call();
+    tenant.forward(again);
+    await worker.received(3);
+    worker.die();
+    await again.outcome;
+    expect(() => tenant.forward(call())).not.toThrow();
+  });
+
+  test('one that never reached the worker goes to the next', async () => {
+    const gone = await newWorker();
+    gone.die();
+    const query = call();
+    tenant.forward(query);
+    const woken = asked.next.promise;
+    tenant.workerReady(gone.address);
+    await woken;
+    const worker = await newWorker();
+    tenant.workerReady(worker.address);
+    await worker.received(2);
+    worker.answer('', 'ok');
+    expect(await query.outcome).toBe('200 ok');
+    expect(held).toEqual([]);
+  });
+});
+
+describe('a scan under way when the worker dies', () => {
+  test('goes to the next worker when it had just begun', async () => {
+    const scan = new RecordedRequest(true, '', null, {isScan: true});
+    const worker = await underWay(scan);
+    const woken = asked.next.promise;
+    worker.die();
+    await woken;
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(2);
+    next.answer('', 'ok');
+    expect(await scan.outcome).toBe('200 ok');
+  });
+
+  test('is not sent again when it had run for so long that it may be the reason', async () => {
+    const scan = new RecordedRequest(true, '', null, {isScan: true});
+    const worker = await underWay(scan);
+    scan.sentMs -= READ_AGAIN_MS_MAX;
+    worker.die();
+    expect(await scan.outcome).toBe('session.worker_unavailable');
+    expect(held).toEqual([]);
+  });
+});
+
+describe('bytes under way', () => {
+  test('are bounded for one worker until it answers, also when clients go', async () => {
+    const body = 'x'.repeat(IN_FLIGHT_BYTES_MAX / 16);
+    const overloaded = expect.objectContaining({code: 'session.overloaded'});
+    const first = new RecordedRequest(false, body);
+    const worker = await underWay(first);
+    for (let sent = 1; sent < 16; sent++) {
+      const write = new RecordedRequest(false, body);
+      tenant.forward(write);
+      await worker.received(sent + 2);
+      write.abort();
+    }
+    expect(() => tenant.forward(new RecordedRequest(false, 'x'))).toThrowError(overloaded);
+    expect(() => tenant.forward(new RecordedRequest(true))).not.toThrow();
+    worker.send(FrameKind.response, worker.frames[1]!.stream, FrameFlag.none, '', 'ok');
+    await first.outcome;
+    expect(() => tenant.forward(new RecordedRequest(false, body))).not.toThrow();
+  });
+
+  test('a body is let go once the worker has it, and not while it may have to go to another one', async () => {
+    const write = new RecordedRequest(false, 'body');
+    tenant.forward(write);
+    expect(write.isSent).toBe(false);
+    const worker = await newWorker();
+    tenant.workerReady(worker.address);
+    await worker.received(2);
+    expect(write.isSent).toBe(true);
   });
 });
 

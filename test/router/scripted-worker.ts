@@ -4,7 +4,8 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {createServer, type Server, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import type {Forwarded, Holder, RequestUpload} from '../../router/workers/forwarded.ts';
+import type {Forwarded, Holder, RequestUpload, Suspicion} from '../../router/workers/forwarded.ts';
+import type {UserCall} from '../../router/workers/user-call.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
@@ -69,11 +70,19 @@ export class ScriptedWorker {
   }
 }
 
+type More = {isScan?: boolean; call?: UserCall};
+
 /** What became of a request: `status body`, or `code/Retry-After`. */
 export class RecordedRequest implements Forwarded {
   readonly meta = '{"op":"documents.get"}';
   readonly body: Buffer;
   readonly isRead: boolean;
+  readonly isShort: boolean;
+  readonly call: UserCall | null;
+  suspectedBy: Suspicion | null = null;
+  bytes = 0;
+  sentMs = 0;
+  isSent = false;
   readonly upload: RequestUpload | null;
   aborted = false;
   holder: Holder | null = null;
@@ -84,13 +93,20 @@ export class RecordedRequest implements Forwarded {
   readonly outcome: Promise<string>;
   #resolve: (outcome: string) => void = () => undefined;
 
-  constructor(isRead: boolean, body = '', upload: RequestUpload | null = null) {
+  /** A read is a short one unless it is said to be a scan; a call is whatever the test says of it. */
+  constructor(isRead: boolean, body = '', upload: RequestUpload | null = null, more: More = {}) {
     this.isRead = isRead;
+    this.isShort = isRead && more.isScan !== true && more.call === undefined;
+    this.call = more.call ?? null;
     this.upload = upload;
     this.body = Buffer.from(body);
     this.outcome = new Promise(resolve => {
       this.#resolve = resolve;
     });
+  }
+
+  sent(): void {
+    this.isSent = true;
   }
 
   answer({s: status, ra: retryAfterS = 0}: ResponseMeta, body: Buffer): void {

@@ -46,6 +46,9 @@ describe('a tenant moves between disk and a worker', () => {
     ['closed in order, and wanted again', {...closing, stored: true, wanted: true}, ended, 'queued', 'enqueue'],
     ['closing, the worker dies before it reported', closing, ended, 'asleep', 'later'],
     ['resting, a request comes', resting, asked, 'resting', 'fail'],
+    ['resting, and it was not the tenant', resting, {type: 'held'}, 'asleep', 'later'],
+    ['asleep, and it was not the tenant', asleep, {type: 'held'}, 'asleep', ''],
+    ['awake again, and it was not the tenant', awake, {type: 'held'}, 'awake', ''],
     ['rested', resting, {type: 'rested'}, 'queued', 'enqueue'],
     ['asleep, it is deleted', asleep, {type: 'delete'}, 'deleting', 'remove'],
     ['resting, it is deleted', resting, {type: 'delete'}, 'deleting', 'remove'],
@@ -109,6 +112,20 @@ describe('deaths', () => {
     expect(step(next, asked, NOW_MS).effects).toMatchObject([{type: 'fail', error: ERROR}]);
   });
 
+  test('that are held against calls never rest the tenant', () => {
+    let residence: Residence = awake;
+    for (let deaths = 0; deaths < 3 * DEATHS_BEFORE_REST; deaths++) {
+      residence = step(step(residence, ended, NOW_MS).next, {type: 'held'}, NOW_MS).next;
+      expect(residence).toEqual({state: 'asleep', deaths: 0});
+      residence = wake(residence);
+    }
+    const tired: Residence = {state: 'awake', deaths: DEATHS_BEFORE_REST - 1, sinceMs: NOW_MS};
+    expect(step(step(tired, ended, NOW_MS).next, {type: 'held'}, NOW_MS).next).toEqual({
+      state: 'asleep',
+      deaths: DEATHS_BEFORE_REST - 1,
+    });
+  });
+
   test('the first death after a rest is followed by the next rest', () => {
     const residence = wake(step(resting, {type: 'rested'}, NOW_MS).next);
     expect(step(residence, ended, NOW_MS).next.state).toBe('resting');
@@ -119,7 +136,12 @@ test('whatever happens: workers are started only without one, and only who asked
   const input = fc.oneof(
     fc.constantFrom<Input>(
       ...[asked, due, ended, {type: 'confirm'} as const, {type: 'admit'} as const, {type: 'opened'} as const],
-      ...[{type: 'let_go'} as const, {type: 'router_ended'} as const, {type: 'rested'} as const],
+      ...[
+        {type: 'let_go'} as const,
+        {type: 'held'} as const,
+        {type: 'router_ended'} as const,
+        {type: 'rested'} as const,
+      ],
       ...[{type: 'delete'} as const, {type: 'shut_down'} as const, {type: 'closed', nextDueMs: null} as const],
       ...[
         {type: 'refuse', error: ERROR} as const,

@@ -1,0 +1,75 @@
+/**
+ * Bytes of requests that the router holds for a tenant: bodies that arrive, wait or may have to be sent again, and what its
+ * worker's socket has not taken. All tenants share ROUTER_HELD_BYTES_MAX.
+ *
+ * A quarter of it is kept for small needs: every tenant may hold TENANT_SHARE_BYTES, whatever others do. Of the rest a tenant
+ * may hold TENANT_HELD_BYTES_MAX, but not more than what is still free, so that few cannot take all of it.
+ */
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../shared/limits.ts';
+
+const SHARED_BYTES = 0.75 * ROUTER_HELD_BYTES_MAX;
+
+export function tooManyBytes(): ServiceError {
+  return new ServiceError('session.overloaded', 'requests under way are too long together; try again later');
+}
+
+/** The router's total; one object for all tenants. */
+export type RouterBytes = {held: number};
+
+export class HeldBytes {
+  readonly #router: RouterBytes;
+  #held = 0;
+
+  constructor(router: RouterBytes) {
+    this.#router = router;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** To be asked before `take` where the bytes can still be refused. */
+  hasRoom(bytes: number): boolean {
+    const heldThen = this.#held + bytes;
+    if (heldThen <= TENANT_SHARE_BYTES) return this.#router.held + bytes <= ROUTER_HELD_BYTES_MAX;
+    return heldThen <= Math.min(TENANT_HELD_BYTES_MAX, SHARED_BYTES - this.#router.held);
+  }
+
+  take(bytes: number): void {
+    this.#held += bytes;
+    this.#router.held += bytes;
+  }
+
+  give(bytes: number): void {
+    this.take(-bytes);
+    assert(this.#held >= 0 && this.#router.held >= 0, 'nothing is given back that was not taken');
+  }
+}
+
+/** What one request's body adds to them. */
+export class HeldBody {
+  /** Null: the request is no tenant's, and not counted. */
+  tenant: HeldBytes | null = null;
+  #bytes = 0;
+
+  hasRoom(bytes: number): boolean {
+    return this.tenant === null || this.tenant.hasRoom(bytes);
+  }
+
+  /** @returns false when there is no room for them */
+  hold(bytes: number): boolean {
+    if (this.tenant === null) return true;
+    if (!this.tenant.hasRoom(bytes)) return false;
+    this.tenant.take(bytes);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** All of it; a second time there is nothing to give. */
+  giveBack(): void {
+    if (this.#bytes > 0) this.tenant!.give(this.#bytes);
+    this.#bytes = 0;
+  }
+}

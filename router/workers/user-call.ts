@@ -1,0 +1,55 @@
+/**
+ * Which function a request calls, and with what: what a worker's death is held against. The names are the router's own, made
+ * of what the request says; bodies are the tenant's business and are looked at only when something went wrong.
+ */
+import type {Buffer} from 'node:buffer';
+import {createHash} from 'node:crypto';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
+import {CALL_BODY_BYTES_READ} from '../../shared/limits.ts';
+
+export type UserCall = {
+  /** The function, for people: its path, or an HTTP action's method and path. */
+  name: string;
+  /** The function and its arguments: a digest. */
+  key: string;
+};
+
+/** Calls whose bodies are too long to be looked at count as calls of one function: whatever they say, they are alike in that. */
+const LONG_BODY = 'calls with long arguments';
+const NO_FUNCTION = 'calls of no function';
+/** No function has a longer path. */
+const NAME_CHARS_MAX = 1_024;
+
+/** @param meta RequestMeta as JSON, of an operation that runs the tenant's code */
+export function callOf(meta: string, body: Buffer): UserCall {
+  const {op, m = '', u = ''} = JSON.parse(meta) as RequestMeta;
+  return op === 'functions.http' ? httpActionCall(m, u, body) : functionCall(body);
+}
+
+/** @param body as it was sent: an object with `path` and `args` */
+export function functionCall(body: Buffer): UserCall {
+  return {name: body.length > CALL_BODY_BYTES_READ ? LONG_BODY : pathOf(body), key: digest('', body)};
+}
+
+/** @param body empty when it was sent in pieces */
+export function httpActionCall(method: string, url: string, body: Buffer): UserCall {
+  const [, path = '/'] = /^\w+:\/\/[^/]*([^?]*)/.exec(url) ?? [];
+  return {name: `${method} ${path}`, key: digest(`${method} ${url}`, body)};
+}
+
+function pathOf(body: Buffer): string {
+  try {
+    const {path} = JSON.parse(body.toString('utf8')) as {path?: unknown};
+    return typeof path === 'string' && path.length <= NAME_CHARS_MAX ? path : NO_FUNCTION;
+  } catch {
+    return NO_FUNCTION; // the worker refuses it
+  }
+}
+
+/** Of a long body its length, beginning and end: a digest of all of it would take time from other tenants. */
+function digest(head: string, body: Buffer): string {
+  const hash = createHash('sha256').update(`${head}\n${body.length}\n`);
+  if (body.length <= 2 * CALL_BODY_BYTES_READ) return hash.update(body).digest('base64');
+  hash.update(body.subarray(0, CALL_BODY_BYTES_READ)).update(body.subarray(-CALL_BODY_BYTES_READ));
+  return hash.digest('base64');
+}

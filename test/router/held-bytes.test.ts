@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import {describe, expect, test} from 'vitest';
+import {HeldBytes} from '../../router/workers/held-bytes.ts';
+import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../shared/limits.ts';
+
+/** Takes all it can get in pieces. */
+function takeAll(tenant: HeldBytes, piece = 64 * 1024): number {
+  while (tenant.hasRoom(piece)) tenant.take(piece);
+  return tenant.held;
+}
+
+describe('bytes that the router holds', () => {
+  test('one tenant has TENANT_HELD_BYTES_MAX at most, and when many take all they can, the next has its share', () => {
+    const router = {held: 0};
+    expect(takeAll(new HeldBytes(router))).toBe(TENANT_HELD_BYTES_MAX);
+    for (let tenants = 1; tenants < 200; tenants++) {
+      expect(takeAll(new HeldBytes(router))).toBeGreaterThanOrEqual(TENANT_SHARE_BYTES);
+    }
+    expect(router.held).toBeLessThanOrEqual(ROUTER_HELD_BYTES_MAX);
+    expect(new HeldBytes(router).hasRoom(TENANT_SHARE_BYTES)).toBe(true);
+  });
+
+  test('whatever tenants take and give back: the sum is right and never beyond the maximum', () => {
+    const steps = fc.array(fc.record({tenant: fc.nat(4), bytes: fc.nat(300 * 1024 * 1024), gives: fc.boolean()}));
+    fc.assert(
+      fc.property(steps, all => {
+        const router = {held: 0};
+        const tenants = Array.from({length: 5}, () => new HeldBytes(router));
+        for (const {tenant: n, bytes, gives} of all) {
+          const tenant = tenants[n]!;
+          if (gives) tenant.give(Math.min(bytes, tenant.held));
+          else if (tenant.hasRoom(bytes)) tenant.take(bytes);
+          expect(router.held).toBe(tenants.reduce((sum, {held}) => sum + held, 0));
+          expect(router.held).toBeLessThanOrEqual(ROUTER_HELD_BYTES_MAX);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,156 @@
+import {Buffer} from 'node:buffer';
+import {describe, expect, test} from 'vitest';
+import {Quarantine} from '../../router/tenants/quarantine.ts';
+import {functionCall, httpActionCall, type UserCall} from '../../router/workers/user-call.ts';
+import {
+  CALL_BODY_BYTES_READ,
+  FUNCTION_DEATHS_MAX,
+  HELD_DEATHS_MAX,
+  QUARANTINE_MS_MAX,
+  QUARANTINE_MS_MIN,
+  SUSPECTS_MAX,
+  SUSPICION_MS,
+} from '../../shared/limits.ts';
+
+const find = (args: string): UserCall => ({name: 'search:find', key: args});
+const list = (args: string): UserCall => ({name: 'messages:list', key: args});
+
+/** Is this call refused? */
+function isRefused(quarantine: Quarantine, call: UserCall, nowMs = 0): boolean {
+  try {
+    quarantine.check(call, nowMs);
+    return false;
+  } catch (caught) {
+    expect(caught).toMatchObject({code: 'op.quarantined'});
+    return true;
+  }
+}
+
+function deadly(deaths: number, underWay: (death: number) => UserCall[]): Quarantine {
+  const quarantine = new Quarantine();
+  for (let death = 0; death < deaths; death++) quarantine.died(underWay(death), 0);
+  return quarantine;
+}
+
+describe('a call is refused', () => {
+  test.each<[string, number, UserCall[], boolean]>([
+    ['after two deaths in which it was alone', 2, [find('bomb')], true],
+    ['not after one', 1, [find('bomb')], false],
+    ['once, however often it was under way in a death', 1, [find('bomb'), find('bomb'), find('bomb')], false],
+    ['not after two that it shared', 2, [find('bomb'), list('all')], false],
+    ['after three that it shared', 3, [find('bomb'), list('all')], true],
+  ])('%s', (_, deaths, underWay, expected) => {
+    expect(
+      isRefused(
+        deadly(deaths, () => underWay),
+        find('bomb'),
+      ),
+    ).toBe(expected);
+  });
+
+  test('not if it is answered between deaths that it shared: what ends a worker is never answered', () => {
+    const quarantine = new Quarantine();
+    for (let death = 0; death < 3; death++) {
+      quarantine.died([find('bomb'), list('all')], 0);
+      quarantine.answered(list('all'));
+    }
+    expect([isRefused(quarantine, find('bomb')), isRefused(quarantine, list('all'))]).toEqual([true, false]);
+  });
+
+  test('for a time that doubles with every further death, up to its maximum', () => {
+    const quarantine = deadly(2, () => [find('bomb')]);
+    let nowMs = 0;
+    for (let ms = QUARANTINE_MS_MIN; ms <= 4 * QUARANTINE_MS_MAX; ms *= 2) {
+      nowMs += Math.min(ms, QUARANTINE_MS_MAX);
+      expect(isRefused(quarantine, find('bomb'), nowMs - 1)).toBe(true);
+      expect(isRefused(quarantine, find('bomb'), nowMs)).toBe(false);
+      quarantine.died([find('bomb')], nowMs);
+    }
+  });
+
+  test('with the seconds that are left', () => {
+    const quarantine = deadly(2, () => [find('bomb')]);
+    expect(() => quarantine.check(find('bomb'), 1)).toThrowError(
+      expect.objectContaining({detail: {retry_after_seconds: QUARANTINE_MS_MIN / 1_000}}),
+    );
+  });
+});
+
+describe('a function is refused with any arguments', () => {
+  test(`after ${FUNCTION_DEATHS_MAX} deaths in which all calls under way were its own`, () => {
+    const varied = (death: number) => [find(`bomb ${death}`), find(`also ${death}`)];
+    expect(isRefused(deadly(FUNCTION_DEATHS_MAX - 1, varied), find('new'))).toBe(false);
+    const quarantine = deadly(FUNCTION_DEATHS_MAX, varied);
+    expect(isRefused(quarantine, find('new'))).toBe(true);
+    expect(isRefused(quarantine, list('all'))).toBe(false);
+  });
+
+  test('not after any number of deaths that it shared', () => {
+    const quarantine = deadly(100, death => [find(`bomb ${death}`), list(`page ${death}`)]);
+    expect([isRefused(quarantine, find('new')), isRefused(quarantine, list('new'))]).toEqual([false, false]);
+  });
+});
+
+describe('deaths', () => {
+  test('without a call under way are the tenant’s', () => {
+    expect(new Quarantine().died([], 0)).toEqual({isHeld: false, refused: []});
+  });
+
+  test(`are the tenant’s too beyond ${HELD_DEATHS_MAX} within the time that suspicion lasts`, () => {
+    const quarantine = new Quarantine();
+    for (let death = 0; death < HELD_DEATHS_MAX; death++) {
+      expect(quarantine.died([find(`${death}`)], death).isHeld).toBe(true);
+    }
+    expect(quarantine.died([find('one more')], HELD_DEATHS_MAX).isHeld).toBe(false);
+    expect(quarantine.died([find('later')], SUSPICION_MS + 1).isHeld).toBe(true);
+  });
+
+  test('are forgotten, and what is remembered of them is bounded', () => {
+    const quarantine = new Quarantine();
+    const many = Array.from({length: SUSPECTS_MAX + 50}, (_, i) => find(`${i}`));
+    for (let death = 0; death < 3; death++) quarantine.died(many, 0);
+    const refused = many.filter(call => isRefused(quarantine, call)).length;
+    expect(refused).toBeLessThanOrEqual(SUSPECTS_MAX);
+    expect(quarantine.isEmpty(0)).toBe(false);
+    expect(quarantine.isEmpty(QUARANTINE_MS_MAX + SUSPICION_MS)).toBe(true);
+  });
+});
+
+describe('what a request calls', () => {
+  const body = (value: unknown) => Buffer.from(JSON.stringify(value));
+
+  test('is the path in its body, and another call with other arguments', () => {
+    const [a, b] = [functionCall(body({path: 'a:b', args: {n: 1}})), functionCall(body({path: 'a:b', args: {n: 2}}))];
+    expect([a.name, b.name]).toEqual(['a:b', 'a:b']);
+    expect(a.key).not.toBe(b.key);
+    expect(functionCall(body({path: 'a:b', args: {n: 1}}))).toEqual(a);
+  });
+
+  test.each([['nonsense'], ['null'], ['{}'], ['{"path":7}'], [`{"path":"${'x'.repeat(2_000)}"}`]])(
+    'is no function in %s',
+    text => {
+      expect(functionCall(Buffer.from(text)).name).toBe('calls of no function');
+    },
+  );
+
+  test('cannot be made to look like another function by a body that is too long to be looked at', () => {
+    const long = Buffer.from(`{"path":"innocent:one","args":"${'x'.repeat(CALL_BODY_BYTES_READ)}","path":"other:one"}`);
+    expect(functionCall(long).name).toBe('calls with long arguments');
+  });
+
+  test('is told apart in long bodies by their length, beginning and end', () => {
+    const long = (begin: string, middle: string, end: string) =>
+      functionCall(
+        Buffer.from(begin + 'x'.repeat(CALL_BODY_BYTES_READ) + middle + 'x'.repeat(CALL_BODY_BYTES_READ) + end),
+      ).key;
+    const key = long('a', 'b', 'c');
+    expect([long('a', 'b', 'c'), long('a', 'B', 'c')]).toEqual([key, key]);
+    for (const other of [long('A', 'b', 'c'), long('a', 'b', 'C'), long('a', 'bb', 'c')]) expect(other).not.toBe(key);
+  });
+
+  test('is the method and path of an HTTP action; its query is an argument', () => {
+    const call = (url: string) => httpActionCall('GET', url, Buffer.alloc(0));
+    expect(call('https://h.example/svc/t/http/a/b?x=1').name).toBe('GET /svc/t/http/a/b');
+    expect(call('https://h.example/a?x=1').key).not.toBe(call('https://h.example/a?x=2').key);
+  });
+});
