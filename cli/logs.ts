@@ -9,7 +9,8 @@ import {CommandFailure, reportFailure} from './failure.ts';
 import {logText} from './project/log-text.ts';
 import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
-type Shown = {history: number; success?: true; jsonl?: true; follow: boolean};
+type Search = {requestId?: string; path?: string; failed?: true; since?: number; until?: number};
+type Shown = {history: number; success?: true; jsonl?: true; follow: boolean} & Search;
 type Options = TargetOptions & Shown;
 
 export function register(program: Command): void {
@@ -19,7 +20,12 @@ export function register(program: Command): void {
     .addOption(new Option('--history <count>', 'finished executions to begin with').argParser(count).default(20))
     .option('--success', 'show executions that succeeded and logged nothing, too')
     .option('--jsonl', 'an execution a line, as JSON')
-    .option('--no-follow', 'end after the history');
+    .option('--no-follow', 'end after the history')
+    .option('--request-id <id>', 'only that of a failure somebody reports; ends after it was shown')
+    .option('--path <path>', 'only executions of this function, as messages:send')
+    .option('--failed', 'only executions that failed')
+    .addOption(new Option('--since <time>', 'as 90s, 20m, 2h, 3d ago, or 2026-01-31T12:00:00Z').argParser(moment))
+    .addOption(new Option('--until <time>', 'the same; ends after what was before').argParser(moment));
   addTargetOptions(command).action((options: Options) =>
     reportFailure('svc logs', () =>
       withTarget(options, async target => {
@@ -37,7 +43,7 @@ export function register(program: Command): void {
  */
 export async function showLogs(
   target: Target,
-  {history, success, jsonl, follow}: Shown,
+  {history, success, jsonl, follow, ...search}: Shown,
   show: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -47,17 +53,24 @@ export async function showLogs(
     if (text !== null) show(`${text}\n`);
   };
   // Also without a history its newest entry is looked at: it says where the new ones begin.
-  for await (const line of entries(target, Math.max(history, 1), false, signal)) {
+  for await (const line of entries(target, Math.max(history, 1), false, search, signal)) {
     seen.begin(line);
     if (history > 0) showEntry(line);
   }
-  if (follow) await followLog(target, line => seen.add(line) && showEntry(line), signal);
+  // Nothing that is still to come has an id that was reported, or is before a time.
+  if (!follow || search.requestId !== undefined || search.until !== undefined) return;
+  await followLog(target, search, line => seen.add(line) && showEntry(line), signal);
 }
 
-async function followLog(target: Target, onEntry: (line: string) => void, signal: AbortSignal): Promise<void> {
+async function followLog(
+  target: Target,
+  search: Search,
+  onEntry: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   for (let failures = 1; !signal.aborted; failures++) {
     try {
-      for await (const line of entries(target, LOG_ENTRIES_KEEP, true, signal)) {
+      for await (const line of entries(target, LOG_ENTRIES_KEEP, true, search, signal)) {
         failures = 0;
         if (line !== '') onEntry(line);
       }
@@ -72,8 +85,15 @@ async function followLog(target: Target, onEntry: (line: string) => void, signal
 }
 
 /** Ends with the connection. */
-async function* entries(target: Target, history: number, follow: boolean, signal: AbortSignal): AsyncGenerator<string> {
-  const answer = await target.client.stream(`${pathOf(target, 'logs')}?history=${history}&follow=${follow}`, true);
+async function* entries(
+  target: Target,
+  history: number,
+  follow: boolean,
+  search: Search,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const query = new URLSearchParams({history: String(history), follow: String(follow), ...parameters(search)});
+  const answer = await target.client.stream(`${pathOf(target, 'logs')}?${query}`, true);
   const stop = () => void answer.destroy();
   signal.addEventListener('abort', stop);
   try {
@@ -113,6 +133,27 @@ class SeenEntries {
 
 function endMs({at, duration_ms: durationMs}: LogEntry): number {
   return at + durationMs;
+}
+
+function parameters({requestId, path, failed, since, until}: Search): Record<string, string> {
+  return {
+    ...(requestId === undefined ? {} : {request_id: requestId}),
+    ...(path === undefined ? {} : {path}),
+    ...(failed === undefined ? {} : {outcome: 'error'}),
+    ...(since === undefined ? {} : {since: String(since)}),
+    ...(until === undefined ? {} : {until: String(until)}),
+  };
+}
+
+const AGO_UNITS_MS = {s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000} as const;
+
+/** Epoch milliseconds. */
+function moment(text: string): number {
+  const ago = /^(\d{1,9})([smhd])$/.exec(text);
+  const ms =
+    ago === null ? Date.parse(text) : Date.now() - Number(ago[1]) * AGO_UNITS_MS[ago[2] as keyof typeof AGO_UNITS_MS];
+  if (Number.isFinite(ms)) return Math.max(0, Math.floor(ms));
+  throw new InvalidArgumentError('It must be like 90s, 20m, 2h or 3d, which is so long ago, or 2026-01-31T12:00:00Z.');
 }
 
 function count(text: string): number {

@@ -310,6 +310,16 @@ export const LOG_LINE_CHARS_MAX = 32 * KIB;
 export const LOG_ENTRIES_KEEP = 1_000;
 /** Characters of console lines those entries hold together. The oldest leave. (ours) */
 export const LOG_CHARS_KEEP = 4 * MIB;
+/** Executions on disk, of those that failed or wrote a line: a file is begun anew from this size on, so many are kept. The oldest leave. (ours) */
+export const LOG_FILE_BYTES = 4 * MIB;
+export const LOG_FILES_KEEP = 8;
+/** They are written this much later, together. A killed process loses them. (ours) */
+export const LOG_FLUSH_MS = 100;
+/** Of them, what waits for a slow disk. Beyond: dropped, and the service's log says so. (ours) */
+export const LOG_UNWRITTEN_CHARS_MAX = 16 * MIB;
+/** Failed executions of a tenant in the service's log: at once, and a second. Beyond: counted in the next line. (ours) */
+export const LOG_FAILURES_BURST = 20;
+export const LOG_FAILURES_PER_SECOND = 1;
 /** Readers that follow the log of one tenant. Beyond: 503 session.overloaded. (ours) */
 export const LOG_FOLLOWERS_MAX = 16;
 /** Threads that run queries of one tenant; the second and more start only while another is held up. (ours) */

@@ -3,10 +3,19 @@ import type {LogEntry} from '../../shared/protocol/functions.ts';
 
 /** @param line JSON of LogEntry. @param showsAll also what succeeded without a word. @returns null: nothing to show */
 export function logText(line: string, showsAll: boolean): string | null {
-  const {at, kind, path, outcome, duration_ms: durationMs, error, lines} = JSON.parse(line) as LogEntry;
+  const {
+    at,
+    request_id: request,
+    kind,
+    path,
+    outcome,
+    duration_ms: durationMs,
+    error,
+    lines,
+  } = JSON.parse(line) as LogEntry;
   if (outcome === 'success' && lines.length === 0 && !showsAll) return null;
   const time = new Date(at).toISOString().slice(11, 23);
-  const head = `${time} ${KINDS[kind]}(${path}) ${outcome === 'success' ? 'ok' : 'failed'} in ${durationMs.toFixed(0)} ms`;
+  const head = `${time} ${KINDS[kind]}(${path}) ${outcome === 'success' ? 'ok' : 'failed'} in ${durationMs.toFixed(0)} ms${outcome === 'success' ? '' : ` [${request}]`}`;
   const more = error === null ? lines : [...lines, error.trimEnd()];
   return [head, ...more.map(text => text.replaceAll(/^/gm, '  '))].join('\n');
 }

@@ -29,7 +29,7 @@ import {
 } from './call.ts';
 import type {EgressSettings} from './egress/policy.ts';
 import type {Caller, DeploymentCode, Execution, Outcome} from './execution.ts';
-import type {ExecutionLog} from './execution-log.ts';
+import type {ExecutionLog} from './log/execution-log.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
 import type {QueryPool} from './queries/query-pool.ts';

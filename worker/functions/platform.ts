@@ -3,15 +3,15 @@
  * when they are first needed, so a tenant that only keeps documents pays nothing for them.
  */
 import {Buffer} from 'node:buffer';
+import {dirname, join} from 'node:path';
 import {ServiceError} from '../../shared/errors.ts';
 import {corsHeaders, preflightHeaders} from '../../shared/ipc/cors.ts';
 import type {HeaderList, Operation, RequestMeta} from '../../shared/ipc/operations.ts';
-import {DEPLOYMENT_BYTES_MAX, LOG_ENTRIES_KEEP} from '../../shared/limits.ts';
+import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import type {RouterLink} from '../ipc/router-link.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
@@ -28,9 +28,12 @@ import {egressFetch} from './egress/fetch.ts';
 import {EgressPolicy} from './egress/policy.ts';
 import {FunctionEndpoints} from './endpoints.ts';
 import {Environment} from './environment.ts';
-import {ExecutionLog} from './execution-log.ts';
 import {Functions, type LiveDeployment} from './functions.ts';
 import {HttpActions} from './http-actions.ts';
+import {ExecutionLog} from './log/execution-log.ts';
+import {FailureLines} from './log/failure-lines.ts';
+import {LogFiles} from './log/log-files.ts';
+import {readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {QueryPool} from './queries/query-pool.ts';
 import {Settings} from './settings.ts';
@@ -71,7 +74,7 @@ export class FunctionPlatform {
   readonly #queries: QueryPool;
   readonly #mutations: MutationRunner;
   readonly #actions: ActionPool;
-  readonly #log = new ExecutionLog();
+  readonly #log: ExecutionLog;
   readonly #tables: TableList;
   readonly #functions: Functions;
   readonly #endpoints: FunctionEndpoints;
@@ -84,6 +87,10 @@ export class FunctionPlatform {
   constructor(parts: PlatformParts) {
     const {path, db, writer, groups, clock, onSchedule, redactErrors} = parts;
     this.#clock = clock;
+    this.#log = new ExecutionLog(
+      new LogFiles(join(dirname(path), 'log'), parts.log),
+      new FailureLines(parts.log, clock),
+    );
     this.#environment = new Environment(writer, groups);
     this.#settings = new Settings(writer, groups);
     this.#egress = EgressPolicy.of(this.#settings.current.egress);
@@ -151,7 +158,7 @@ export class FunctionPlatform {
         link.replyWith(stream, 204, preflightHeaders(meta.o, this.#settings.current.allowed_origins), '');
         return;
       case 'logs.read':
-        this.#sendLog(link, stream, meta.q ?? '');
+        await readLog(this.#log, link, stream, meta.q ?? '');
         return;
       default: {
         const reply = await this.#answer(meta, body, incoming);
@@ -164,6 +171,7 @@ export class FunctionPlatform {
     this.#verifier.close();
     this.#mutations.close();
     await Promise.all([this.#queries.close(), this.#actions.close(), closeEgress(this.#egress)]);
+    await this.#log.close();
   }
 
   #answer(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Promise<Reply> | Reply {
@@ -239,29 +247,6 @@ export class FunctionPlatform {
   #newPolicy(): void {
     void closeEgress(this.#egress);
     this.#egress = EgressPolicy.of(this.#settings.current.egress);
-  }
-
-  /** The newest entries, then with `follow=true` every one as it is written. */
-  #sendLog(link: RouterLink, stream: number, query: string): void {
-    const parameters = new URLSearchParams(query);
-    const history = Number(parameters.get('history') ?? LOG_ENTRIES_KEEP);
-    if (!Number.isInteger(history) || history < 0) {
-      throw new ServiceError('op.invalid_input', 'history must be a whole number of entries, 0 or more');
-    }
-    const newest = this.#log.newest(history);
-    const type: HeaderList = [['Content-Type', 'application/x-ndjson']];
-    if (parameters.get('follow') !== 'true') {
-      link.replyWith(stream, 200, type, newest);
-      return;
-    }
-    let out: OutgoingBody | null = null;
-    const stop = this.#log.follow(line => {
-      if (out?.isReady === true) out.write(Buffer.from(line));
-    });
-    out = link.startStream(stream, 200, type);
-    out.onCancel = stop;
-    // An empty line lets the head go out although nothing has been logged yet.
-    out.write(Buffer.from(`${newest}\n`));
   }
 }
 

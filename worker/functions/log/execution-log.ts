@@ -1,0 +1,84 @@
+/**
+ * The finished executions of a tenant, for GET …/logs and `svc logs`.
+ *
+ *   every execution ───────────────▶ memory: the newest ones ──▶ history, followers
+ *   failed, or wrote a line ───────▶ files beside the tenant's file ──▶ history from before this process, searches
+ *   failed ────────────────────────▶ the service's own log, with the request id, as many as it has room for
+ *
+ * What succeeded without a word is not written to disk: a busy tenant would push everything that matters out of the files.
+ * Followers get each entry as it is written; one that reads too slowly loses entries rather than holding them up.
+ */
+import {ServiceError} from '../../../shared/errors.ts';
+import {LOG_CHARS_KEEP, LOG_ENTRIES_KEEP, LOG_FOLLOWERS_MAX} from '../../../shared/limits.ts';
+import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import type {FailureLines} from './failure-lines.ts';
+import type {LogFiles} from './log-files.ts';
+import {isSilent, type LogFilter, matches} from './log-filter.ts';
+import {NewestEntries} from './newest-entries.ts';
+
+export class ExecutionLog {
+  readonly #files: LogFiles;
+  readonly #failures: FailureLines;
+  readonly #newest = new NewestEntries(LOG_ENTRIES_KEEP, LOG_CHARS_KEEP);
+  readonly #followers = new Set<(entry: LogEntry, text: string) => void>();
+  #n = 0;
+
+  constructor(files: LogFiles, failures: FailureLines) {
+    this.#files = files;
+    this.#failures = failures;
+  }
+
+  add(finished: Omit<LogEntry, 'n'>): void {
+    const entry = {n: ++this.#n, ...finished};
+    const text = `${JSON.stringify(entry)}\n`;
+    this.#newest.add(entry, text);
+    if (!isSilent(entry)) this.#files.write(text);
+    if (entry.outcome === 'error') this.#failures.add(entry);
+    for (const follower of this.#followers) follower(entry, text);
+  }
+
+  /** The newest entries as JSON lines, oldest first; those from before this process come from the files. */
+  async newest(count: number): Promise<string> {
+    const missing = Math.min(count, LOG_ENTRIES_KEEP) - this.#newest.size;
+    if (missing <= 0 || this.#newest.hasForgotten) return this.#newest.text(count);
+    const earlier = new NewestEntries(missing, LOG_CHARS_KEEP);
+    for await (const {entry, text} of this.#files.read({beforeThisProcess: true})) earlier.add(entry, text);
+    return earlier.text(missing) + this.#newest.text(count);
+  }
+
+  /** The newest entries that `filter` wants, from files and memory, as JSON lines, oldest first. */
+  async search(filter: LogFilter, count: number): Promise<string> {
+    const found = new NewestEntries(Math.min(count, LOG_ENTRIES_KEEP), LOG_CHARS_KEEP);
+    await this.#files.flush();
+    const silent = [...this.#newest.entries()].filter(({entry}) => isSilent(entry) && matches(filter, entry));
+    let next = 0;
+    const addSilentUntil = (atMs: number) => {
+      for (; next < silent.length && silent[next]!.entry.at <= atMs; next++)
+        found.add(silent[next]!.entry, silent[next]!.text);
+    };
+    for await (const {entry, text} of this.#files.read({containing: filter.requestId})) {
+      if (!matches(filter, entry)) continue;
+      addSilentUntil(entry.at);
+      found.add(entry, text);
+    }
+    addSilentUntil(Number.POSITIVE_INFINITY);
+    return found.text(count);
+  }
+
+  /** Calls `onLine` with every entry from now on that `filter` wants. @returns how to stop. @throws session.overloaded 503 */
+  follow(filter: LogFilter, onLine: (line: string) => void): () => void {
+    if (this.#followers.size >= LOG_FOLLOWERS_MAX) {
+      throw new ServiceError('session.overloaded', `${LOG_FOLLOWERS_MAX} readers follow this tenant's log already`);
+    }
+    const follower = (entry: LogEntry, text: string) => {
+      if (matches(filter, entry)) onLine(text);
+    };
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+
+  /** What was logged is in the files when this resolves, as far as they could be written. */
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+}

@@ -1,0 +1,62 @@
+/** Which entries of the log somebody wants to see. */
+import {ServiceError} from '../../../shared/errors.ts';
+import type {LogEntry} from '../../../shared/protocol/functions.ts';
+
+/** A member that is null lets every entry pass. */
+export type LogFilter = {
+  requestId: string | null;
+  /** Of the moment it ended, epoch milliseconds, both included. */
+  sinceMs: number | null;
+  untilMs: number | null;
+  outcome: LogEntry['outcome'] | null;
+  path: string | null;
+};
+
+export const EVERY_ENTRY: LogFilter = {requestId: null, sinceMs: null, untilMs: null, outcome: null, path: null};
+
+/** @throws op.invalid_input 400 */
+export function readFilter(parameters: URLSearchParams): LogFilter {
+  return {
+    requestId: parameters.get('request_id'),
+    sinceMs: moment(parameters, 'since'),
+    untilMs: moment(parameters, 'until'),
+    outcome: outcome(parameters),
+    path: parameters.get('path'),
+  };
+}
+
+export function matches({requestId, sinceMs, untilMs, outcome, path}: LogFilter, entry: LogEntry): boolean {
+  const endedMs = entry.at + entry.duration_ms;
+  return (
+    (requestId === null || entry.request_id === requestId) &&
+    (sinceMs === null || endedMs >= sinceMs) &&
+    (untilMs === null || endedMs <= untilMs) &&
+    (outcome === null || entry.outcome === outcome) &&
+    (path === null || entry.path === path)
+  );
+}
+
+/** It succeeded without a word. */
+export function isSilent({outcome, lines}: LogEntry): boolean {
+  return outcome === 'success' && lines.length === 0;
+}
+
+function moment(parameters: URLSearchParams, name: string): number | null {
+  const text = parameters.get(name);
+  if (text === null) return null;
+  const ms = /^\d{1,16}$/.test(text) ? Number(text) : Date.parse(text);
+  if (Number.isFinite(ms)) return ms;
+  throw new ServiceError(
+    'op.invalid_input',
+    `${name} must be epoch milliseconds or a time like 2026-01-31T12:00:00Z, not ${JSON.stringify(text.slice(0, 100))}`,
+  );
+}
+
+function outcome(parameters: URLSearchParams): LogEntry['outcome'] | null {
+  const text = parameters.get('outcome');
+  if (text === null || text === 'success' || text === 'error') return text;
+  throw new ServiceError(
+    'op.invalid_input',
+    `outcome must be success or error, not ${JSON.stringify(text.slice(0, 100))}`,
+  );
+}

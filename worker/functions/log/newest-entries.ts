@@ -1,0 +1,46 @@
+/** The newest of the entries that were added, as many and as much text as there is room for; one is always kept. */
+import type {LogEntry} from '../../../shared/protocol/functions.ts';
+
+type Kept = {entry: LogEntry; text: string};
+
+export class NewestEntries {
+  readonly #entriesMax: number;
+  readonly #charsMax: number;
+  readonly #kept: Kept[] = [];
+  #chars = 0;
+  #hasForgotten = false;
+
+  constructor(entriesMax: number, charsMax: number) {
+    this.#entriesMax = entriesMax;
+    this.#charsMax = charsMax;
+  }
+
+  get size(): number {
+    return this.#kept.length;
+  }
+
+  get hasForgotten(): boolean {
+    return this.#hasForgotten;
+  }
+
+  add(entry: LogEntry, text: string): void {
+    this.#kept.push({entry, text});
+    this.#chars += text.length;
+    while (this.#kept.length > this.#entriesMax || (this.#chars > this.#charsMax && this.#kept.length > 1)) {
+      this.#chars -= this.#kept.shift()!.text.length;
+      this.#hasForgotten = true;
+    }
+  }
+
+  entries(): readonly Kept[] {
+    return this.#kept;
+  }
+
+  /** The newest `count` as JSON lines, oldest first. */
+  text(count: number): string {
+    return this.#kept
+      .slice(Math.max(0, this.#kept.length - count))
+      .map(({text}) => text)
+      .join('');
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * GET …/logs: the newest entries, or those that a filter wants, then with `follow=true` every one as it is written.
+ * @throws op.invalid_input 400, session.overloaded 503
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../../shared/errors.ts';
+import type {HeaderList} from '../../../shared/ipc/operations.ts';
+import {LOG_CHARS_KEEP, LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
+import type {OutgoingBody} from '../../ipc/outgoing-body.ts';
+import type {RouterLink} from '../../ipc/router-link.ts';
+import type {ExecutionLog} from './execution-log.ts';
+import {EVERY_ENTRY, readFilter} from './log-filter.ts';
+
+const TYPE: HeaderList = [['Content-Type', 'application/x-ndjson']];
+
+/** @param query of the URL */
+export async function readLog(log: ExecutionLog, link: RouterLink, stream: number, query: string): Promise<void> {
+  const parameters = new URLSearchParams(query);
+  const count = historyCount(parameters);
+  const filter = readFilter(parameters);
+  const isFiltered = Object.values(filter).some(wanted => wanted !== null);
+  const history = () => (isFiltered ? log.search(filter, count) : log.newest(count));
+  if (parameters.get('follow') !== 'true') {
+    link.replyWith(stream, 200, TYPE, await history());
+    return;
+  }
+  // What ends while the history is read comes after it, and is not in it again: entries are numbered in a process.
+  const early: string[] = [];
+  let earlyChars = 0;
+  let out: OutgoingBody | null = null;
+  const stop = log.follow(isFiltered ? filter : EVERY_ENTRY, line => {
+    if (out !== null) {
+      if (out.isReady) out.write(Buffer.from(line));
+      return;
+    }
+    earlyChars += line.length;
+    if (earlyChars <= LOG_CHARS_KEEP) early.push(line);
+  });
+  let past: string;
+  try {
+    past = await history();
+  } catch (caught) {
+    stop();
+    throw caught;
+  }
+  out = link.startStream(stream, 200, TYPE);
+  out.onCancel = stop;
+  const news = early.filter(line => !past.includes(line));
+  // An empty line ends the history, and lets the head go out although nothing has been logged yet.
+  out.write(Buffer.from(`${past}\n${news.join('')}`));
+}
+
+function historyCount(parameters: URLSearchParams): number {
+  const count = Number(parameters.get('history') ?? LOG_ENTRIES_KEEP);
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw new ServiceError('op.invalid_input', 'history must be a whole number of entries, 0 or more');
+}
