@@ -328,14 +328,22 @@ export const QUERY_THREADS_MAX = 4;
 export const QUERY_BATCH_MAX = 32;
 /** So many queries wait while a thread is busy: it gets a second batch to go on with. (ours) */
 export const QUERY_LOOK_AHEAD_MIN = 8;
-/** A thread that has not answered for this long is held up: the next batch goes to another. (ours) */
-export const QUERY_BATCH_STALL_MS = 250;
+/** A batch ends after this long, whatever is left of it: that goes on at once, here or on another thread. (ours) */
+export const QUERY_SLICE_MS = 25;
+/** A query that still runs at the second look holds up its thread: the others of its batch go to another. (ours) */
+export const QUERY_LOOK_MS = 40;
+/** … at so many looks when it is the first one that needs its module, which is loaded meanwhile. (ours) */
+export const QUERY_LOOKS_FIRST = 12;
+/** A function that did counts as slow for this long, and so many of them: it runs alone, and one thread is kept for others. (ours) */
+export const QUERY_SLOW_MS = 10_000;
+export const QUERY_SLOW_PATHS_MAX = 1_000;
 /** Beyond the time-outs of its queries a thread that still has not answered hangs: the worker is ended and replaced. (ours) */
 export const QUERY_WEDGED_MS = 15_000;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
-/** Threads and isolates without work for this long end, so that memory returns after a burst. (ours) */
+/** Threads and isolates without work for this long end, so that memory returns after a burst; threads a little later. (ours) */
 export const FUNCTION_IDLE_MS = 30_000;
+export const FUNCTION_IDLE_MARGIN_MS = 5_000;
 /** Jobs one mutation schedules, the arguments of one, and of all of them. Beyond: the call fails. (reference 3.8, 4) */
 export const SCHEDULED_JOBS_PER_MUTATION_MAX = 1_000;
 export const SCHEDULED_ARGUMENT_BYTES_MAX = 4 * MIB;

@@ -106,6 +106,11 @@ export class Realm {
     this.#code = code;
   }
 
+  /** Whether a file of the bundle is loaded. */
+  has(path: string): boolean {
+    return this.#loaded.has(path);
+  }
+
   /**
    * Loads a file of the bundle and all it imports.
    * @param path `a/b.js` @param timeoutMs for all of them together

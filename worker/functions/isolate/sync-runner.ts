@@ -108,6 +108,11 @@ export class SyncRunner {
     return {outcome, lines, identityUsed, envUsed, starved};
   }
 
+  /** Whether it would run at once, its module being there. */
+  isLoaded({deployment, module}: Execution): boolean {
+    return this.#realms.get(deployment.id)?.has(`${module}.js`) === true;
+  }
+
   /** Gives all memory back; the next invocation starts anew. */
   dispose(): void {
     for (const realm of this.#realms.values()) realm.release();

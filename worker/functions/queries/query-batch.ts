@@ -1,12 +1,28 @@
-/** What crosses between the main thread and a query thread: queries of one moment, and their results in the same order. */
+/**
+ * What crosses between the main thread and a query thread: queries of one moment, and the results of those that were run, in
+ * the same order.
+ */
 import type {ErrorObject} from '../../../shared/errors.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
 
 /** The environment is the same for all of a batch. */
-export type QueryBatch = {env: Readonly<Record<string, string>>; executions: Omit<Execution, 'env'>[]};
+export type QueryBatch = {
+  env: Readonly<Record<string, string>>;
+  executions: Omit<Execution, 'env'>[];
+  /** Where the thread counts those it has begun. */
+  slot: number;
+};
 /** `refused`: the query could not be run to its end, for a reason that is not the code's. */
 export type QueryBatchResult = (SyncResult | {refused: ErrorObject})[];
 
 /** What a query thread is told at its start. */
-export type QueryThreadSettings = {databasePath: string};
+export type QueryThreadSettings = {databasePath: string; progress: Int32Array<SharedArrayBuffer>};
+
+/**
+ * Shared memory, for a batch that runs and one behind it: queries the thread has begun, or PROGRESS_TAKEN when the main
+ * thread has taken the rest; then whether the one it runs is the first that needs its module.
+ */
+export const PROGRESS_SLOTS = 4;
+export const PROGRESS_FIRST = 2;
+export const PROGRESS_TAKEN = 1 << 20;

@@ -2,39 +2,63 @@
  * Hands queries to threads. All that arrived while a thread was busy go to it together, so the crossing costs little; under
  * load a second batch waits at the thread already when it finishes the first, so it never waits for the main thread.
  *
- * A thread that has not answered for a while is held up (a query in a loop takes a second to be stopped): what comes then goes
- * to another one, which is started if need be.
+ * A batch lasts QUERY_SLICE_MS; a query that runs longer is looked after by the main thread, which takes back the others of
+ * its batch and gives them to another thread. Those that had been done already are run once more, which costs less than
+ * telling of each when it is done: whichever result is first counts. So a query in a loop, or an honest slow one, costs its
+ * neighbours QUERY_LOOK_MS twice, not its own time.
+ *
+ * Functions that were slow just now run alone, and never on all threads: one of them is kept for the others.
  */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Piscina} from 'piscina';
 import {type ErrorObject, ServiceError} from '../../../shared/errors.ts';
 import {
+  FUNCTION_IDLE_MARGIN_MS,
   FUNCTION_IDLE_MS,
   FUNCTION_LOAD_MS_MAX,
-  FUNCTION_MS_MAX,
   QUERY_BATCH_MAX,
-  QUERY_BATCH_STALL_MS,
   QUERY_LOOK_AHEAD_MIN,
+  QUERY_LOOK_MS,
+  QUERY_LOOKS_FIRST,
   QUERY_QUEUE_MAX,
+  QUERY_SLOW_MS,
+  QUERY_SLOW_PATHS_MAX,
   QUERY_THREADS_MAX,
+  QUERY_WALL_MS_MAX,
   QUERY_WEDGED_MS,
 } from '../../../shared/limits.ts';
 import {type Damage, reportDamage} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
-import type {QueryBatch, QueryBatchResult, QueryThreadSettings} from './query-batch.ts';
+import {
+  PROGRESS_FIRST,
+  PROGRESS_SLOTS,
+  PROGRESS_TAKEN,
+  type QueryBatch,
+  type QueryBatchResult,
+  type QueryThreadSettings,
+} from './query-batch.ts';
 
-type Waiting = {execution: Execution; resolve: (result: SyncResult) => void; reject: (error: unknown) => void};
+type Waiting = {
+  execution: Execution;
+  resolve: (result: SyncResult) => void;
+  reject: (error: unknown) => void;
+  /** Answered, maybe while it waits to be run once more. */
+  isDone: boolean;
+};
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
 export class QueryPool {
-  readonly #settings: QueryThreadSettings;
+  readonly #settings: {databasePath: string};
   readonly #onWedged: () => void;
   readonly #threads: QueryThread[] = [];
-  #waiting: Waiting[] = [];
-  #stallTimer: NodeJS.Timeout | null = null;
+  #quick: Waiting[] = [];
+  #slow: Waiting[] = [];
+  /** Functions that held up a thread → until when they count as slow. */
+  readonly #slowUntilMs = new Map<string, number>();
+  #lookTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
 
   /** @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it */
@@ -45,18 +69,26 @@ export class QueryPool {
 
   /** @throws session.overloaded 503 */
   run(execution: Execution): Promise<SyncResult> {
-    if (this.#waiting.length >= QUERY_QUEUE_MAX) {
+    if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
       throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({execution, resolve, reject});
+      this.#queueOf(execution).push({execution, resolve, reject, isDone: false});
       this.#schedule();
     });
   }
 
   async close(): Promise<void> {
-    if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
+    if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
     await Promise.all(this.#threads.map(thread => thread.close()));
+  }
+
+  #queueOf({path}: Execution): Waiting[] {
+    const untilMs = this.#slowUntilMs.get(path);
+    if (untilMs === undefined) return this.#quick;
+    if (performance.now() < untilMs) return this.#slow;
+    this.#slowUntilMs.delete(path);
+    return this.#quick;
   }
 
   /** At the end of the turn: what arrives together goes together. */
@@ -70,53 +102,91 @@ export class QueryPool {
   }
 
   #dispatch(): void {
-    while (this.#waiting.length > 0) {
-      const thread = this.#freeThread();
-      if (thread === null) {
-        this.#lookAgain();
-        return;
-      }
-      const batch = this.#waiting.splice(0, QUERY_BATCH_MAX);
-      void this.#send(thread, batch);
+    this.#quick = this.#quick.filter(({isDone}) => !isDone);
+    this.#slow = this.#slow.filter(({isDone}) => !isDone);
+    while (this.#slow.length > 0 && this.#threads.filter(({isHeld}) => isHeld).length < QUERY_THREADS_MAX - 1) {
+      const thread = this.#threads.findLast(({underWay}) => underWay === 0) ?? this.#newThread();
+      if (thread === null) break;
+      this.#send(thread, this.#slow.splice(0, 1), true);
+    }
+    while (this.#quick.length > 0) {
+      const depth = this.#quick.length >= QUERY_LOOK_AHEAD_MIN ? 2 : 1;
+      const running = this.#threads.filter(({isHeld}) => !isHeld);
+      const thread = running.length === 0 ? this.#newThread() : running.find(({underWay}) => underWay < depth);
+      if (thread == null) break;
+      this.#send(thread, this.#quick.splice(0, QUERY_BATCH_MAX), false);
     }
   }
 
-  #freeThread(): QueryThread | null {
-    const stalledSince = performance.now() - QUERY_BATCH_STALL_MS;
-    const running = this.#threads.filter(thread => !thread.isStalled(stalledSince));
-    const depth = this.#waiting.length >= QUERY_LOOK_AHEAD_MIN ? 2 : 1;
-    const free = running.find(thread => thread.underWay < depth);
-    if (free !== undefined) return free;
-    if (running.length > 0 || this.#threads.length >= QUERY_THREADS_MAX) return null;
+  #newThread(): QueryThread | null {
+    if (this.#threads.length >= QUERY_THREADS_MAX) return null;
     const thread = new QueryThread(this.#settings);
     this.#threads.push(thread);
     return thread;
   }
 
-  #lookAgain(): void {
-    this.#stallTimer ??= setTimeout(() => {
-      this.#stallTimer = null;
-      this.#dispatch();
-    }, QUERY_BATCH_STALL_MS);
+  #send(thread: QueryThread, waiting: Waiting[], isSlow: boolean): void {
+    const mostMs = FUNCTION_LOAD_MS_MAX + QUERY_WALL_MS_MAX + QUERY_WEDGED_MS;
+    const wedged = setTimeout(this.#onWedged, thread.underWay === 0 ? mostMs : 2 * mostMs);
+    const {env} = waiting.at(-1)!.execution;
+    const executions = waiting.map(({execution: {env: _, ...rest}}) => rest);
+    const batch = thread.begin(waiting, isSlow);
+    this.#look();
+    thread
+      .run({env, executions, slot: batch.slot})
+      .then(
+        results => this.#answered(batch, results),
+        error => {
+          for (const one of batch.isTaken ? [] : waiting) settle(one, () => one.reject(error));
+        },
+      )
+      .finally(() => {
+        clearTimeout(wedged);
+        thread.end(batch);
+        this.#dispatch();
+      });
   }
 
-  async #send(thread: QueryThread, batch: Waiting[]): Promise<void> {
-    const mostMs = FUNCTION_LOAD_MS_MAX + batch.length * FUNCTION_MS_MAX + QUERY_WEDGED_MS;
-    const deadline = setTimeout(this.#onWedged, thread.underWay === 0 ? mostMs : 2 * mostMs);
-    try {
-      const {env} = batch.at(-1)!.execution;
-      const results = await thread.run({env, executions: batch.map(({execution: {env: _, ...rest}}) => rest)});
-      for (const [i, {resolve, reject}] of batch.entries()) {
-        const result = results[i]!;
-        if ('refused' in result) reject(refusal(result.refused));
-        else resolve(result);
-      }
-    } catch (error) {
-      for (const {reject} of batch) reject(error);
-    } finally {
-      clearTimeout(deadline);
+  /** A batch ends before its last query when it has lasted long enough: the rest goes on at once. */
+  #answered({waiting, isSlow, isTaken, beganMs}: Batch, results: QueryBatchResult): void {
+    for (const [i, result] of results.entries()) {
+      const one = waiting[i]!;
+      if ('refused' in result) settle(one, () => one.reject(refusal(result.refused)));
+      else settle(one, () => one.resolve(result));
     }
-    this.#dispatch();
+    if (!isTaken) this.#again(waiting.slice(results.length));
+    // It may have been the machine that was slow.
+    if (isSlow && performance.now() - beganMs < QUERY_LOOK_MS) this.#slowUntilMs.delete(waiting[0]!.execution.path);
+  }
+
+  #isSlow(path: string): void {
+    this.#slowUntilMs.delete(path);
+    this.#slowUntilMs.set(path, performance.now() + QUERY_SLOW_MS);
+    const [oldest] = this.#slowUntilMs.keys();
+    if (this.#slowUntilMs.size > QUERY_SLOW_PATHS_MAX) this.#slowUntilMs.delete(oldest!);
+  }
+
+  /** Before those that came later. */
+  #again(waiting: readonly Waiting[]): void {
+    const left = waiting.filter(({isDone}) => !isDone);
+    for (const queue of [this.#quick, this.#slow]) {
+      queue.unshift(...left.filter(({execution}) => this.#queueOf(execution) === queue));
+    }
+  }
+
+  /** While anything is under way, looks for threads that are held up. */
+  #look(): void {
+    this.#lookTimer ??= setTimeout(() => {
+      this.#lookTimer = null;
+      for (const thread of this.#threads) {
+        const held = thread.look();
+        if (held === null) continue;
+        this.#isSlow(held.running.execution.path);
+        this.#again(held.others);
+      }
+      this.#dispatch();
+      if (this.#threads.some(({underWay}) => underWay > 0)) this.#look();
+    }, QUERY_LOOK_MS);
   }
 }
 
@@ -125,36 +195,83 @@ function refusal({code, message, detail}: ErrorObject): ServiceError {
   return new ServiceError(code, message, detail);
 }
 
+function settle(one: Waiting, how: () => void): void {
+  if (one.isDone) return;
+  one.isDone = true;
+  how();
+}
+
+/** What a thread is running, or has waiting behind that. */
+type Batch = {
+  waiting: readonly Waiting[];
+  isSlow: boolean;
+  slot: number;
+  beganMs: number;
+  /** How many of it the thread had begun at the last look, and how many looks found that. */
+  begun: number;
+  looks: number;
+  /** The main thread has given the others of it to another thread. */
+  isTaken: boolean;
+};
+
 /** One thread, started when it is first used, ended when it is idle, and started again. */
 class QueryThread {
   readonly #settings: QueryThreadSettings;
+  readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
   #pool: Promise<Piscina<QueryBatch, QueryBatchResult>> | null = null;
-  /** When each batch under way was sent, the oldest first. */
-  readonly #sentMs: number[] = [];
+  /** The one that runs, and the one behind it. */
+  readonly #batches: Batch[] = [];
 
-  constructor(settings: QueryThreadSettings) {
-    this.#settings = settings;
+  constructor({databasePath}: {databasePath: string}) {
+    this.#settings = {databasePath, progress: this.#progress};
   }
 
   get underWay(): number {
-    return this.#sentMs.length;
+    return this.#batches.length;
   }
 
-  /** It has not answered since then. */
-  isStalled(sinceMs: number): boolean {
-    return this.#sentMs.length > 0 && this.#sentMs[0]! <= sinceMs;
+  /** It runs what may take long. */
+  get isHeld(): boolean {
+    return this.#batches.some(({isTaken, isSlow}) => isTaken || isSlow);
+  }
+
+  begin(waiting: readonly Waiting[], isSlow: boolean): Batch {
+    const slot = this.#batches[0]?.slot === 0 ? 1 : 0;
+    Atomics.store(this.#progress, slot, 0);
+    Atomics.store(this.#progress, PROGRESS_FIRST + slot, 0);
+    const batch = {waiting, isSlow, slot, beganMs: performance.now(), begun: 0, looks: 0, isTaken: false};
+    this.#batches.push(batch);
+    return batch;
+  }
+
+  end(batch: Batch): void {
+    this.#batches.splice(this.#batches.indexOf(batch), 1);
   }
 
   async run(batch: QueryBatch): Promise<QueryBatchResult> {
-    this.#sentMs.push(performance.now());
-    try {
-      this.#pool ??= this.#open();
-      return await (await this.#pool).run(batch);
-    } finally {
-      this.#sentMs.shift();
-      // What waits behind it is only being looked at now.
-      if (this.#sentMs.length > 0) this.#sentMs[0] = performance.now();
-    }
+    this.#pool ??= this.#open();
+    return await (await this.#pool).run(batch);
+  }
+
+  /**
+   * Whether the same query has been running since the last look. Takes everything else from the thread, which finds that
+   * out when it is done with this one.
+   */
+  look(): {running: Waiting; others: Waiting[]} | null {
+    const batch = this.#batches[0];
+    if (batch === undefined || batch.isTaken) return null;
+    const begun = Atomics.load(this.#progress, batch.slot);
+    if (begun === 0 || begun > batch.waiting.length) return null;
+    batch.looks = begun === batch.begun ? batch.looks + 1 : 0;
+    batch.begun = begun;
+    const isFirst = Atomics.load(this.#progress, PROGRESS_FIRST + batch.slot) === 1;
+    if (batch.looks < (isFirst ? QUERY_LOOKS_FIRST : 1)) return null;
+    const [at = 0] = this.#batches.map(({slot}) => Atomics.exchange(this.#progress, slot, PROGRESS_TAKEN));
+    for (const taken of this.#batches) taken.isTaken = true;
+    const running = batch.waiting[at - 1];
+    // Its last query has just ended: what it did is on the way.
+    if (running === undefined) return null;
+    return {running, others: this.#batches.flatMap(({waiting}) => waiting).filter(one => one !== running)};
   }
 
   async close(): Promise<void> {
@@ -171,7 +288,8 @@ class QueryThread {
       minThreads: 0,
       maxThreads: 1,
       concurrentTasksPerWorker: 2,
-      idleTimeout: FUNCTION_IDLE_MS,
+      // By then it has let go of its isolates: isolated-vm may not have anything left to tell a thread that has ended.
+      idleTimeout: FUNCTION_IDLE_MS + FUNCTION_IDLE_MARGIN_MS,
     });
   }
 }

@@ -4,17 +4,24 @@
  */
 import {workerData} from 'node:worker_threads';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
-import {FUNCTION_IDLE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
+import {FUNCTION_IDLE_MS, QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {Catalog} from '../../storage/catalog.ts';
 import {openReader} from '../../storage/database.ts';
 import {Reader} from '../../storage/reader.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
 import type {Execution} from '../execution.ts';
+import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
-import type {QueryBatch, QueryBatchResult, QueryThreadSettings} from './query-batch.ts';
+import {
+  PROGRESS_FIRST,
+  PROGRESS_TAKEN,
+  type QueryBatch,
+  type QueryBatchResult,
+  type QueryThreadSettings,
+} from './query-batch.ts';
 
-const {databasePath} = workerData as QueryThreadSettings;
+const {databasePath, progress} = workerData as QueryThreadSettings;
 const db = openReader(databasePath);
 const begin = db.prepare('BEGIN');
 const commit = db.prepare('COMMIT');
@@ -31,7 +38,7 @@ const runner = new SyncRunner(
 );
 let idleTimer: NodeJS.Timeout | null = null;
 
-export default function runBatch({env, executions}: QueryBatch): QueryBatchResult {
+export default function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
   if (idleTimer !== null) clearTimeout(idleTimer);
   begin.run();
   try {
@@ -40,11 +47,27 @@ export default function runBatch({env, executions}: QueryBatch): QueryBatchResul
       catalog.readAgain(db);
       readVersion = version;
     }
-    return executions.map(execution => runAlone({...execution, env}));
+    const endMs = performance.now() + QUERY_SLICE_MS;
+    const results: QueryBatchResult = [];
+    do {
+      const next = executions[results.length];
+      if (next === undefined) break;
+      const execution = {...next, env};
+      Atomics.store(progress, PROGRESS_FIRST + slot, runner.isLoaded(execution) ? 0 : 1);
+      if (Atomics.add(progress, slot, 1) >= PROGRESS_TAKEN) break;
+      results.push(runAlone(execution));
+    } while (performance.now() < endMs);
+    return results;
   } finally {
     commit.run();
-    idleTimer = setTimeout(() => runner.dispose(), FUNCTION_IDLE_MS).unref();
+    idleTimer = setTimeout(rest, FUNCTION_IDLE_MS).unref();
   }
+}
+
+/** Nothing of isolated-vm's may be left when the thread ends, not even as garbage. */
+function rest(): void {
+  runner.dispose();
+  collectGarbage();
 }
 
 /** A query that meets damage fails alone. */
