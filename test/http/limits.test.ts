@@ -2,7 +2,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {rawRequest, usualLines} from '../harness/raw.ts';
 import {Service} from '../harness/service.ts';
-import {expectError, Tenant} from '../harness/tenant.ts';
+import {expectError, type Page, Tenant} from '../harness/tenant.ts';
 
 const MIB = 1024 * 1024;
 let service: Service;
@@ -177,7 +177,7 @@ describe('a query', () => {
     expect((await tenant.page({...page, after})).data[0]!.s).toMatch(/a$/);
   });
 
-  test('a list or result beyond 16 MiB is 413 that names query/paginated; pages still work', async () => {
+  test('a list or result beyond 16 MiB is 413 that names query/paginated, whose pages end early instead', async () => {
     await tenant.insertAll(
       table,
       Array.from({length: 17}, (_, n) => ({n, pad: 'x'.repeat(MIB - 100)})),
@@ -191,9 +191,27 @@ describe('a query', () => {
       expect(expectError(reply, 413, 'op.too_large').message).toContain('query/paginated');
     }
     expect((await query({limit: 15})).status).toBe(200);
-    const whole = {query: {table, filters: []}, page_size: 17};
-    expectError(await tenant.request('POST', '/query/paginated', whole), 413, 'op.too_large');
-    expect((await tenant.page({...whole, page_size: 5})).data).toHaveLength(5);
+    for (const shape of [
+      {},
+      {order: {field: 'n', direction: 'desc'}},
+      {order: {field: '_creationTime', direction: 'desc'}},
+      {limit: 17},
+      {limit: 16},
+    ]) {
+      const sizes: number[] = [];
+      const seen = new Set<unknown>();
+      for (let after: string | null = null; ; ) {
+        const page: Page = await tenant.page({query: {table, filters: [], ...shape}, page_size: 1000, after});
+        sizes.push(page.data.length);
+        for (const doc of page.data) seen.add(doc.n);
+        after = page.next_cursor;
+        expect(page.has_more).toBe(after !== null);
+        if (after === null) break;
+      }
+      const all = 'limit' in shape ? shape.limit! : 17;
+      expect([sizes, seen.size]).toEqual([[15, all - 15], all]);
+    }
+    expect((await tenant.page({query: {table, filters: []}, page_size: 5})).data).toHaveLength(5);
   });
 });
 

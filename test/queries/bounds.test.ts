@@ -102,14 +102,28 @@ describe('what a query answers is at most RESULT_BYTES_MAX', () => {
   // Sixteen documents of which each takes a sixteenth of what is allowed, with system fields, commas and brackets.
   const room = RESULT_BYTES_MAX / 16 - 100;
 
-  test.each(ORDERS)('a page that fits is answered, however large the document after it (order %o)', order => {
+  test.each(ORDERS)('a page is what fits, however much more was asked for and is there (order %o)', order => {
     const bodies = Array.from({length: 17}, () => sized(room));
     const query = {table: 't', filters: [], ...(order === undefined ? {} : {order})};
-    const text = runPage(new ArrayReader(bodies), {query, page_size: 16});
-    expect((JSON.parse(text) as {data: unknown[]}).data.length).toBe(16);
-    expect(() => runPage(new ArrayReader(bodies), {query, page_size: 17})).toThrow('query/paginated');
+    for (const page_size of [16, 17, 1_000]) {
+      const text = runPage(new ArrayReader(bodies), {query, page_size});
+      const {data, has_more, next_cursor} = JSON.parse(text) as {
+        data: unknown[];
+        has_more: boolean;
+        next_cursor: string;
+      };
+      expect([data.length, has_more]).toEqual([16, true]);
+      const rest = runPage(new ArrayReader(bodies), {query, page_size, after: next_cursor});
+      expect(JSON.parse(rest)).toMatchObject({data: [{}], has_more: false, next_cursor: null});
+    }
     expect(() => runQuery(new ArrayReader(bodies), query)).toThrow('query/paginated');
     expect(() => runQuery(new ArrayReader(bodies), {...query, limit: 1_000_000})).toThrow('query/paginated');
+  });
+
+  test('a page stops reading when it is full', () => {
+    const reader = new ArrayReader(Array.from({length: 300}, () => sized(DOCUMENT_BYTES_MAX)));
+    runPage(reader, {query: {table: 't', filters: []}, page_size: 1_000});
+    expect(reader.rowsRead).toBeLessThan(150);
   });
 
   test('many small documents are refused before all of them are read', () => {

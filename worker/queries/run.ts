@@ -63,16 +63,30 @@ export function runPage(
   const left = query.limit === undefined ? Number.POSITIVE_INFINITY : query.limit - delivered;
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
   // One document beyond the page answers has_more, unless the query's limit ends the walk with this page.
-  const {rows, path} = find(reader, query, wanted < left ? wanted + 1 : wanted, cursor?.position ?? null, pace);
-  const page = rows.slice(0, wanted);
-  const hasMore = rows.length > wanted;
+  const most = wanted < left ? wanted + 1 : wanted;
+  const {rows, path} = find(reader, query, most, cursor?.position ?? null, pace, 'cut');
+  const {text, count} = joinFitting(rows, wanted);
+  const hasMore = rows.length > count;
   let next = 'null';
   if (hasMore) {
-    const last = page.at(-1)!;
+    const last = rows[count - 1]!;
     const key = path === null ? NO_KEY : encodeKey([valueAt(parseDocument(last), path)]);
-    next = `"${encodeCursor(reader.timeline, query, {position: {key, doc: last.doc}, delivered: delivered + page.length})}"`;
+    next = `"${encodeCursor(reader.timeline, query, {position: {key, doc: last.doc}, delivered: delivered + count})}"`;
   }
-  return `{"data":[${joinDocuments(page)}],"next_cursor":${next},"has_more":${hasMore}}`;
+  return `{"data":[${text}],"next_cursor":${next},"has_more":${hasMore}}`;
+}
+
+/** As many of the first `most` rows as fit in an answer; one does always. */
+function joinFitting(rows: readonly DocumentRow[], most: number): {text: string; count: number} {
+  const documents: string[] = [];
+  let bytes = 0;
+  for (const row of rows.slice(0, most)) {
+    const document = documentText(row);
+    bytes += Buffer.byteLength(document) + 1;
+    if (bytes > RESULT_BYTES_MAX && documents.length > 0) break;
+    documents.push(document);
+  }
+  return {text: documents.join(','), count: documents.length};
 }
 
 function joinDocuments(rows: DocumentRow[]): string {
@@ -94,6 +108,7 @@ export function find(
   most: number,
   after: Position | null,
   pace: Pace = UNHURRIED,
+  whenFull: WhenFull = 'refuse',
 ): {rows: DocumentRow[]; path: FieldPath | null} {
   checkTableName(query.table);
   const filters = compileFilters(query.filters);
@@ -104,9 +119,9 @@ export function find(
   const plan = planQuery(reader, table, filters, order);
   if (readsAll(plan, table, most)) pace.willReadAll(table);
   const candidates = new Candidates(reader, table, plan, after, pace);
-  if (plan.kind !== 'id' && plan.ordered) return {rows: takeInOrder(candidates, most), path};
+  if (plan.kind !== 'id' && plan.ordered) return {rows: takeInOrder(candidates, most, whenFull), path};
   const first = new FirstInOrder(most, order.reverse, after);
-  return {rows: pickFirst(reader, candidates, first, path, most), path};
+  return {rows: pickFirst(reader, candidates, first, path, most, whenFull), path};
 }
 
 function readsAll(plan: Plan, table: TableInfo, most: number): boolean {
@@ -114,9 +129,9 @@ function readsAll(plan: Plan, table: TableInfo, most: number): boolean {
   return !plan.ordered || most === Number.POSITIVE_INFINITY;
 }
 
-function takeInOrder(candidates: Candidates, most: number): DocumentRow[] {
-  const result = new ResultRows();
-  while (result.rows.length < most) {
+function takeInOrder(candidates: Candidates, most: number, whenFull: WhenFull): DocumentRow[] {
+  const result = new ResultRows(whenFull);
+  while (result.rows.length < most && !result.isCut) {
     const row = candidates.next(most - result.rows.length);
     if (row === null) break;
     result.add(row);
@@ -130,26 +145,43 @@ function pickFirst(
   first: FirstInOrder,
   path: FieldPath | null,
   most: number,
+  whenFull: WhenFull,
 ): DocumentRow[] {
   // Without a limit whatever is kept is answered: stop as soon as that is too much.
-  const all = most === Number.POSITIVE_INFINITY ? new ResultRows() : null;
+  const all = most === Number.POSITIVE_INFINITY ? new ResultRows('refuse') : null;
   const everyRow = Number.POSITIVE_INFINITY;
   for (let row = candidates.next(everyRow); row !== null; row = candidates.next(everyRow)) {
     const key = path === null ? NO_KEY : encodeKey([valueAt(candidates.parsed(row), path)]);
     if (first.offer(key, row)) all?.add(row);
   }
-  const result = new ResultRows();
-  for (const {doc, row} of first.inOrder()) result.add(row ?? reader.documents(doc, doc, false, 1)[0]!);
+  const result = new ResultRows(whenFull);
+  for (const {doc, row} of first.inOrder()) {
+    if (result.isCut) break;
+    result.add(row ?? reader.documents(doc, doc, false, 1)[0]!);
+  }
   return result.rows;
 }
 
+/** What becomes of a result that is certainly too large for one answer: it is an error, or the rows so far are enough. */
+type WhenFull = 'refuse' | 'cut';
+
 /**
- * Rows of a result, refused once they are certainly too large for one. `joinDocuments` counts exactly; this stops before
+ * Rows of a result, refused or cut once they are certainly too large for one. `joinDocuments` counts exactly; this stops before
  * all of them are in memory. A row is added before it is judged, because the last one of a page is only looked at.
  */
 class ResultRows {
   readonly rows: DocumentRow[] = [];
+  readonly #whenFull: WhenFull;
   #chars = 0;
+
+  constructor(whenFull: WhenFull) {
+    this.#whenFull = whenFull;
+  }
+
+  /** More rows than fit are here, and the rest is for the next page. */
+  get isCut(): boolean {
+    return this.#whenFull === 'cut' && this.#chars > RESULT_BYTES_MAX;
+  }
 
   add(row: DocumentRow): void {
     if (this.#chars > RESULT_BYTES_MAX) throw resultTooLarge();
@@ -162,6 +194,6 @@ class ResultRows {
 function resultTooLarge(): ServiceError {
   return new ServiceError(
     'op.too_large',
-    `the result takes more than ${RESULT_BYTES_MAX} bytes; read it in pages with query/paginated (or smaller pages)`,
+    `the result takes more than ${RESULT_BYTES_MAX} bytes; read it in pages with query/paginated`,
   );
 }
