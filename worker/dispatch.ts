@@ -32,6 +32,7 @@ import type {RequestScan} from './queries/scan-message.ts';
 import type {ScanPool} from './queries/scan-pool.ts';
 import {type CronReader, checkCronName, createCron, deleteCron, intervalOf} from './scheduler/crons.ts';
 import {cancelJob, type JobReader, scheduleJob} from './scheduler/jobs.ts';
+import {parseListParameters} from './scheduler/list-page.ts';
 import type {ScheduleRunner} from './scheduler/runner.ts';
 import {checkedMutation} from './scheduler/work.ts';
 import type {SchemaChanges} from './schema/change.ts';
@@ -158,7 +159,11 @@ export class Dispatch {
         return;
       case 'schedule.list':
         reader.inSnapshot();
-        link.reply(stream, OK, this.#tenant.jobs.list());
+        link.reply(stream, OK, this.#tenant.jobs.list(parseListParameters(meta.q ?? '')));
+        return;
+      case 'schedule.get':
+        reader.inSnapshot();
+        link.reply(stream, OK, this.#tenant.jobs.job(first));
         return;
       case 'schedule.result':
         reader.inSnapshot();
@@ -166,7 +171,7 @@ export class Dispatch {
         return;
       case 'crons.list':
         reader.inSnapshot();
-        link.reply(stream, OK, this.#tenant.crons.list());
+        link.reply(stream, OK, this.#tenant.crons.list(parseListParameters(meta.q ?? '')));
         return;
       case 'deployments.create':
       case 'deployments.list':

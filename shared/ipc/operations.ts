@@ -23,6 +23,7 @@ export const OPERATIONS = {
   'schema.delete': 'write',
   'schedule.create': 'write',
   'schedule.list': 'read',
+  'schedule.get': 'read',
   'schedule.cancel': 'write',
   'schedule.result': 'read',
   'crons.create': 'write',

@@ -150,6 +150,27 @@ describe('GET crons', () => {
   });
 });
 
+describe('GET crons in pages', () => {
+  test('by name, behind the cron that the page before ended with, even when that is gone', async () => {
+    const names = ['C', 'a b', 'ä/'.slice(0, 1), '👩‍🚀', 'z', 'zz'].toSorted((a, b) =>
+      Buffer.compare(Buffer.from(a), Buffer.from(b)),
+    );
+    for (const name of names) await create({...hourly, name});
+    const walked: string[] = [];
+    for (let after = ''; ; ) {
+      const {body} = await service.get(`${base}/crons?limit=2${after}`);
+      const {crons, next_cursor} = body as {crons: Cron[]; next_cursor: string | null};
+      walked.push(...crons.map(cron => cron.name));
+      if (next_cursor === null) break;
+      after = `&after=${encodeURIComponent(next_cursor)}`;
+      await service.request('DELETE', `${base}/crons/${encodeURIComponent(crons.at(-1)!.name)}`);
+    }
+    expect(walked).toEqual(names);
+    const refused = await service.get(`${base}/crons?after=%3D`);
+    expect([refused.status, code(refused)]).toEqual([400, 'op.invalid_input']);
+  });
+});
+
 describe('DELETE crons/{name}', () => {
   test('is 204, then 404 op.not_found; the others stay', async () => {
     await create(hourly);

@@ -171,6 +171,82 @@ describe('GET schedule', () => {
   });
 });
 
+describe('GET schedule in pages', () => {
+  const page = async (query: string) => {
+    const {status, body, text} = await service.get(`${base}/schedule?${query}`);
+    if (status !== 200) throw new Error(text);
+    return body as {jobs: PendingJob[]; next_cursor: string | null};
+  };
+  /** Ids, page by page. */
+  async function walk(limit: number, onPage: () => Promise<void> = async () => {}): Promise<string[][]> {
+    const pages: string[][] = [];
+    for (let cursor: string | null = null; ; await onPage()) {
+      const after: string = cursor === null ? '' : `&after=${encodeURIComponent(cursor)}`;
+      const {jobs, next_cursor} = await page(`limit=${limit}${after}`);
+      pages.push(jobs.map(job => job.id));
+      cursor = next_cursor;
+      if (cursor === null) return pages;
+    }
+  }
+
+  test('says where the next page begins, null at the end; the pages are the list', async () => {
+    expect(await page('limit=5')).toEqual({jobs: [], next_cursor: null});
+    for (let n = 0; n < 7; n++) await schedule(insertion, LATER_MS - n * 1000);
+    const whole = (await pending()).map(job => job.id);
+    for (const [limit, sizes] of [
+      [1, [1, 1, 1, 1, 1, 1, 1]],
+      [3, [3, 3, 1]],
+      [7, [7]],
+      [1_000_000, [7]],
+    ] as const) {
+      const pages = await walk(limit);
+      expect(pages.map(ids => ids.length)).toEqual(sizes);
+      expect(pages.flat()).toEqual(whole);
+    }
+  });
+
+  test('goes on behind a job that is cancelled meanwhile, and jobs of one time are all seen', async () => {
+    const made = await Promise.all(Array.from({length: 20}, () => schedule(insertion, LATER_MS)));
+    let cancelled = '';
+    const pages = await walk(6, async () => {
+      cancelled ||= (await pending())[5]!.id;
+      await service.request('DELETE', `${base}/schedule/${cancelled}`);
+    });
+    expect(pages.flat().toSorted()).toEqual(made.toSorted());
+  });
+
+  test('ends before 16 MiB, so that jobs of any size can be found', async () => {
+    const large = {...insertion, fields: {text: '€'.repeat(349_000)}};
+    for (let n = 0; n < 20; n++) await schedule(large, LATER_MS);
+    const pages = await walk(100);
+    expect(pages.map(ids => ids.length)).toEqual([16, 4]);
+    const refused = await service.get(`${base}/schedule`);
+    expect((refused.body as {error: {message: string}}).error.message).toContain('?limit=');
+  });
+
+  test.each(['limit=0', 'limit=-1', 'limit=x', 'limit=', 'limit=1.5', 'after=', 'after=x', 'limit=1&after=12-x'])(
+    '?%s is 400',
+    async query => {
+      const reply = await service.get(`${base}/schedule?${query}`);
+      expect([reply.status, code(reply)]).toEqual([400, 'op.invalid_input']);
+    },
+  );
+});
+
+describe('GET schedule/{job_id}', () => {
+  test('is the pending job, as the list shows it; 404 op.not_found once it is not pending', async () => {
+    const id = await schedule(insertion, LATER_MS);
+    await schedule(insertion, LATER_MS);
+    const {status, body} = await service.get(`${base}/schedule/${id}`);
+    expect([status, body]).toEqual([200, {job: (await pending()).find(job => job.id === id)}]);
+    await service.request('DELETE', `${base}/schedule/${id}`);
+    for (const gone of [id, 'history', 'x']) {
+      const reply = await service.get(`${base}/schedule/${gone}`);
+      expect([reply.status, code(reply)]).toEqual([404, 'op.not_found']);
+    }
+  });
+});
+
 describe('DELETE schedule/{job_id}', () => {
   test('is 204: the job never runs, and has no history', async () => {
     const id = await schedule(insertion, 150);

@@ -7,12 +7,13 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {isPrintableName} from '../documents/printable-name.ts';
 import type {Connection} from '../storage/database.ts';
 import type {CronRow} from '../storage/statements.ts';
+import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @throws op.invalid_input 400 */
@@ -108,28 +109,33 @@ function cronText(row: CronRow): string {
 }
 
 export class CronReader {
-  readonly #all: Database.Statement<[], CronRow>;
+  readonly #after: Database.Statement<[string, number], CronRow>;
 
   constructor(db: Connection) {
-    this.#all = db.prepare('SELECT * FROM crons ORDER BY name');
+    this.#after = db.prepare('SELECT * FROM crons WHERE name > ? ORDER BY name LIMIT ?');
   }
 
   /** Crons as JSON, by name. */
   *all(): Generator<string, void, void> {
-    for (const row of this.#all.iterate()) yield cronText(row);
+    for (const row of this.#after.iterate('', -1)) yield cronText(row);
   }
 
-  /** `{"crons": [cron object]}`, by name. @throws op.too_large 413 */
-  list(): string {
-    const crons: string[] = [];
-    let bytes = 0;
-    for (const cron of this.all()) {
-      bytes += Buffer.byteLength(cron) + 1;
-      if (bytes > RESULT_BYTES_MAX) {
-        throw new ServiceError('op.too_large', `the crons take more than ${RESULT_BYTES_MAX} bytes to list`);
-      }
-      crons.push(cron);
-    }
-    return `{"crons":[${crons.join(',')}]}`;
+  /** `{"crons": [cron object]}`, by name, or a page of them. @throws op.too_large 413, op.invalid_input 400 */
+  list(request: ListRequest): string {
+    return listText('crons', this.#entries(request), request);
   }
+
+  *#entries(request: ListRequest): Generator<ListEntry, void, void> {
+    const from = request.after === null ? '' : decodeCursor(request.after);
+    for (const row of this.#after.iterate(from, rowsAsked(request))) {
+      yield {text: cronText(row), cursor: Buffer.from(row.name).toString('base64url')};
+    }
+  }
+}
+
+/** The name that the page before ended with. */
+function decodeCursor(text: string): string {
+  const name = Buffer.from(text, 'base64url').toString();
+  if (name === '' || Buffer.from(name).toString('base64url') !== text) throw notAListCursor();
+  return name;
 }

@@ -3,14 +3,14 @@
  * in `job_results` from then on; the move, its effect and the journal record are one write, so a job runs exactly once
  * whatever is killed when. A job that fails is not tried again.
  */
-import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {JOB_RESULTS_KEEP, JOBS_PENDING_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {JOB_RESULTS_KEEP, JOBS_PENDING_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/database.ts';
 import type {JobRow} from '../storage/statements.ts';
+import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @param nowMs the clock's time, @param mutation stored text of checked work */
@@ -74,33 +74,40 @@ type ResultRow = Omit<JobRow, 'created_at'> & {finished_at: number; outcome: str
 
 /** What clients read of jobs, from committed data. */
 export class JobReader {
-  readonly #pending: Database.Statement<[], JobRow>;
+  readonly #pending: Database.Statement<[number, string, number], JobRow>;
+  readonly #job: Database.Statement<[string], JobRow>;
   readonly #result: Database.Statement<[string], ResultRow>;
   readonly #resultIds: Database.Statement<[], string>;
 
   constructor(db: Connection) {
-    this.#pending = db.prepare('SELECT * FROM jobs ORDER BY run_at, id');
+    this.#pending = db.prepare('SELECT * FROM jobs WHERE (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?');
+    this.#job = db.prepare('SELECT * FROM jobs WHERE id = ?');
     this.#result = db.prepare('SELECT * FROM job_results WHERE id = ?');
     this.#resultIds = db.prepare<[], string>('SELECT id FROM job_results ORDER BY n').pluck();
   }
 
   /** Pending jobs as JSON, the next one first. */
   *pending(): Generator<string, void, void> {
-    for (const row of this.#pending.iterate()) yield jobText(row);
+    for (const row of this.#pending.iterate(...BEFORE_ALL, -1)) yield jobText(row);
   }
 
-  /** `{"jobs": [pending job]}`, the next one first. @throws op.too_large 413 */
-  list(): string {
-    const jobs: string[] = [];
-    let bytes = 0;
-    for (const job of this.pending()) {
-      bytes += Buffer.byteLength(job) + 1;
-      if (bytes > RESULT_BYTES_MAX) {
-        throw new ServiceError('op.too_large', `the pending jobs take more than ${RESULT_BYTES_MAX} bytes to list`);
-      }
-      jobs.push(job);
+  /** `{"jobs": [pending job]}`, the next one first, or a page of them. @throws op.too_large 413, op.invalid_input 400 */
+  list(request: ListRequest): string {
+    return listText('jobs', this.#entries(request), request);
+  }
+
+  *#entries(request: ListRequest): Generator<ListEntry, void, void> {
+    const from = request.after === null ? BEFORE_ALL : decodeCursor(request.after);
+    for (const row of this.#pending.iterate(...from, rowsAsked(request))) {
+      yield {text: jobText(row), cursor: `${row.run_at}-${row.id}`};
     }
-    return `{"jobs":[${jobs.join(',')}]}`;
+  }
+
+  /** `{"job": pending job}`. @throws op.not_found 404 */
+  job(id: string): string {
+    const row = this.#job.get(id);
+    if (row === undefined) throw jobNotFound(id, 'pending job');
+    return `{"job":${jobText(row)}}`;
   }
 
   /** `{"result": job result}`. @throws op.not_found 404 */
@@ -118,6 +125,15 @@ export class JobReader {
   resultIds(): string[] {
     return this.#resultIds.all();
   }
+}
+
+/** Before every job, in their order. */
+const BEFORE_ALL: [runAt: number, id: string] = [Number.MIN_SAFE_INTEGER, ''];
+
+function decodeCursor(text: string): [runAt: number, id: string] {
+  const [, runAt, id] = /^(-?\d{1,15})-([0-9a-z]{32})$/.exec(text) ?? [];
+  if (runAt === undefined || id === undefined) throw notAListCursor();
+  return [Number(runAt), id];
 }
 
 /** A pending job as clients see it; work is stored as JSON text. */

@@ -1,0 +1,58 @@
+/**
+ * Lists of scheduled work: the whole of it without parameters, a page with `limit` or `after`. A list that is too long for one
+ * answer is refused with a word about pages rather than cut unseen; a page ends early instead, so a walk always gets on.
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+
+/** Null: not given; if neither is, all of the list is asked for. `after`: a previous page's next_cursor. */
+export type ListRequest = {limit: number | null; after: string | null};
+/** An entry as JSON, and the cursor of the page that begins behind it. */
+export type ListEntry = {text: string; cursor: string};
+
+/** The query string's parameters. Unknown ones are ignored. @throws op.invalid_input 400 */
+export function parseListParameters(query: string): ListRequest {
+  const parameters = new URLSearchParams(query);
+  const text = parameters.get('limit');
+  const limit = text === null ? null : Number(/^\d{1,15}$/.test(text) ? text : 0);
+  if (limit === 0) throw new ServiceError('op.invalid_input', 'limit must be a whole number, 1 or more');
+  return {limit: limit === null ? null : Math.min(limit, PAGE_DOCUMENTS_MAX), after: parameters.get('after')};
+}
+
+/** Rows that answer a request: one more than the page tells whether there is a next one. */
+export function rowsAsked({limit, after}: ListRequest): number {
+  if (limit === null && after === null) return -1; // SQLite: all
+  return (limit ?? PAGE_DOCUMENTS_MAX) + 1;
+}
+
+/** `{"<member>": [entry, …]}`, of a page with `next_cursor`. @throws op.too_large 413 */
+export function listText(member: string, entries: Iterable<ListEntry>, request: ListRequest): string {
+  const isPage = request.limit !== null || request.after !== null;
+  const most = rowsAsked(request) - 1;
+  const texts: string[] = [];
+  let bytes = 0;
+  let last = '';
+  let next: string | null = null;
+  for (const {text, cursor} of entries) {
+    bytes += Buffer.byteLength(text) + 1;
+    const isFull = bytes > RESULT_BYTES_MAX && texts.length > 0;
+    if (isFull && !isPage) {
+      throw new ServiceError(
+        'op.too_large',
+        `all ${member} together take more than ${RESULT_BYTES_MAX} bytes; read them in pages, with ?limit=100 and then &after= the next_cursor`,
+      );
+    }
+    if (isPage && (isFull || texts.length === most)) {
+      next = last;
+      break;
+    }
+    texts.push(text);
+    last = cursor;
+  }
+  return `{"${member}":[${texts.join(',')}]${isPage ? `,"next_cursor":${JSON.stringify(next)}` : ''}}`;
+}
+
+export function notAListCursor(): ServiceError {
+  return new ServiceError('op.invalid_input', "after is not a cursor: pass a previous page's next_cursor as it is");
+}
