@@ -289,6 +289,8 @@ export const QUERY_WALL_MS_MAX = 8_000;
 export const MUTATION_WALL_MS_MAX = 4_000;
 /** From this much of its time on, a log line says so. (reference 11.4) */
 export const FUNCTION_MS_WARNING = 800;
+/** Times a mutation is taken back because its modules were dropped meanwhile; then they are loaded inside its write. (ours) */
+export const MUTATION_PREPARATIONS_MAX = 8;
 /** Evaluating a module and all it imports. Beyond: the deploy is refused, the call fails. (reference 11.1) */
 export const FUNCTION_LOAD_MS_MAX = 4_000;
 /** Heap and buffers of one isolate, MiB. Beyond: the isolate ends, and with it the invocation. (reference 11.4) */

@@ -137,7 +137,7 @@ export class Tenant {
       onSchedule: () => this.#schedule.arm(),
       redactErrors: settings.redactErrors,
     });
-    const {runJob} = this.#platform;
+    const {runJob, prepareJob} = this.#platform;
     this.#schedule = new ScheduleRunner(
       this.#writer,
       this.#background,
@@ -146,6 +146,7 @@ export class Tenant {
       Date.now,
       runJob,
       !this.#clean.wasClean,
+      prepareJob,
     );
     this.dispatch = new Dispatch({
       path: this.#path,

@@ -10,6 +10,7 @@
 import {randomBytes} from 'node:crypto';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import {MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -98,6 +99,16 @@ export class MutationStarved extends ServiceError {
   }
 }
 
+/** What the mutation needs is not loaded (any more): it is taken back, prepared and run again. */
+class MutationUnprepared extends ServiceError {
+  constructor() {
+    super('session.overloaded', 'the function is being loaded');
+  }
+}
+
+/** A call whose function is found and whose arguments fit, as wire text. */
+type Prepared = {live: LiveDeployment; entry: FunctionEntry; args: string};
+
 const BUSY = 'the machine is too busy to give this function its time; try again shortly';
 function busy(): ServiceError {
   return new ServiceError('session.overloaded', BUSY);
@@ -133,7 +144,7 @@ export class Functions {
       case 'paginatedQuery':
         return this.#query(live, entry, call);
       case 'mutation':
-        return this.#mutation(call);
+        return this.#mutation(live, entry, call);
       case 'action':
         return this.#action(live, entry, call);
       case 'httpAction':
@@ -154,17 +165,22 @@ export class Functions {
     return await this.#query(now, findFunction(now.table, call.path, call.kind, call.origin), call);
   }
 
-  #mutation(call: Call): Promise<CallResult> {
+  /** Everything that can be done without the data is done first: in the write, all others of its group wait for it. */
+  #mutation(live: LiveDeployment, entry: FunctionEntry, call: Call, tries = 0): Promise<CallResult> | CallResult {
+    const args = checkArguments(live.table, entry, call.args);
+    const failed = this.#parts.mutations.prepare(this.#execution(live, entry, args, call.caller));
+    if (failed !== null) return finished(live, entry, failed.outcome, {lines: failed.lines, own: failed.lines});
     return new Promise((resolve, reject) => {
       let result: CallResult & {scheduled?: boolean};
       this.#parts.groups.submit({
         run: () => {
-          result = this.#mutate(call, null);
+          result = this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
           return {status: 200, body: ''};
         },
         settle: outcome => {
           if (outcome instanceof MutationFailed) resolve(outcome.result);
-          else if (outcome instanceof MutationStarved && outcome.starved === 'again') resolve(this.#mutation(call));
+          else if (outcome instanceof MutationUnprepared) resolve(this.#again(call, tries + 1));
+          else if (outcome instanceof MutationStarved && outcome.starved === 'again') resolve(this.#again(call, tries));
           else if (outcome instanceof ServiceError) reject(outcome);
           else {
             if (result.scheduled === true) this.#parts.onSchedule();
@@ -175,24 +191,62 @@ export class Functions {
     });
   }
 
+  /** From the beginning, with the code that serves now. */
+  async #again(call: Call, tries: number): Promise<CallResult> {
+    const live = this.#parts.live();
+    const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
+    return await this.#mutation(live!, entry, call, tries);
+  }
+
+  /** @param mayWait false: what has to be loaded is loaded here. @throws MutationUnprepared, or as `#mutate` */
+  #mutatePrepared(prepared: Prepared, call: Call, mayWait: boolean): CallResult & {ok: true; scheduled: boolean} {
+    const isCurrent = this.#parts.live() === prepared.live;
+    if (mayWait && !isCurrent) throw new MutationUnprepared();
+    return this.#mutate(call, null, isCurrent ? prepared : null, mayWait);
+  }
+
   /**
    * Runs a mutation inside the write under way, with the code that serves at this moment.
+   * @param prepared what is known of the call; null: it is found out here
    * @throws MutationFailed when it must be rolled back
    */
-  #mutate(call: Call, job: string | null): CallResult & {ok: true; scheduled: boolean} {
+  #mutate(
+    call: Call,
+    job: string | null,
+    prepared: Prepared | null = null,
+    mayWait = false,
+  ): CallResult & {ok: true; scheduled: boolean} {
     try {
-      const live = this.#parts.live();
-      const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
-      const args = checkArguments(live!.table, entry, call.args);
-      const execution = this.#execution(live!, entry, args, call.caller);
+      const {live, entry, args} = prepared ?? this.#prepared(call);
+      const execution = this.#execution(live, entry, args, call.caller);
+      // It was dropped meanwhile, with a mutation that timed out for instance.
+      if (mayWait && !this.#parts.mutations.isPrepared(execution)) throw new MutationUnprepared();
       const {outcome, lines, scheduled, starved} = this.#parts.mutations.run(execution, job);
       if (starved !== null) throw new MutationStarved(starved);
-      const result = finished(live!, entry, outcome, {lines, own: lines});
+      const result = finished(live, entry, outcome, {lines, own: lines});
       if (!result.ok) throw new MutationFailed(result);
       return {...result, scheduled};
     } catch (caught) {
       if (!(caught instanceof CallError)) throw caught;
       throw new MutationFailed({ok: false, error: caught.message, ...NO_LINES});
+    }
+  }
+
+  /** @throws CallError */
+  #prepared(call: Call): Prepared {
+    const live = this.#parts.live();
+    const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
+    return {live: live!, entry, args: checkArguments(live!.table, entry, call.args)};
+  }
+
+  /** Before a scheduled job's write: loads what it will run. What is wrong with it the run will say. */
+  prepareJob(path: string): void {
+    const live = this.#parts.live();
+    try {
+      const entry = findFunction(live?.table ?? null, path, 'mutation', 'job');
+      this.#parts.mutations.prepare(this.#execution(live!, entry, '{}', {identity: null}));
+    } catch (caught) {
+      if (!(caught instanceof CallError)) throw caught;
     }
   }
 

@@ -134,6 +134,9 @@ export class FunctionPlatform {
   /** Runs a scheduled function inside the write of its job. */
   readonly runJob: Functions['runJob'] = (...job) => this.#functions.runJob(...job);
 
+  /** Loads what a scheduled function's run will need, before the write of its job. */
+  readonly prepareJob: Functions['prepareJob'] = path => this.#functions.prepareJob(path);
+
   /** Headers that an error of this operation carries so that a page may read it. */
   headersOf({op, o: origin}: RequestMeta): HeaderList | null {
     return CROSS_ORIGIN.has(op) ? corsHeaders(origin, this.#settings.current.allowed_origins) : null;

@@ -16,7 +16,7 @@ import type {BackgroundWrites} from '../commit/background.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
-import {type JobRun, runJob} from './jobs.ts';
+import {runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
 /** `id times`: the function's job that is being run while jobs are run carefully. */
@@ -35,12 +35,14 @@ export class ScheduleRunner {
   readonly #log: Logger;
   readonly #clock: () => number;
   readonly #runFunction: RunFunctionJob;
+  readonly #prepareFunction: (path: string) => void;
   #timer: NodeJS.Timeout | null = null;
   #running = false;
   /** The process before did not end in order, and what was due since has not all run yet. */
   #isCareful: boolean;
   #stopped = false;
 
+  /** @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write */
   constructor(
     writer: Writer,
     background: BackgroundWrites,
@@ -49,6 +51,7 @@ export class ScheduleRunner {
     clock: () => number,
     runFunction: RunFunctionJob,
     isCareful = false,
+    prepareFunction: (path: string) => void = () => undefined,
   ) {
     this.#writer = writer;
     this.#background = background;
@@ -57,6 +60,7 @@ export class ScheduleRunner {
     this.#clock = clock;
     this.#runFunction = runFunction;
     this.#isCareful = isCareful;
+    this.#prepareFunction = prepareFunction;
   }
 
   /** When the next job or cron is due, epoch milliseconds; null: none. */
@@ -111,7 +115,7 @@ export class ScheduleRunner {
     const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
     if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
     await Promise.all([
-      ...jobs.map(id => this.#runJob(writer => runJob(writer, this.#clock(), id, this.#runFunction))),
+      ...jobs.map(id => this.#runJob(id, this.#runFunction)),
       ...crons.map(name => this.#runCron(name)),
     ]);
     return jobs.length + crons.length;
@@ -129,11 +133,13 @@ export class ScheduleRunner {
       return runs;
     });
     const runFunction = times > SUSPECT_RUNS_MAX ? refuseToRun : this.#runFunction;
-    await this.#runJob(writer => runJob(writer, this.#clock(), id, runFunction));
+    await this.#runJob(id, runFunction);
   }
 
-  async #runJob(run: (writer: Writer) => JobRun | null): Promise<void> {
-    const ran = await this.#background.perform(KIND, run);
+  async #runJob(id: string, runFunction: RunFunctionJob): Promise<void> {
+    const path = this.#writer.statements.jobFunction.get(id) ?? null;
+    if (path !== null) this.#prepareFunction(path);
+    const ran = await this.#background.perform(KIND, writer => runJob(writer, this.#clock(), id, runFunction));
     if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
   }
 

@@ -89,6 +89,11 @@ export function prepareStatements(db: Connection) {
     deleteIndex: run<[number]>('DELETE FROM indexes WHERE number = ?'),
 
     insertJob: run<[string, number, number, string]>('INSERT INTO jobs VALUES (?, ?, ?, ?)'),
+    jobFunction: db
+      .prepare<[string], string | null>(
+        "SELECT json_extract(mutation, '$.path') FROM jobs WHERE id = ? AND json_extract(mutation, '$.type') = 'function'",
+      )
+      .pluck(),
     job: db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),
     deleteJob: run<[string]>('DELETE FROM jobs WHERE id = ?'),
     dueJobs: db

@@ -106,7 +106,7 @@ export class Realm {
     this.#code = code;
   }
 
-  /** Whether a file of the bundle is loaded. */
+  /** True once `load` of this file has succeeded. */
   has(path: string): boolean {
     return this.#loaded.has(path);
   }

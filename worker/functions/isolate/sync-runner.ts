@@ -79,6 +79,28 @@ export class SyncRunner {
     this.#host = new InvocationHost(database, scheduler, {deadline: this.#deadline, onOver});
   }
 
+  /**
+   * Loads what the execution needs, so that it can run where loading must not hold up others.
+   * @returns how that failed; null: it did not. @throws AssertionError and storage errors
+   */
+  prepare(execution: Execution): SyncResult | null {
+    if (this.isPrepared(execution)) return null;
+    try {
+      this.#loaded(execution);
+      return null;
+    } catch (caught) {
+      const outcome = this.#failed(caught);
+      this.#dropAfter(outcome);
+      return {outcome, lines: [...this.#host.lines], identityUsed: false, envUsed: this.#host.envUsed, starved: null};
+    }
+  }
+
+  /** The execution would load nothing. */
+  isPrepared(execution: Execution): boolean {
+    if (execution.env !== this.#env || this.#isolate === null || this.#isolate.isDisposed) return false;
+    return this.isLoaded(execution);
+  }
+
   /** @throws AssertionError and storage errors; what user code did wrong is in the outcome */
   run(execution: Execution): SyncResult {
     const host = this.#host;

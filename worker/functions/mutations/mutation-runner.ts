@@ -34,6 +34,18 @@ export class MutationRunner {
     );
   }
 
+  /** To be called before the write, which would wait while modules are loaded. @returns how that failed; null: it did not */
+  prepare(execution: Execution): SyncResult | null {
+    this.#isUsed = true;
+    this.#idleTimer ??= this.#watchIdle();
+    return this.#runner.prepare(execution);
+  }
+
+  /** False: modules have to be loaded first. */
+  isPrepared(execution: Execution): boolean {
+    return this.#runner.isPrepared(execution);
+  }
+
   /**
    * To be called inside a write. What the mutation wrote is to be rolled back by the caller when the outcome is not ok.
    * @param job the scheduled job this is the run of, or null
