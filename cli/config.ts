@@ -2,11 +2,11 @@
  * The settings of `svc start`: each is a flag and an SVC_ variable, the flag wins. Values are checked here, once; a wrong
  * one is a sentence that names the flag. `--help` shows the table below, and `docs/configuration.md` repeats it.
  */
-import {isIPv4} from 'node:net';
 import {resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {JOURNAL_KEEP_RECORDS_DEFAULT} from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
+import {isLoopback} from '../shared/loopback.ts';
 
 export type StartOptions = {
   port: number;
@@ -81,10 +81,6 @@ export function addStartOptions(command: Command): Command {
 /** Absolute, so that what is printed about it is true in any directory. */
 export function dataDirectory(options: StartOptions): string {
   return resolve(options.data);
-}
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /** `--idle-stop` is SVC_IDLE_STOP. */

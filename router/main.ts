@@ -12,6 +12,7 @@ import type {RouterSettings, RouterToSupervisor, SupervisorToRouter} from '../sh
 import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
+import {FailedCredentials} from './auth/failed-credentials.ts';
 import {ControlChannel} from './control-channel.ts';
 import type {Exchange} from './http/exchange.ts';
 import {Intake} from './http/intake.ts';
@@ -90,6 +91,7 @@ async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {
   const server = await Server.listen(settings.host, settings.port, (port, app) => {
     const parts = {
       credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
+      failedCredentials: new FailedCredentials(() => performance.now()),
       directory: tenantDirectory,
       control,
       metrics,

@@ -27,6 +27,15 @@ export const REQUEST_ID_CHARS_MAX = 64;
  */
 export const DROPPED_BODY_BYTES_MAX = 64 * MIB;
 export const DROPPED_BODY_MS = 5_000;
+/**
+ * Wrong admin credentials: how many an address may show at once, how long one of them counts, and how many addresses are
+ * remembered. Beyond: 429 op.rate_limited, this much later unless so many wait already. Right ones are always served. (ours)
+ */
+export const AUTH_FAILURES_AT_ONCE = 200;
+export const AUTH_FAILURE_EARNED_MS = 1_000;
+export const AUTH_FAILURE_ADDRESSES_MAX = 10_000;
+export const AUTH_FAILURE_DELAY_MS = 1_000;
+export const AUTH_FAILURES_DELAYED_MAX = 1_000;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
 export const LARGE_REPLY_BYTES = 128 * KIB;
 /** Large replies kept for clients that read slowly, all together. Beyond: the next one is 503 session.overloaded. (ours) */
@@ -392,6 +401,12 @@ export const SOCKET_UNSENT_CHECK_MS = 5;
 export const HTTP_ACTION_RESPONSE_BYTES_MAX = 20 * MIB;
 export const HTTP_ACTION_RESPONSE_BYTES_WARNING = 16 * MIB;
 export const HTTP_ACTION_HEADERS_BYTES_MAX = 64 * KIB;
+/** A piece of such a body crosses to its host in parts of this size. (ours) */
+export const HTTP_ACTION_PART_BYTES = 1 * MIB;
+/** How long the head of a response waits for the first piece of its body, whose failure is a 500 with its reason until then. (ours) */
+export const HTTP_ACTION_HEAD_HELD_MS = 5_000;
+/** The same for a stream of events, whose reader waits for the head. (ours) */
+export const EVENT_STREAM_HEAD_HELD_MS = 100;
 
 /* Functions: globals of the default runtime */
 

@@ -22,6 +22,7 @@ const NOT_PASSED_ON: ReadonlySet<string> = new Set([
   'upgrade',
   'x-svc-admin-token',
 ]);
+const ASCII = /^[\x00-\x7f]*$/;
 const HOST = /^[\w.~:[\]-]+$/;
 
 /** @param parameters of the path, as the operation wants them, @param isAdmin the admin token came with it */
@@ -61,6 +62,12 @@ function externalUrl(req: HttpRequest): string {
   return `${scheme}://${host}${req.getUrl()}${query === '' ? '' : `?${query}`}`;
 }
 
+/** The bytes of a value are characters to an app. `forEach` takes them for UTF-8, `getHeader` (of the first of a name) does not. */
+function latin1(req: HttpRequest, before: [string, string][], name: string, value: string): string {
+  const isFirst = !before.some(([known]) => known === name);
+  return isFirst ? req.getHeader(name) : Buffer.from(value).toString('latin1');
+}
+
 function passedOn(req: HttpRequest): [string, string][] {
   const named = new Set(
     req
@@ -70,7 +77,8 @@ function passedOn(req: HttpRequest): [string, string][] {
   );
   const headers: [string, string][] = [];
   req.forEach((name, value) => {
-    if (!NOT_PASSED_ON.has(name) && !named.has(name)) headers.push([name, value]);
+    if (!NOT_PASSED_ON.has(name) && !named.has(name))
+      headers.push([name, ASCII.test(value) ? value : latin1(req, headers, name, value)]);
   });
   return headers;
 }

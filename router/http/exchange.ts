@@ -75,6 +75,8 @@ export class Exchange implements Forwarded {
   waitingSinceMs = 0;
   /** Headers of the errors that we answer ourselves: CORS, where pages of other origins may read them. */
   errorHeaders: HeaderList | null = null;
+  /** Headers of every answer: CORS, for a page whose origin was accepted. */
+  pageHeaders: HeaderList | null = null;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
@@ -110,6 +112,15 @@ export class Exchange implements Forwarded {
 
   get aborted(): boolean {
     return this.#state === 'aborted' || this.#isRefused;
+  }
+
+  /** Whose it is, as text. */
+  get address(): string {
+    return Buffer.from(this.#res.getRemoteAddressAsText()).toString('latin1');
+  }
+
+  get hasBegun(): boolean {
+    return this.#state !== 'open';
   }
 
   get isOver(): boolean {
@@ -431,6 +442,7 @@ export class Exchange implements Forwarded {
     if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('Content-Type', contentType);
     res.writeHeader('X-Request-Id', this.requestId);
+    if (this.pageHeaders !== null) for (const [name, value] of this.pageHeaders) res.writeHeader(name, value);
     if (headers === null) return;
     // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
     for (const [name, value] of headers)

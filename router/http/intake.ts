@@ -14,6 +14,12 @@ import {corsHeaders} from '../../shared/ipc/cors.ts';
 import type {Operation} from '../../shared/ipc/operations.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
+import {
+  type FailedCredentials,
+  RATE_LIMIT_RETRY_S,
+  showsCredential,
+  tooManyFailures,
+} from '../auth/failed-credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {type MetricsPage, PROMETHEUS_TEXT} from '../metrics/page.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
@@ -22,13 +28,14 @@ import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {announcedBody} from './announced-body.ts';
 import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
-import type {OriginRule} from './origin.ts';
+import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {requestMeta} from './request-meta.ts';
 import {decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route, type RouterHandler} from './routes.ts';
 
 export type IntakeParts = {
   credential: AdminCredential;
+  failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   control: ControlChannel;
   metrics: MetricsPage;
@@ -71,7 +78,8 @@ export class Intake {
     const announced = announcedBody(req);
     if (announced !== null) exchange.announce(announced);
     const path = req.getUrl();
-    if (!isDeploymentPath(path)) this.#originRule.check(req.getHeader('origin'), req.getHeader('host'));
+    const origin = isDeploymentPath(path) ? '' : this.#originRule.check(req);
+    exchange.pageHeaders = pageHeaders(origin);
     // The types promise a string, but there is none without a query string.
     const query = (req.getQuery() as string | undefined) ?? '';
     if (path.length + 1 + query.length > URL_BYTES_MAX) {
@@ -81,6 +89,11 @@ export class Intake {
     const entry = findPath(path, parameters);
     if (entry === null) throw new ServiceError('op.not_found', 'there is no such route');
     if (entry.hasCors) exchange.errorHeaders = corsHeaders(undefined, null);
+    const preflight = preflightHeaders(exchange.method, origin, req);
+    if (preflight !== null) {
+      exchange.reply(204, '', preflight);
+      return;
+    }
     const route = entry.methods.get(exchange.method) ?? entry.any;
     if (route === null) {
       this.#refuseMethod(exchange, entry);
@@ -89,7 +102,14 @@ export class Intake {
     exchange.route = route;
     if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    if (route.access === 'admin') this.#authenticate(req);
+    if (route.access === 'admin' && !this.#isAdmin(req)) {
+      this.#refuseCredential(
+        exchange,
+        'this route needs Authorization: Bearer with the access token, or X-Svc-Admin-Token with the admin token',
+        showsCredential(req),
+      );
+      return;
+    }
     if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
     else if ('operation' in route.answer)
       this.#operate(exchange, route, route.answer.operation, parameters, query, req);
@@ -101,12 +121,16 @@ export class Intake {
     exchange.fail(error, 0, [['Allow', entry.allow]]);
   }
 
-  #authenticate(req: HttpRequest): void {
-    if (this.#parts.credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'))) return;
-    throw new ServiceError(
-      'auth.unauthorized',
-      'this route needs Authorization: Bearer with the access token, or X-Svc-Admin-Token with the admin token',
-    );
+  #isAdmin(req: HttpRequest): boolean {
+    return this.#parts.credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'));
+  }
+
+  /** @param isWrong one was shown: too many of those are answered late */
+  #refuseCredential(exchange: Exchange, message: string, isWrong: boolean): void {
+    const {failedCredentials} = this.#parts;
+    if (!isWrong || !failedCredentials.failed(exchange.address)) throw new ServiceError('auth.unauthorized', message);
+    exchange.ignoreBody();
+    failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
   }
 
   #operate(
@@ -128,7 +152,8 @@ export class Intake {
   #operateDeployment(exchange: Exchange, route: Route, parameters: string[], req: HttpRequest): void {
     const adminToken = req.getHeader('x-svc-admin-token');
     if (adminToken !== '' && !this.#parts.credential.acceptsAdminToken(adminToken)) {
-      throw new ServiceError('auth.unauthorized', 'X-Svc-Admin-Token is not the admin token');
+      this.#refuseCredential(exchange, 'X-Svc-Admin-Token is not the admin token', true);
+      return;
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};

@@ -1,15 +1,31 @@
 /**
  * Which web pages may talk to this server. A request with an `Origin` must come from a loopback page on the server's own
- * port (spec, "Authentication"). Bound to loopback, the `Host` header must name loopback as well: a page whose host name was
- * re-pointed to 127.0.0.1 sends no foreign Origin with its GETs, but it cannot choose its Host.
+ * port (spec, "Authentication"). Bound to loopback, the `Host` header must name loopback as well, on any port: a page whose
+ * host name was re-pointed to 127.0.0.1 sends no foreign Origin with its GETs, but it cannot choose its Host. The port proves
+ * nothing, because nobody can re-point `localhost` or an address, and a forwarded port (`ssh -L`) is another one.
+ *
+ * A page whose Origin was accepted may read the answers, also where it calls the server by another of its names.
  */
+import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
+import type {HeaderList} from '../../shared/ipc/operations.ts';
+import {isLoopback} from '../../shared/loopback.ts';
 
-const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+const ORIGIN_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+const HTTP_PORT = 80;
+const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+const HOST_CHARS_SHOWN = 80;
+
+const PREFLIGHT: HeaderList = [
+  ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
+  ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Svc-Admin-Token'],
+  // Two hours is the longest that browsers take.
+  ['Access-Control-Max-Age', '7200'],
+];
 
 export class OriginRule {
   readonly #origins: ReadonlySet<string>;
-  /** Null: bound beyond loopback, any Host will do. */
+  /** Hosts that need no closer look; null: bound beyond loopback, any Host will do. */
   readonly #hosts: ReadonlySet<string> | null;
   /** Names from --allowed-host that may come with any port. */
   readonly #anyPort: ReadonlySet<string>;
@@ -17,32 +33,76 @@ export class OriginRule {
   /** @param port the port that was got, @param allowedHosts `name` for any port, or `name:port` */
   constructor(host: string, port: number, allowedHosts: readonly string[]) {
     const allowed = allowedHosts.map(name => name.toLowerCase());
-    this.#origins = new Set(LOOPBACK_NAMES.map(name => `http://${name}:${port}`));
-    this.#hosts = isLoopback(host)
-      ? new Set([...LOOPBACK_NAMES, ...LOOPBACK_NAMES.map(name => `${name}:${port}`), ...allowed])
-      : null;
-    this.#anyPort = new Set(allowed.filter(name => withoutPort(name) === name));
+    // An IPv6 one needs brackets, and there is only one.
+    const names = isLoopback(host) && !host.includes(':') ? [...new Set([...ORIGIN_NAMES, host])] : ORIGIN_NAMES;
+    const origins = names.map(name => `http://${name}:${port}`);
+    // Browsers leave the usual port out.
+    if (port === HTTP_PORT) origins.push(...names.map(name => `http://${name}`));
+    this.#origins = new Set(origins);
+    this.#hosts = isLoopback(host) ? new Set([...names.map(name => `${name}:${port}`), ...allowed]) : null;
+    this.#anyPort = new Set(allowed.filter(name => HOST.exec(name)?.[1] === name));
   }
 
-  /** Header values, empty when missing. @throws auth.origin_forbidden 403 */
-  check(origin: string, host: string): void {
-    if (origin !== '' && !this.#origins.has(origin)) {
-      throw new ServiceError(
-        'auth.origin_forbidden',
-        "requests from this Origin are not allowed; use the server's own loopback address",
-      );
-    }
+  /**
+   * @returns the accepted origin; empty when the request has none. An empty header counts as none.
+   * @throws auth.origin_forbidden 403
+   */
+  check(req: HttpRequest): string {
+    const origin = req.getHeader('origin');
+    if (origin !== '') this.checkOrigins(originsOf(req));
+    this.checkHost(req.getHeader('host'));
+    return origin;
+  }
+
+  /** Upgrades are few: here an empty header and every line of several are looked at. @throws auth.origin_forbidden 403 */
+  checkUpgrade(req: HttpRequest): void {
+    this.checkOrigins(originsOf(req));
+    this.checkHost(req.getHeader('host'));
+  }
+
+  /** @throws auth.origin_forbidden 403 */
+  checkOrigins(origins: readonly string[]): void {
+    if (origins.every(origin => this.#origins.has(origin)) && origins.length <= 1) return;
+    throw new ServiceError(
+      'auth.origin_forbidden',
+      "requests from this Origin are not allowed; use the server's own loopback address",
+    );
+  }
+
+  /** @throws auth.origin_forbidden 403 */
+  checkHost(host: string): void {
     if (this.#hosts === null || this.#hosts.has(host)) return;
-    const name = host.toLowerCase();
-    if (this.#hosts.has(name) || this.#anyPort.has(withoutPort(name))) return;
-    throw new ServiceError('auth.origin_forbidden', 'this Host is not served here; --allowed-host NAME adds one');
+    const lower = host.toLowerCase();
+    const name = HOST.exec(lower)?.[1] ?? '';
+    if (this.#hosts.has(lower) || this.#anyPort.has(name) || isLoopback(name)) return;
+    const shown = name === '' ? 'NAME' : name.slice(0, HOST_CHARS_SHOWN);
+    throw new ServiceError(
+      'auth.origin_forbidden',
+      `the Host header is not a name of this server: call it by its loopback address, or start it with --allowed-host ${shown}`,
+    );
   }
 }
 
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+/** What lets the page read the answer. @param origin an accepted one; empty: there is no page */
+export function pageHeaders(origin: string): HeaderList | null {
+  if (origin === '') return null;
+  return [
+    ['Access-Control-Allow-Origin', origin],
+    ['Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Allow'],
+    ['Vary', 'Origin'],
+  ];
 }
 
-function withoutPort(host: string): string {
-  return host.replace(/:\d+$/, '');
+/** The headers of the answer to a preflight beside those above; null: the request is none. */
+export function preflightHeaders(method: string, origin: string, req: HttpRequest): HeaderList | null {
+  if (method !== 'OPTIONS' || origin === '') return null;
+  return req.getHeader('access-control-request-method') === '' ? null : PREFLIGHT;
+}
+
+function originsOf(req: HttpRequest): string[] {
+  const origins: string[] = [];
+  req.forEach((name, value) => {
+    if (name === 'origin') origins.push(value);
+  });
+  return origins;
 }

@@ -2,7 +2,7 @@
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
-import type {OriginRule} from '../http/origin.ts';
+import {type OriginRule, pageHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/request-id.ts';
 import type {Handler} from '../server.ts';
 import {type MetricsPage, PROMETHEUS_TEXT} from './page.ts';
@@ -19,7 +19,7 @@ export function metricsHandler(page: MetricsPage, originRule: OriginRule, onBug:
       exchange.fail(asServiceError(caught));
     };
     try {
-      originRule.check(req.getHeader('origin'), req.getHeader('host'));
+      exchange.pageHeaders = pageHeaders(originRule.check(req));
       if (req.getUrl() !== '/metrics') throw new ServiceError('op.not_found', 'this port serves /metrics only');
       if (method !== 'GET' && method !== 'HEAD') {
         throw new ServiceError('op.method_not_allowed', 'this path takes GET, HEAD');

@@ -3,11 +3,17 @@
  * Host, credential, subprotocol, tenant given, tenant exists. After it the socket is a Connection's.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {ServiceError} from '../../shared/errors.ts';
 import {SOCKET_FRAME_BYTES_READ, SOCKET_IDLE_SECONDS, SOCKET_OWED_BYTES_MAX, SOCKETS_MAX} from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
+import {
+  type FailedCredentials,
+  RATE_LIMIT_RETRY_S,
+  showsCredential,
+  tooManyFailures,
+} from '../auth/failed-credentials.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
@@ -22,6 +28,7 @@ const RESTARTING = 1012;
 export type SocketParts = {
   originRule: OriginRule;
   credential: AdminCredential;
+  failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   requestIds: RequestIds;
   observer: ExchangeObserver;
@@ -69,29 +76,33 @@ export class Sockets {
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const protocols = req.getHeader('sec-websocket-protocol');
     try {
-      const tenant = this.#check(req, protocols);
+      const tenant = this.#check(req);
       const data: SocketData = {connection: null, tenant};
       const key = req.getHeader('sec-websocket-key');
       res.upgrade(data, key, PROTOCOL, req.getHeader('sec-websocket-extensions'), context);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
-      new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer).fail(asServiceError(caught));
+      const exchange = new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer);
+      this.#refuse(exchange, caught, showsCredential(req));
     }
   }
 
-  #check(req: HttpRequest, protocols: string): PlacedTenant {
+  #refuse(exchange: Exchange, error: ServiceError, hasCredential: boolean): void {
+    const {failedCredentials} = this.#parts;
+    const isWrong = error.code === 'auth.unauthorized' && hasCredential;
+    if (!isWrong || !failedCredentials.failed(exchange.address)) exchange.fail(error);
+    else failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
+  }
+
+  #check(req: HttpRequest): PlacedTenant {
     const {originRule, credential, directory} = this.#parts;
-    originRule.check(req.getHeader('origin'), req.getHeader('host'));
+    originRule.checkUpgrade(req);
     if (!credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'))) {
       throw new ServiceError('auth.unauthorized', 'the upgrade needs the access token or the admin token');
     }
-    const offered = protocols
-      .split(',')
-      .map(name => name.trim())
-      .filter(name => name !== '');
+    const offered = offeredProtocols(req);
     if (!offered.includes(PROTOCOL)) {
       throw new ServiceError('protocol.no_overlap', `offer ${PROTOCOL} in Sec-WebSocket-Protocol`, {
         serverSupports: [PROTOCOL],
@@ -124,4 +135,17 @@ export class Sockets {
     tenant.live.connections.delete(connection);
     connection.closed();
   }
+}
+
+/** The list may come in several lines (RFC 6455, 11.3.4), as some proxies send it. */
+function offeredProtocols(req: HttpRequest): string[] {
+  const lines: string[] = [];
+  req.forEach((name, value) => {
+    if (name === 'sec-websocket-protocol') lines.push(value);
+  });
+  return lines
+    .join(',')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '');
 }

@@ -56,6 +56,67 @@ describe('an Origin of a loopback page on the own port is accepted:', () => {
   });
 });
 
+describe('such a page may read the answers, whichever of its names it calls the server by:', () => {
+  const CORS = {'access-control-expose-headers': 'X-Request-Id, Retry-After, Allow', vary: 'Origin'};
+
+  test('successes and failures', async () => {
+    const origin = `http://localhost:${service.port}`;
+    const expected = {...CORS, 'access-control-allow-origin': origin};
+    const documents = `/api/tenants/${tenant.id}/documents`;
+    const sent: [method: string, path: string, body: object | undefined, status: number][] = [
+      ['GET', '/health', undefined, 200],
+      ['POST', documents, {table: 'pages', fields: {}}, 201],
+      ['GET', `${documents}/pages`, undefined, 200],
+      ['GET', `/api/tenants/${tenant.id}/journal/bootstrap`, undefined, 200],
+      ['POST', documents, {}, 400],
+      ['GET', '/api/tenants/nobody/schema', undefined, 404],
+      ['GET', '/nowhere', undefined, 404],
+      ['DELETE', documents, undefined, 405],
+    ];
+    for (const [method, path, body, status] of sent) {
+      const reply = await service.request(method, path, body, {origin});
+      expect({path, status: reply.status, headers: reply.headers}).toMatchObject({path, status, headers: expected});
+    }
+    const refused = await service.get('/api/tenants', {origin, authorization: undefined});
+    expect(refused).toMatchObject({status: 401, headers: expected});
+  });
+
+  test.each(['/api/tenants', '/api/tenants/x/documents', '/health', '/api/tenants/x/schema/t'])(
+    'the preflight of %s needs no credential',
+    async path => {
+      const origin = `http://127.0.0.1:${service.port}`;
+      const headers = {origin, 'access-control-request-method': 'PATCH', authorization: undefined};
+      const reply = await service.request('OPTIONS', path, undefined, headers);
+      expect(reply).toMatchObject({status: 204, text: '', headers: {...CORS, 'access-control-allow-origin': origin}});
+      expect(String(reply.headers['access-control-allow-methods']).split(', ')).toContain('PATCH');
+      expect(String(reply.headers['access-control-allow-headers']).split(', ')).toEqual(
+        expect.arrayContaining(['Authorization', 'X-Svc-Admin-Token', 'Content-Type', 'Idempotency-Key']),
+      );
+    },
+  );
+
+  test('OPTIONS without a page behind it is 405 as before', async () => {
+    expectError(await service.request('OPTIONS', '/api/tenants'), 405, 'op.method_not_allowed');
+  });
+});
+
+test('an upgrade is refused for an empty Origin, and for a second one', async () => {
+  const host = `Host: 127.0.0.1:${service.port}`;
+  const good = `Origin: http://localhost:${service.port}`;
+  for (const origins of [['Origin:'], [good, 'Origin: http://example.com'], ['Origin:', good], [good, good]]) {
+    expect(await upgrade([host, ...origins])).toMatch(/^HTTP\/1\.1 403 /);
+  }
+});
+
+test('a second Origin is refused everywhere', async () => {
+  const headers = [
+    `Host: 127.0.0.1:${service.port}`,
+    `Origin: http://localhost:${service.port}`,
+    'Origin: http://x.test',
+  ];
+  for (const reply of await everywhere(headers)) expectError(reply, 403, 'auth.origin_forbidden');
+});
+
 describe('any other Origin is 403 auth.origin_forbidden, on every route and before everything else:', () => {
   test.each([
     ...['http://localhost', 'http://127.0.0.1', 'http://localhost:1', 'http://127.0.0.1:{port}0', 'http://[::1]'],
@@ -82,16 +143,23 @@ describe('any other Origin is 403 auth.origin_forbidden, on every route and befo
   });
 
   test('no answer allows another site to read it: there are no CORS headers', async () => {
-    for (const origin of [`http://localhost:${service.port}`, 'http://example.com']) {
+    for (const origin of ['http://localhost:1', 'http://example.com']) {
       for (const reply of await everywhere([`Host: 127.0.0.1:${service.port}`, `Origin: ${origin}`])) {
         expect(Object.keys(reply.headers).filter(name => name.startsWith('access-control'))).toEqual([]);
       }
     }
   });
+
+  test('a preflight of another site is refused as well', async () => {
+    const lines = ['OPTIONS /api/tenants HTTP/1.1', `Host: 127.0.0.1:${service.port}`, 'Origin: http://example.com'];
+    const reply = await rawRequest(service, [...lines, 'Access-Control-Request-Method: POST']);
+    expectError(reply, 403, 'auth.origin_forbidden');
+  });
 });
 
 describe('a Host that names loopback or --allowed-host is served, with or without an Origin:', () => {
   test.each([
+    ...['localhost:9000', '127.0.0.1:1', '[::1]:9000', '127.0.0.2:{port}'],
     ...['127.0.0.1:{port}', 'localhost:{port}', '[::1]:{port}', '127.0.0.1', 'localhost', '[::1]', 'LocalHost:{port}'],
     ...['db.example.com', 'db.example.com:1234', 'DB.example.COM', 'proxy.example.com:8443', 'a.test', 'b.test:80'],
   ])('%s', async host => {
@@ -103,16 +171,8 @@ describe('a Host that names loopback or --allowed-host is served, with or withou
 
 describe('any other Host is 403 auth.origin_forbidden, as of a page whose name was re-pointed to 127.0.0.1:', () => {
   test.each([
-    ...['example.com', 'example.com:{port}', 'localhost.example.com:{port}', '127.0.0.1.example.com', '127.0.0.1:1'],
-    ...[
-      '0.0.0.0:{port}',
-      '127.0.0.2:{port}',
-      '127.1:{port}',
-      '2130706433',
-      '[::]:{port}',
-      '[::ffff:127.0.0.1]:{port}',
-      '::1',
-    ],
+    ...['example.com', 'example.com:{port}', 'localhost.example.com:{port}', '127.0.0.1.example.com'],
+    ...['0.0.0.0:{port}', '127.1:{port}', '2130706433', '[::]:{port}', '[::ffff:127.0.0.1]:{port}', '::1'],
     ...[
       'localhost.',
       'localhost:',
@@ -153,5 +213,16 @@ test('without --allowed-host a name is not served', async () => {
     expect((await strict.get('/health')).status).toBe(200);
   } finally {
     await strict.stop();
+  }
+});
+
+test('bound to another loopback address, the address that it prints is served', async () => {
+  const other = await Service.start({args: ['--host', '127.0.0.2']});
+  try {
+    expect(new URL(other.url).hostname).toBe('127.0.0.2');
+    expect((await other.get('/health')).status).toBe(200);
+    expect((await other.get('/api/tenants', {origin: other.url.replace(/\/$/, '')})).status).toBe(200);
+  } finally {
+    await other.stop();
   }
 });

@@ -1,6 +1,7 @@
 import {Command, CommanderError} from 'commander';
 import {afterEach, describe, expect, test} from 'vitest';
-import {addStartOptions, isLoopback, type StartOptions} from '../../cli/config.ts';
+import {addStartOptions, type StartOptions} from '../../cli/config.ts';
+import {isLoopback} from '../../shared/loopback.ts';
 
 /** What `svc start ARGS` would run with, or the sentence it would end with. */
 function parse(args: string[], env: Record<string, string> = {}): StartOptions | string {
@@ -121,6 +122,9 @@ test.each([
   ['0.0.0.0', false],
   ['::', false],
   ['127.example.org', false],
+  ['127.1', false],
+  ['127.0.0.256', false],
+  ['[::1]', true],
 ])('%s is loopback: %s', (host, loopback) => {
   expect(isLoopback(host)).toBe(loopback);
 });

@@ -1,16 +1,24 @@
 import {describe, expect, test} from 'vitest';
 import {OriginRule} from '../../router/http/origin.ts';
 
-const HOST = '127.0.0.1:3210';
 const rule = new OriginRule('127.0.0.1', 3210, ['docs.example.com', 'Api.example.com:8443']);
 const forbidden = expect.objectContaining({code: 'auth.origin_forbidden', status: 403});
 
 describe('an Origin must be a loopback page on the server port, as an exact string', () => {
-  test.each(['', 'http://localhost:3210', 'http://127.0.0.1:3210', 'http://[::1]:3210'])('%j is accepted', origin => {
-    expect(() => rule.check(origin, HOST)).not.toThrow();
+  test.each(['http://localhost:3210', 'http://127.0.0.1:3210', 'http://[::1]:3210'])('%j is accepted', origin => {
+    expect(() => rule.checkOrigins([origin])).not.toThrow();
+  });
+
+  test('without any there is nothing to look at', () => {
+    expect(() => rule.checkOrigins([])).not.toThrow();
+  });
+
+  test('two of them are 403, also where each is accepted', () => {
+    expect(() => rule.checkOrigins(['http://localhost:3210', 'http://localhost:3210'])).toThrowError(forbidden);
   });
 
   test.each([
+    '',
     'null',
     'http://localhost',
     'http://localhost:3211',
@@ -21,7 +29,7 @@ describe('an Origin must be a loopback page on the server port, as an exact stri
     'http://127.0.0.2:3210',
     'http://docs.example.com',
   ])('%s is 403', origin => {
-    expect(() => rule.check(origin, HOST)).toThrowError(forbidden);
+    expect(() => rule.checkOrigins([origin])).toThrowError(forbidden);
   });
 });
 
@@ -29,29 +37,46 @@ describe('bound to loopback, the Host must be a loopback name or an allowed one'
   test.each([
     'localhost',
     'LocalHost:3210',
+    'localhost:9000',
+    '127.0.0.2:3210',
     '127.0.0.1',
     '[::1]:3210',
     'docs.example.com',
     'DOCS.example.com:8443',
     'api.example.com:8443',
   ])('%s is accepted', host => {
-    expect(() => rule.check('', host)).not.toThrow();
+    expect(() => rule.checkHost(host)).not.toThrow();
   });
 
   test.each([
     '',
     'evil.example',
-    'localhost:3211',
+    'localhost:',
+    'localhost:123456',
+    '127.1:3210',
+    '[::2]:3210',
     'localhost.evil.example',
     'api.example.com',
     'api.example.com:3210',
   ])('%j is 403', host => {
-    expect(() => rule.check('', host)).toThrowError(forbidden);
+    expect(() => rule.checkHost(host)).toThrowError(forbidden);
   });
+});
+
+test.each([
+  ['127.0.0.2', 3210, '127.0.0.2:3210', 'http://127.0.0.2:3210'],
+  ['127.0.0.2', 80, '127.0.0.2', 'http://127.0.0.2'],
+  ['127.0.0.1', 80, 'localhost', 'http://localhost'],
+  ['localhost', 80, 'localhost:80', 'http://127.0.0.1:80'],
+  ['::1', 80, '[::1]', 'http://[::1]'],
+])('bound to %s port %i, its own address is served: Host %s, Origin %s', (host, port, own, origin) => {
+  const bound = new OriginRule(host, port, []);
+  expect(() => bound.checkHost(own)).not.toThrow();
+  expect(() => bound.checkOrigins([origin])).not.toThrow();
 });
 
 test('bound beyond loopback any Host will do, but Origins are checked all the same', () => {
   const open = new OriginRule('0.0.0.0', 3210, []);
-  expect(() => open.check('', 'anything.example')).not.toThrow();
-  expect(() => open.check('http://anything.example:3210', 'anything.example')).toThrowError(forbidden);
+  expect(() => open.checkHost('anything.example')).not.toThrow();
+  expect(() => open.checkOrigins(['http://anything.example:3210'])).toThrowError(forbidden);
 });

@@ -82,6 +82,14 @@ describe('GET /ws is checked before the upgrade, in this order; the first broken
       }),
     ],
     ['a loopback Origin', ({tenant: id, service: of}) => ({'x-tenant-id': id, origin: `http://localhost:${of.port}`})],
+    [
+      'svc.v2 in a second line of offers',
+      ({tenant: id}) => ({
+        'x-tenant-id': id,
+        'sec-websocket-protocol': 'graphql-ws',
+        'Sec-WebSocket-Protocol': 'svc.v2',
+      }),
+    ],
     ['svc.v2 among others', ({tenant: id}) => ({'x-tenant-id': id, 'sec-websocket-protocol': 'graphql-ws, svc.v2'})],
   ])('%s is accepted, and svc.v2 is the protocol chosen', async (_, headers) => {
     const reply = await upgrade(headers({tenant, service}));

@@ -8,6 +8,7 @@ import {connect, createServer, type Socket, type Server as SocketServer} from 'n
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {AdminCredential} from '../../../router/auth/admin-credential.ts';
+import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
 import {Intake} from '../../../router/http/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
@@ -103,7 +104,8 @@ export class Edge {
     const onBug = (_: unknown, error: unknown) => {
       throw error;
     };
-    const parts = {credential, directory, control, metrics, observer: traffic, onBug};
+    const failedCredentials = new FailedCredentials(() => performance.now());
+    const parts = {credential, failedCredentials, directory, control, metrics, observer: traffic, onBug};
     let intake: Intake | null = null;
     const server = await Server.listen('127.0.0.1', 0, port => {
       const made = new Intake(parts, new OriginRule('127.0.0.1', port, []));
