@@ -135,7 +135,9 @@ export class PlacedTenant implements Holder {
     this.isRemoved = true;
     for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
     this.live.end(tenantNotFound(this.id));
-    this.#dropLink()?.retire();
+    const link = this.#dropLink();
+    link?.cutStreams();
+    link?.retire();
   }
 
   /** Fails what has waited for too long. */

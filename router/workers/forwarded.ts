@@ -21,6 +21,8 @@ export interface Forwarded {
   readonly call: UserCall | null;
   /** The client has gone, or was refused meanwhile: nobody wants the answer. */
   readonly aborted: boolean;
+  /** Something of the answer has left: it can only be cut. */
+  readonly hasBegun: boolean;
 
   /** Who has it now: a tenant's waiting queue or a link. Set and cleared by them; told when the client goes. */
   holder: Holder | null;

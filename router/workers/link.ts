@@ -214,6 +214,17 @@ export class WorkerLink implements Holder {
     });
   }
 
+  /** Cuts the answers that are streamed: their readers may take as long as they like for the rest. */
+  cutStreams(): void {
+    for (const stream of [...this.#streaming]) {
+      const request = this.#inFlight.get(stream)!;
+      this.#streaming.delete(stream);
+      this.#cancel(stream);
+      request.holder = null;
+      request.endStream(true);
+    }
+  }
+
   /** Takes no more requests and closes once those under way are answered. */
   retire(): void {
     this.#retired = true;
@@ -370,7 +381,7 @@ export class WorkerLink implements Holder {
       const wasWritten = this.#wasOpen && request.order <= this.#writtenOrder;
       if (wasWritten && request.call !== null) calls.push(request.call);
       if (request.aborted) continue;
-      if (this.#streaming.has(stream)) request.endStream(true);
+      if (this.#streaming.has(stream)) endStreamed(request);
       else if (!wasWritten) sendAgain(request, unanswered);
       else if (!request.isRead) request.fail(outcomeUnknown());
       else if (mayHaveEndedIt(request, nowMs)) request.fail(notSentAgain());
@@ -413,6 +424,13 @@ function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]):
   }
   request.lostWorker = worker;
   unanswered.push(request);
+}
+
+/** Its answer was under way. */
+function endStreamed(request: Forwarded): void {
+  if (request.hasBegun) request.endStream(true);
+  else if (!request.isRead) request.fail(outcomeUnknown());
+  else request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it answered"));
 }
 
 function outcomeUnknown(): ServiceError {

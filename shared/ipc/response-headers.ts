@@ -6,13 +6,24 @@
 import {RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX} from '../limits.ts';
 import type {HeaderList} from './operations.ts';
 
-/** What frames the message or is the router's own: an app's values of these are left out. */
+/**
+ * What an app's values are left out of: what frames the message or is the router's own, and what speaks for the whole web
+ * origin, which all tenants of a server share (decision 0015).
+ */
 const NOT_THE_APPS: ReadonlySet<string> = new Set([
+  'alt-svc',
+  'clear-site-data',
   'connection',
   'content-length',
+  'expect-ct',
   'keep-alive',
+  'nel',
   'proxy-authenticate',
   'proxy-connection',
+  'public-key-pins',
+  'report-to',
+  'service-worker-allowed',
+  'strict-transport-security',
   'te',
   'trailer',
   'transfer-encoding',

@@ -1,6 +1,8 @@
+import {connect} from 'node:net';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -15,6 +17,42 @@ async function listed(): Promise<string[]> {
   const {tenants}: {tenants: string[]} = (await service.get('/api/tenants')).body;
   return tenants;
 }
+
+describe('DELETE /api/tenants/{tenant}, while its bootstrap is streamed to a reader that has stopped reading,', () => {
+  test('cuts the stream and ends its worker in order', async () => {
+    const tenant = await Tenant.make(service);
+    await tenant.insertAll(
+      't',
+      Array.from({length: 40}, () => ({text: 'x'.repeat(500_000)})),
+    );
+    const worker = await service.workerOf(tenant.id);
+    const reader = connect({host: '127.0.0.1', port: service.port});
+    reader.on('error', () => undefined); // a reset is a cut as well
+    let received = 0;
+    let tail = '';
+    reader.on('data', piece => {
+      received += (piece as Buffer).length;
+      reader.pause();
+    });
+    const authorization = `Authorization: Bearer ${service.accessToken}`;
+    reader.write(
+      `GET /api/tenants/${tenant.id}/journal/bootstrap HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`,
+    );
+    await until('the first bytes', () => received > 0);
+    expect((await remove(tenant.id)).status).toBe(204);
+    expect(isAlive(worker)).toBe(false);
+    expect(service.log).not.toContain('did not end in time');
+    const closed = new Promise(resolve => reader.once('close', resolve));
+    reader.removeAllListeners('data').on('data', piece => {
+      received += (piece as Buffer).length;
+      tail = (tail + String(piece)).slice(-10);
+    });
+    reader.resume();
+    await closed;
+    expect(received).toBeLessThan(20_000_000);
+    expect(tail).not.toContain('0\r\n\r\n');
+  });
+});
 
 describe('POST /api/tenants', () => {
   test('201 with the id, which is listed from then on', async () => {

@@ -85,6 +85,7 @@ export class RecordedRequest implements Forwarded {
   isSent = false;
   readonly upload: RequestUpload | null;
   aborted = false;
+  hasBegun = false;
   holder: Holder | null = null;
   order = 0;
   lostWorker: string | null = null;

@@ -2,15 +2,16 @@
  * HTTP actions: finds the route of a request and lets its handler answer, both bodies streamed. Nothing is added to the
  * answer: an app decides itself about CORS, methods and authorization. A route that is missing is 404, whatever the method.
  */
-import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import {ActionResponse} from './action-response.ts';
 import {ActionLines} from './actions/action-lines.ts';
 import type {ActionPool} from './actions/action-pool.ts';
 import type {Verifier} from './auth/verifier.ts';
+import {scopedCookie} from './cookie-scope.ts';
 import type {EgressSettings} from './egress/policy.ts';
 import type {Caller} from './execution.ts';
 import {shownError} from './function-reply.ts';
@@ -19,7 +20,7 @@ import {type CallResult, ended, type Functions, inSources, type LiveDeployment} 
 /** The link's side of one request. */
 export type HttpActionReply = {
   startStream(status: number, headers: HeaderList): OutgoingBody;
-  replyWith(status: number, headers: HeaderList, body: string): void;
+  fail(error: ServiceError): void;
 };
 
 export type HttpActionParts = {
@@ -34,8 +35,6 @@ export type HttpActionParts = {
   redactErrors: boolean;
 };
 
-const PLAIN_TEXT: HeaderList = [['Content-Type', 'text/plain; charset=utf-8']];
-const JSON_TEXT: HeaderList = [['Content-Type', 'application/json']];
 const MODULE = 'http';
 
 export class HttpActions {
@@ -55,7 +54,7 @@ export class HttpActions {
     if (deployment === null || route === null) {
       incoming?.cancel();
       const why = known === null ? 'This deployment does not have HTTP actions enabled.' : 'No matching routes found.';
-      reply.replyWith(404, PLAIN_TEXT, why);
+      reply.fail(new ServiceError('op.not_found', why));
       return;
     }
     const startedMs = clock();
@@ -82,7 +81,11 @@ export class HttpActions {
     const caller = await this.#caller(meta.a);
     const lines = new ActionLines();
     const gone = new AbortController();
-    const response = new ActionResponse(reply, () => gone.abort());
+    const scope = tenantPath(meta.u ?? '/');
+    const response = new ActionResponse(
+      (status, headers) => reply.startStream(status, headers.map(scopedHeader(scope))),
+      () => gone.abort(),
+    );
     const outcome = await actions.runHttp(
       {
         deployment: deployment.code,
@@ -113,14 +116,15 @@ export class HttpActions {
 
   /** Before the head went out it is a 500; afterwards all that can be done is to cut the body short. */
   #fail(response: ActionResponse, reply: HttpActionReply, error: string, requestId: string): void {
-    if (response.hasStarted) {
-      response.fail();
-      return;
-    }
-    const {redactErrors} = this.#parts;
-    const code = shownError('', requestId, true);
-    const body = redactErrors ? {code} : {code: `${code}: ${error.split('\n', 1)[0]}`, trace: error};
-    reply.replyWith(500, JSON_TEXT, JSON.stringify(body));
+    const hadStarted = response.hasStarted;
+    response.fail();
+    if (hadStarted) return;
+    const shown = shownError('', requestId, true);
+    reply.fail(
+      this.#parts.redactErrors
+        ? new ServiceError('op.failed', shown)
+        : new ServiceError('op.failed', `${shown}: ${error.split('\n', 1)[0]}`, {trace: error}),
+    );
   }
 
   /** An app may use the header in its own way: only asking for the identity says that it is no token of ours. */
@@ -149,41 +153,11 @@ export function findRoute(routes: readonly HttpRoute[], method: string, path: st
   return longest;
 }
 
-/** What the handler's Response becomes. */
-class ActionResponse {
-  readonly #reply: HttpActionReply;
-  readonly #onGone: () => void;
-  #body: OutgoingBody | null = null;
+/** `https://h/svc/acme/http/x` → `/svc/acme` */
+function tenantPath(url: string): string {
+  return new URL(url, 'http://svc').pathname.split('/', 3).join('/');
+}
 
-  /** @param onGone called when the client leaves before the end */
-  constructor(reply: HttpActionReply, onGone: () => void) {
-    this.#reply = reply;
-    this.#onGone = onGone;
-  }
-
-  get hasStarted(): boolean {
-    return this.#body !== null;
-  }
-
-  start(status: number, headers: HeaderList): void {
-    const body = this.#reply.startStream(status, headers);
-    body.onCancel = this.#onGone;
-    this.#body = body;
-  }
-
-  /** Resolves when the client has taken enough for more. */
-  async write(piece: Uint8Array): Promise<void> {
-    const body = this.#body!;
-    body.write(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
-    await body.ready;
-    if (!body.isOpen) throw new Error('the client has gone');
-  }
-
-  end(): void {
-    this.#body?.end();
-  }
-
-  fail(): void {
-    this.#body?.fail();
-  }
+function scopedHeader(scope: string): (header: readonly [string, string]) => [string, string] {
+  return ([name, value]) => [name, name.toLowerCase() === 'set-cookie' ? scopedCookie(value, scope) : value];
 }

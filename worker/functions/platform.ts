@@ -154,7 +154,10 @@ export class FunctionPlatform {
       case 'functions.http':
         await this.#httpActions.serve(meta, incoming, {
           startStream: (status, headers) => link.startStream(stream, status, headers),
-          replyWith: (status, headers, text) => link.replyWith(stream, status, headers, text),
+          fail: error => {
+            link.fail(stream, error);
+            link.flushSoon();
+          },
         });
         return;
       case 'functions.preflight':

@@ -156,7 +156,7 @@ export class RouterLink implements LiveHolder {
       this.#bodies.answered(stream);
       this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body, true);
     }
-    this.#flushSoon();
+    this.flushSoon();
   }
 
   /** Answers with these headers, as `replyWith`, and a body that is written later. They leave at once. */
@@ -326,17 +326,18 @@ export class RouterLink implements LiveHolder {
     const fault = hasStatus ? headersFault(sent) : `${status} is no status of a response`;
     if (fault === null) return JSON.stringify(responseMeta(status, sent));
     this.fail(stream, new ServiceError('op.failed', `the response cannot be sent: ${fault}`));
-    this.#flushSoon();
+    this.flushSoon();
     return null;
   }
 
   /** A frame from outside of a turn's requests. The body is taken over. */
   #send(kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer): void {
     this.#writer.frame(kind, stream, flags, meta, body, true);
-    this.#flushSoon();
+    this.flushSoon();
   }
 
-  #flushSoon(): void {
+  /** For what is answered outside of a turn. */
+  flushSoon(): void {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
     setImmediate(() => {

@@ -78,10 +78,10 @@ describe('HTTP actions', () => {
     expect(ended).toBe('cut short');
     const failed = await http('GET', '/throws');
     expect(failed.status).toBe(500);
-    expect((failed.body as {code: string; trace: string}).code).toMatch(
-      /^\[Request ID: .+\] Server Error: Uncaught Error: before it answered$/,
-    );
-    expect((failed.body as {code: string; trace: string}).trace).toContain('http.ts:');
+    const {error}: {error: {code: string; message: string; detail: {trace: string}}} = failed.body;
+    expect(error.code).toBe('op.failed');
+    expect(error.message).toMatch(/^\[Request ID: .+\] Server Error: Uncaught Error: before it answered$/);
+    expect(error.detail.trace).toContain('http.ts:');
     expect((await http('GET', '/nothing')).status).toBe(500);
     const logged = (await app.logs()).map(entry => `${entry.path} ${entry.error ?? ''}`).join('\n');
     expect(logged).toContain('in the middle');

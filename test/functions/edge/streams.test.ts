@@ -146,6 +146,32 @@ describe('a streamed response', () => {
     expect(body.isOpen).toBe(false);
   });
 
+  test('is a 500 when its maker fails before its first piece', async () => {
+    const {socket, body} = await streamed();
+    const all = received(socket, text => text.includes('}}'));
+    body.fail();
+    expect(await all).toMatch(/^HTTP\/1\.1 500 [\s\S]*"op\.failed"/);
+    socket.destroy();
+  });
+
+  test('has an unknown outcome when the connection to its maker breaks before its first piece', async () => {
+    const {socket} = await streamed();
+    edge.serve = ({link, stream}) => link.reply(stream, 200, 'null');
+    await (await fetch(edge.url('/svc/acme/query'), {method: 'POST'})).text(); // its head has arrived as well
+    const all = received(socket, text => text.includes('}}'));
+    edge.killWorker();
+    expect(await all).toMatch(/^HTTP\/1\.1 503 [\s\S]*"session\.outcome_unknown"/);
+    socket.destroy();
+  });
+
+  test('that is empty has a length of 0', async () => {
+    const {socket, body} = await streamed();
+    const all = received(socket, text => text.includes('\r\n\r\n'));
+    body.end();
+    expect(await all).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nContent-Length: 0\r\n\r\n$/);
+    socket.destroy();
+  });
+
   test('is cut when more waits than may', async () => {
     const {socket, body} = await streamed();
     socket.pause();

@@ -2,6 +2,7 @@
  * The main thread's end of an HTTP action: the client's body goes to it piece by piece as it reads, its response goes out as
  * the client takes it. What comes from the isolate is outside input: nothing in a head may break out of its line.
  */
+import {appHeaders, headersFault} from '../../../shared/ipc/response-headers.ts';
 import {
   HTTP_ACTION_HEADERS_BYTES_MAX,
   HTTP_ACTION_RESPONSE_BYTES_MAX,
@@ -20,17 +21,6 @@ export type HttpOutgoing = {
 
 type Answer = {answer: string; bytes: Uint8Array | null};
 
-/** What belongs to the connection, which is the server's. */
-const CONNECTION_HEADERS = [
-  'connection',
-  'content-length',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-];
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -58,7 +48,7 @@ export class HttpExchange {
       case 'httpRespond':
         return this.#respond(JSON.parse(parameters) as unknown);
       case 'httpWrite':
-        return this.#write(bytes ?? new Uint8Array(0));
+        return this.#write(bytes ?? new Uint8Array(0), JSON.parse(parameters) as unknown);
     }
   }
 
@@ -78,11 +68,12 @@ export class HttpExchange {
     return DONE;
   }
 
-  async #write(bytes: Uint8Array): Promise<Answer> {
+  /** A large piece comes in parts: the first says how much of it follows, and one that is too large sends nothing. */
+  async #write(bytes: Uint8Array, parameters: unknown): Promise<Answer> {
     if (!this.#started) return {answer: refusal('the response has not begun'), bytes: null};
     const wasLarge = this.#bytes > HTTP_ACTION_RESPONSE_BYTES_WARNING;
     this.#bytes += bytes.byteLength;
-    if (this.#bytes > HTTP_ACTION_RESPONSE_BYTES_MAX) {
+    if (this.#bytes + followingBytes(parameters) > HTTP_ACTION_RESPONSE_BYTES_MAX) {
       const message = `HttpResponseTooLarge: the body of a response is at most ${HTTP_ACTION_RESPONSE_BYTES_MAX} bytes`;
       return {answer: refusal(message, 'HttpResponseTooLarge'), bytes: null};
     }
@@ -95,6 +86,11 @@ export class HttpExchange {
 }
 
 const DONE: Answer = {answer: '+', bytes: null};
+
+function followingBytes(parameters: unknown): number {
+  const {following} = (parameters ?? {}) as {following?: unknown};
+  return typeof following === 'number' && following > 0 ? following : 0;
+}
 
 /** @returns what is wrong with it, if anything is */
 function checkHead(head: unknown): HttpResponseHead | string {
@@ -109,10 +105,14 @@ function checkHead(head: unknown): HttpResponseHead | string {
     if (typeof name !== 'string' || !HEADER_NAME.test(name)) return 'a header of the response has no valid name';
     if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the header ${name} has no valid value`;
     bytes += name.length + value.length;
-    if (!CONNECTION_HEADERS.includes(name.toLowerCase())) kept.push([name, value]);
+    kept.push([name, value]);
   }
   if (bytes > HTTP_ACTION_HEADERS_BYTES_MAX) {
     return `the headers of a response are at most ${HTTP_ACTION_HEADERS_BYTES_MAX} bytes`;
   }
-  return {status: status!, headers: kept};
+  const sent = appHeaders(kept);
+  const fault = headersFault(sent);
+  return fault === null
+    ? {status: status!, headers: [...sent] as [string, string][]}
+    : `the response cannot be sent: ${fault}`;
 }

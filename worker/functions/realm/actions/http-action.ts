@@ -2,6 +2,7 @@
  * One HTTP action: its `Request`, whose body is pulled from the client as it is read, and its `Response`, whose head goes out
  * when the handler's promise resolves and whose body follows as the client takes it.
  */
+import {HTTP_ACTION_PART_BYTES} from '../../../../shared/limits.ts';
 import {asyncCall, notifyHost} from './async-call.ts';
 import {actionContext} from './context.ts';
 import {bytesOf} from './network.ts';
@@ -38,12 +39,22 @@ function requestOf({method, url, headers, hasBody}: HttpRequestHead): Request {
   return new Request(url, {method, headers, body, ...(body === null ? {} : {duplex: 'half'})} as RequestInit);
 }
 
+/** Bytes are copied to the host: a long piece crosses in parts. */
+async function sendPiece(piece: Uint8Array): Promise<void> {
+  let at = 0;
+  do {
+    const part = piece.subarray(at, at + HTTP_ACTION_PART_BYTES);
+    at += part.length;
+    await asyncCall('httpWrite', {following: piece.length - at}, part);
+  } while (at < piece.length);
+}
+
 async function sendBody(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   for (;;) {
     const {done, value} = await reader.read();
     if (done) return;
     try {
-      await asyncCall('httpWrite', {}, bytesOf(value));
+      await sendPiece(bytesOf(value));
     } catch (failure) {
       await reader.cancel(failure).catch(() => {});
       throw failure;
