@@ -63,6 +63,20 @@ describe.each(REQUESTS)('%s of a request that has', (method, path) => {
   });
 });
 
+test('HTTP/1.0 gets a bare 505 that says so, and nothing is done', async () => {
+  const head = `POST /api/tenants/${tenant.id}/documents HTTP/1.0\r\n${usualLines(service).join('\r\n')}`;
+  const text = await service.raw(`${head}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`);
+  expect(text).toMatch(/^HTTP\/1\.1 505 [\s\S]*does not support HTTP\/1\.0/);
+});
+
+test('a second request before the answer to the first ends the connection, and nothing but the first is done', async () => {
+  const body = '{"table":"pipelined","fields":{}}';
+  const lines = [`POST /api/tenants/${tenant.id}/documents HTTP/1.1`, ...usualLines(service)];
+  const one = `${lines.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  expect(await service.raw(one.repeat(3))).toBe('');
+  expect((await tenant.list('pipelined')).length).toBeLessThanOrEqual(1);
+});
+
 test('nothing of all that was written', async () => {
   expect(await tenant.list('t')).toEqual([]);
 });

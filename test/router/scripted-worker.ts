@@ -85,7 +85,6 @@ export class RecordedRequest implements Forwarded {
   isSent = false;
   readonly upload: RequestUpload | null;
   aborted = false;
-  hasBegun = false;
   holder: Holder | null = null;
   order = 0;
   lostWorker: string | null = null;
@@ -108,6 +107,11 @@ export class RecordedRequest implements Forwarded {
 
   sent(): void {
     this.isSent = true;
+  }
+
+  /** Its status, then its pieces. */
+  get hasBegun(): boolean {
+    return this.pieces.length > 1;
   }
 
   answer({s: status, ra: retryAfterS = 0}: ResponseMeta, body: Buffer): void {

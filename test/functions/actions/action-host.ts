@@ -10,6 +10,7 @@ import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import type {ActionRequest, MainOperation} from '../../../worker/functions/actions/action-message.ts';
 import {ActionPool, type ActionPoolOptions} from '../../../worker/functions/actions/action-pool.ts';
 import type {HttpIncoming} from '../../../worker/functions/actions/http-exchange.ts';
+import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import type {Outcome} from '../../../worker/functions/execution.ts';
 import type {HttpRequestHead} from '../../../worker/functions/realm/actions/http-action.ts';
 import {openWriter} from '../../../worker/storage/database.ts';
@@ -35,8 +36,8 @@ export class ActionHost {
     const databasePath = join(this.#directory, 'tenant.sqlite');
     const db = openWriter(databasePath);
     const files = Object.entries(modules).map(([module, source]) => {
-      db.prepare('INSERT INTO code (sha256, source) VALUES (?, ?)').run(`sha of ${module}`, source);
-      return {path: `${module}.js`, sha256: `sha of ${module}`};
+      db.prepare('INSERT INTO code (sha256, source) VALUES (?, ?)').run(digestOf(source, ''), source);
+      return {path: `${module}.js`, sha256: digestOf(source, '')};
     });
     db.prepare(
       `INSERT INTO deployments (id, created_at, activated_at, manifest, files, modified_ms, seed, hash)
