@@ -114,6 +114,11 @@ export const ORPHAN_EXIT_MS = 2_000;
 export const SOCKET_PATH_BYTES_MAX = 100;
 /** How often an idle worker looks whether its tenant's files are still there; a busy one looks with every commit. (ours) */
 export const FILE_LOOK_MS = 1_000;
+/** Space kept for opening tenants on a full disk, given back in pieces, made whole again while so much more is free. (ours) */
+export const RESERVE_BYTES = MIB;
+export const RESERVE_PIECE_BYTES = 64 * 1024;
+export const RESERVE_SPARE_BYTES = 8 * MIB;
+export const RESERVE_LOOK_MS = 10_000;
 /** Directories of tenants that a refused start names. (ours) */
 export const REFUSAL_DIRECTORIES_SHOWN = 20;
 /** Tenants of one server: the registry is kept in memory. Beyond: 503 session.overloaded on creation. (ours) */

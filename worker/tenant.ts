@@ -31,6 +31,7 @@ import {type Connection, openReader, storageFailure} from './storage/database.ts
 import {FileWatch} from './storage/file-watch.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
+import {openWithReserve} from './storage/reserve.ts';
 import {TableCounts} from './storage/table-counts.ts';
 import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
 import {LiveQueries} from './subscriptions/live-queries.ts';
@@ -86,7 +87,9 @@ export class Tenant {
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
     });
     this.#path = join(settings.directory, TENANT_FILE);
-    this.#writerDb = openTenantFile(settings.directory, settings);
+    this.#writerDb = openWithReserve(settings.reservePath, settings.directory, () =>
+      openTenantFile(settings.directory, settings),
+    );
     this.#watch = new FileWatch(this.#path);
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);

@@ -16,6 +16,8 @@ export type Survey = {
   registryFinding: string | null;
   /** Another registry would do: this one is missing, empty or damaged. */
   isRegistryLost: boolean;
+  /** It is well, as far as we know, but its server does not share it. */
+  isRegistryBusy: boolean;
   rows: StoredRow[];
   lastGeneration: number;
   /** No server has used it since directories say whether their tenant was used: then an empty one was not. */
@@ -45,12 +47,12 @@ function look(data: string): Survey | null {
   return {registryPath, tenantsPath, found, plan, ...registry};
 }
 
-type Read = Pick<Survey, 'registryFinding' | 'isRegistryLost' | 'rows' | 'lastGeneration' | 'isOld'>;
+type Read = Pick<Survey, 'registryFinding' | 'isRegistryLost' | 'isRegistryBusy' | 'rows' | 'lastGeneration' | 'isOld'>;
 
 function readIfPossible(path: string, found: FoundDirectory[]): Read {
   const hasTenants = found.some(({kind, content}) => kind === 'tenant' && content === 'used');
   const lost = (registryFinding: string): Read => ({
-    ...{registryFinding, isRegistryLost: true},
+    ...{registryFinding, isRegistryLost: true, isRegistryBusy: false},
     ...{rows: [], lastGeneration: 0, isOld: false},
   });
   const size = statSync(path, {throwIfNoEntry: false})?.size;
@@ -60,9 +62,9 @@ function readIfPossible(path: string, found: FoundDirectory[]): Read {
     const {version, ...read} = readRegistry(path);
     // A registry without any trace of the tenants that are here was not theirs: its log is lost.
     if (read.lastGeneration === 0 && hasTenants) return lost('is empty');
-    return {registryFinding: null, isRegistryLost: false, isOld: version === 1, ...read};
+    return {registryFinding: null, isRegistryLost: false, isRegistryBusy: false, isOld: version === 1, ...read};
   } catch (caught) {
     if (!(caught instanceof RegistryUnusable)) throw caught;
-    return {...lost(caught.message), isRegistryLost: caught.isLost};
+    return {...lost(caught.message), isRegistryLost: caught.isLost, isRegistryBusy: caught.isBusy};
   }
 }

@@ -17,6 +17,7 @@ import {BUILD, VERSION} from '../../shared/version.ts';
 import {childEnvironment, type KillReason} from './child.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
+import {DiskReserve} from './disk-reserve.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
 import {openRegistry} from './open-registry.ts';
@@ -52,6 +53,7 @@ export class Supervisor {
   readonly #lock: OwnerLock;
   readonly #registryPath: string;
   readonly #registry: Registry;
+  readonly #reserve: DiskReserve;
   readonly #runDirectory: RunDirectory;
   readonly #pool: WorkerPool;
   readonly #metrics: SupervisorMetrics;
@@ -86,6 +88,7 @@ export class Supervisor {
     });
     this.#registryPath = join(settings.data, 'registry.sqlite');
     this.#registry = openRegistry(this.#registryPath, files);
+    this.#reserve = new DiskReserve(join(settings.data, 'reserve'), log);
     this.#runDirectory = RunDirectory.create();
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
@@ -108,6 +111,7 @@ export class Supervisor {
       settings,
       registry: this.#registry,
       files,
+      reservePath: this.#reserve.path,
       runDirectory: this.#runDirectory,
       pool: this.#pool,
       metrics: this.#metrics,
@@ -167,6 +171,7 @@ export class Supervisor {
     await this.#router.drain();
     await this.#placement.drain();
     clearTimeout(deadline);
+    this.#reserve.close();
     this.#registry.close();
     this.#lock.release();
   }

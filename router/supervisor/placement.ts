@@ -34,6 +34,7 @@ export type PlacementParts = {
   settings: PlacementSettings;
   registry: Registry;
   files: TenantFiles;
+  reservePath: string;
   runDirectory: RunDirectory;
   pool: WorkerPool;
   metrics: SupervisorMetrics;
@@ -304,6 +305,7 @@ export class Placement {
       generation: place.generation,
       createdMs: place.createdMs,
       directory: files.path(place.id, place.generation),
+      reservePath: this.#parts.reservePath,
       journalKeepRecords: settings.journalKeepRecords,
       redactErrors: settings.redactErrors,
     });

@@ -41,6 +41,11 @@ export class RegistryUnusable extends Error {
     super(clause, options);
     this.isLost = isLost;
   }
+
+  /** A server has it for itself, as one does that started on a full disk. */
+  get isBusy(): boolean {
+    return this.cause instanceof Database.SqliteError && this.cause.code.startsWith('SQLITE_BUSY');
+  }
 }
 
 /** ASCII "svcR". */

@@ -71,6 +71,8 @@ export type TenantSettings = {
   createdMs: number;
   /** The tenant's own directory; it exists. */
   directory: string;
+  /** A file of which pieces may be given back on a full disk. */
+  reservePath: string;
   /** Where to listen for routers. */
   socketPath: string;
   secret: string;
