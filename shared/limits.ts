@@ -322,6 +322,15 @@ export const HOST_CALL_CHARS_MAX = 20 * MIB;
 /** Console lines of one execution, and the length of one. Beyond: one last line says so; the line is cut. (reference 11.3) */
 export const LOG_LINES_MAX = 256;
 export const LOG_LINE_CHARS_MAX = 32 * KIB;
+/** Of an action with all it calls, in characters, for its caller. Beyond: one last line says so. (ours) */
+export const LOG_CALL_CHARS_MAX = 1 * MIB;
+/** Name, message and stack of what user code throws, in characters. Beyond: they are cut. (ours) */
+export const ERROR_NAME_CHARS_MAX = 200;
+export const ERROR_MESSAGE_CHARS_MAX = 64 * KIB;
+export const ERROR_STACK_CHARS_MAX = 128 * KIB;
+/** Source maps kept parsed, and the longest that is: parsing takes the thread that serves. Beyond: frames are left out. (ours) */
+export const SOURCE_MAPS_KEEP = 64;
+export const SOURCE_MAP_CHARS_MAX = 8 * MIB;
 /** Finished executions that GET …/logs can show from before it was asked. The oldest leave. (ours) */
 export const LOG_ENTRIES_KEEP = 1_000;
 /** Characters of console lines those entries hold together. The oldest leave. (ours) */
@@ -371,6 +380,14 @@ export const SCHEDULE_DISTANCE_MS_MAX = 5 * 366 * 24 * 60 * 60 * 1000;
 
 /** Actions and HTTP actions of a tenant under way, those called by others included. Beyond: 503 session.overloaded. (ours) */
 export const ACTIONS_MAX = 128;
+/** Characters of their arguments together: they wait in several copies. Beyond: 503 session.overloaded. (ours) */
+export const ACTION_ARGUMENTS_CHARS_MAX = 64 * MIB;
+/**
+ * Memory of a worker from which it starts no more functions, well below PROCESS_BYTES_MAX: an isolate's limit does not see
+ * one large string, nor WebAssembly. Looked at this often while functions are called. Beyond: 503 session.overloaded. (ours)
+ */
+export const FUNCTIONS_PROCESS_BYTES_MAX = 2 * 1024 * MIB;
+export const FUNCTIONS_PROCESS_LOOK_MS = 100;
 /** Threads that run them; the second starts when the first has its half. (ours) */
 export const ACTION_THREADS_MAX = 2;
 /** JavaScript heap of one of these threads; the isolates in it have ISOLATE_MEMORY_MB each besides. (ours) */
@@ -420,6 +437,8 @@ export const INSPECT_CHARS_MAX = LOG_LINE_CHARS_MAX;
 /** Maximum of one WebAssembly memory, in pages of 64 KiB, and memories of one invocation. Beyond: a RangeError. (ours) */
 export const WASM_MEMORY_PAGES_MAX = 512;
 export const WASM_MEMORIES_MAX = 16;
+/** Memories after which a realm serves no further invocation: it may keep them. (ours) */
+export const WASM_MEMORIES_KEPT_MAX = 4;
 /** Bytes one crypto.getRandomValues may ask for. Beyond: QuotaExceededError. (web cryptography standard) */
 export const RANDOM_BYTES_MAX = 64 * KIB;
 /** Input of one crypto.subtle call, and its parameters with the key. Beyond: OperationError. (ours) */

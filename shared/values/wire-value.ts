@@ -178,13 +178,19 @@ function sortedCopy(value: unknown): unknown {
 
 function sortedText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return stringify(sortedCopy(value));
-  if (Array.isArray(value)) return `[${value.map(sortedText).join(',')}]`;
-  const object = value as Record<string, unknown>;
-  const fields: string[] = [];
-  for (const key of Object.keys(object).sort()) {
-    if (object[key] !== undefined) fields.push(`${stringify(key)}:${sortedText(object[key])}`);
+  if (Array.isArray(value)) {
+    let items = '';
+    for (let i = 0; i < value.length; i++) items += i === 0 ? sortedText(value[i]) : `,${sortedText(value[i])}`;
+    return `[${items}]`;
   }
-  return `{${fields.join(',')}}`;
+  const object = value as Record<string, unknown>;
+  // By hand: in a realm, user code may have changed `join`, and this text is sent on as JSON.
+  let fields = '';
+  for (const key of Object.keys(object).sort()) {
+    if (object[key] === undefined) continue;
+    fields += `${fields === '' ? '' : ','}${stringify(key)}:${sortedText(object[key])}`;
+  }
+  return `{${fields}}`;
 }
 
 /** Assigning to own properties cannot reach a setter, not even for `__proto__`. */

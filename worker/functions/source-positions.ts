@@ -3,6 +3,7 @@
  * when something failed, never on the way of a call that succeeds.
  */
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
+import {ERROR_STACK_CHARS_MAX, SOURCE_MAP_CHARS_MAX, SOURCE_MAPS_KEEP} from '../../shared/limits.ts';
 import type {RealmError} from './realm/host-call.ts';
 
 /** Frames shown; deep recursion has no more to say. */
@@ -19,6 +20,7 @@ const FRAME_IN_LINE = /\n +at /;
 
 export class SourcePositions {
   readonly #mapOf: (path: string) => string | null;
+  /** The one used last is the last. What has no map is not kept: user code names files as it likes. */
   readonly #maps = new Map<string, TraceMap | null>();
 
   /** @param mapOf the source map of a file of the bundle, as JSON text */
@@ -55,7 +57,7 @@ export class SourcePositions {
   /** Where the innermost frame of the project is, or else of a package it uses; null: there is none. */
   first(stack: string | null): {file: string; line: number} | null {
     let inPackage: {file: string; line: number} | null = null;
-    for (const text of (stack ?? '').split('\n')) {
+    for (const text of (stack ?? '').slice(0, ERROR_STACK_CHARS_MAX).split('\n')) {
       const match = FRAME.exec(text);
       const found = match === null ? null : this.find(match[2]!, Number(match[3]), Number(match[4]));
       if (found === null) continue;
@@ -83,7 +85,7 @@ export class SourcePositions {
 
   #frames(stack: string): string[] {
     const frames: string[] = [];
-    for (const text of stack.split('\n')) {
+    for (const text of stack.slice(0, ERROR_STACK_CHARS_MAX).split('\n')) {
       const match = FRAME.exec(text);
       if (match === null) continue;
       const [, name = '', path = '', line = '', column = ''] = match;
@@ -97,10 +99,17 @@ export class SourcePositions {
 
   #map(path: string): TraceMap | null {
     const known = this.#maps.get(path);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#maps.delete(path);
+      this.#maps.set(path, known);
+      return known;
+    }
     const text = this.#mapOf(path);
-    const map = text === null ? null : readMap(text);
+    if (text === null) return null;
+    const map = text.length > SOURCE_MAP_CHARS_MAX ? null : readMap(text);
     this.#maps.set(path, map);
+    const [oldest] = this.#maps.keys();
+    if (this.#maps.size > SOURCE_MAPS_KEEP) this.#maps.delete(oldest!);
     return map;
   }
 }

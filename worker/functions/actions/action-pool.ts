@@ -11,6 +11,7 @@ import type {Piscina} from 'piscina';
 import {AssertionError} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
+  ACTION_ARGUMENTS_CHARS_MAX,
   ACTION_CPU_MS_MAX,
   ACTION_MS_MAX,
   ACTION_THREAD_HEAP_MB,
@@ -20,6 +21,7 @@ import {
 } from '../../../shared/limits.ts';
 import {storageFailure} from '../../storage/database.ts';
 import type {Outcome} from '../execution.ts';
+import {checkMemory} from '../process-memory.ts';
 import type {ActionLines} from './action-lines.ts';
 import type {
   ActionRequest,
@@ -65,6 +67,7 @@ export class ActionPool {
   readonly #underWay = new Map<number, UnderWay>();
   readonly #tasks = new Set<Promise<void>>();
   #lastAction = 0;
+  #argumentChars = 0;
   #closed = false;
 
   constructor(options: ActionPoolOptions) {
@@ -113,6 +116,11 @@ export class ActionPool {
     if (this.#underWay.size >= ACTIONS_MAX) {
       throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
     }
+    if (this.#argumentChars + request.args.length > ACTION_ARGUMENTS_CHARS_MAX) {
+      throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
+    }
+    checkMemory();
+    this.#argumentChars += request.args.length;
     const action = ++this.#lastAction;
     const {promise, resolve} = Promise.withResolvers<Outcome>();
     const underWay: UnderWay = {link, exchange, port: null, cancelled: null, settle: resolve};
@@ -129,6 +137,7 @@ export class ActionPool {
     } finally {
       signal?.removeEventListener('abort', cancel);
       this.#underWay.delete(action);
+      this.#argumentChars -= request.args.length;
     }
   }
 

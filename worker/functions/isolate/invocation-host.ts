@@ -5,6 +5,7 @@
  * everything, and its isolate is ended: user code could catch a refusal and ask for ever.
  */
 
+import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {CryptoBudget, cryptoCall} from '../crypto-host.ts';
 import type {HostDatabase} from '../database/host-database.ts';
@@ -155,9 +156,9 @@ export function realmError(text: string): RealmError {
   try {
     const {name, message, stack} = JSON.parse(text) as Partial<RealmError>;
     return {
-      name: typeof name === 'string' ? name : 'Error',
-      message: typeof message === 'string' ? message : '',
-      stack: typeof stack === 'string' ? stack : null,
+      name: typeof name === 'string' ? name.slice(0, ERROR_NAME_CHARS_MAX) : 'Error',
+      message: typeof message === 'string' ? message.slice(0, ERROR_MESSAGE_CHARS_MAX) : '',
+      stack: typeof stack === 'string' ? stack.slice(0, ERROR_STACK_CHARS_MAX) : null,
     };
   } catch {
     return {name: 'Error', message: 'a value that cannot be shown', stack: null};

@@ -146,8 +146,12 @@ export class MutationScheduler implements FunctionScheduler {
 
 /** What a realm asks for: JSON, with the arguments as wire text inside. */
 export function realmRequest(parameters: string): ScheduleRequest {
-  const request = JSON.parse(parameters) as ScheduleRequest;
-  return {...request, args: JSON.parse(String(request.args))};
+  const request = JSON.parse(parameters) as Partial<ScheduleRequest> | null;
+  // User code may have changed what made this text.
+  if (typeof request !== 'object' || request === null || typeof request.args !== 'string') {
+    throw new ScheduleRefused('a call of the scheduler is not complete');
+  }
+  return {...request, path: request.path as string, args: JSON.parse(request.args)};
 }
 
 /** As a host answer. */

@@ -31,6 +31,7 @@ import {
 import {type Damage, reportDamage} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
+import {checkMemory} from '../process-memory.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_SLOTS,
@@ -72,6 +73,7 @@ export class QueryPool {
     if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
       throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
     }
+    checkMemory();
     return new Promise((resolve, reject) => {
       this.#queueOf(execution).push({execution, resolve, reject, isDone: false});
       this.#schedule();

@@ -7,7 +7,12 @@
  * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
  */
 
-import {FUNCTION_RESULT_BYTES_MAX} from '../../../shared/limits.ts';
+import {
+  ERROR_MESSAGE_CHARS_MAX,
+  ERROR_NAME_CHARS_MAX,
+  ERROR_STACK_CHARS_MAX,
+  FUNCTION_RESULT_BYTES_MAX,
+} from '../../../shared/limits.ts';
 import {decodeValue, encodeDocument} from '../../../shared/values/wire-value.ts';
 import {asyncCall, settleCall} from './actions/async-call.ts';
 import {actionContext} from './actions/context.ts';
@@ -17,6 +22,7 @@ import {analyzeAuthConfig, analyzeModule, analyzeRouter, analyzeSchema} from './
 import {MutationContext, QueryContext} from './context.ts';
 import {installGlobals, resetGlobals} from './globals/install.ts';
 import {type HostCall, HostOp, type InvocationKind, type RealmError} from './host-call.ts';
+import {cut} from './primordials.ts';
 import {type Phase, state} from './state.ts';
 
 type Namespace = Record<string, unknown>;
@@ -149,9 +155,14 @@ function describe(thrown: unknown): RealmError {
   try {
     if (thrown instanceof Error) {
       const {name, message, stack} = thrown;
-      return {name: `${name}`, message: `${message}`, stack: typeof stack === 'string' ? stack : null};
+      return {
+        name: cut(`${name}`, ERROR_NAME_CHARS_MAX),
+        message: cut(`${message}`, ERROR_MESSAGE_CHARS_MAX),
+        stack: typeof stack === 'string' ? cut(stack, ERROR_STACK_CHARS_MAX) : null,
+      };
     }
-    return {name: '', message: typeof thrown === 'object' ? stringify(thrown) : `${String(thrown)}`, stack: null};
+    const text = typeof thrown === 'object' ? stringify(thrown) : `${String(thrown)}`;
+    return {name: '', message: cut(text, ERROR_MESSAGE_CHARS_MAX), stack: null};
   } catch {
     return {name: '', message: 'a value that cannot be shown', stack: null};
   }

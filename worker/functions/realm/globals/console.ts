@@ -4,6 +4,7 @@
  */
 import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../../shared/limits.ts';
 import {HostOp} from '../host-call.ts';
+import {cut} from '../primordials.ts';
 import {state} from '../state.ts';
 import {nowMs} from './clock.ts';
 import {define} from './define.ts';
@@ -33,7 +34,7 @@ function writeText(level: Level, text: () => string): void {
 function send(line: string): void {
   lines++;
   // One character beyond what the host keeps tells it to say that there was more.
-  state.host(HostOp.log, line.slice(0, LOG_LINE_CHARS_MAX + 1));
+  state.host(HostOp.log, cut(line, LOG_LINE_CHARS_MAX + 1));
 }
 
 /** The last line that there is room for says that there were more. */
