@@ -180,8 +180,8 @@ export class WorkerMetrics {
 
   /** By tenant, so that it is seen whose: of tenants that are awake and have crons that fail, and so of few. */
   #cronJson({tenant, cronsFailing}: Gauges): MetricJson[] {
-    if (cronsFailing === 0 && this.#cronFailures === 0) return [];
-    const of = (value: number) => [{labels: {tenant}, value}];
+    const isShown = cronsFailing > 0 || this.#cronFailures > 0;
+    const of = (value: number) => (isShown ? [{labels: {tenant}, value}] : []);
     return [
       metric('gauge', 'svc_crons_failing', 'Crons whose latest run failed.', of(cronsFailing)),
       metric('counter', 'svc_cron_failures_total', 'Runs of crons that failed.', of(this.#cronFailures)),

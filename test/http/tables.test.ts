@@ -2,6 +2,7 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {makeOlder} from '../harness/older-file.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
@@ -65,8 +66,7 @@ describe('GET tables: how many documents each table has', () => {
     await numbered('b', 3);
     await service.end('SIGTERM');
     const db = new Database(join(service.directoryOf(tenant.id)!, 'tenant.sqlite'));
-    db.exec('ALTER TABLE tables DROP COLUMN documents; ALTER TABLE tables DROP COLUMN counted_to');
-    db.pragma('user_version = 3');
+    makeOlder(db, 3);
     db.close();
     await service.run();
     const writes = [...ids.slice(0, 200).map(id => tenant.delete('a', id)), numbered('a', 100), numbered('new', 2)];

@@ -1,6 +1,9 @@
+import {join} from 'node:path';
+import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {CRON_SECONDS_MAX, CRONS_MAX} from '../../shared/limits.ts';
 import type {Cron, Mutation} from '../../shared/protocol/schedule.ts';
+import {makeOlder} from '../harness/older-file.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
@@ -228,4 +231,26 @@ describe('a cron runs', () => {
     expect(first.failures).toBeGreaterThanOrEqual(1);
     expect(second.failures).toBeGreaterThan(first.failures);
   });
+});
+
+test('a cron of a file from before outcomes were kept has none yet, and runs on', async () => {
+  const failing = {type: 'delete', table: 't', id: 'nothing'};
+  await create({...hourly, name: 'late', schedule: {type: 'interval', seconds: 1}, mutation: failing});
+  const before = await ran('late');
+  await service.end('SIGTERM');
+  const db = new Database(join(service.directoryOf(base.slice('/api/tenants/'.length))!, 'tenant.sqlite'));
+  db.exec("UPDATE crons SET interval_ms = 3600000, next_run = next_run + 3600000 WHERE name = 'late'");
+  makeOlder(db, 5);
+  db.close();
+  await service.run();
+  expect((await list())[0]).toMatchObject({
+    name: 'late',
+    last_run: expect.any(Number),
+    last_outcome: null,
+    last_error: null,
+    failures: 0,
+  });
+  expect((await list())[0]!.last_run).toBeGreaterThanOrEqual(before.last_run!);
+  await create({...hourly, name: 'new', schedule: {type: 'interval', seconds: 1}, mutation: failing});
+  expect(await ran('new')).toMatchObject({last_outcome: 'failed'});
 });

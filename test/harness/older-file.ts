@@ -1,0 +1,19 @@
+/** Makes a tenant's file one of an earlier storage version, as far as tests need it: what later steps added is taken away. */
+import type Database from 'better-sqlite3';
+
+/** What takes back the step to this version. */
+const UNDO: Record<number, string> = {
+  6: `DROP INDEX crons_failing; ALTER TABLE crons DROP COLUMN last_outcome; ALTER TABLE crons DROP COLUMN last_error;
+      ALTER TABLE crons DROP COLUMN failures;`,
+  5: 'ALTER TABLE documents DROP COLUMN checksum;',
+  4: 'ALTER TABLE tables DROP COLUMN documents; ALTER TABLE tables DROP COLUMN counted_to;',
+};
+
+export function makeOlder(db: Database.Database, version: number): void {
+  for (let from = db.pragma('user_version', {simple: true}) as number; from > version; from--) {
+    const undo = UNDO[from];
+    if (undo === undefined) throw new Error(`this does not know how to take back step ${from}`);
+    db.exec(undo);
+  }
+  db.pragma(`user_version = ${version}`);
+}
