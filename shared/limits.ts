@@ -233,6 +233,9 @@ export const CHECKPOINT_WAL_PAGES = 2_000;
 /** Pause before background work that the writer refused (full disk, full queue) is tried again. (ours) */
 export const BACKGROUND_RETRY_MS = 1_000;
 
+/** What a tenant may keep on disk unless configured otherwise. Beyond: 507 session.storage_full for that tenant alone. (ours) */
+export const TENANT_STORAGE_BYTES_DEFAULT = 10 * 1024 * MIB;
+
 /* Journal */
 
 export const JOURNAL_PAGE_RECORDS_DEFAULT = 100;
@@ -279,6 +282,8 @@ export const CRON_SECONDS_MAX = RUN_AFTER_MS_MAX / 1000;
 /** Pending jobs and crons of a tenant. Beyond: 429 op.rate_limited. (ours) */
 export const JOBS_PENDING_MAX = 1_000_000;
 export const CRONS_MAX = 1_000;
+/** Stored text of a tenant's pending jobs, arguments included. Beyond: 429 op.rate_limited. (ours) */
+export const JOBS_PENDING_BYTES_MAX = 256 * MIB;
 /** A cron's name: printable, without `/`. Beyond: 400. (ours) */
 export const CRON_NAME_CHARS_MAX = 128;
 /** Job results kept, the newest; older ones are 404. (ours) */
@@ -500,6 +505,8 @@ export const AUTH_REFETCH_PAUSE_MS = 10_000;
 
 /** Body of a request to an HTTP action. Beyond: 413 op.too_large. (reference 6.2) */
 export const HTTP_ACTION_BODY_BYTES_MAX = 20 * MIB;
+/** Requests of a tenant to HTTP actions whose bodies are still arriving, half of ACTIONS_MAX. Beyond: 503 session.overloaded. (ours) */
+export const HTTP_UPLOADS_MAX = 64;
 /** Body of a deployment upload. Beyond: 413 op.too_large. (ours) */
 export const DEPLOYMENT_BYTES_MAX = 64 * MIB;
 /** Bodies of known length up to this size are sent to a worker whole, longer ones in pieces while they arrive. (ours) */
@@ -598,6 +605,7 @@ assert(
   READ_AGAIN_MS_MAX < HEARTBEAT_TIMEOUT_MS - HEARTBEAT_INTERVAL_MS,
   'what is sent again is not what a worker hung on',
 );
+assert(HTTP_UPLOADS_MAX < ACTIONS_MAX, 'slow senders leave places for others');
 assert(STARTUP_TIMEOUT_MS >= HEARTBEAT_TIMEOUT_MS, 'a starting process has no less time than a serving one');
 assert(SILENCE_MS_MAX > STARTUP_TIMEOUT_MS, 'its own time is up before all time is');
 assert(KILLS_FORGOTTEN_MS > KILL_PAUSE_MS_MAX, 'a pause between kills is not the end of them');

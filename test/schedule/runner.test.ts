@@ -5,7 +5,13 @@
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {ServiceError} from '../../shared/errors.ts';
-import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS, CLOCK_STEP_MS, SCHEDULED_ERROR_CHARS_MAX} from '../../shared/limits.ts';
+import {
+  BACKGROUND_RETRY_MS,
+  CLOCK_CHECK_MS,
+  CLOCK_STEP_MS,
+  JOBS_PENDING_BYTES_MAX,
+  SCHEDULED_ERROR_CHARS_MAX,
+} from '../../shared/limits.ts';
 import {deleteCron} from '../../worker/scheduler/crons.ts';
 import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {failureText} from '../../worker/scheduler/work.ts';
@@ -314,7 +320,7 @@ describe('100,000 pending jobs cost nothing until they are due', () => {
   beforeEach(() => {
     const insert = schedule.writer.statements.insertJob;
     schedule.db.transaction(() => {
-      for (let n = 0; n < pending; n++) insert.run(`job${n}`, START_MS + DAY + n, START_MS, WORK);
+      for (let n = 0; n < pending; n++) insert.run(`job${n}`, START_MS + DAY + n, START_MS, WORK, null);
     })();
   });
 
@@ -345,21 +351,21 @@ describe('100,000 pending jobs cost nothing until they are due', () => {
       await schedule.change(writer => cancelJob(writer, id));
     }
     expect(count).toHaveBeenCalledTimes(1);
-    expect(schedule.writer.pendingJobs).toBe(pending);
+    expect(schedule.writer.pendingJobs.jobs).toBe(pending);
   });
 
   test('the count stays right when writes are taken back and when jobs run', async () => {
-    expect(schedule.writer.pendingJobs).toBe(pending);
+    expect(schedule.writer.pendingJobs.jobs).toBe(pending);
     const refused = schedule.change(writer => {
       scheduleJob(writer, START_MS, HOUR, WORK);
       throw new Error('taken back');
     });
     await expect(refused).rejects.toThrow();
-    expect(schedule.writer.pendingJobs).toBe(pending);
+    expect(schedule.writer.pendingJobs.jobs).toBe(pending);
     await schedule.job(1);
     await schedule.pass(1);
     expect(schedule.runs).toHaveLength(1);
-    expect(schedule.writer.pendingJobs).toBe(pending);
+    expect(schedule.writer.pendingJobs.jobs).toBe(pending);
   });
 
   test('only the next one is looked for, by one timer', async () => {
@@ -369,5 +375,30 @@ describe('100,000 pending jobs cost nothing until they are due', () => {
     await schedule.pass(CLOCK_CHECK_MS);
     expect(schedule.runs).toEqual([]);
     expect(vi.getTimerCount()).toBe(1);
+  });
+});
+
+describe('pending jobs are bounded by their bytes', () => {
+  const large = `{"type":"insert","table":"t","fields":{"text":"${'é'.repeat(4 * 1024 * 1024)}"}}`;
+  const largeBytes = Buffer.byteLength(large);
+  const most = Math.floor(JOBS_PENDING_BYTES_MAX / largeBytes);
+
+  test('one too many is op.rate_limited; a cancelled one makes room, and one that was taken back takes none', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < most; n++) ids.push(await schedule.job(HOUR, large));
+    const limited = expect.objectContaining({code: 'op.rate_limited'});
+    await expect(schedule.job(HOUR, large)).rejects.toEqual(limited);
+    await schedule.job(HOUR);
+    await schedule.change(writer => cancelJob(writer, ids[0]!));
+    const taken = new ServiceError('op.conflict', 'taken back');
+    const failing = schedule.change(writer => {
+      scheduleJob(writer, START_MS, HOUR, large);
+      throw taken;
+    });
+    await expect(failing).rejects.toBe(taken);
+    await schedule.job(HOUR, large);
+    await expect(schedule.job(HOUR, large)).rejects.toEqual(limited);
+    const counted = schedule.writer.pendingJobs;
+    expect(counted).toEqual(schedule.writer.statements.countJobs.get());
   });
 });

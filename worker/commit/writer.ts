@@ -21,7 +21,7 @@ import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
-import {prepareStatements, type Statements} from '../storage/statements.ts';
+import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 
 export type Fields = Record<string, unknown>;
@@ -33,7 +33,14 @@ export type JournalHead = {sequence: number; digest: string; timestamp: number};
 type PendingRecord = {events: string[]; writes: string[]; scheduledExecutionId: string | null};
 
 /** A point in a transaction that can be returned to, together with SQLite's savepoint. */
-export type Mark = {head: JournalHead; undos: number; bytes: number; changes: number};
+export type Mark = {
+  head: JournalHead;
+  undos: number;
+  bytes: number;
+  changes: number;
+  grownBytes: number;
+  grownWrites: number;
+};
 
 /** One written document, for live queries: as it was and as it is, null where it was not or is not there. */
 export type Change = {
@@ -65,8 +72,11 @@ export class Writer {
   #catalogVersion: number | null = null;
   /** The time of the function whose writes are under way; null: none is, and each write has its own. */
   #frozenMs: number | null = null;
-  /** Null: not counted since the start or since a roll-back. Counting reads all of them. */
-  #pendingJobs: number | null = null;
+  /** Null: not counted since the start. Counting looks at all of them. */
+  #pendingJobs: PendingJobs | null = null;
+  /** How many bytes documents, jobs and code grew by since the group began, and how often one of them was written. */
+  #grownBytes = 0;
+  #grownWrites = 0;
 
   constructor(db: Connection, catalog: Catalog, clock: () => number) {
     this.db = db;
@@ -102,6 +112,20 @@ export class Writer {
     return this.#bytes;
   }
 
+  get grownBytes(): number {
+    return this.#grownBytes;
+  }
+
+  get grownWrites(): number {
+    return this.#grownWrites;
+  }
+
+  /** What a tenant keeps grew by so many bytes, or shrank. The journal and what is derived do not count. */
+  grew(bytes: number): void {
+    this.#grownBytes += bytes;
+    this.#grownWrites++;
+  }
+
   /** Epoch milliseconds; never before the newest record, whatever the clock does. */
   nowMs(): number {
     return Math.max(this.#clock(), this.#head.timestamp);
@@ -125,7 +149,14 @@ export class Writer {
   /* ── transaction ── */
 
   mark(): Mark {
-    return {head: this.#head, undos: this.#undos.length, bytes: this.#bytes, changes: this.#changes.length};
+    return {
+      head: this.#head,
+      undos: this.#undos.length,
+      bytes: this.#bytes,
+      changes: this.#changes.length,
+      grownBytes: this.#grownBytes,
+      grownWrites: this.#grownWrites,
+    };
   }
 
   /** Takes back what memory knows of the changes since `mark`; SQLite's part is the caller's. */
@@ -133,6 +164,8 @@ export class Writer {
     this.#head = mark.head;
     this.#bytes = mark.bytes;
     this.#changes.length = mark.changes;
+    this.#grownBytes = mark.grownBytes;
+    this.#grownWrites = mark.grownWrites;
     this.#record = newRecord();
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
   }
@@ -146,6 +179,8 @@ export class Writer {
     this.#changes = [];
     this.#undos = [];
     this.#bytes = 0;
+    this.#grownBytes = 0;
+    this.#grownWrites = 0;
     this.#record = newRecord();
   }
 
@@ -341,6 +376,7 @@ export class Writer {
   #wrote(table: CatalogTable, before: DocumentRow | null, after: DocumentRow | null, isDamaged = false): void {
     const {doc, id} = (after ?? before)!;
     const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
+    this.grew((after?.body.length ?? 0) - (before?.body.length ?? 0));
     for (const watcher of table.watchers) watcher.add(doc);
     this.#changes.push({table: table.name, doc, before, after, isDamaged});
     if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);
@@ -357,17 +393,21 @@ export class Writer {
     return this.#ids.next(0);
   }
 
-  get pendingJobs(): number {
+  get pendingJobs(): PendingJobs {
     this.#pendingJobs ??= this.statements.countJobs.get()!;
     return this.#pendingJobs;
   }
 
-  /** The current write adds or removes this many jobs. */
-  pendingJobsChange(by: number): void {
-    if (this.#pendingJobs !== null) this.#pendingJobs += by;
-    this.onRollback(() => {
-      this.#pendingJobs = null;
-    });
+  /** The current write adds (1) or removes (-1) a job of so many bytes. */
+  pendingJobsChange(by: 1 | -1, bytes: number): void {
+    this.#addPendingJobs(by, by * bytes);
+    this.grew(by * bytes);
+    this.onRollback(() => this.#addPendingJobs(-by, -by * bytes));
+  }
+
+  #addPendingJobs(jobs: number, bytes: number): void {
+    if (this.#pendingJobs === null) return;
+    this.#pendingJobs = {jobs: this.#pendingJobs.jobs + jobs, bytes: this.#pendingJobs.bytes + bytes};
   }
 
   /** The current write is the run of this job or cron tick. */

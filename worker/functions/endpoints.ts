@@ -4,13 +4,15 @@
  * status is `error`.
  */
 import type {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {FunctionCallBody, FunctionRunBody, RunAfterBody, RunAtBody} from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
-import {cancelJob, insertFunctionJob} from '../scheduler/jobs.ts';
+import {cancelJob, cancelOwnJob, insertFunctionJob} from '../scheduler/jobs.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
+import type {Identity} from './auth/identity.ts';
 import type {Verifier} from './auth/verifier.ts';
 import {CallError, findFunction} from './call.ts';
 import type {Caller} from './execution.ts';
@@ -55,24 +57,28 @@ export class FunctionEndpoints {
   async schedule(meta: RequestMeta, body: Buffer): Promise<Reply> {
     const {groups, live, onSchedule, clock} = this.#parts;
     const {path, args, ...when} = scheduleRequest(meta.p?.[0] ?? '', body);
-    await this.#caller(meta);
+    const scheduledBy = ownerOf(meta, await this.#caller(meta));
     const origin = meta.w === 1 ? 'admin' : 'client';
     const id = await groups.perform(writer => {
       const table = live()?.table ?? null;
       const nowMs = Math.floor(clock());
       return refused(() => {
         findFunction(table, path, null, origin);
-        return insertFunctionJob(writer, nowMs, checkedJob(table, {path, args: onlyArgument(args), ...when}, nowMs));
+        const job = checkedJob(table, {path, args: onlyArgument(args), ...when}, nowMs);
+        return insertFunctionJob(writer, nowMs, job, scheduledBy);
       });
     });
     onSchedule();
     return {status: 200, body: `{"jobId":"${id}"}`};
   }
 
-  /** DELETE …/schedule/{job_id}. @throws op.not_found 404 when no such job is pending */
+  /** DELETE …/schedule/{job_id}. @throws op.not_found 404 when no job is pending that this caller scheduled; an admin cancels any */
   async unschedule(meta: RequestMeta): Promise<Reply> {
-    await this.#caller(meta);
-    const reply = await this.#parts.groups.perform(writer => cancelJob(writer, meta.p?.[0] ?? ''));
+    const scheduledBy = ownerOf(meta, await this.#caller(meta));
+    const id = meta.p?.[0] ?? '';
+    const reply = await this.#parts.groups.perform(writer =>
+      scheduledBy === null ? cancelJob(writer, id) : cancelOwnJob(writer, id, scheduledBy),
+    );
     this.#parts.onSchedule();
     return reply;
   }
@@ -100,6 +106,13 @@ export class FunctionEndpoints {
     const verified = await this.#parts.verifier().verifyHeader(authorization);
     return {identity: verified === null ? null : JSON.stringify(verified.identity)};
   }
+}
+
+/** Whom a job belongs to; null: the admin, and no caller with a token or without one. */
+function ownerOf({w: isAdmin}: RequestMeta, caller: Caller): string | null {
+  if (isAdmin === 1) return null;
+  assert(caller !== 'invalid', 'a token that is not valid is refused before');
+  return caller.identity === null ? '' : (JSON.parse(caller.identity) as Identity).tokenIdentifier;
 }
 
 const ANONYMOUS: Caller = {identity: null};

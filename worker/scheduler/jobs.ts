@@ -3,9 +3,10 @@
  * in `job_results` from then on; the move, its effect and the journal record are one write, so a job runs exactly once
  * whatever is killed when. A job that fails is not tried again.
  */
+import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {JOB_RESULTS_KEEP, JOBS_PENDING_MAX} from '../../shared/limits.ts';
+import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/database.ts';
@@ -19,34 +20,70 @@ export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, m
   return {status: 201, body: `{"job_id":"${id}"}`};
 }
 
-/** A job that runs a function. @returns its id. @throws op.rate_limited 429 */
+/**
+ * A job that runs a function.
+ * @param scheduledBy who may cancel it without an admin credential: a token identifier, empty for a caller without a token;
+ *   null: nobody
+ * @returns its id
+ * @throws op.rate_limited 429
+ */
 export function insertFunctionJob(
   writer: Writer,
   nowMs: number,
   {path, args, runAtMs}: {path: string; args: string; runAtMs: number},
+  scheduledBy: string | null = null,
 ): string {
-  return insertJob(writer, nowMs, runAtMs, `{"type":"function","path":${JSON.stringify(path)},"args":${args}}`);
+  const work = `{"type":"function","path":${JSON.stringify(path)},"args":${args}}`;
+  return insertJob(writer, nowMs, runAtMs, work, scheduledBy);
 }
 
-function insertJob(writer: Writer, nowMs: number, runAtMs: number, work: string): string {
-  const {statements} = writer;
-  if (writer.pendingJobs >= JOBS_PENDING_MAX) {
+function insertJob(
+  writer: Writer,
+  nowMs: number,
+  runAtMs: number,
+  work: string,
+  scheduledBy: string | null = null,
+): string {
+  const {statements, pendingJobs} = writer;
+  const workBytes = Buffer.byteLength(work);
+  if (pendingJobs.jobs >= JOBS_PENDING_MAX) {
     throw new ServiceError('op.rate_limited', `${JOBS_PENDING_MAX} jobs are pending already; cancel some or wait`);
   }
+  if (pendingJobs.bytes + workBytes > JOBS_PENDING_BYTES_MAX) {
+    throw new ServiceError(
+      'op.rate_limited',
+      `pending jobs with their arguments may take ${JOBS_PENDING_BYTES_MAX} bytes, and this one is too much; cancel some or wait`,
+    );
+  }
   const id = writer.newJobId();
-  writer.pendingJobsChange(1);
+  writer.pendingJobsChange(1, workBytes);
   const job: JobRow = {id, run_at: Math.round(runAtMs), created_at: nowMs, mutation: work};
-  statements.insertJob.run(id, job.run_at, nowMs, work);
+  statements.insertJob.run(id, job.run_at, nowMs, work, scheduledBy);
   writer.eventText(`{"type":"job.scheduled","id":"${id}","job":${jobText(job)}}`);
   return id;
 }
 
 /** @throws op.not_found 404 when no such job is pending: it ran, was cancelled, or never was */
 export function cancelJob(writer: Writer, id: string): Reply {
-  if (writer.statements.deleteJob.run(id).changes === 0) throw jobNotFound(id, 'pending job');
-  writer.pendingJobsChange(-1);
-  writer.event({type: 'job.cancelled', id});
+  if (!removeJob(writer, id)) throw jobNotFound(id, 'pending job');
   return {status: 204, body: ''};
+}
+
+/** The same for a caller without an admin credential: another one's job is as if it were not there. */
+export function cancelOwnJob(writer: Writer, id: string, scheduledBy: string): Reply {
+  const job = writer.statements.jobToCancel.get(id);
+  if (job === undefined || job.scheduled_by !== scheduledBy) throw jobNotFound(id, 'pending job of yours');
+  return cancelJob(writer, id);
+}
+
+/** @returns whether it was pending */
+export function removeJob(writer: Writer, id: string): boolean {
+  const job = writer.statements.jobToCancel.get(id);
+  if (job === undefined) return false;
+  writer.statements.deleteJob.run(id);
+  writer.pendingJobsChange(-1, job.bytes);
+  writer.event({type: 'job.cancelled', id});
+  return true;
 }
 
 export type JobRun = {lateMs: number; failed: boolean};
@@ -62,7 +99,7 @@ export function runJob(writer: Writer, nowMs: number, id: string, runFunction: R
   if (failure?.code === 'session.overloaded') throw failure;
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
-  writer.pendingJobsChange(-1);
+  writer.pendingJobsChange(-1, Buffer.byteLength(job.mutation));
   const error = failureText(failure);
   statements.insertJobResult.run(id, job.run_at, nowMs, job.mutation, outcome, error);
   statements.forgetJobResults.run(JOB_RESULTS_KEEP);

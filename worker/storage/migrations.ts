@@ -7,6 +7,7 @@ import {
   ADD_CHECKSUMS,
   ADD_COUNTS,
   ADD_CRON_OUTCOMES,
+  ADD_JOB_OWNERS,
   ADD_TIMELINE,
   APPLICATION_ID,
   CREATE_FUNCTION_TABLES,
@@ -26,6 +27,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_CHECKSUMS),
   // 6: crons say how their runs ended.
   db => db.exec(ADD_CRON_OUTCOMES),
+  // 7: jobs know who scheduled them.
+  db => db.exec(ADD_JOB_OWNERS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

@@ -4,6 +4,7 @@ import type {StoredRow} from './checksum.ts';
 import type {Connection} from './database.ts';
 
 export type JobRow = {id: string; run_at: number; created_at: number; mutation: string};
+export type PendingJobs = {jobs: number; bytes: number};
 export type CronRow = {
   name: string;
   interval_ms: number;
@@ -88,7 +89,9 @@ export function prepareStatements(db: Connection) {
     updateIndex: run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
     deleteIndex: run<[number]>('DELETE FROM indexes WHERE number = ?'),
 
-    insertJob: run<[string, number, number, string]>('INSERT INTO jobs VALUES (?, ?, ?, ?)'),
+    insertJob: run<[string, number, number, string, string | null]>(
+      'INSERT INTO jobs (id, run_at, created_at, mutation, scheduled_by) VALUES (?, ?, ?, ?, ?)',
+    ),
     jobFunction: db
       .prepare<[string], string | null>(
         "SELECT json_extract(mutation, '$.path') FROM jobs WHERE id = ? AND json_extract(mutation, '$.type') = 'function'",
@@ -100,7 +103,13 @@ export function prepareStatements(db: Connection) {
       .prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ?')
       .pluck(),
     nextJob: db.prepare<[], number | null>('SELECT min(run_at) FROM jobs').pluck(),
-    countJobs: db.prepare<[], number>('SELECT count(*) FROM jobs').pluck(),
+    jobToCancel: db.prepare<[string], {bytes: number; scheduled_by: string | null}>(
+      'SELECT octet_length(mutation) AS bytes, scheduled_by FROM jobs WHERE id = ?',
+    ),
+    // The length of a text is in its row's head: this does not read the texts.
+    countJobs: db.prepare<[], PendingJobs>(
+      'SELECT count(*) AS jobs, coalesce(sum(octet_length(mutation)), 0) AS bytes FROM jobs',
+    ),
     insertJobResult: run<[string, number, number, string, string, string | null]>(
       'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error) VALUES (?, ?, ?, ?, ?, ?)',
     ),

@@ -155,3 +155,30 @@ describe('who is asking', () => {
     expect(await attempt).toMatch(message);
   });
 });
+
+describe('a function that was scheduled over HTTP is cancelled', () => {
+  const LATER = {path: 'who:later', args: {}, delayMs: 3_600_000};
+  const scheduled = async (headers: Record<string, string>) => {
+    const {body} = await app.svc('POST', '/schedule/run_after', LATER, headers);
+    return (body as {jobId: string}).jobId;
+  };
+  const cancel = async (id: string, headers: Record<string, string>) =>
+    (await app.svc('DELETE', `/schedule/${id}`, undefined, headers)).status;
+
+  test('by who scheduled it, under any of their tokens, and by an admin; for others it is not there', async () => {
+    const [ada, bob] = [await bearer(provider), await bearer(provider, {sub: 'bob'})];
+    const admin = {'x-svc-admin-token': service.adminToken};
+    const [first, second] = [await scheduled(ada), await scheduled(ada)];
+    expect([await cancel(first, {}), await cancel(first, bob)]).toEqual([404, 404]);
+    expect(await cancel(first, await bearer(provider, {name: 'Ada L.'}))).toBe(204);
+    expect(await cancel(second, admin)).toBe(204);
+  });
+
+  test('by callers without a token when such a caller scheduled it, and never when an admin did', async () => {
+    const id = await scheduled({});
+    expect(await cancel(id, await bearer(provider))).toBe(404);
+    expect(await cancel(id, {})).toBe(204);
+    const admins = await scheduled({'x-svc-admin-token': service.adminToken});
+    expect([await cancel(admins, {}), await cancel(admins, await bearer(provider))]).toEqual([404, 404]);
+  });
+});

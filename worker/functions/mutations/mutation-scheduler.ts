@@ -13,7 +13,7 @@ import {
 import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {decodeId} from '../../documents/ids.ts';
-import {insertFunctionJob} from '../../scheduler/jobs.ts';
+import {insertFunctionJob, removeJob} from '../../scheduler/jobs.ts';
 import {canonicalPath, type FunctionTable, shownPath} from '../call.ts';
 import type {FunctionScheduler} from '../isolate/invocation-host.ts';
 
@@ -90,9 +90,7 @@ function checkTime(runAtMs: unknown): number {
 /** Cancels if the job is pending; for one that is not, nothing happens. @throws ScheduleRefused for what is no job id */
 export function cancelFunctionJob(writer: Writer, id: string): void {
   if (decodeId(id)?.tableNumber !== 0) throw new ScheduleRefused("Invalid argument 'id' for 'cancel': not a job id");
-  if (writer.statements.deleteJob.run(id).changes === 0) return;
-  writer.pendingJobsChange(-1);
-  writer.event({type: 'job.cancelled', id});
+  removeJob(writer, id);
 }
 
 export class MutationScheduler implements FunctionScheduler {
