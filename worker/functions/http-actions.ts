@@ -4,6 +4,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
+import {HTTP_UPLOADS_MAX} from '../../shared/limits.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
@@ -39,11 +40,14 @@ const MODULE = 'http';
 
 export class HttpActions {
   readonly #parts: HttpActionParts;
+  /** Requests whose bodies are still arriving. */
+  #uploads = 0;
 
   constructor(parts: HttpActionParts) {
     this.#parts = parts;
   }
 
+  /** @throws session.overloaded 503 when too many bodies are arriving already */
   async serve(meta: RequestMeta, incoming: IncomingBody | null, reply: HttpActionReply): Promise<void> {
     const {live, routes, clock, functions} = this.#parts;
     const deployment = live();
@@ -57,6 +61,7 @@ export class HttpActions {
       reply.fail(new ServiceError('op.not_found', why));
       return;
     }
+    this.#takeUpload(incoming);
     const startedMs = clock();
     const result = await this.#run(deployment, route, meta, incoming, reply);
     functions.record({
@@ -66,6 +71,19 @@ export class HttpActions {
       kind: 'httpAction',
       caller: 'client',
       ...ended(result, clock() - startedMs),
+    });
+  }
+
+  /** An action waits for its body, and clients may send slowly: such requests never take the places of all others. */
+  #takeUpload(incoming: IncomingBody | null): void {
+    if (incoming === null || !incoming.isArriving) return;
+    if (this.#uploads >= HTTP_UPLOADS_MAX) {
+      incoming.cancel();
+      throw new ServiceError('session.overloaded', 'too many request bodies are arriving; try again shortly');
+    }
+    this.#uploads++;
+    incoming.whenArrived(() => {
+      this.#uploads--;
     });
   }
 

@@ -29,6 +29,7 @@ export class IncomingBody {
   #heldBytes = 0;
   #state: 'arriving' | 'whole' | 'failed' | 'cancelled' = 'arriving';
   #wake: (() => void) | null = null;
+  #onArrived: (() => void) | null = null;
 
   constructor(source: BodySource) {
     this.#source = source;
@@ -40,6 +41,15 @@ export class IncomingBody {
     if (body.length > 0) incoming.#pieces.push(Buffer.from(body));
     incoming.finish(false);
     return incoming;
+  }
+
+  get isArriving(): boolean {
+    return this.#state === 'arriving';
+  }
+
+  /** Calls back once nothing more of a body that is arriving is to come, whatever the reason. */
+  whenArrived(callback: () => void): void {
+    this.#onArrived = callback;
   }
 
   /** For the link. @throws MalformedFrame when the router sends beyond the window */
@@ -57,6 +67,7 @@ export class IncomingBody {
   finish(failed: boolean): void {
     if (this.#state !== 'arriving') return;
     this.#state = failed ? 'failed' : 'whole';
+    this.#onArrived?.();
     if (failed) this.#pieces = [];
     this.#wakeReader();
   }
@@ -104,6 +115,7 @@ export class IncomingBody {
     if (this.#state !== 'failed') this.#state = 'cancelled';
     this.#pieces = [];
     this.#heldBytes = 0;
+    if (wasArriving) this.#onArrived?.();
     if (wasArriving) this.#source.cancelled();
     this.#wakeReader();
   }
