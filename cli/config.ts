@@ -4,7 +4,7 @@
  */
 import {resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import {JOURNAL_KEEP_RECORDS_DEFAULT} from '../shared/limits.ts';
+import {JOURNAL_KEEP_RECORDS_DEFAULT, TENANT_STORAGE_BYTES_DEFAULT} from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
 import {isLoopback} from '../shared/loopback.ts';
 
@@ -19,6 +19,8 @@ export type StartOptions = {
   metricsPort?: number;
   allowedHost: string[];
   journalKeepRecords: number;
+  /** Bytes; 0: no limit. */
+  tenantStorageMax: number;
   redactErrors: boolean;
   logLevel: LogLevel;
   logFormat: LogFormat;
@@ -27,6 +29,7 @@ export type StartOptions = {
 
 const MINUTE_MS = 60_000;
 const DURATION_UNITS_MS = {ms: 1, s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS} as const;
+const SIZE_POWERS = {m: 2, g: 3, t: 4} as const;
 /** A year: beyond it a number was mistyped. */
 const DURATION_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
 
@@ -60,6 +63,9 @@ export function addStartOptions(command: Command): Command {
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))
       .default(JOURNAL_KEEP_RECORDS_DEFAULT),
+    new Option('--tenant-storage-max <size>', 'what one tenant may keep on disk, as 512m, 10g or 1t; 0: no limit')
+      .argParser(size)
+      .default(TENANT_STORAGE_BYTES_DEFAULT, '10g'),
     new Option('--redact-errors [yes]', 'callers of functions learn that one failed, but not why: for production')
       .preset('yes')
       .argParser(yesOrNo)
@@ -113,6 +119,14 @@ function duration(text: string): number {
     match === null ? Number.NaN : Number(match[1]) * DURATION_UNITS_MS[match[2] as keyof typeof DURATION_UNITS_MS];
   if (valueMs === 0 || (valueMs >= 1 && valueMs <= DURATION_MS_MAX)) return Math.round(valueMs);
   throw new InvalidArgumentError('It must be a number with its unit, as 500ms, 300s, 5m or 1h, or 0 for never.');
+}
+
+function size(text: string): number {
+  const match = /^(\d+)([mgt])$/i.exec(text);
+  if (text === '0') return 0;
+  const bytes = match === null ? 0 : Number(match[1]) * 1024 ** SIZE_POWERS[match[2]!.toLowerCase() as 'm'];
+  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
+  throw new InvalidArgumentError('It must be an integer with its unit, as 512m, 10g or 1t, or 0 for no limit.');
 }
 
 function hosts(text: string, previous: string[]): string[] {

@@ -57,6 +57,7 @@ export type Gauges = {
   liveQueries: number;
   journalHead: number;
   journalFloor: number;
+  usedBytes: number;
   fileBytes: number;
   walBytes: number;
   lagSeconds: number;
@@ -165,6 +166,9 @@ export class WorkerMetrics {
       gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
       gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),
+      metric('gauge', 'svc_tenant_storage_bytes', 'What a tenant that is awake keeps, without free pages.', [
+        {labels: {tenant: gauges.tenant}, value: gauges.usedBytes},
+      ]),
       gauge('svc_storage_file_bytes', 'Size of tenant files.', gauges.fileBytes),
       gauge('svc_storage_wal_bytes', 'Size of write-ahead logs.', gauges.walBytes),
       {

@@ -12,6 +12,7 @@ import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {TENANT_FILE} from '../shared/tenant-directory.ts';
 import {BackgroundWrites} from './commit/background.ts';
 import {CommitGroups} from './commit/group.ts';
+import {StorageQuota} from './commit/storage-quota.ts';
 import {type Change, Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
 import {FunctionPlatform} from './functions/platform.ts';
@@ -54,6 +55,7 @@ export class Tenant {
   readonly #readerDb: Connection;
   readonly #writer: Writer;
   readonly #reader: Reader;
+  readonly #quota: StorageQuota;
   readonly #groups: CommitGroups;
   readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
@@ -121,7 +123,16 @@ export class Tenant {
       this.#reader.committed(changes);
       this.live.committed(changes);
     };
-    this.#groups = new CommitGroups(this.#writer, this.metrics, log, beforeCommit, onCommitted, afterGroup);
+    this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
+    this.#groups = new CommitGroups(
+      this.#writer,
+      this.metrics,
+      log,
+      beforeCommit,
+      onCommitted,
+      afterGroup,
+      this.#quota,
+    );
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
@@ -198,6 +209,7 @@ export class Tenant {
       liveQueries: this.live.size,
       journalHead,
       journalFloor: this.#retention.floor,
+      usedBytes: this.#quota.usedBytes,
       fileBytes: sizeOf(this.#path),
       walBytes: sizeOf(`${this.#path}-wal`),
       lagSeconds,

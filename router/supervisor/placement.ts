@@ -27,6 +27,8 @@ export type PlacementSettings = {
   /** 0: tenants are never stopped for being idle. */
   idleStopMs: number;
   journalKeepRecords: number;
+  /** Bytes a tenant may keep; 0: no limit. */
+  tenantStorageMax: number;
   redactErrors: boolean;
 };
 
@@ -307,6 +309,7 @@ export class Placement {
       directory: files.path(place.id, place.generation),
       reservePath: this.#parts.reservePath,
       journalKeepRecords: settings.journalKeepRecords,
+      storageBytesMax: settings.tenantStorageMax,
       redactErrors: settings.redactErrors,
     });
   }

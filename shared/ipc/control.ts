@@ -77,6 +77,8 @@ export type TenantSettings = {
   socketPath: string;
   secret: string;
   journalKeepRecords: number;
+  /** What the tenant may keep; 0: no limit. */
+  storageBytesMax: number;
   /** Callers of functions learn that one failed, but not why. */
   redactErrors: boolean;
 };

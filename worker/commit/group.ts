@@ -18,6 +18,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
+import type {StorageQuota} from './storage-quota.ts';
 import type {Change, Writer} from './writer.ts';
 
 /** What a write answers: an HTTP status and a JSON body (empty for 204). */
@@ -41,6 +42,7 @@ export class CommitGroups {
   readonly #beforeCommit: (writer: Writer) => void;
   /** Called with the documents written by a group that is on disk. */
   readonly #onCommitted: (changes: readonly Change[]) => void;
+  readonly #quota: StorageQuota | null;
   #queue: Write[] = [];
   #scheduled = false;
   #walPages = 0;
@@ -54,7 +56,9 @@ export class CommitGroups {
     beforeCommit: (writer: Writer) => void,
     onCommitted: (changes: readonly Change[]) => void,
     afterGroup: () => void,
+    quota: StorageQuota | null = null,
   ) {
+    this.#quota = quota;
     this.#writer = writer;
     this.#metrics = metrics;
     this.#log = log;
@@ -123,6 +127,7 @@ export class CommitGroups {
     const outcomes: (Reply | ServiceError)[] = [];
     try {
       statements.begin.run();
+      this.#quota?.beginGroup();
       while (done.length < this.#queue.length && done.length < GROUP_WRITES_MAX) {
         const write = this.#queue[done.length]!;
         done.push(write);
@@ -158,6 +163,7 @@ export class CommitGroups {
     try {
       const reply = write.run(this.#writer);
       this.#writer.appendRecord();
+      this.#quota?.check(this.#writer, mark);
       statements.release.run();
       return reply;
     } catch (caught) {

@@ -142,8 +142,11 @@ export class Deployments {
     const flush = async () => {
       const rows = slice.splice(0);
       chars = 0;
-      await this.#parts.groups.perform(({statements}) => {
-        for (const {sha256, source, sourceMap} of rows) statements.insertCode.run(sha256, source, sourceMap);
+      await this.#parts.groups.perform(writer => {
+        for (const {sha256, source, sourceMap} of rows) {
+          const {changes} = writer.statements.insertCode.run(sha256, source, sourceMap);
+          if (changes > 0) writer.grew(source.length + (sourceMap?.length ?? 0));
+        }
       });
     };
     for await (const file of files) {

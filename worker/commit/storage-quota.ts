@@ -1,0 +1,55 @@
+/**
+ * How much a tenant may keep on disk (`--tenant-storage-max`). Pages in use count: documents, indexes, the journal, jobs, code.
+ * Free pages do not, because new data takes them first, and the write-ahead log does not, because checkpoints bound it.
+ *
+ * Over the quota, writes that add something are 507 for that tenant alone. Reads go on, and so do deletes and all that takes
+ * away more than it adds, which is how space comes back. A group is looked at once before it begins: what its own writes add
+ * is estimated.
+ */
+import type Database from 'better-sqlite3';
+import {ServiceError} from '../../shared/errors.ts';
+import type {Connection} from '../storage/database.ts';
+import type {Mark, Writer} from './writer.ts';
+
+export class StorageQuota {
+  readonly #bytesMax: number;
+  readonly #pageBytes: number;
+  readonly #pages: Database.Statement<[], number>;
+  readonly #freePages: Database.Statement<[], number>;
+  #usedAtBegin = 0;
+
+  /** @param bytesMax 0: no limit */
+  constructor(db: Connection, bytesMax: number) {
+    this.#bytesMax = bytesMax;
+    this.#pageBytes = db.pragma('page_size', {simple: true}) as number;
+    this.#pages = db.prepare<[], number>('PRAGMA page_count').pluck();
+    this.#freePages = db.prepare<[], number>('PRAGMA freelist_count').pluck();
+  }
+
+  get usedBytes(): number {
+    return (this.#pages.get()! - this.#freePages.get()!) * this.#pageBytes;
+  }
+
+  /** A group of writes begins. */
+  beginGroup(): void {
+    if (this.#bytesMax > 0) this.#usedAtBegin = this.usedBytes;
+  }
+
+  /**
+   * To be asked after a write, which is taken back if it may not stay.
+   * @param before where the writer was then
+   * @throws session.storage_full 507
+   */
+  check(writer: Writer, before: Mark): void {
+    const hasGrown = writer.grownWrites > before.grownWrites && writer.grownBytes >= before.grownBytes;
+    if (this.#bytesMax === 0 || !hasGrown) return;
+    // Each document is written once to its table and once to the journal, which is what was counted.
+    const usedBytes = this.#usedAtBegin + 2 * writer.bytesWritten;
+    if (usedBytes <= this.#bytesMax) return;
+    throw new ServiceError(
+      'session.storage_full',
+      `this tenant may keep ${this.#bytesMax} bytes (--tenant-storage-max): nothing was written; deletes and reads go on`,
+      {used_bytes: this.#usedAtBegin, max_bytes: this.#bytesMax},
+    );
+  }
+}
