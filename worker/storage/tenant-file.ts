@@ -3,7 +3,18 @@
  * from then on a file that is missing, empty or without tables was lost, and serving an empty one in its place would be
  * wrong answers with 200: it is refused, and left as it is.
  */
-import {closeSync, copyFileSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync} from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
@@ -24,6 +35,8 @@ export function checkFileIsThere(directory: string): void {
   if (size === undefined) throw damagedError(`${path} is missing`);
   // SQLite would remove a log that lies beside an empty file.
   if (size === 0) throw damagedError(`${path} is empty`);
+  // SQLite would open it for reading, and the first write would end the worker with its outcome unknown.
+  accessSync(path, constants.R_OK | constants.W_OK);
 }
 
 /** @throws op.storage_damaged 503; errors of SQLite and of the file system as they are */
