@@ -165,13 +165,14 @@ export const ADD_CHECKSUMS = `
   ALTER TABLE documents ADD COLUMN checksum INTEGER;
 `;
 
-/** How the runs of crons ended, from version 6 on. */
+/** Who scheduled a job, from version 7 on. */
 export const ADD_JOB_OWNERS = `
   -- Who may cancel a job without an admin credential: the token identifier of who scheduled it over HTTP, empty for a caller
   -- without a token; null: nobody.
   ALTER TABLE jobs ADD COLUMN scheduled_by TEXT;
 `;
 
+/** How the runs of crons ended, from version 6 on. */
 export const ADD_CRON_OUTCOMES = `
   -- last_outcome: completed, failed, or null before the first run. last_error: why it failed. failures: those in a row.
   ALTER TABLE crons ADD COLUMN last_outcome TEXT;
