@@ -1,5 +1,7 @@
 /** A listening HTTP server: mounts one handler for every method and path, nothing else. */
+
 import type {HttpRequest, HttpResponse, TemplatedApp, us_listen_socket} from 'uWebSockets.js';
+import {FREE_PORT_ATTEMPTS} from '../shared/limits.ts';
 import {freePort} from './http/free-port.ts';
 import {uws} from './http/uws.ts';
 
@@ -13,9 +15,6 @@ const MOUNTS = [
   ['patch', 'PATCH'],
   ['del', 'DELETE'],
 ] as const;
-
-/** A free port may be taken by another process in the moment between finding it and listening on it. */
-const FREE_PORT_ATTEMPTS = 5;
 
 export class Server {
   readonly port: number;

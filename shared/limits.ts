@@ -594,6 +594,70 @@ export const COMMAND_TIMEOUT_MS = 60_000;
 /** Lines that `svc import --skip-bad` describes; the others are only counted. (ours) */
 export const BAD_LINES_SHOWN = 20;
 
+/* Inside: pieces of work, caches and pauses that no client sees */
+
+/** Rows that a slice of an index build reads, and entries that a slice of a removal deletes, at once. (ours) */
+export const BACK_FILL_ROWS_AT_ONCE = 100;
+export const BACK_FILL_ENTRIES_AT_ONCE = 500;
+/** Documents written during a check that may be checked inside the installing group; more are checked before it. (ours) */
+export const CHECK_LATE_DOCUMENTS_MAX = 200;
+/** Rows that a slice of a schema check reads at once. (ours) */
+export const CHECK_ROWS_AT_ONCE = 100;
+/** Rows counted at once in a file from before counts were kept. (ours) */
+export const COUNT_ROWS_AT_ONCE = 1_000;
+/** Documents a bootstrap reads at once: few until their size is known. (ours) */
+export const BOOTSTRAP_ROWS_FIRST = 4;
+export const BOOTSTRAP_ROWS_MOST = 256;
+/** Expired keys removed with each new one: more than one, so that the table shrinks again after a burst. (ours) */
+export const IDEMPOTENCY_EXPIRE_AT_ONCE = 4;
+/** How long an earlier owner, left over from a killed supervisor, may take to end. (ours) */
+export const OWNER_WAIT_MS = 4_000;
+/** Page caches: the writer keeps the B-tree paths it works on; readers map the file, so that a commit elsewhere costs them no re-reads. (ours) */
+export const WRITER_CACHE_KIB = 32 * 1024;
+export const READER_CACHE_KIB = 2 * 1024;
+export const READER_MMAP_BYTES = 1 << 30;
+/** More findings than this say nothing new. (ours) */
+export const VERIFY_FINDINGS_MAX = 20;
+/** How often it is said that log entries were dropped. (ours) */
+export const LOG_DROPPED_TOLD_EVERY_MS = 60_000;
+/** Part of a budget, and items of a page, from which on a page should be split. (reference) */
+export const PAGE_SPLIT_RECOMMENDED_PART = 0.75;
+export const PAGE_SPLIT_RECOMMENDED_ITEMS = 6_144;
+/** Frames shown; deep recursion has no more to say. (ours) */
+export const STACK_FRAMES_SHOWN = 10;
+/** Frames in the console lines of one execution that are looked up: a function can print as many as it likes. (ours) */
+export const LOG_STACK_FRAMES_MAX = 200;
+/** Rows that are parsed and filtered before the pace is asked again. (ours) */
+export const SCAN_ROWS_BETWEEN_LOOKS = 32;
+/** Rows a native query reads at once: few where a filter may stop early, more where every row is wanted, and as many as fit. (ours) */
+export const SCAN_ROWS_FIRST_FILTERED = 16;
+export const SCAN_ROWS_FIRST = 128;
+export const SCAN_ROWS_LEAST = 4;
+export const SCAN_ROWS_MOST = 256;
+/** Text that a piece should not exceed, judged by the piece before. (ours) */
+export const SCAN_ROWS_CHARS = 1024 * 1024;
+/** Smaller steps back are corrections of the clock. (ours) */
+export const CLOCK_SET_BACK_MS = 1_000;
+/** A due tenant that still waits for its turn to wake is looked at again after this. (ours) */
+export const DUE_AGAIN_MS = 1_000;
+/** A free port may be taken by another process in the moment between finding it and listening on it. (ours) */
+export const FREE_PORT_ATTEMPTS = 5;
+/** Pause after a spare that ended before it was of use, doubled up to the maximum. (ours) */
+export const SPARE_PAUSE_MS_MIN = 100;
+export const SPARE_PAUSE_MS_MAX = 10_000;
+/** The rest of a dead process's channel is read at once; this bounds the wait should somebody else hold it open. (ours) */
+export const CHANNEL_END_MS = 1_000;
+/** How often a waiting acquirer looks again. (ours) */
+export const OWNER_POLL_MS = 50;
+/** Characters of one value in a line of the service log. Longer ones are cut and say so. (ours) */
+export const LOG_VALUE_CHARS_MAX = 1024;
+/** Causes of an error, and levels of a field, that a line of the service log shows. (ours) */
+export const LOG_CAUSES_MAX = 4;
+export const LOG_FIELD_LEVELS_MAX = 4;
+/** Frames are gathered in chunks of this size; bodies from the second size on are written as they are. (ours) */
+export const FRAME_CHUNK_BYTES = 64 * 1024;
+export const FRAME_OWN_WRITE_BYTES = 32 * 1024;
+
 assert(
   FRAME_BODY_BYTES_MAX > RESULT_BYTES_MAX && FRAME_BODY_BYTES_MAX > BODY_BYTES_MAX,
   'a frame holds any body and result',

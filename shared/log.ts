@@ -6,7 +6,9 @@
  * line and never grows without bound. Callers log no bodies and no credentials. Writes to stderr are synchronous on Linux
  * and macOS, so a line written before `process.exit` is not lost.
  */
+
 import {unreachable} from './assert.ts';
+import {LOG_CAUSES_MAX, LOG_FIELD_LEVELS_MAX, LOG_VALUE_CHARS_MAX} from './limits.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -25,12 +27,8 @@ export type LogSettings = {
   now: () => Date;
 };
 
-/** Characters of one value. Longer ones are cut and say so. */
-const VALUE_CHARS_MAX = 1024;
 /** A stack is worth more room than a client's text. */
-const STACK_CHARS_MAX = 4 * VALUE_CHARS_MAX;
-const CAUSES_MAX = 4;
-const FIELD_LEVELS_MAX = 4;
+const STACK_CHARS_MAX = 4 * LOG_VALUE_CHARS_MAX;
 
 export class Logger {
   readonly #fields: LogFields;
@@ -114,14 +112,14 @@ function writeToStderr(line: string): void {
 }
 
 function jsonLine(time: Date, level: LogLevel, message: string, fields: LogFields): string {
-  const line: LogFields = {time: time.toISOString(), level, message: cut(message, VALUE_CHARS_MAX)};
+  const line: LogFields = {time: time.toISOString(), level, message: cut(message, LOG_VALUE_CHARS_MAX)};
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) line[name] = shown(value, 1);
   // JSON escapes C0 controls itself; DEL, C1 controls and the two line separators are left to us.
   return `${JSON.stringify(line).replace(/[\x7f-\x9f\u2028\u2029]/g, escaped)}\n`;
 }
 
 function prettyLine(time: Date, level: LogLevel, message: string, fields: LogFields): string {
-  const parts = [time.toISOString().slice(11, 23), level.padEnd(5), oneLine(cut(message, VALUE_CHARS_MAX))];
+  const parts = [time.toISOString().slice(11, 23), level.padEnd(5), oneLine(cut(message, LOG_VALUE_CHARS_MAX))];
   let stack = '';
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
@@ -140,11 +138,11 @@ function prettyLine(time: Date, level: LogLevel, message: string, fields: LogFie
 function shown(value: unknown, level: number): unknown {
   switch (typeof value) {
     case 'string':
-      return cut(value, VALUE_CHARS_MAX);
+      return cut(value, LOG_VALUE_CHARS_MAX);
     case 'bigint':
     case 'symbol':
     case 'function':
-      return cut(String(value), VALUE_CHARS_MAX);
+      return cut(String(value), LOG_VALUE_CHARS_MAX);
     case 'object':
       break;
     default:
@@ -152,12 +150,12 @@ function shown(value: unknown, level: number): unknown {
   }
   if (value === null) return null;
   if (value instanceof Error) return shownError(value);
-  if (level > FIELD_LEVELS_MAX) return '…';
+  if (level > LOG_FIELD_LEVELS_MAX) return '…';
   if (Array.isArray(value)) return value.slice(0, 32).map(item => shown(item, level + 1));
   return Object.fromEntries(
     Object.entries(value)
       .slice(0, 32)
-      .map(([name, item]) => [cut(name, VALUE_CHARS_MAX), shown(item, level + 1)]),
+      .map(([name, item]) => [cut(name, LOG_VALUE_CHARS_MAX), shown(item, level + 1)]),
   );
 }
 
@@ -168,12 +166,12 @@ function shownError(error: Error, causes = 0): ShownError {
   const code = 'code' in error ? error.code : undefined;
   return {
     name: error.name,
-    message: cut(error.message, VALUE_CHARS_MAX),
-    ...(code === undefined ? {} : {code: shown(code, FIELD_LEVELS_MAX)}),
+    message: cut(error.message, LOG_VALUE_CHARS_MAX),
+    ...(code === undefined ? {} : {code: shown(code, LOG_FIELD_LEVELS_MAX)}),
     ...(error.stack === undefined ? {} : {stack: cut(error.stack, STACK_CHARS_MAX)}),
-    ...(cause === undefined || causes === CAUSES_MAX
+    ...(cause === undefined || causes === LOG_CAUSES_MAX
       ? {}
-      : {cause: cause instanceof Error ? shownError(cause, causes + 1) : shown(cause, FIELD_LEVELS_MAX)}),
+      : {cause: cause instanceof Error ? shownError(cause, causes + 1) : shown(cause, LOG_FIELD_LEVELS_MAX)}),
   };
 }
 

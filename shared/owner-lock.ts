@@ -8,13 +8,12 @@
  *   <path>.lock    the locked, empty database
  *   <path>.owner   {"pid", "boot_id", "started_at"} of the owner; left behind after a crash, never trusted
  */
+
 import {readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {assert} from './assert.ts';
-
-/** How often a waiting acquirer looks again. */
-const POLL_MS = 50;
+import {OWNER_POLL_MS} from './limits.ts';
 
 export type Owner = {
   pid: number;
@@ -59,11 +58,11 @@ export class OwnerLock {
  * @throws OwnerLockHeld when it is still held after that; errors of the file system as they are
  */
 export async function acquireOwnerLock(path: string, options: {waitMs: number} = {waitMs: 0}): Promise<OwnerLock> {
-  for (let waitedMs = 0; ; waitedMs += POLL_MS) {
+  for (let waitedMs = 0; ; waitedMs += OWNER_POLL_MS) {
     const lock = tryAcquire(path);
     if (lock !== null) return lock;
     if (waitedMs >= options.waitMs) throw new OwnerLockHeld(path, readOwner(path));
-    await delay(POLL_MS);
+    await delay(OWNER_POLL_MS);
   }
 }
 

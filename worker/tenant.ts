@@ -6,7 +6,7 @@ import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {ServiceError} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
-import {CLOCK_STEP_MS, FILE_LOOK_MS} from '../shared/limits.ts';
+import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {TENANT_FILE} from '../shared/tenant-directory.ts';
@@ -39,8 +39,6 @@ import {LiveQueries} from './subscriptions/live-queries.ts';
 
 /** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
 const DAMAGED_FILE = 'damaged.txt';
-/** How long an earlier owner, left over from a killed supervisor, may take to end. */
-const OWNER_WAIT_MS = 4_000;
 
 export class Tenant {
   readonly dispatch: Dispatch;

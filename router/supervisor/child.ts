@@ -7,6 +7,7 @@
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {
+  CHANNEL_END_MS,
   HEARTBEAT_INTERVAL_MS,
   HEARTBEAT_TIMEOUT_MS,
   PROCESS_BYTES_MAX,
@@ -40,8 +41,6 @@ export type ChildOptions<Received> = {
 
 export type KillReason = 'hung' | 'memory';
 
-/** The rest of a dead process's channel is read at once; this bounds the wait should somebody else hold it open. */
-const CHANNEL_END_MS = 1_000;
 const LIMITS: WatchLimits = {
   tickMs: HEARTBEAT_INTERVAL_MS,
   servingMs: HEARTBEAT_TIMEOUT_MS,

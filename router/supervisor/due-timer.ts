@@ -3,13 +3,8 @@
  * least, because timers do not see it being set. When it was set back, every tenant with a due time is woken: only an open
  * tenant can move its crons to the new time.
  */
-import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
+import {CLOCK_CHECK_MS, CLOCK_SET_BACK_MS, DUE_AGAIN_MS} from '../../shared/limits.ts';
 import type {Registry} from './registry.ts';
-
-/** Smaller steps back are corrections of the clock. */
-const SET_BACK_MS = 1_000;
-/** A due tenant that still waits for its turn to wake is looked at again after this. */
-const AGAIN_MS = 1_000;
 
 export class DueTimer {
   readonly #registry: Registry;
@@ -42,8 +37,8 @@ export class DueTimer {
 
   #fire(): void {
     const nowMs = this.#now();
-    const wasSetBack = nowMs < this.#lastNowMs - SET_BACK_MS;
+    const wasSetBack = nowMs < this.#lastNowMs - CLOCK_SET_BACK_MS;
     for (const id of this.#registry.due(wasSetBack ? Number.MAX_SAFE_INTEGER : nowMs)) this.#onDue(id);
-    this.arm(AGAIN_MS);
+    this.arm(DUE_AGAIN_MS);
   }
 }

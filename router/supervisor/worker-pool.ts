@@ -4,7 +4,9 @@
  * A wake comes first: no spare is started while any worker opens its tenant, and then they are started one after another,
  * because a starting process takes the processor from those that serve.
  */
+
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../../shared/ipc/control.ts';
+import {SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
@@ -27,9 +29,6 @@ export type PoolSettings = {
  * cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough.
  */
 const NODE_FLAGS = ['--no-node-snapshot'];
-/** Pause after a spare that ended before it was of use, doubled up to the maximum. */
-const PAUSE_MS_MIN = 100;
-const PAUSE_MS_MAX = 10_000;
 
 /** A worker process and, once it has a tenant, who hears of it. */
 export class Worker {
@@ -145,7 +144,7 @@ export class WorkerPool {
     if (at !== -1) this.#ready.splice(at, 1);
     if (this.#isClosed) return;
     this.#log.warn('a spare worker ended', {pid: worker.child.pid, ...end});
-    this.#pauseMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
+    this.#pauseMs = Math.min(SPARE_PAUSE_MS_MAX, Math.max(SPARE_PAUSE_MS_MIN, this.#pauseMs * 2));
     this.#pauseTimer ??= setTimeout(() => {
       this.#pauseTimer = null;
       this.refill();

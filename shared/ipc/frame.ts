@@ -9,7 +9,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../assert.ts';
-import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../limits.ts';
+import {FRAME_BODY_BYTES_MAX, FRAME_CHUNK_BYTES, FRAME_META_BYTES_MAX, FRAME_OWN_WRITE_BYTES} from '../limits.ts';
 
 export const FRAME_HEADER_BYTES = 12;
 
@@ -61,14 +61,11 @@ export class MalformedFrame extends Error {
 export type FrameHandler = (kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer) => void;
 
 const EMPTY = Buffer.alloc(0);
-const CHUNK_BYTES = 64 * 1024;
-/** Bodies from this size on are not copied into the chunk but written as they are. */
-const OWN_WRITE_BYTES = 32 * 1024;
 
 /** Collects frames and passes them to `write` in as few pieces as possible, in order, when `flush` is called. */
 export class FrameWriter {
   readonly #write: (bytes: Buffer) => void;
-  #chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #chunk = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
   #start = 0;
   #end = 0;
 
@@ -92,7 +89,7 @@ export class FrameWriter {
   ): void {
     if (typeof body === 'string') {
       // A UTF-16 unit is at most 3 bytes of UTF-8: this bound saves measuring the text first.
-      if (FRAME_HEADER_BYTES + (meta.length + body.length) * 3 <= CHUNK_BYTES) {
+      if (FRAME_HEADER_BYTES + (meta.length + body.length) * 3 <= FRAME_CHUNK_BYTES) {
         this.#reserve(FRAME_HEADER_BYTES + (meta.length + body.length) * 3);
         const at = this.#end;
         const metaBytes = writeText(this.#chunk, meta, at + FRAME_HEADER_BYTES);
@@ -104,9 +101,9 @@ export class FrameWriter {
       this.frame(kind, stream, flags, meta, Buffer.from(body, 'utf8'), true);
       return;
     }
-    const separate = body.length >= OWN_WRITE_BYTES;
+    const separate = body.length >= FRAME_OWN_WRITE_BYTES;
     const need = FRAME_HEADER_BYTES + meta.length * 3 + (separate ? 0 : body.length);
-    if (need > CHUNK_BYTES) {
+    if (need > FRAME_CHUNK_BYTES) {
       this.#frameOwn(kind, stream, flags, meta, body, bodyIsOwned);
       return;
     }
@@ -143,9 +140,9 @@ export class FrameWriter {
 
   /** A written chunk belongs to the socket until it is sent, so its used part is never written again. */
   #reserve(bytes: number): void {
-    if (this.#end + bytes <= CHUNK_BYTES) return;
+    if (this.#end + bytes <= FRAME_CHUNK_BYTES) return;
     this.flush();
-    this.#chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    this.#chunk = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
     this.#start = 0;
     this.#end = 0;
   }

@@ -5,12 +5,9 @@
  */
 import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
-import {IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
+import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
 import type {Reply} from './group.ts';
 import type {Writer} from './writer.ts';
-
-/** Expired keys removed with each new one: more than one, so that the table shrinks again after a burst. */
-const EXPIRE_AT_ONCE = 4;
 
 /** Other bytes of a header mean different text to different clients, and uWebSockets.js drops them at its ends. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
@@ -44,6 +41,6 @@ export function once(writer: Writer, key: string, request: string, run: (writer:
   }
   const reply = run(writer);
   statements.insertIdempotent.run(key, request, reply.status, reply.body, writer.nowMs());
-  statements.expireIdempotent.run(expiredMs, EXPIRE_AT_ONCE);
+  statements.expireIdempotent.run(expiredMs, IDEMPOTENCY_EXPIRE_AT_ONCE);
   return reply;
 }

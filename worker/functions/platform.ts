@@ -1,6 +1,6 @@
 /**
  * The function platform of one tenant: wires its parts and answers its operations. Threads, isolates and the analysis start
- * when they are first needed, so a tenant that only keeps documents pays nothing for them.
+ * when they are first needed: a tenant that only keeps documents pays for the code of this platform, and for nothing that runs.
  */
 import {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';

@@ -3,13 +3,15 @@
  * when something failed, never on the way of a call that succeeds.
  */
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
-import {ERROR_STACK_CHARS_MAX, SOURCE_MAP_CHARS_MAX, SOURCE_MAPS_KEEP} from '../../shared/limits.ts';
+import {
+  ERROR_STACK_CHARS_MAX,
+  LOG_STACK_FRAMES_MAX,
+  SOURCE_MAP_CHARS_MAX,
+  SOURCE_MAPS_KEEP,
+  STACK_FRAMES_SHOWN,
+} from '../../shared/limits.ts';
 import type {RealmError} from './realm/host-call.ts';
 
-/** Frames shown; deep recursion has no more to say. */
-const FRAMES_MAX = 10;
-/** Frames in the console lines of one execution that are looked up: a function can print as many as it likes. */
-const LOG_FRAMES_MAX = 200;
 /** Sources of ours in a bundle, and of packages. */
 const SDK_SOURCE = /^svc:/;
 const PACKAGE_SOURCE = /(?:^|\/)node_modules\//;
@@ -70,7 +72,7 @@ export class SourcePositions {
   /** Console lines: frames in them get positions in the sources, and those of the kernel are left out. */
   inLines(lines: string[]): string[] {
     if (!lines.some(line => FRAME_IN_LINE.test(line))) return lines;
-    let framesLeft = LOG_FRAMES_MAX;
+    let framesLeft = LOG_STACK_FRAMES_MAX;
     const shown = (text: string): string[] => {
       const match = framesLeft > 0 ? LINE_FRAME.exec(text) : null;
       if (match === null) return [text];
@@ -92,7 +94,7 @@ export class SourcePositions {
       const found = this.find(path, Number(line), Number(column));
       if (found === null) continue; // the kernel's, or a package's without a map
       frames.push(`    ${frameText(name, found)}`);
-      if (frames.length === FRAMES_MAX) break;
+      if (frames.length === STACK_FRAMES_SHOWN) break;
     }
     return frames;
   }

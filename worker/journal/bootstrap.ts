@@ -5,6 +5,7 @@
  *
  * GET /api/tenants/{tenant_id}/journal/bootstrap
  */
+import {BOOTSTRAP_ROWS_FIRST, BOOTSTRAP_ROWS_MOST} from '../../shared/limits.ts';
 import {JOURNAL_VERSION} from '../../shared/protocol/journal.ts';
 import {storedDocumentText} from '../documents/document.ts';
 import {allSchemasText} from '../schema/read.ts';
@@ -15,10 +16,6 @@ import {openReader} from '../storage/database.ts';
 import {cutUp, PIECE_CHARS} from './pieces.ts';
 import {JournalReader} from './read-page.ts';
 import {snapshotRest} from './snapshot-rest.ts';
-
-/** Documents read in one go: few until their size is known. */
-const ROWS_FIRST = 4;
-const ROWS_MOST = 256;
 
 /** Pieces of the payload's JSON text. Each step is short; the caller decides when to take the next one. */
 export function* bootstrapPieces(path: string): Generator<string, void, void> {
@@ -41,7 +38,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       firstTable = false;
       let first = true;
       let last = table.info.lowDoc;
-      let atOnce = ROWS_FIRST;
+      let atOnce = BOOTSTRAP_ROWS_FIRST;
       for (;;) {
         const rows = reading(() => page.all(last, table.info.highDoc, atOnce));
         let chars = 1;
@@ -58,7 +55,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
         }
         if (rows.length < atOnce) break;
         // About one piece at a time: many streams may be waiting for slow readers, each with what it has read.
-        atOnce = Math.max(1, Math.min(ROWS_MOST, Math.floor((PIECE_CHARS * rows.length) / chars)));
+        atOnce = Math.max(1, Math.min(BOOTSTRAP_ROWS_MOST, Math.floor((PIECE_CHARS * rows.length) / chars)));
       }
       yield `${piece}]`;
     }

@@ -4,7 +4,16 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {SCAN_CHARS_MAX, SCAN_DOCUMENTS_MAX} from '../../shared/limits.ts';
+import {
+  SCAN_CHARS_MAX,
+  SCAN_DOCUMENTS_MAX,
+  SCAN_ROWS_BETWEEN_LOOKS,
+  SCAN_ROWS_CHARS,
+  SCAN_ROWS_FIRST,
+  SCAN_ROWS_FIRST_FILTERED,
+  SCAN_ROWS_LEAST,
+  SCAN_ROWS_MOST,
+} from '../../shared/limits.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {parseDocument, parseFields} from '../documents/document.ts';
@@ -16,15 +25,6 @@ import type {Plan} from './plan.ts';
 import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from './reader.ts';
 
 export const NO_KEY = Buffer.alloc(0);
-/** Rows that are parsed and filtered before the pace is asked again. */
-const ROWS_BETWEEN_LOOKS = 32;
-/** Rows of the first piece: few where a filter may stop early, more where every row is wanted. */
-const ROWS_FIRST_FILTERED = 16;
-const ROWS_FIRST = 128;
-const ROWS_LEAST = 4;
-const ROWS_MOST = 256;
-/** Text that a piece should not exceed, judged by the piece before. */
-const PIECE_CHARS = 1024 * 1024;
 
 export class Candidates {
   readonly #reader: QueryReader;
@@ -49,7 +49,7 @@ export class Candidates {
     this.#table = table;
     this.#plan = plan;
     this.#passes = plan.residual.length === 0 ? null : matches(plan.residual);
-    this.#size = this.#passes === null ? ROWS_FIRST : ROWS_FIRST_FILTERED;
+    this.#size = this.#passes === null ? SCAN_ROWS_FIRST : SCAN_ROWS_FIRST_FILTERED;
     this.#after = startOf(plan, after);
   }
 
@@ -59,7 +59,7 @@ export class Candidates {
       while (this.#at < this.#rows.length) {
         const row = this.#rows[this.#at++]!;
         if (this.#passes === null) return row;
-        if (this.#at % ROWS_BETWEEN_LOOKS === 0) this.#pace.hasRead(0, 0);
+        if (this.#at % SCAN_ROWS_BETWEEN_LOOKS === 0) this.#pace.hasRead(0, 0);
         this.#parsed = parseDocument(row);
         if (this.#passes(this.#parsed)) return row;
       }
@@ -86,8 +86,8 @@ export class Candidates {
     if (this.#rowsRead > SCAN_DOCUMENTS_MAX) throw scanTooLarge(`${SCAN_DOCUMENTS_MAX} documents`);
     if (this.#charsRead > SCAN_CHARS_MAX) throw scanTooLarge(`${SCAN_CHARS_MAX} characters of documents`);
     this.#pace.hasRead(rows.length, chars);
-    const fitting = Math.floor((PIECE_CHARS * rows.length) / (chars + 1));
-    this.#size = Math.max(ROWS_LEAST, Math.min(this.#size * 2, ROWS_MOST, fitting));
+    const fitting = Math.floor((SCAN_ROWS_CHARS * rows.length) / (chars + 1));
+    this.#size = Math.max(SCAN_ROWS_LEAST, Math.min(this.#size * 2, SCAN_ROWS_MOST, fitting));
   }
 
   #piece(size: number): DocumentRow[] {

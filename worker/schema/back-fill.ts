@@ -12,14 +12,11 @@
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
-import {SLICE_MS} from '../../shared/limits.ts';
+import {BACK_FILL_ENTRIES_AT_ONCE, BACK_FILL_ROWS_AT_ONCE, SLICE_MS} from '../../shared/limits.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import {indexKey, type Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
 import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
-
-const ROWS_AT_ONCE = 100;
-const ENTRIES_AT_ONCE = 500;
 
 const KIND = 'the build or removal of an index';
 
@@ -124,12 +121,12 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
   let from = Math.max(index.builtTo, table.info.lowDoc);
   let complete = false;
   do {
-    const rows = writer.documentsFrom(from, table.info.highDoc, ROWS_AT_ONCE);
+    const rows = writer.documentsFrom(from, table.info.highDoc, BACK_FILL_ROWS_AT_ONCE);
     for (const row of rows) {
       writer.statements.insertEntry.run(index.number, indexKey(index, parseFields(row)), row.doc);
       from = row.doc;
     }
-    complete = rows.length < ROWS_AT_ONCE;
+    complete = rows.length < BACK_FILL_ROWS_AT_ONCE;
   } while (!complete && performance.now() < ends);
   index.builtTo = from;
   if (complete) {
@@ -141,8 +138,8 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
 }
 
 function dropSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): void {
-  const {changes} = writer.statements.deleteEntries.run(index.number, ENTRIES_AT_ONCE);
-  if (changes === ENTRIES_AT_ONCE) return;
+  const {changes} = writer.statements.deleteEntries.run(index.number, BACK_FILL_ENTRIES_AT_ONCE);
+  if (changes === BACK_FILL_ENTRIES_AT_ONCE) return;
   writer.statements.deleteIndex.run(index.number);
   const before = table.indexes;
   writer.onRollback(() => {

@@ -6,17 +6,13 @@
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {ServiceError} from '../../shared/errors.ts';
-import {SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
+import {CHECK_LATE_DOCUMENTS_MAX, CHECK_ROWS_AT_ONCE, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
 import {indexKey, type Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
 import type {DocumentRow} from '../queries/reader.ts';
 import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {CompiledSchema, Violation} from './validate.ts';
-
-/** Documents written during a check that may be checked inside the installing group; more are checked before it. */
-const LATE_DOCUMENTS_MAX = 200;
-const ROWS_AT_ONCE = 100;
 
 export type Offender = Violation & {id: string};
 
@@ -52,8 +48,8 @@ export class DocumentCheck {
 
   /** Checks what was written meanwhile until so little is left that the installing group can do it. */
   async catchUp(): Promise<Offender[]> {
-    while (this.#written.size > LATE_DOCUMENTS_MAX) {
-      for (const doc of [...this.#written].slice(0, ROWS_AT_ONCE)) {
+    while (this.#written.size > CHECK_LATE_DOCUMENTS_MAX) {
+      for (const doc of [...this.#written].slice(0, CHECK_ROWS_AT_ONCE)) {
         this.#written.delete(doc);
         const found = this.#offenders(this.#reader.documents(doc, doc, false, 1));
         if (found.length > 0) return found;
@@ -79,10 +75,10 @@ export class DocumentCheck {
     for (;;) {
       const sliceEnds = performance.now() + SLICE_MS;
       do {
-        const rows = this.#reader.documents(from, this.table.info.highDoc, false, ROWS_AT_ONCE);
+        const rows = this.#reader.documents(from, this.table.info.highDoc, false, CHECK_ROWS_AT_ONCE);
         found.push(...this.#offenders(rows));
         this.documents += rows.length;
-        if (rows.length < ROWS_AT_ONCE || found.length >= SCHEMA_OFFENDERS_SHOWN) return found;
+        if (rows.length < CHECK_ROWS_AT_ONCE || found.length >= SCHEMA_OFFENDERS_SHOWN) return found;
         from = rows.at(-1)!.doc + 1;
       } while (performance.now() < sliceEnds);
       await nextTurn();

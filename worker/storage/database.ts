@@ -5,10 +5,12 @@
  * There is one writer connection, used by the commit pipeline alone, and read-only connections for everything else. The
  * engine checkpoints itself (automatic checkpoints are off), so a checkpoint never hides inside a client's commit unseen.
  */
+
 import {closeSync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
+import {READER_CACHE_KIB, READER_MMAP_BYTES, WRITER_CACHE_KIB} from '../../shared/limits.ts';
 import {isEngineDamage} from './damage.ts';
 import {damagedError} from './identity.ts';
 import {migrate} from './migrations.ts';
@@ -18,10 +20,6 @@ export type Connection = Database.Database;
 
 /** Older ones have a WAL bug that can corrupt a file. */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
-/** The writer keeps the B-tree paths it works on; the reader maps the file, so that a commit elsewhere costs it no re-reads. */
-const WRITER_CACHE_KIB = 32 * 1024;
-const READER_CACHE_KIB = 2 * 1024;
-const READER_MMAP_BYTES = 1 << 30;
 
 type Pragma = [name: string, set: string, readBack: string | number];
 

@@ -154,6 +154,8 @@ export function prepareStatements(db: Connection) {
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     deployment: db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
+    lastDeployment: db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
+    deploymentIds: db.prepare<[], number>('SELECT id FROM deployments ORDER BY id DESC').pluck(),
     deployments: db.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY id DESC'),
     deploymentActivated: run<[number, number]>('UPDATE deployments SET activated_at = ? WHERE id = ?'),
     forgetDeployment: run<[number]>('DELETE FROM deployments WHERE id = ?'),

@@ -4,12 +4,11 @@
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {SLICE_MS} from '../../shared/limits.ts';
+import {COUNT_ROWS_AT_ONCE, SLICE_MS} from '../../shared/limits.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Writer} from '../commit/writer.ts';
 import {type Catalog, type CatalogTable, isCounted} from './catalog.ts';
 
-const ROWS_AT_ONCE = 1_000;
 const KIND = 'counting documents';
 
 export class TableCounts {
@@ -45,7 +44,7 @@ export class TableCounts {
       const uncounted = table;
       const countSlice = (writer: Writer) => {
         const ends = performance.now() + SLICE_MS;
-        do writer.countSome(uncounted, ROWS_AT_ONCE);
+        do writer.countSome(uncounted, COUNT_ROWS_AT_ONCE);
         while (!isCounted(uncounted) && performance.now() < ends);
       };
       await this.#background.perform(KIND, countSlice, () => this.#answer());

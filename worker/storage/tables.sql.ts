@@ -1,5 +1,5 @@
 /**
- * The tenant's tables. One file a tenant; every statement that uses them is in `statements.ts` and `reader.ts`.
+ * The tenant's tables. One file a tenant. What writes is in `statements.ts`, what serves clients in `reader.ts` and beside what it reads.
  *
  * `doc` numbers every document once: `table number * DOCS_PER_TABLE + n`, n counting up from 1 and never used again. So a
  * table is one contiguous range of the documents' B-tree, in creation order, and "by creation time, then id" is `doc` order:

@@ -7,6 +7,7 @@
 
 import {hash} from 'node:crypto';
 import Database from 'better-sqlite3';
+import {VERIFY_FINDINGS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, type JournalRecord} from '../../shared/protocol/journal.ts';
 import {indexKey, recordDigest} from '../commit/writer.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
@@ -16,9 +17,6 @@ import {type Connection, openReader} from '../storage/database.ts';
 import {readIdentity} from '../storage/identity.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
-
-/** More findings than this say nothing new. */
-const FINDINGS_MAX = 20;
 
 export type VerifyReport = {
   documents: number;
@@ -64,11 +62,11 @@ function damagedLog(path: string): string | null {
 }
 
 function find(report: VerifyReport, finding: string): void {
-  if (report.findings.length < FINDINGS_MAX) report.findings.push(finding);
+  if (report.findings.length < VERIFY_FINDINGS_MAX) report.findings.push(finding);
 }
 
 function checkIntegrity(db: Connection, report: VerifyReport): void {
-  const rows = db.pragma(`integrity_check(${FINDINGS_MAX})`) as {integrity_check: string}[];
+  const rows = db.pragma(`integrity_check(${VERIFY_FINDINGS_MAX})`) as {integrity_check: string}[];
   for (const {integrity_check: finding} of rows) if (finding !== 'ok') find(report, `file: ${finding}`);
 }
 

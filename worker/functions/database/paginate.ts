@@ -4,6 +4,8 @@ import {
   FUNCTION_READ_BYTES_MAX,
   FUNCTION_READ_DOCUMENTS_MAX,
   FUNCTION_RESULT_BYTES_MAX,
+  PAGE_SPLIT_RECOMMENDED_ITEMS,
+  PAGE_SPLIT_RECOMMENDED_PART,
 } from '../../../shared/limits.ts';
 import {storedDocumentText} from '../../documents/document.ts';
 import type {DocumentRow} from '../../queries/reader.ts';
@@ -22,10 +24,6 @@ export type PageOptions = {
   maximumRowsRead: number | null;
   maximumBytesRead: number | null;
 };
-
-/** Parts of a budget, and of a page, from which on the page should be split. */
-const SPLIT_RECOMMENDED_PART = 0.75;
-const SPLIT_RECOMMENDED_ITEMS = 6_144;
 
 /** @param options parsed JSON of a realm. @throws DatabaseFault */
 export function pageOptions(options: unknown, endCursor: string | null): PageOptions {
@@ -144,8 +142,8 @@ class Page {
     const {maximumRowsRead, maximumBytesRead} = this.#options;
     const rows = this.#scanned.length / (maximumRowsRead ?? FUNCTION_READ_DOCUMENTS_MAX);
     const bytes = this.#bytes / (maximumBytesRead ?? FUNCTION_READ_BYTES_MAX);
-    const isNear = rows > SPLIT_RECOMMENDED_PART || bytes > SPLIT_RECOMMENDED_PART;
-    return isNear || this.texts.length > SPLIT_RECOMMENDED_ITEMS ? 'SplitRecommended' : null;
+    const isNear = rows > PAGE_SPLIT_RECOMMENDED_PART || bytes > PAGE_SPLIT_RECOMMENDED_PART;
+    return isNear || this.texts.length > PAGE_SPLIT_RECOMMENDED_ITEMS ? 'SplitRecommended' : null;
   }
 
   #add(row: DocumentRow): void {

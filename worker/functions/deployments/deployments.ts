@@ -52,7 +52,7 @@ export class Deployments {
   constructor(parts: DeploymentParts) {
     this.#parts = parts;
     const {statements, catalog} = parts.writer;
-    this.#lastId = statements.deployments.all()[0]?.id ?? 0;
+    this.#lastId = statements.lastDeployment.get() ?? 0;
     const id = statements.meta.get(ACTIVE_KEY);
     const row = id === undefined ? undefined : statements.deployment.get(Number(id));
     if (row !== undefined) this.#active = new ActiveDeployment(row, catalog.idCheck);
@@ -223,9 +223,9 @@ export class Deployments {
   /** The one that is replaced stays until the next time: calls of it are still under way. */
   #forgetOld(writer: Writer, active: number): void {
     const {statements} = writer;
-    const old = statements.deployments.all().slice(DEPLOYMENTS_KEEP);
-    const forgotten = old.filter(({id}) => id !== active && id !== this.#active?.id);
-    for (const {id} of forgotten) {
+    const old = statements.deploymentIds.all().slice(DEPLOYMENTS_KEEP);
+    const forgotten = old.filter(id => id !== active && id !== this.#active?.id);
+    for (const id of forgotten) {
       statements.forgetDeployment.run(id);
       writer.event({type: 'deployment.forgotten', id: String(id)});
     }

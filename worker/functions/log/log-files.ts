@@ -9,12 +9,17 @@ import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
-import {LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
+import {
+  LOG_DROPPED_TOLD_EVERY_MS,
+  LOG_FILE_BYTES,
+  LOG_FILES_KEEP,
+  LOG_FLUSH_MS,
+  LOG_UNWRITTEN_CHARS_MAX,
+} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
 const FILE = /^executions-(\d{6,})\.jsonl$/;
-const DROPPED_TOLD_EVERY_MS = 60_000;
 
 type ReadOptions = {
   /** Only what other processes wrote. */
@@ -128,7 +133,7 @@ export class LogFiles {
   #drop(lines: number, error?: unknown): void {
     this.#dropped += lines;
     const nowMs = performance.now();
-    if (nowMs - this.#toldMs < DROPPED_TOLD_EVERY_MS) return;
+    if (nowMs - this.#toldMs < LOG_DROPPED_TOLD_EVERY_MS) return;
     this.#toldMs = nowMs;
     this.#log.warn('executions could not be written to the log of functions', {dropped: this.#dropped, error});
     this.#dropped = 0;
