@@ -1,5 +1,5 @@
 /** Whose file it is says the file itself: one that lies in another tenant's directory is not served. */
-import {copyFileSync, rmSync} from 'node:fs';
+import {copyFileSync, mkdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -93,6 +93,38 @@ describe("the tenant's file says whose it is", () => {
     const {code, stdout} = await svc(['verify', '--data', service.data]);
     expect(code).toBe(1);
     expect(stdout).toMatch(new RegExp(`^${a.id}: NOT OK: .*\\n  file: it is that of tenant ${b.id} `, 'm'));
+  });
+
+  test('a data directory from before: used and unused tenants are there, and what is lost later is noticed', async () => {
+    const unused = 'unused';
+    const before = new Database(join(service.data, 'registry.sqlite'));
+    before.exec(`
+      DROP TABLE tenants;
+      CREATE TABLE tenants (
+        id TEXT PRIMARY KEY, generation INTEGER NOT NULL UNIQUE, state TEXT NOT NULL CHECK (state IN ('ready', 'deleting')),
+        awake INTEGER NOT NULL CHECK (awake IN (0, 1)), next_due_ms INTEGER, created_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX tenants_due ON tenants (next_due_ms) WHERE next_due_ms IS NOT NULL AND awake = 0;
+      INSERT INTO tenants VALUES ('${a.id}', 1, 'ready', 0, NULL, 5), ('${b.id}', 2, 'ready', 1, NULL, 5),
+        ('${unused}', 3, 'ready', 0, NULL, 5);
+      UPDATE generations SET last = 3;
+      PRAGMA user_version = 1;
+    `);
+    before.close();
+    writeOldFile(fileOf(a));
+    mkdirSync(join(service.data, 'tenants', `t_${unused}_3`));
+    expect((await svc(['verify', '--data', service.data])).code).toBe(0);
+    await service.run();
+    expect((await service.get('/api/tenants')).body).toEqual({tenants: [a.id, b.id, unused]});
+    expect((await b.list('t')).map(doc => doc.of)).toEqual(['b']);
+    for (const each of [a, Tenant.of(service, unused)]) {
+      expect(await each.list('t')).toEqual([]);
+      await each.insert('t', {});
+    }
+    await service.end('SIGTERM');
+    rmSync(fileOf(Tenant.of(service, unused)));
+    await service.run();
+    expectError(await service.get(`/api/tenants/${unused}/documents/t`), 503, 'op.storage_damaged');
   });
 
   test('a file from before takes the identity of its directory, once', async () => {

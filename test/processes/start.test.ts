@@ -93,6 +93,11 @@ describe('credentials in variables', () => {
     }));
 });
 
+test('XDG_RUNTIME_DIR set to nothing is as if it were not set', () =>
+  withService({env: {XDG_RUNTIME_DIR: ''}}, async service => {
+    expect((await service.get('/health')).status).toBe(200);
+  }));
+
 describe('a start that fails: exit code, nothing on standard output, one sentence on standard error', () => {
   let running: Service;
   let taken: Server;
