@@ -118,7 +118,17 @@ describe('what the page shows', () => {
       await tenant.request('POST', '/documents', {table: 't'});
     });
     expect(grown).toEqual([3, 1, 4, 3]);
-    expect((await service.get('/metrics')).text).not.toContain(tenant.id);
+    const {text} = await service.get('/metrics');
+    const lines = text.split('\n').filter(line => line.startsWith('svc_http_') || line.startsWith('svc_commit_'));
+    expect(lines.length).toBeGreaterThan(10);
+    expect(lines.filter(line => line.includes(tenant.id))).toEqual([]);
+  });
+
+  test('by tenant only what each of those awake keeps, which its quota is about', async () => {
+    await tenant.insert('t', {});
+    const {text} = await service.get('/metrics');
+    const named = text.split('\n').filter(line => line.includes(tenant.id));
+    expect(named).toEqual([expect.stringMatching(/^svc_tenant_storage_bytes\{tenant="[^"]+"\} \d+$/)]);
   });
 
   test('wakes, deaths and tenants', async () => {
