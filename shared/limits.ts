@@ -164,6 +164,16 @@ export const DAMAGE_PLACES_MAX = 1_000;
 /** Documents a table with indexes may have had for a damaged one of it to be deleted: its entries are searched for. (ours) */
 export const DAMAGED_DELETE_DOCUMENTS_MAX = 100_000;
 
+/** The scrub: a slice of SLICE_MS each so often while a tenant is awake, about 2 % of a core. (ours) */
+export const SCRUB_PAUSE_MS = 1_000;
+/** A whole pass is begun again this long after the last one ended. (ours) */
+export const SCRUB_PERIOD_MS = 24 * 60 * 60 * 1000;
+/** A tenant of so many documents is looked at whole at each open, before it serves, if that takes no longer. (ours) */
+export const SCRUB_FIRST_DOCUMENTS_MAX = 2_000;
+export const SCRUB_FIRST_MS = 100;
+/** Slices after which its position is written, so that a kill costs little of a long pass. (ours) */
+export const SCRUB_REMEMBER_SLICES = 60;
+
 /* Queries */
 
 export const PAGE_DOCUMENTS_MAX = 1_000;

@@ -51,6 +51,8 @@ class Histogram {
 
 /** Read when the metrics are asked for. */
 export type Gauges = {
+  scrubFindings: number;
+  scrubAgeSeconds: number;
   tenant: string;
   /** Crons whose latest run failed. */
   cronsFailing: number;
@@ -75,6 +77,7 @@ export class WorkerMetrics {
   readonly #executionSeconds = new Histogram(DURATION_BUCKETS);
   readonly #damage = new Map<string, number>();
   #cronFailures = 0;
+  readonly #scrubbed = new Map<string, number>();
   #writes = 0;
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
 
@@ -112,6 +115,11 @@ export class WorkerMetrics {
   /** A read or the scrub met something in the file that is not what was written. */
   damageMet(check: string): void {
     this.#damage.set(check, (this.#damage.get(check) ?? 0) + 1);
+  }
+
+  /** The scrub looked at so many rows. */
+  scrubbed(phase: string, rows: number): void {
+    if (rows > 0) this.#scrubbed.set(phase, (this.#scrubbed.get(phase) ?? 0) + rows);
   }
 
   /** A live query was looked at for a commit: its result changed, came out equal, or was not concerned. */
@@ -163,6 +171,17 @@ export class WorkerMetrics {
         'Times that damaged data was met in a file, by the check that found it.',
         [...this.#damage].map(([check, value]) => ({labels: {check}, value})),
       ),
+      metric(
+        'counter',
+        'svc_scrub_checked_total',
+        'Rows that the scrub held against their checksums, by kind.',
+        [...this.#scrubbed].map(([kind, value]) => ({labels: {kind}, value})),
+      ),
+      gauge('svc_scrub_findings', 'What the latest scrubs of awake tenants found.', gauges.scrubFindings),
+      {
+        ...gauge('svc_scrub_age_seconds', 'Time since a whole scrub ended, the oldest.', gauges.scrubAgeSeconds),
+        aggregator: 'max',
+      },
       gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
       gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),

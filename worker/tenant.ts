@@ -25,6 +25,8 @@ import {JobReader} from './scheduler/jobs.ts';
 import {ScheduleRunner} from './scheduler/runner.ts';
 import {BackFill} from './schema/back-fill.ts';
 import {SchemaChanges} from './schema/change.ts';
+import {Scrub} from './scrub/scrub.ts';
+import {ScrubPass} from './scrub/scrub-pass.ts';
 import {Catalog} from './storage/catalog.ts';
 import {CleanMark} from './storage/clean-mark.ts';
 import {placeOf, reportDamageTo} from './storage/damage.ts';
@@ -63,6 +65,7 @@ export class Tenant {
   readonly #platform: FunctionPlatform;
   readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
+  readonly #scrub: Scrub;
 
   /** @param afterGroup called when the replies of a commit group are ready to leave */
   static async open(settings: TenantSettings, log: Logger, afterGroup: () => void): Promise<Tenant> {
@@ -73,7 +76,9 @@ export class Tenant {
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-      return new Tenant(settings, lock, log, afterGroup);
+      const tenant = new Tenant(settings, lock, log, afterGroup);
+      await tenant.#scrub.first();
+      return tenant;
     } catch (caught) {
       throw openFailure(caught, settings.directory);
     }
@@ -177,6 +182,16 @@ export class Tenant {
       metrics: this.metrics,
       log,
     });
+    this.#scrub = new Scrub({
+      pass: new ScrubPass(this.#readerDb, catalog),
+      reader: this.#reader,
+      writer: this.#writer,
+      background: this.#background,
+      metrics: this.metrics,
+      clock: Date.now,
+      onRebuild: () => this.#backFill.wake(),
+      onStructure: finding => stopDamaged(settings.directory, log, finding),
+    });
     void schemas.resume();
     this.#backFill.wake();
     void this.#counts.complete();
@@ -203,6 +218,8 @@ export class Tenant {
     const journalHead = this.#writer.head.sequence;
     const gauges = {
       tenant: this.#tenant,
+      scrubFindings: this.#scrub.findings,
+      scrubAgeSeconds: this.#scrub.ageSeconds,
       cronsFailing: this.#writer.statements.failingCrons.get()!,
       liveQueries: this.live.size,
       journalHead,
@@ -217,6 +234,7 @@ export class Tenant {
 
   /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
   async close(): Promise<number | null> {
+    this.#scrub.stop();
     this.#background.stop();
     this.#backFill.stop();
     this.#counts.stop();
@@ -235,6 +253,7 @@ export class Tenant {
   /** Marks the file as closed in order and empties its WAL. Without space it stays as it is, complete, for the next open. */
   #putInOrder(): void {
     try {
+      this.#scrub.remember();
       this.#clean.set();
       this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
     } catch (caught) {

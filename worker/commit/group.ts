@@ -11,7 +11,7 @@
  * failed assertion: the writer would go on with a state that has just been disproved.
  */
 import {performance} from 'node:perf_hooks';
-import {AssertionError} from '../../shared/assert.ts';
+import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {CHECKPOINT_WAL_PAGES, GROUP_WORK_MS_MAX, GROUP_WRITES_MAX, WRITE_QUEUE_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -136,6 +136,8 @@ export class CommitGroups {
       }
       this.#beforeCommit(this.#writer);
       this.#writer.writeCounters();
+      const records = this.#writer.head.sequence - start.head.sequence;
+      assert(records >= 0 && records <= done.length, `${done.length} writes made ${records} records`);
       const beforeCommit = performance.now();
       statements.commit.run();
       this.#metrics.committed(done.length, performance.now() - beforeCommit, performance.now() - started);
@@ -147,6 +149,7 @@ export class CommitGroups {
       outcomes.length = 0;
       for (const _ of done) outcomes.push(storageFullError());
     }
+    assert(outcomes.length === done.length, 'every write of a group has an outcome');
     const bytes = this.#writer.bytesWritten;
     // Live results leave before the replies: whoever learns of a write finds it in what follows.
     this.#onCommitted(this.#writer.changes);

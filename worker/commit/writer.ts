@@ -323,7 +323,8 @@ export class Writer {
   }
 
   delete(table: CatalogTable, row: DocumentRow): void {
-    this.statements.deleteDocument.run(row.doc);
+    const {changes} = this.statements.deleteDocument.run(row.doc);
+    assert(changes === 1, `document ${row.doc} is there to be deleted`);
     if (table.indexes.length > 0) {
       const old = parseFields(row);
       for (const index of table.indexes) {
@@ -351,7 +352,8 @@ export class Writer {
     reportDamage(damage);
     this.statements.deleteDocument.run(row.doc);
     for (const index of table.indexes) this.statements.deleteEntriesOf.run(index.number, row.doc);
-    this.#wrote(table, row, null, true);
+    // A damaged row may hold another type than its column has.
+    this.#wrote(table, {...row, body: String(row.body)}, null, true);
     return true;
   }
 
@@ -376,6 +378,7 @@ export class Writer {
   #wrote(table: CatalogTable, before: DocumentRow | null, after: DocumentRow | null, isDamaged = false): void {
     const {doc, id} = (after ?? before)!;
     const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
+    assert(Math.floor(doc / DOCS_PER_TABLE) === table.number, `document ${doc} is of table ${table.name}`);
     this.grew((after?.body.length ?? 0) - (before?.body.length ?? 0));
     for (const watcher of table.watchers) watcher.add(doc);
     this.#changes.push({table: table.name, doc, before, after, isDamaged});
@@ -459,7 +462,9 @@ export class Writer {
       `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":[${events.join(',')}],` +
       `"writes":[${writes.join(',')}],"scheduled_execution_id":${JSON.stringify(scheduledExecutionId)}}`;
     const digest = recordDigest(this.#head.digest, record);
-    this.statements.appendJournal.run(sequence, record, digest);
+    assert(timestamp >= this.#head.timestamp, 'times of the journal never go back');
+    const {changes} = this.statements.appendJournal.run(sequence, record, digest);
+    assert(changes === 1, `record ${sequence} is appended once`);
     this.#head = {sequence, digest, timestamp};
     this.#bytes += record.length;
     this.#record = newRecord();

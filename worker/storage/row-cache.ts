@@ -6,6 +6,7 @@
  * The commit pipeline puts in every row it wrote and takes out every row it deleted, after the commit and before the next
  * read: what is here is what the next snapshot holds.
  */
+import {assert} from '../../shared/assert.ts';
 import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../shared/limits.ts';
 import type {DocumentRow} from '../queries/reader.ts';
 
@@ -38,6 +39,7 @@ export class RowCache {
 
   /** A commit wrote this document (null: deleted it). Only rows that were in use are kept: a bulk import fills nothing. */
   committed(doc: number, after: DocumentRow | null): void {
+    assert(after === null || after.doc === doc, `document ${doc} is the one that was written`);
     const wasYoung = this.#young.delete(doc);
     const wasOld = this.#old.delete(doc);
     if (after !== null && (wasYoung || wasOld)) this.add(after);

@@ -12,6 +12,7 @@
  */
 import {hash} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX, SCAN_INLINE_MS, SLICE_MS} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
@@ -268,5 +269,6 @@ export class LiveQueries {
     this.#byLive.delete(held.live);
     this.#index.remove(held.live);
     this.#chars -= held.live.text.length;
+    assert(this.#chars >= 0, 'what live results take is counted once');
   }
 }

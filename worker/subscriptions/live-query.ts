@@ -123,6 +123,7 @@ export class LiveQuery {
         `the result of a live query takes more than ${RESULT_BYTES_MAX} bytes; set a limit`,
       );
     }
+    assert(shown.length <= this.#limit, 'no more is shown than was asked for');
     const text = `[${shown.map(entry => entry.text).join(',')}]`;
     if (text === this.#text) return null;
     this.#text = text;
@@ -151,6 +152,7 @@ export class LiveQuery {
   }
 
   #add(entry: Entry): void {
+    assert(!this.#docs.has(entry.doc), `document ${entry.doc} is not among the entries`);
     const at = this.#placeOf(entry);
     // Behind all that is known: others that are not known may come before it.
     if (at === this.#entries.length && !this.#isComplete) return;

@@ -1,0 +1,209 @@
+/**
+ * Reads everything of a tenant now and then, so that damage is found before somebody needs what is damaged: a slice of SLICE_MS
+ * every SCRUB_PAUSE_MS while the tenant is awake, a pass a SCRUB_PERIOD_MS. It wakes nobody and keeps nobody awake; how far it
+ * came is remembered, so a tenant that is awake for moments only is passed through too.
+ *
+ *   open ──▶ all of a small tenant, before anybody is served
+ *   resting ──due──▶ passing ──slice──▶ passing … ──▶ resting
+ *
+ * What is found: a damaged row is reported (its readers are refused anyway). An index is derived from documents, so one that does
+ * not agree with them is made again, and not used meanwhile. Anything else stops the tenant.
+ */
+import {performance} from 'node:perf_hooks';
+import {assert} from '../../shared/assert.ts';
+import {
+  SCRUB_FIRST_DOCUMENTS_MAX,
+  SCRUB_FIRST_MS,
+  SCRUB_PAUSE_MS,
+  SCRUB_PERIOD_MS,
+  SCRUB_REMEMBER_SLICES,
+  SLICE_MS,
+} from '../../shared/limits.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {WorkerMetrics} from '../metrics.ts';
+import {addIndexes, dropIndexes} from '../schema/install.ts';
+import {documentChecksum} from '../storage/checksum.ts';
+import {isEngineDamage, placeOf, reportDamage} from '../storage/damage.ts';
+import type {Reader} from '../storage/reader.ts';
+import type {ScrubFinding, ScrubPass, ScrubPosition} from './scrub-pass.ts';
+
+const META_KEY = 'scrub';
+const START: ScrubPosition = {phase: 'documents', doc: 0};
+
+/** In `meta`, as JSON. `sinceMs`: when the file was first scrubbed, which is its age as long as no pass has ended. */
+type Remembered = {position: ScrubPosition; sinceMs: number; completedMs: number | null; findings: number};
+
+export type ScrubParts = {
+  pass: ScrubPass;
+  reader: Reader;
+  writer: Writer;
+  background: BackgroundWrites;
+  metrics: WorkerMetrics;
+  clock: () => number;
+  /** An index is to be filled. */
+  onRebuild: () => void;
+  /** The file cannot be served from. */
+  onStructure: (finding: string) => never;
+};
+
+export class Scrub {
+  readonly #parts: ScrubParts;
+  #state: Remembered;
+  /** The same as in the file. */
+  #stored: string;
+  #findings = 0;
+  #slices = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** Not on disk yet. */
+  #writes = 0;
+
+  constructor(parts: ScrubParts) {
+    this.#parts = parts;
+    this.#stored = String(parts.writer.statements.meta.get(META_KEY) ?? '');
+    this.#state = parse(this.#stored) ?? {
+      position: {phase: 'done'},
+      sinceMs: parts.clock(),
+      completedMs: null,
+      findings: 0,
+    };
+  }
+
+  /** Seconds since the last whole pass ended. */
+  get ageSeconds(): number {
+    return Math.max(0, this.#parts.clock() - (this.#state.completedMs ?? this.#state.sinceMs)) / 1000;
+  }
+
+  /** What the last whole pass found, and the one under way. */
+  get findings(): number {
+    return Math.max(this.#state.findings, this.#findings);
+  }
+
+  /** Before the tenant serves: all of it, if it is small. Resolves when what it repairs is on disk. */
+  async first(): Promise<void> {
+    let documents = 0;
+    for (const table of this.#parts.writer.catalog.tables()) documents += table.lastN;
+    if (documents <= SCRUB_FIRST_DOCUMENTS_MAX) {
+      const before = this.#state.position;
+      this.#state.position = START;
+      await this.#slice(SCRUB_FIRST_MS);
+      if (this.#state.position.phase !== 'done' && before.phase !== 'done') this.#state.position = before;
+    }
+    this.#timer = setInterval(() => void this.#tick(), SCRUB_PAUSE_MS).unref();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** At the close, outside of a group: how far it came, unless that is nothing new. */
+  remember(): void {
+    if (!this.#isWorthWriting()) return;
+    const text = JSON.stringify(this.#state);
+    this.#parts.writer.statements.setMeta.run(META_KEY, text);
+    this.#stored = text;
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#writes > 0) return;
+    const {position, completedMs} = this.#state;
+    if (position.phase === 'done') {
+      if (completedMs !== null && this.#parts.clock() - completedMs < SCRUB_PERIOD_MS) return;
+      this.#findings = 0;
+      this.#state.position = START;
+    }
+    await this.#slice(SLICE_MS);
+    if (++this.#slices % SCRUB_REMEMBER_SLICES === 0 && this.#isWorthWriting())
+      await this.#write(() => this.remember());
+  }
+
+  async #slice(mostMs: number): Promise<void> {
+    const {reader, metrics, clock, onStructure} = this.#parts;
+    const ends = performance.now() + mostMs;
+    const found: ScrubFinding[] = [];
+    const unsummed: number[] = [];
+    reader.inSnapshot();
+    try {
+      do {
+        const {phase} = this.#state.position;
+        const step = this.#parts.pass.step(this.#state.position);
+        metrics.scrubbed(phase, step.checked);
+        found.push(...step.findings);
+        unsummed.push(...step.unsummed);
+        this.#state.position = step.next;
+      } while (this.#state.position.phase !== 'done' && performance.now() < ends);
+    } catch (caught) {
+      if (!isEngineDamage(caught)) throw caught;
+      onStructure(`${(caught as Error).message}, found while reading all of it`);
+    } finally {
+      reader.endTurn();
+    }
+    this.#findings += found.length;
+    if (this.#state.position.phase === 'done') {
+      this.#state.completedMs = clock();
+      this.#state.findings = this.#findings;
+      this.#findings = 0;
+    }
+    await this.#settle(found, unsummed);
+  }
+
+  async #settle(found: readonly ScrubFinding[], unsummed: readonly number[]): Promise<void> {
+    const broken = new Map<number, ScrubFinding & {of: 'index'}>();
+    for (const finding of found) {
+      reportDamage(finding.damage);
+      if (finding.of === 'structure') this.#parts.onStructure(placeOf(finding.damage));
+      if (finding.of === 'index') broken.set(finding.index.number, finding);
+    }
+    for (const {table, index} of broken.values()) {
+      await this.#write(writer => {
+        if (index.state !== 'enabled') return; // dropped meanwhile
+        const {name, fields} = index;
+        dropIndexes(writer, table, other => other.number === index.number);
+        addIndexes(writer, table, [{name, fields}]);
+      });
+    }
+    if (broken.size > 0) this.#parts.onRebuild();
+    if (unsummed.length > 0) await this.#write(writer => addChecksums(writer, unsummed));
+  }
+
+  /** Resolves when it is on disk, or put off: a full disk holds up no open. No slice is taken until it is on disk. */
+  #write(change: (writer: Writer) => void): Promise<void> {
+    this.#writes++;
+    return new Promise(resolve => {
+      void this.#parts.background.perform('what the scrub writes', change, resolve).then(() => {
+        this.#writes--;
+        assert(this.#writes >= 0, 'a write of the scrub ends once');
+        resolve();
+      });
+    });
+  }
+
+  /** A tenant that is only read is not written for every pass that found nothing. */
+  #isWorthWriting(): boolean {
+    const stored = parse(this.#stored);
+    if (stored === null) return this.#parts.writer.head.sequence > 0;
+    if (this.#state.position.phase !== 'done' || stored.position.phase !== 'done') {
+      return JSON.stringify(this.#state) !== this.#stored;
+    }
+    const olderMs = (this.#state.completedMs ?? 0) - (stored.completedMs ?? 0);
+    return this.#state.findings !== stored.findings || olderMs >= SCRUB_PERIOD_MS / 2;
+  }
+}
+
+function parse(text: string): Remembered | null {
+  if (text === '') return null;
+  try {
+    return JSON.parse(text) as Remembered;
+  } catch {
+    return null; // damaged: the pass begins anew
+  }
+}
+
+/** What the documents are now is what they are held against from now on. */
+function addChecksums(writer: Writer, docs: readonly number[]): void {
+  for (const doc of docs) {
+    const row = writer.statements.documentByDoc.get(doc);
+    if (row !== undefined && row.checksum === null) writer.statements.setChecksum.run(documentChecksum(row), doc);
+  }
+}
