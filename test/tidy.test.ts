@@ -1,4 +1,4 @@
-import {readdirSync, readFileSync} from 'node:fs';
+import {existsSync, readdirSync, readFileSync} from 'node:fs';
 import {join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {describe, expect, test} from 'vitest';
@@ -48,5 +48,14 @@ describe('the house', () => {
   test('package-lock.json says that better-sqlite3 is not to be compiled', () => {
     const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
     expect(lock.packages['node_modules/better-sqlite3']).toMatchObject({gypfile: false});
+  });
+
+  test('every path in docs/architecture.md exists', () => {
+    const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+    const paths = [...page.matchAll(/`((?:router|worker|shared|cli|sdk|deploy|test)\/[\w./-]*)`/g)].map(
+      match => match[1]!,
+    );
+    expect(paths.length).toBeGreaterThan(40);
+    expect(paths.filter(path => !existsSync(join(root, path)))).toEqual([]);
   });
 });
