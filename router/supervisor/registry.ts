@@ -96,21 +96,22 @@ export class Registry {
         upgrade(db, version);
       }
       this.#rows = new Map(readRows(db).map(row => [row.id, row]));
+      readLastGeneration(db);
+      this.#write = db.prepare(`INSERT OR REPLACE INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+      this.#setGeneration = db.prepare('UPDATE generations SET last = max(last, ?)');
+      this.#remove = db.prepare('DELETE FROM tenants WHERE id = ?');
+      this.#due = db
+        .prepare<[number], string>(
+          'SELECT id FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL AND next_due_ms <= ?',
+        )
+        .pluck();
+      this.#nextDue = db
+        .prepare<[], number | null>('SELECT min(next_due_ms) FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL')
+        .pluck();
     } catch (caught) {
       db.close();
       throw asUnusable(caught);
     }
-    this.#write = db.prepare(`INSERT OR REPLACE INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
-    this.#setGeneration = db.prepare('UPDATE generations SET last = max(last, ?)');
-    this.#remove = db.prepare('DELETE FROM tenants WHERE id = ?');
-    this.#due = db
-      .prepare<[number], string>(
-        'SELECT id FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL AND next_due_ms <= ?',
-      )
-      .pluck();
-    this.#nextDue = db
-      .prepare<[], number | null>('SELECT min(next_due_ms) FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL')
-      .pluck();
   }
 
   rows(): StoredRow[] {
@@ -337,7 +338,8 @@ function checksumOf({id, generation, awake, next_due_ms, created_ms, file_ms}: T
 function asUnusable(caught: unknown): unknown {
   if (!(caught instanceof Database.SqliteError)) return caught;
   const options = {cause: caught};
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) {
+  // Statements of ours that do not fit its tables: a bit of their definition changed.
+  if (/^SQLITE_(CORRUPT|NOTADB|ERROR)/.test(caught.code)) {
     return new RegistryUnusable(`is damaged: ${caught.message}`, true, options);
   }
   if (caught.code.startsWith('SQLITE_FULL'))

@@ -100,6 +100,8 @@ describe('the registry of tenants', () => {
   test.each<[string, string, string]>([
     ['of a newer version', 'PRAGMA user_version = 99', 'written by a newer svc'],
     ['of something else', 'PRAGMA application_id = 5', 'is not a registry of tenants'],
+    ['whose columns changed', 'ALTER TABLE generations RENAME COLUMN last TO lasu', 'is damaged: no such column'],
+    ['whose tables changed', 'ALTER TABLE tenants RENAME COLUMN awake TO awakf', 'is damaged: no such column'],
     ['with an impossible generation', 'UPDATE generations SET last = -1', 'is damaged: its last generation is -1'],
   ])('a file %s is refused', (_, sql, says) => {
     new Registry(path).close();
