@@ -1,6 +1,7 @@
 /** `svc data [TABLE]`: the tables of a tenant, or the documents of one. */
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import {reportFailure} from './failure.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
+import {printableJson} from './printable.ts';
 import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Options = TargetOptions & {limit: number; order: 'asc' | 'desc'; format: 'json' | 'jsonl' | 'pretty'};
@@ -42,13 +43,23 @@ async function showDocuments(target: Target, table: string, {limit: most, order,
     order: {field: '_creationTime', direction: order},
     limit: most,
   });
+  if (data.length === 0) await requireTable(target, table);
   print(data, format);
 }
 
+/** A table that is not there has no documents either: a mistyped name must not look like an empty table. */
+async function requireTable(target: Target, table: string): Promise<void> {
+  const {tables} = await target.client.json<{tables: {name: string}[]}>('GET', pathOf(target, 'tables'));
+  if (tables.some(({name}) => name === table)) return;
+  const known = tables.length === 0 ? 'there are none yet' : `there are ${tables.map(({name}) => name).join(', ')}`;
+  throw new CommandFailure(`there is no table ${table}; ${known}`);
+}
+
 function print(rows: readonly object[], format: Options['format']): void {
-  if (format === 'json') process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
-  else if (format === 'jsonl') for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`);
-  else for (const row of rows) process.stdout.write(`${JSON.stringify(row, null, 2)}\n`);
+  const write = (value: unknown, indent = 0) =>
+    void process.stdout.write(`${printableJson(JSON.stringify(value, null, indent))}\n`);
+  if (format === 'json') write(rows, 2);
+  else for (const row of rows) write(row, format === 'jsonl' ? 0 : 2);
 }
 
 function limit(text: string): number {

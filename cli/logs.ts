@@ -6,6 +6,7 @@ import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, LOG_ENTRIE
 import type {LogEntry} from '../shared/protocol/functions.ts';
 import {RefusedRequest} from './client.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
+import {printableJson} from './printable.ts';
 import {logText} from './project/log-text.ts';
 import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
@@ -49,7 +50,7 @@ export async function showLogs(
 ): Promise<void> {
   const seen = new SeenEntries();
   const showEntry = (line: string) => {
-    const text = jsonl === true ? line : logText(line, success === true);
+    const text = jsonl === true ? printableJson(line) : logText(line, success === true);
     if (text !== null) show(`${text}\n`);
   };
   // Also without a history its newest entry is looked at: it says where the new ones begin.

@@ -3,6 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {FunctionEntry, FunctionReply} from '../shared/protocol/functions.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
+import {printable, printableJson} from './printable.ts';
 import {push} from './project/push.ts';
 import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
@@ -38,9 +39,9 @@ function run(path: string, args: object, {identity, push: pushes, watch: watches
 /** Its result as JSON. What it logs goes to stderr. @throws CommandFailure with the function's own message */
 export async function resultText(target: Target, call: Call): Promise<string> {
   const reply = await target.client.jsonOnce<FunctionReply>('POST', pathOf(target, 'functions', 'run'), call);
-  for (const line of reply.logLines ?? []) say(line);
-  if (reply.status === 'error') throw new CommandFailure(reply.errorMessage.trimEnd());
-  return `${JSON.stringify(reply.value, null, 2)}\n`;
+  for (const line of reply.logLines ?? []) say(printable(line));
+  if (reply.status === 'error') throw new CommandFailure(printable(reply.errorMessage.trimEnd()));
+  return `${printableJson(JSON.stringify(reply.value, null, 2))}\n`;
 }
 
 /** Only what is in the journal can change the result of a query: writes, deployments, variables. */

@@ -1,5 +1,6 @@
 /** One finished execution as `svc logs` shows it to people. */
 import type {LogEntry} from '../../shared/protocol/functions.ts';
+import {printable} from '../printable.ts';
 
 /** @param line JSON of LogEntry. @param showsAll also what succeeded without a word. @returns null: nothing to show */
 export function logText(line: string, showsAll: boolean): string | null {
@@ -17,7 +18,7 @@ export function logText(line: string, showsAll: boolean): string | null {
   const time = new Date(at).toISOString().slice(11, 23);
   const head = `${time} ${KINDS[kind]}(${path}) ${outcome === 'success' ? 'ok' : 'failed'} in ${durationMs.toFixed(0)} ms${outcome === 'success' ? '' : ` [${request}]`}`;
   const more = error === null ? lines : [...lines, error.trimEnd()];
-  return [head, ...more.map(text => text.replaceAll(/^/gm, '  '))].join('\n');
+  return printable([head, ...more.map(text => text.replaceAll(/^/gm, '  '))].join('\n'));
 }
 
 const KINDS: Record<LogEntry['kind'], string> = {
