@@ -36,7 +36,8 @@ function deploy(options: Options): Promise<void> {
     if (options.create !== true) await requireTenant(target);
     else if (await client.createTenant(tenant)) say(`created tenant ${tenant}`);
     const {typecheck, message = null, dryRun = false} = options;
-    const {deployment, functions} = await push(target, {typecheck, message, dryRun}, say);
+    const {deployment, functions, changes} = await push(target, {typecheck, message, dryRun}, say);
+    for (const change of changes) say(change);
     if (options.json === true) process.stdout.write(`${JSON.stringify(deployment ?? {dry_run: true, functions})}\n`);
     else if (deployment === null)
       process.stdout.write(`a dry run: ${functions} functions could be deployed to ${tenant}\n`);

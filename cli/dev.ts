@@ -96,9 +96,11 @@ class Development {
 
   async #deploy(changes: SourceChanges): Promise<void> {
     const {client, tenant} = this.#target;
-    const options = {typecheck: this.#options.typecheck, message: null, dryRun: false};
+    const options = {typecheck: this.#options.typecheck, message: null, dryRun: false, development: true};
     const target = {...this.#target, project: await this.#currentProject()};
-    const {deployment, functions, sources} = await push(target, options, say);
+    const pushed = await push(target, options, say);
+    const {deployment, functions, sources} = pushed;
+    for (const change of pushed.changes) say(change);
     changes.add(sources);
     say(`deployment ${deployment?.id} is live: ${functions} functions at ${client.url}/svc/${tenant}`);
   }

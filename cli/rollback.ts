@@ -52,10 +52,10 @@ async function list(target: Target, {json}: Options): Promise<void> {
   const all = await deployments(target);
   if (json === true) process.stdout.write(`${JSON.stringify(all)}\n`);
   else
-    for (const {id, active, created_at: created, functions, message} of all) {
+    for (const {id, active, created_at: created, functions, message, development} of all) {
       const mark = active ? '*' : ' ';
       process.stdout.write(
-        `${mark} ${id}  ${new Date(created).toISOString()}  ${functions} functions  ${message ?? ''}\n`,
+        `${mark} ${id}  ${new Date(created).toISOString()}  ${functions} functions  ${message ?? (development ? '(svc dev)' : '')}\n`,
       );
     }
 }

@@ -553,6 +553,10 @@ export const FUNCTION_PAGE_ITEMS_MAX = 32_000;
 
 /** Body of POST …/deployments is DEPLOYMENT_BYTES_MAX; the code in it without source maps. Beyond: the deploy is refused. (reference 12.2) */
 export const DEPLOYMENT_CODE_BYTES_MAX = 32 * MIB;
+/** Characters at the top of a file of a bundle in which a runtime directive is looked for. (ours) */
+export const DIRECTIVE_CHARS_MAX = 64 * KIB;
+/** Functions a mistyped path is compared with, for a "did you mean". Beyond: none is suggested. (ours) */
+export const SUGGESTION_FUNCTIONS_MAX = 2_000;
 /** Files of a bundle, and the path of one. Beyond: 400. (ours) */
 export const BUNDLE_FILES_MAX = 10_000;
 export const BUNDLE_PATH_CHARS_MAX = 512;

@@ -1,17 +1,15 @@
 /**
  * Where a module wants to run: a directive (`"use node"`) at the top of its file says so; without one it runs in the default
- * runtime. A module for a runtime that this server does not have is refused when it is deployed, never run somewhere else.
+ * runtime. A module for a runtime that this build does not have is refused when it is deployed, never run somewhere else: by
+ * the command, which sees the sources, and by the server, which believes no command.
  */
-import {readFile} from 'node:fs/promises';
-import {join} from 'node:path';
-import type {Problem} from './project-failure.ts';
-
 export type Runtime = 'default' | 'node' | 'bun';
 
 /** What may stand before a directive: blanks, comments, other directives. */
 const PROLOGUE = /^(?:\s+|\/\/.*|\/\*[\s\S]*?\*\/|;|(['"])(?!use (?:node|bun)\1)[^'"\n]*\1)*/;
 const DIRECTIVE = /^(['"])use (node|bun)\1/;
 
+/** @param source of a file, or the bundle's of a module: bundlers keep its directives at the top */
 export function runtimeOf(source: string): {runtime: Runtime; line: number} {
   const text = source.replace(/^\uFEFF?(?:#!.*)?/, '');
   const [before] = PROLOGUE.exec(text)!;
@@ -20,17 +18,8 @@ export function runtimeOf(source: string): {runtime: Runtime; line: number} {
   return {runtime, line: before.split('\n').length};
 }
 
-/** @param files relative to the project */
-export async function problemsOfRuntimes(root: string, files: Iterable<string>): Promise<Problem[]> {
-  const problems: Problem[] = [];
-  for (const file of files) {
-    const {runtime, line} = runtimeOf(await readFile(join(root, file), 'utf8'));
-    if (runtime !== 'default') problems.push({file, line, message: MISSING_RUNTIME[runtime]});
-  }
-  return problems;
-}
-
-const MISSING_RUNTIME = {
+/** Why a module for this runtime cannot be deployed. */
+export const MISSING_RUNTIME: Readonly<Record<Exclude<Runtime, 'default'>, string>> = {
   node: '"use node": this version of svc has no Node runtime yet; only the default runtime is there',
   bun: '"use bun": this server has no Bun runtime adapter',
 };

@@ -10,10 +10,10 @@ import {type BuildFailure, type BuildOptions, type BuildResult, build, type Mess
 import {DEPLOYMENT_CODE_BYTES_MAX} from '../../shared/limits.ts';
 import type {BundleFile, DeploymentUpload} from '../../shared/protocol/functions.ts';
 import {importThroughPlatform} from './dynamic-imports.ts';
+import {problemsOfRuntimes} from './module-runtimes.ts';
 import {findModules, type ProjectModules, type SourceModule} from './modules.ts';
 import {described, type Problem, ProjectFailure, projectFailure} from './project-failure.ts';
 import {type Project, readProject} from './project-file.ts';
-import {problemsOfRuntimes} from './runtime-directive.ts';
 import {sdkPlugin} from './sdk-location.ts';
 
 export {ProjectFailure as BundleFailed} from './project-failure.ts';
@@ -25,7 +25,7 @@ export type Bundle = {
   warnings: string[];
 };
 
-export type BundleOptions = {message?: string | null; dryRun?: boolean};
+export type BundleOptions = {message?: string | null; dryRun?: boolean; development?: boolean};
 
 const MIB = 1024 * 1024;
 /** Outputs get paths below it; nothing is written there. */
@@ -67,7 +67,10 @@ export async function bundleProject(directory: string, options: BundleOptions = 
 }
 
 /** With what the commands tell and watch. @throws BundleFailed */
-export async function bundle(project: Project, {message = null, dryRun = false}: BundleOptions = {}): Promise<Bundle> {
+export async function bundle(
+  project: Project,
+  {message = null, dryRun = false, development = false}: BundleOptions = {},
+): Promise<Bundle> {
   const modules = await findModules(project);
   const entries = [modules.schema, modules.authConfig, ...modules.functions].filter(module => module !== null);
   await refuseRuntimes(
@@ -80,7 +83,7 @@ export async function bundle(project: Project, {message = null, dryRun = false}:
   const files = await bundleFiles(project, built);
   refuseLargeCode(files);
   return {
-    upload: {...namesOf(modules), files, modifiedMs: await newestMs(project, entries), message, dryRun},
+    upload: {...namesOf(modules), files, modifiedMs: await newestMs(project, entries), message, dryRun, development},
     sources,
     warnings: [...modules.warnings, ...built.warnings.map(problemOf)].map(described),
   };
@@ -89,6 +92,8 @@ export async function bundle(project: Project, {message = null, dryRun = false}:
 function namesOf({functions, schema, authConfig}: ProjectModules) {
   return {
     modules: functions.map(({path}) => path),
+    // Any other is refused above.
+    runtimes: Object.fromEntries(functions.map(({path}) => [path, 'default' as const])),
     schema: schema?.path ?? null,
     authConfig: authConfig?.path ?? null,
   };

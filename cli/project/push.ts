@@ -1,5 +1,5 @@
 /** Brings a project to its tenant: generated code, types, bundle, upload. Each step is told on stderr. */
-import type {DeploymentError, DeploymentView} from '../../shared/protocol/functions.ts';
+import type {DeploymentError, DeploymentView, SchemaChangesView} from '../../shared/protocol/functions.ts';
 import {RefusedRequest} from '../client.ts';
 import {bundle} from './bundle.ts';
 import {generateCode} from './codegen.ts';
@@ -7,12 +7,20 @@ import {ProjectFailure} from './project-failure.ts';
 import {pathOf, type Target} from './target.ts';
 import {type TypecheckMode, typecheck} from './typecheck.ts';
 
-export type PushOptions = {typecheck: TypecheckMode; message: string | null; dryRun: boolean};
+export type PushOptions = {
+  typecheck: TypecheckMode;
+  message: string | null;
+  dryRun: boolean;
+  /** It is one of many, made by svc dev. */
+  development?: boolean;
+};
 
 export type Pushed = {
   /** Null: a dry run. */
   deployment: DeploymentView | null;
   functions: number;
+  /** What it changes beside the code, a line each. */
+  changes: string[];
   /** The project's own files that are in it, relative to its root. */
   sources: string[];
 };
@@ -30,16 +38,27 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   say(`bundled ${upload.modules.length} modules, ${(bytes / 1024).toFixed(1)} KiB`);
   try {
     // Indexes of large tables are built before it answers: that takes as long as it takes, and once is enough.
-    const reply = await client.jsonOnce<DeploymentView & {functions: number | unknown[]}>(
-      'POST',
-      pathOf(target, 'deployments'),
-      upload,
-    );
-    if (options.dryRun) return {deployment: null, functions: (reply.functions as unknown[]).length, sources};
-    return {deployment: reply as DeploymentView, functions: reply.functions as number, sources};
+    const reply = await client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload);
+    const changes = changeLines(reply.changes);
+    if ('dry_run' in reply) return {deployment: null, functions: reply.functions.length, changes, sources};
+    return {deployment: reply, functions: reply.functions, changes, sources};
   } catch (caught) {
     throw refusedDeployment(caught);
   }
+}
+
+type Answer = {changes?: SchemaChangesView} & (DeploymentView | {dry_run: true; functions: unknown[]});
+
+/** In the future tense for a dry run as well as in the past: `+ index messages.by_author (author)`. */
+function changeLines(changes: SchemaChangesView | undefined): string[] {
+  if (changes === undefined) return []; // a server from before it told
+  const {tables, indexes} = changes;
+  return [
+    ...tables.declared.map(name => `+ table ${name}`),
+    ...tables.undeclared.map(name => `- table ${name} (its documents stay, and are not checked any more)`),
+    ...indexes.added.map(index => `+ index ${index}`),
+    ...indexes.dropped.map(index => `- index ${index}`),
+  ];
 }
 
 /** The server's list of errors, as the bundler's own are shown. */

@@ -17,11 +17,15 @@ export const DeploymentUploadBody = Type.Object({
     {maxItems: BUNDLE_FILES_MAX},
   ),
   modules: Type.Array(BundlePath, {maxItems: BUNDLE_FILES_MAX}),
+  runtimes: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.Literal('default'), Type.Literal('node'), Type.Literal('bun')])),
+  ),
   schema: Type.Union([BundlePath, Type.Null()]),
   authConfig: Type.Union([BundlePath, Type.Null()]),
   modifiedMs: Type.Number({minimum: 0, maximum: 8.64e15}),
   message: Type.Union([Type.String({maxLength: DEPLOYMENT_MESSAGE_CHARS_MAX}), Type.Null()]),
   dryRun: Type.Boolean(),
+  development: Type.Optional(Type.Boolean()),
 });
 
 /** PUT …/env/{name} */

@@ -2,6 +2,7 @@
  * What the function platform's parts say to each other: what a deploy uploads, what the analysis of it finds, and what the
  * deployment's and the admin's HTTP routes take and answer.
  */
+import type {Runtime} from '../runtime-directive.ts';
 import type {ValidatorJson} from '../values/validator.ts';
 
 /** How a function was registered. An HTTP action is reached through the router of `svc/http.ts` only. */
@@ -23,6 +24,8 @@ export type DeploymentUpload = {
   files: BundleFile[];
   /** Module paths (no extension) whose exports are functions: `messages`, `a/b`, `http`. In code unit order. */
   modules: string[];
+  /** Where each module runs, by its path. Missing: in the default runtime, like modules that are not named. */
+  runtimes?: Record<string, Runtime>;
   /** Module path of the schema (`schema`), or null. It is in `files`, not in `modules`. */
   schema: string | null;
   /** Module path of the auth config (`auth.config`), or null. */
@@ -33,6 +36,8 @@ export type DeploymentUpload = {
   message: string | null;
   /** Check everything, change nothing. */
   dryRun: boolean;
+  /** One of the many that a developer's saves make: the history forgets these first. Missing: it is not. */
+  development?: boolean;
 };
 
 /** One reason why a deployment was refused. `file` and `line` belong to the project's sources, where they are known. */
@@ -108,9 +113,23 @@ export type DeploymentView = {
   activated_at: number | null;
   active: boolean;
   message: string | null;
+  /** Made by svc dev. */
+  development: boolean;
   functions: number;
   /** SHA-256 over all its files, hex. */
   hash: string;
+};
+
+/** What a deploy changes beside the code; as part of its answer. Documents are never among it. Names in code unit order. */
+export type SchemaChangesView = {
+  tables: {
+    /** Declared now, and not by the deployment before. */
+    declared: string[];
+    /** Not declared any more: their documents stay, and are not checked. */
+    undeclared: string[];
+  };
+  /** `table.index (field, field)`; one whose fields changed is in both lists. */
+  indexes: {added: string[]; dropped: string[]};
 };
 
 /** POST /svc/{tenant_id}/query and the like, and POST …/functions/run. Values are wire values (`$float`). */

@@ -40,6 +40,8 @@ export type JournalDeployment = {
   created_at: number;
   activated_at: number;
   message: string | null;
+  /** Made by svc dev: forgotten before others. */
+  development: boolean;
   hash: string;
   files: {path: string; sha256: string}[];
 };

@@ -33,7 +33,7 @@ function deployments(db: Connection): string[] {
   const active = db.prepare<[string], number>('SELECT value FROM meta WHERE key = ?').pluck().get(ACTIVE_KEY);
   return db
     .prepare<[], ListedDeployment>(
-      'SELECT id, created_at, activated_at, message, files, hash FROM deployments ORDER BY id',
+      'SELECT id, created_at, activated_at, message, files, hash, development FROM deployments ORDER BY id',
     )
     .all()
     .map(row => JSON.stringify({...journalDeployment(row), active: row.id === active}));

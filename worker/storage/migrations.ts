@@ -7,6 +7,7 @@ import {
   ADD_CHECKSUMS,
   ADD_COUNTS,
   ADD_CRON_OUTCOMES,
+  ADD_DEVELOPMENT,
   ADD_JOB_OWNERS,
   ADD_TIMELINE,
   APPLICATION_ID,
@@ -29,6 +30,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_CRON_OUTCOMES),
   // 7: jobs know who scheduled them.
   db => db.exec(ADD_JOB_OWNERS),
+  // 8: which deployments were made while developing.
+  db => db.exec(ADD_DEVELOPMENT),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

@@ -28,8 +28,9 @@ export type DeploymentRow = {
   modified_ms: number;
   seed: string;
   hash: string;
+  development: 0 | 1;
 };
-type DeploymentValues = [number, number, number, string | null, string, string, number, string, string];
+type DeploymentValues = [number, number, number, string | null, string, string, number, string, string, 0 | 1];
 
 type Run<P extends unknown[]> = Database.Statement<P>;
 
@@ -150,12 +151,13 @@ export function prepareStatements(db: Connection) {
       'SELECT source, source_map FROM code WHERE sha256 = ?',
     ),
     insertDeployment: run<DeploymentValues>(
-      `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash, development)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     deployment: db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
     lastDeployment: db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
-    deploymentIds: db.prepare<[], number>('SELECT id FROM deployments ORDER BY id DESC').pluck(),
+    /** Those to be kept longest first. */
+    deploymentIdsToKeep: db.prepare<[], number>('SELECT id FROM deployments ORDER BY development, id DESC').pluck(),
     deployments: db.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY id DESC'),
     deploymentActivated: run<[number, number]>('UPDATE deployments SET activated_at = ? WHERE id = ?'),
     forgetDeployment: run<[number]>('DELETE FROM deployments WHERE id = ?'),

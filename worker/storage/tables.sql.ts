@@ -180,3 +180,8 @@ export const ADD_CRON_OUTCOMES = `
   ALTER TABLE crons ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX crons_failing ON crons (name) WHERE failures > 0;
 `;
+
+/** From version 8 on. development: 1 for a deployment of svc dev, which the history forgets before others. */
+export const ADD_DEVELOPMENT = `
+  ALTER TABLE deployments ADD COLUMN development INTEGER NOT NULL DEFAULT 0;
+`;

@@ -1,9 +1,10 @@
 /** An upload as it arrives, and all that can be said against it before its code runs. */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../../shared/errors.ts';
-import {DEPLOYMENT_CODE_BYTES_MAX} from '../../../shared/limits.ts';
+import {DEPLOYMENT_CODE_BYTES_MAX, DIRECTIVE_CHARS_MAX} from '../../../shared/limits.ts';
 import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
 import type {BundleFile, DeploymentError, DeploymentUpload} from '../../../shared/protocol/functions.ts';
+import {MISSING_RUNTIME, type Runtime, runtimeOf} from '../../../shared/runtime-directive.ts';
 import {decodeBody, wireType} from '../../wire-type.ts';
 import {checkModulePath, ManifestFault} from './manifest.ts';
 
@@ -24,7 +25,7 @@ export function refusal(errors: readonly DeploymentError[]): ServiceError {
   return new ServiceError('op.invalid_input', `the deployment is refused: ${errors[0]!.message}${more}`, {errors});
 }
 
-function uploadErrors({files, modules, schema, authConfig}: DeploymentUpload): DeploymentError[] {
+function uploadErrors({files, modules, runtimes = {}, schema, authConfig}: DeploymentUpload): DeploymentError[] {
   const errors: DeploymentError[] = [];
   const add = (message: string, file: string | null = null) => errors.push({message, file, line: null});
   const paths = new Set(files.map(file => file.path));
@@ -42,6 +43,27 @@ function uploadErrors({files, modules, schema, authConfig}: DeploymentUpload): D
   for (const module of modules) {
     const fault = pathFault(module);
     if (fault !== null) add(fault, `svc/${module}`);
+  }
+  const named = new Set(modules);
+  for (const module of Object.keys(runtimes)) {
+    if (!named.has(module)) add(`a runtime is given for ${module}, which is no module`);
+  }
+  return [...errors, ...runtimeErrors(files, runtimes)];
+}
+
+/** Code runs where it is written for or not at all, whatever made the bundle. */
+function runtimeErrors(files: readonly BundleFile[], runtimes: Readonly<Record<string, Runtime>>): DeploymentError[] {
+  const errors: DeploymentError[] = [];
+  const refused = new Set<string>();
+  const refuse = (module: string, runtime: Exclude<Runtime, 'default'>) => {
+    if (refused.has(module)) return;
+    refused.add(module);
+    errors.push({message: MISSING_RUNTIME[runtime], file: `svc/${module}`, line: null});
+  };
+  for (const [module, runtime] of Object.entries(runtimes)) if (runtime !== 'default') refuse(module, runtime);
+  for (const {path, source} of files) {
+    const {runtime} = runtimeOf(source.slice(0, DIRECTIVE_CHARS_MAX));
+    if (runtime !== 'default') refuse(path.replace(/\.js$/, ''), runtime);
   }
   return errors;
 }

@@ -18,6 +18,7 @@ import type {CommitGroups, Reply} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
 import {SchemaMismatch} from '../../schema/deploy.ts';
+import {schemaChanges} from '../../schema/deploy-changes.ts';
 import type {DeploymentRow} from '../../storage/statements.ts';
 import type {Environment} from '../environment.ts';
 import {ActiveDeployment} from './active-deployment.ts';
@@ -119,13 +120,14 @@ export class Deployments {
     const seed = randomBytes(16).toString('hex');
     const {upload, manifest, files, close} = await analyze(body, {seed, env: environment.current});
     try {
+      const changes = schemaChanges(writer.catalog, manifest.schema);
       if (upload.dryRun) {
         await fitting(schemas.check(manifest.schema));
-        return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest.functions})};
+        return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest.functions, changes})};
       }
       const list = await this.#storeCode(files);
       const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
-      return {status: 201, body: JSON.stringify(this.#view(writer.statements.deployment.get(id)!))};
+      return {status: 201, body: JSON.stringify({...this.#view(writer.statements.deployment.get(id)!), changes})};
     } catch (caught) {
       this.#mayHoldOrphans = true;
       throw caught;
@@ -186,6 +188,7 @@ export class Deployments {
       timestampMs,
       seed,
       digestOf(list),
+      upload.development ? 1 : 0,
     );
     return id;
   }
@@ -220,10 +223,13 @@ export class Deployments {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The one that is replaced stays until the next time: calls of it are still under way. */
+  /**
+   * Those that were made while developing first, so that a day of saves leaves the last good deployment to go back to. The one
+   * that is replaced stays until the next time: calls of it are still under way.
+   */
   #forgetOld(writer: Writer, active: number): void {
     const {statements} = writer;
-    const old = statements.deploymentIds.all().slice(DEPLOYMENTS_KEEP);
+    const old = statements.deploymentIdsToKeep.all().slice(DEPLOYMENTS_KEEP);
     const forgotten = old.filter(id => id !== active && id !== this.#active?.id);
     for (const id of forgotten) {
       statements.forgetDeployment.run(id);
@@ -240,6 +246,7 @@ export class Deployments {
       activated_at: row.activated_at,
       active: row.id === this.#active?.id,
       message: row.message,
+      development: row.development === 1,
       functions: functions.length,
       hash: row.hash,
     };
@@ -248,7 +255,8 @@ export class Deployments {
 
 export function journalDeployment(row: Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>): JournalDeployment {
   const {id, created_at, activated_at, message, hash} = row;
-  return {id, created_at, activated_at, message, hash, files: JSON.parse(row.files) as JournalDeployment['files']};
+  const files = JSON.parse(row.files) as JournalDeployment['files'];
+  return {id, created_at, activated_at, message, development: row.development === 1, hash, files};
 }
 
 /** @throws op.invalid_input 400 when documents do not fit the schema */

@@ -10,7 +10,7 @@ import type {DeploymentUpload, Manifest} from '../../../../shared/protocol/funct
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};
 
 /** What is stored beside the code. */
-export type UploadFacts = Pick<DeploymentUpload, 'modifiedMs' | 'message' | 'dryRun'>;
+export type UploadFacts = Pick<DeploymentUpload, 'modifiedMs' | 'message' | 'dryRun' | 'development'>;
 
 /** One file's frames follow the answer: its source, and its source map if it has one. */
 export type FileEntry = {path: string; sha256: string; hasMap: boolean};

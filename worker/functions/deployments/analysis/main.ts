@@ -41,13 +41,13 @@ async function answered(bytes: Buffer): Promise<Answered> {
     const timestampMs = Math.floor(upload.modifiedMs);
     const {manifest, errors} = await analyze({upload, timestampMs, seed, env});
     if (manifest === null) throw refusal(errors);
-    const {files, modifiedMs, message, dryRun} = upload;
+    const {files, modifiedMs, message, dryRun, development = false} = upload;
     const entries = files.map(({path, source, sourceMap}) => ({
       path,
       sha256: digestOf(source, sourceMap ?? ''),
       hasMap: sourceMap !== null,
     }));
-    const facts = {modifiedMs, message, dryRun};
+    const facts = {modifiedMs, message, dryRun, development};
     return {answer: {ok: true, upload: facts, manifest, files: entries}, files: dryRun ? [] : files};
   } catch (caught) {
     if (!(caught instanceof ServiceError) || caught.code !== 'op.invalid_input') throw caught;
