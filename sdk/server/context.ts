@@ -90,6 +90,7 @@ export interface UserIdentity {
   readonly phoneNumber?: string;
   readonly phoneNumberVerified?: boolean;
   readonly address?: string;
+  /** ISO 8601. */
   readonly updatedAt?: string;
   /** Other claims. */
   readonly [claim: string]: Value | undefined;

@@ -82,28 +82,18 @@ function returnsJson(returns: unknown): string {
 }
 
 function fieldsOrValidator(declared: unknown, what: string): GenericValidator {
-  if (typeof declared !== 'object' || declared === null) {
-    throw new Error(`${what} validator must be an object of validators, or a validator`);
+  if (typeof declared !== 'object' || declared === null || Array.isArray(declared)) {
+    const must = what === 'Args' ? 'an object or any' : 'a validator';
+    throw new Error(`${what} validator must be ${must}: write {name: v.string(), …} or a validator`);
   }
   return isValidator(declared) ? (declared as GenericValidator) : asObjectValidator(declared as PropertyValidators);
 }
 
-/** What was not declared is not checked, so `paginationOpts` is added to declared arguments only. */
+/** `paginationOpts` is added to declared arguments; where none are declared the platform looks at this one by itself. */
 function paginatedRegistrar(visibility: FunctionVisibility): (definition: unknown) => unknown {
   return definition => {
     const {args, returns, handler} = definitionOf(definition);
-    const run = args === undefined && typeof handler === 'function' ? checkingOptions(handler as Handler) : handler;
-    return register('paginatedQuery', visibility, run, pagedArgsJson(args), returnsJson(returns));
-  };
-}
-
-/** Without declared arguments the platform checks none of them; these a page cannot do without. */
-function checkingOptions(handler: Handler): Handler {
-  return (ctx, args) => {
-    const {paginationOpts} = args as {paginationOpts?: {numItems?: unknown; cursor?: unknown}};
-    const {numItems, cursor} = paginationOpts ?? {};
-    if (typeof numItems === 'number' && (typeof cursor === 'string' || cursor === null)) return handler(ctx, args);
-    throw new Error('ArgumentValidationError: paginationOpts must be {numItems: number, cursor: string | null, …}');
+    return register('paginatedQuery', visibility, handler, pagedArgsJson(args), returnsJson(returns));
   };
 }
 

@@ -6,6 +6,7 @@ import {FUNCTION_ARGUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {checkWireDocument, checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
+import {suggestion} from './suggestion.ts';
 
 /** The call failed before, or instead of, running user code. Its message is shown like a thrown error's. */
 export class CallError extends Error {
@@ -44,11 +45,7 @@ export function findFunction(
   const entry = table?.byPath.get(canonicalPath(path));
   const isCallable = entry !== undefined && entry.kind !== 'httpAction';
   if (!isCallable || (origin === 'client' && entry.visibility === 'internal')) {
-    throw new CallError(
-      origin === 'client'
-        ? `Could not find public function for '${shown(path)}'. Is it exported and deployed?`
-        : `Could not find function for '${shown(path)}'. Is it exported and deployed?`,
-    );
+    throw new CallError(missing(table, path, origin));
   }
   if (kind !== null && entry.kind !== kind) {
     throw new CallError(
@@ -56,6 +53,21 @@ export function findFunction(
     );
   }
   return entry;
+}
+
+/** The same words for what is internal and for what is not there. A client is told of public functions only. */
+function missing(table: FunctionTable | null, path: string, origin: CallOrigin): string {
+  const isClient = origin === 'client';
+  const text = `Could not find ${isClient ? 'public ' : ''}function for '${shown(path)}'. Is it exported and deployed?`;
+  const callable = [...(table?.byPath.values() ?? [])].filter(
+    ({kind, visibility}) => kind !== 'httpAction' && !(isClient && visibility === 'internal'),
+  );
+  const wanted = shownPath(canonicalPath(path));
+  const close = suggestion(
+    wanted,
+    callable.map(entry => shownPath(entry.path)),
+  );
+  return close === null ? text : `${text} Did you mean '${close}'?`;
 }
 
 export const KIND_NAMES: Readonly<Record<FunctionKind, string>> = {
@@ -87,7 +99,17 @@ export function checkArguments(table: FunctionTable, entry: FunctionEntry, args:
   }
   const fault = table.argsValidator(entry)?.(value) ?? null;
   if (fault !== null) throw new CallError(`ArgumentValidationError: ${fault}`);
+  if (entry.kind === 'paginatedQuery' && entry.args === null && !hasPage(value)) {
+    throw new CallError('ArgumentValidationError: paginationOpts must be {numItems: number, cursor: string | null, …}');
+  }
   return text;
+}
+
+/** What a page cannot do without is checked although the function declares no arguments. */
+function hasPage(args: Value): boolean {
+  const {paginationOpts} = args as {paginationOpts?: {numItems?: unknown; cursor?: unknown} | null};
+  const {numItems, cursor} = paginationOpts ?? {};
+  return typeof numItems === 'number' && (typeof cursor === 'string' || cursor === null);
 }
 
 /** @param value wire text that the realm made. @throws CallError */

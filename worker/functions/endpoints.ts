@@ -49,7 +49,7 @@ export class FunctionEndpoints {
   /** POST /api/tenants/{tenant_id}/functions/run: any function, internal ones too, as anybody. */
   run(meta: RequestMeta, body: Buffer): Promise<Reply> {
     const {path, args, identity, format} = decodeBody(runBody, body);
-    const caller = {identity: identity === undefined || identity === null ? null : JSON.stringify(identity)};
+    const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
     return this.#answer({path, args, kind: null, origin: 'admin', caller, format}, meta);
   }
 
@@ -133,6 +133,22 @@ function scheduleRequest(how: string, body: Buffer): ScheduleCall {
 function onlyArgument(args: unknown): unknown {
   if (args === undefined) return {};
   return Array.isArray(args) && args.length === 1 ? args[0] : args;
+}
+
+const ACTING_ISSUER = 'https://svc.invalid/run';
+const ACTING_SUBJECT = 'nobody';
+
+/** An identity as functions rely on it: what says who somebody is is always there. @throws op.invalid_input 400 */
+function actingAs(identity: unknown): string {
+  if (typeof identity !== 'object' || identity === null || Array.isArray(identity)) {
+    throw new ServiceError('op.invalid_input', 'identity must be an object like {"subject": "ada", "name": "Ada"}');
+  }
+  const {issuer = ACTING_ISSUER, subject = ACTING_SUBJECT} = identity as Record<string, unknown>;
+  const {tokenIdentifier = `${String(issuer)}|${String(subject)}`} = identity as Record<string, unknown>;
+  for (const [name, value] of Object.entries({issuer, subject, tokenIdentifier})) {
+    if (typeof value !== 'string') throw new ServiceError('op.invalid_input', `identity.${name} must be a string`);
+  }
+  return JSON.stringify({...identity, issuer, subject, tokenIdentifier});
 }
 
 /** What a function's caller did wrong, where there is no function reply to say it in. */

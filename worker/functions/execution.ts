@@ -1,8 +1,13 @@
 /** One run of a function, as the hosts of queries, mutations and actions take it and what they give back. */
 import type {RealmError} from './realm/host-call.ts';
 
-/** Who is asking, for `ctx.auth`. `invalid`: a header was there and is no token of this tenant (HTTP actions only). */
-export type Caller = {identity: string | null} | 'invalid';
+/** Who is asking, for `ctx.auth`. `invalid`: a header was there and is no token of this tenant, and why (HTTP actions only). */
+export type Caller = {identity: string | null} | {invalid: string};
+
+/** What asking for an identity fails with that a header should have given. */
+export function unverified({invalid}: {invalid: string}): string {
+  return `Could not verify the Authorization header: ${invalid}`;
+}
 
 /** What makes code of a deployment: enough for a thread to load it by itself. */
 export type DeploymentCode = {

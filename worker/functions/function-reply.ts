@@ -22,6 +22,15 @@ export function shownError(error: string, requestId: string, redactErrors: boole
   return redactErrors ? head : `${head}\n${error}`;
 }
 
+/**
+ * What an action learns of the failure of a function it called. It may hand that on to its own caller, so where errors are
+ * redacted it gets the message alone: no stack, no names of files.
+ */
+export function nestedError(error: string, redactErrors: boolean): string {
+  if (!redactErrors) return error;
+  return error.replace(/(?:\n {4}at [^\n]*)*\n?$/, '').replace(/^Uncaught (?:Error: )?/, '');
+}
+
 /** Wire text without `$float` wrappers: NaN and the infinities become strings of their names, -0 becomes `-0`. */
 function plainJson(text: string): string {
   if (!text.includes('"$float"')) return text;

@@ -30,6 +30,7 @@ import {
 } from './call.ts';
 import type {EgressSettings} from './egress/policy.ts';
 import type {Caller, DeploymentCode, Execution, Outcome} from './execution.ts';
+import {nestedError} from './function-reply.ts';
 import type {ExecutionLog} from './log/execution-log.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
@@ -77,6 +78,8 @@ export type FunctionParts = {
   /** Jobs were scheduled or cancelled, and the change is committed. */
   onSchedule: () => void;
   clock: () => number;
+  /** Clients learn that a function failed, but not why. */
+  redactErrors: boolean;
 };
 
 /** Ends a mutation's write without effect; carries what its caller is told. */
@@ -322,11 +325,11 @@ export class Functions {
   ): Promise<string> {
     const {path, args: text} = JSON.parse(parameters) as {path: string; args: string};
     const args: unknown = JSON.parse(text);
-    const inherited: Caller = caller === 'invalid' ? {identity: null} : caller;
+    const inherited: Caller = 'invalid' in caller ? {identity: null} : caller;
     const kind = operation === 'runQuery' ? this.#queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
     const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId});
     lines.addNested(result.lines);
-    return result.ok ? `+${result.value}` : refusal(result.error);
+    return result.ok ? `+${result.value}` : refusal(nestedError(result.error, this.#parts.redactErrors));
   }
 
   async #schedule(parameters: string): Promise<string> {

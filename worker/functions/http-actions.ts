@@ -153,7 +153,7 @@ export class HttpActions {
       return {identity: verified === null ? null : JSON.stringify(verified.identity)};
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      return 'invalid';
+      return {invalid: caught.message};
     }
   }
 }

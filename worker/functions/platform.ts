@@ -80,6 +80,7 @@ export class FunctionPlatform {
   readonly #endpoints: FunctionEndpoints;
   readonly #httpActions: HttpActions;
   readonly #clock: () => number;
+  readonly #redactErrors: boolean;
   #live: LiveDeployment | null = null;
   #verifier: Verifier;
   #egress: EgressPolicy;
@@ -87,6 +88,7 @@ export class FunctionPlatform {
   constructor(parts: PlatformParts) {
     const {path, db, writer, groups, clock, onSchedule, redactErrors} = parts;
     this.#clock = clock;
+    this.#redactErrors = redactErrors;
     this.#log = new ExecutionLog(
       new LogFiles(join(dirname(path), 'log'), parts.log),
       new FailureLines(parts.log, clock),
@@ -124,6 +126,7 @@ export class FunctionPlatform {
       egress,
       onSchedule,
       clock,
+      redactErrors,
     });
     this.#functions = functions;
     this.#endpoints = new FunctionEndpoints({functions, verifier, groups, live, onSchedule, clock, redactErrors});
@@ -247,6 +250,8 @@ export class FunctionPlatform {
     return Verifier.of(this.#deployments.active?.manifest.authProviders ?? [], {
       fetch: request => egressFetch(this.#egress, request),
       clock: this.#clock,
+      // Whoever sends a token of another one is told which there are, where errors are told at all.
+      listProviders: !this.#redactErrors,
     });
   }
 

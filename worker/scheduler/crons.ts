@@ -68,7 +68,7 @@ export function runCron(writer: Writer, nowMs: number, name: string, runFunction
   writer.executing(`${name}@${cron.next_run}`);
   const failure = writer.attempt(() => runStoredWork(writer, name, cron.mutation, runFunction));
   const outcome = failure === null ? 'completed' : 'failed';
-  const error = failureText(failure);
+  const error = failureText(failure, cron.mutation);
   const failures = failure === null ? 0 : cron.failures + 1;
   const next = tickAfter(cron, nowMs);
   statements.cronRan.run(nowMs, next, outcome, error, failures, name);

@@ -100,7 +100,7 @@ export function runJob(writer: Writer, nowMs: number, id: string, runFunction: R
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
   writer.pendingJobsChange(-1, Buffer.byteLength(job.mutation));
-  const error = failureText(failure);
+  const error = failureText(failure, job.mutation);
   statements.insertJobResult.run(id, job.run_at, nowMs, job.mutation, outcome, error);
   statements.forgetJobResults.run(JOB_RESULTS_KEEP);
   writer.event({type: `job.${outcome}`, id, finished_at: nowMs, error});

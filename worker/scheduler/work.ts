@@ -53,10 +53,15 @@ export function runStoredWork(writer: Writer, id: string, text: string, runFunct
   else effectOf(work)(writer);
 }
 
-/** What is kept of a run's failure: `code: message`, cut to a length that many runs can be kept with. */
-export function failureText(failure: ServiceError | null): string | null {
+/**
+ * What is kept of a run's failure: `code: message`, or of a function its own words alone, before which the code of an HTTP
+ * error would say nothing; cut to a length that many runs can be kept with. @param work its stored text
+ */
+export function failureText(failure: ServiceError | null, work: string): string | null {
   if (failure === null) return null;
-  const text = `${failure.code}: ${failure.message}`;
+  const {code, message} = failure;
+  const isFunction = code === 'op.failed' && (JSON.parse(work) as {type?: unknown}).type === 'function';
+  const text = isFunction ? message.trimEnd() : `${code}: ${message}`;
   if (text.length <= SCHEDULED_ERROR_CHARS_MAX) return text;
   return `${text.slice(0, SCHEDULED_ERROR_CHARS_MAX - 1).toWellFormed()}…`;
 }

@@ -217,7 +217,9 @@ describe('an action', () => {
   test('knows who called it and its environment', async () => {
     expect(await host.value('identity')).toBe(null);
     expect(await host.value('identity', {}, {caller: {identity: '{"subject":"u"}'}})).toEqual({subject: 'u'});
-    expect(await host.failure('identity', {}, {caller: 'invalid'})).toContain('Authorization');
+    expect(await host.failure('identity', {}, {caller: {invalid: 'why'}})).toBe(
+      'Could not verify the Authorization header: why',
+    );
     expect(await host.value('env', {}, {env: {COLOUR: 'red'}})).toEqual(['red', null]);
   });
 

@@ -17,7 +17,7 @@ import {
 import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
-import type {Outcome} from '../execution.ts';
+import {type Outcome, unverified} from '../execution.ts';
 import {realmError} from '../isolate/invocation-host.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
 import {type HostCall, HostOp} from '../realm/host-call.ts';
@@ -251,7 +251,7 @@ export class ActionRun {
         this.#log.add(String(a));
         return '+';
       case HostOp.identity:
-        if (caller === 'invalid') return refusal('Could not verify the Authorization header');
+        if ('invalid' in caller) return refusal(unverified(caller));
         return `+${caller.identity ?? 'null'}`;
       case HostOp.env:
         return Object.hasOwn(env, String(a)) ? `+${JSON.stringify(env[String(a)])}` : '+null';

@@ -52,6 +52,7 @@ export function identityOf(provider: AuthProvider, claims: Claims & {iss: string
 
 function standardField([claim, value]: [string, unknown]): [string, unknown][] {
   if (claim === 'address') return addressField(value);
+  if (claim === 'updated_at') return updatedAtField(value);
   const field = FIELD_OF.get(claim);
   if (field !== undefined) return [[field, claim.endsWith('_verified') ? asBoolean(value) : value]];
   return FIELDS.has(claim) ? [] : [[claim, value]];
@@ -61,6 +62,13 @@ function standardField([claim, value]: [string, unknown]): [string, unknown][] {
 function addressField(value: unknown): [string, unknown][] {
   const formatted = typeof value === 'object' && value !== null ? (value as Claims).formatted : value;
   return typeof formatted === 'string' ? [['address', formatted]] : [];
+}
+
+/** Seconds by the standard, a text with some providers; identities have a text. */
+function updatedAtField(value: unknown): [string, unknown][] {
+  if (typeof value === 'string') return [['updatedAt', value]];
+  if (typeof value !== 'number' || Number.isNaN(new Date(value * 1000).getTime())) return [];
+  return [['updatedAt', new Date(value * 1000).toISOString()]];
 }
 
 /** Some providers write `"false"`, which is true in an `if`. */

@@ -93,6 +93,17 @@ function keySet({keys}: Record<string, unknown>, from: string): JSONWebKeySet {
   if (!Array.isArray(keys)) throw new Error(`${from} is not a key set: it has no \`keys\``);
   if (keys.length > AUTH_KEYS_MAX) throw new Error(`${from} holds more than ${AUTH_KEYS_MAX} keys`);
   // Keys of a kind that is not known here do not make the others useless.
-  const usable = keys.filter(key => typeof key === 'object' && key !== null && typeof key.kty === 'string');
+  const usable = keys.filter(
+    key => typeof key === 'object' && key !== null && typeof key.kty === 'string' && !isTrivial(key as JWK),
+  );
   return {keys: usable as JWK[]};
+}
+
+/** With an RSA exponent of 1 every text is its own signature; an even one has no private key. Nobody means to publish these. */
+function isTrivial({kty, e}: JWK): boolean {
+  if (kty !== 'RSA') return false;
+  const exponent = Buffer.from(typeof e === 'string' ? e : '', 'base64url');
+  const isOdd = (exponent.at(-1) ?? 0) % 2 === 1;
+  const isOne = exponent.at(-1) === 1 && exponent.subarray(0, -1).every(byte => byte === 0);
+  return !isOdd || isOne;
 }

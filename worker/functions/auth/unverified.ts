@@ -17,6 +17,9 @@ export type UnverifiedToken = {
 /** A key that a token brings along says nothing about who made the token, and a URL in it would have us fetch for its sender. */
 const SELF_MADE_KEYS = ['jwk', 'jku', 'x5u', 'x5c'];
 
+/** The last moment that a Date can hold: beyond it, `exp` says that a token is good for ever, which none is. */
+const TIME_S_MAX = 8.64e12;
+
 const NOT_A_JWT =
   'Could not parse JWT payload. Check that the token is a valid JWT format, consisting of three base64-encoded parts separated by dots';
 
@@ -39,6 +42,8 @@ export function readUnverified(token: string): UnverifiedToken {
     throw rejected('InvalidAuthHeader', 'The token has no subject (`sub`) claim');
   if (typeof exp !== 'number' || !Number.isFinite(exp))
     throw rejected('InvalidAuthHeader', 'The token has no expiration (`exp`) claim');
+  if (Math.abs(exp) > TIME_S_MAX)
+    throw rejected('InvalidAuthHeader', 'The expiration of the token (`exp`) is no time: it is in seconds since 1970');
   return {...checkHeader(header), issuer: iss, audience: aud};
 }
 

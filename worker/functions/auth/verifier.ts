@@ -28,7 +28,7 @@ export type VerifierOptions = {
   fetch: Fetch;
   /** Epoch milliseconds. */
   clock: () => number;
-  /** Name the configured providers to whoever sends a token of another one: for development. */
+  /** Name the configured providers to whoever sends a token of another one. */
   listProviders?: boolean;
 };
 

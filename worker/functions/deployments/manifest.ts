@@ -18,6 +18,7 @@ import type {
   SchemaTable,
 } from '../../../shared/protocol/functions.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
+import {issuerUrl} from '../auth/provider.ts';
 import {validatorFault} from './validator-fault.ts';
 
 /** What was said cannot be deployed; a line for each reason. */
@@ -215,15 +216,32 @@ function authProvider(item: Record<string, unknown>): AuthProvider | string {
     if (typeof domain !== 'string' || domain === '') return 'domain must be a text, the issuer of the tokens';
     if (typeof applicationID !== 'string' || applicationID === '')
       return 'applicationID must be a text, the audience of the tokens';
+    if (!isIssuer(domain))
+      return `domain must be the issuer's URL, like https://id.example.com; found ${shown(domain)}`;
     return {type: 'oidc', domain, applicationID};
   }
   if (type !== 'customJwt') return `type must be "customJwt", or missing for OIDC; found ${shown(type)}`;
   if (typeof issuer !== 'string' || issuer === '') return 'issuer must be a text';
-  if (typeof jwks !== 'string' || jwks === '') return 'jwks must be a URL or a data: URI';
+  if (!isIssuer(issuer)) return `issuer must be a URL, like https://id.example.com; found ${shown(issuer)}`;
+  if (typeof jwks !== 'string' || !isKeySetAddress(jwks)) {
+    return `jwks must be an http(s) URL or a data: URI; found ${shown(jwks)}`;
+  }
   if (algorithm !== 'RS256' && algorithm !== 'ES256') return 'algorithm must be "RS256" or "ES256"';
   if (applicationID !== undefined && typeof applicationID !== 'string')
     return 'applicationID must be a text, or missing';
   return {type: 'customJwt', issuer, jwks, algorithm, applicationID: applicationID ?? null};
+}
+
+/** A token's `iss` is compared with it, and an OIDC provider's metadata is looked for below it. `https://` may be missing. */
+function isIssuer(issuer: string): boolean {
+  const url = URL.parse(issuerUrl(issuer));
+  return url !== null && url.hostname !== '' && !/[\s?#]/.test(issuer);
+}
+
+function isKeySetAddress(address: string): boolean {
+  if (address.startsWith('data:')) return address.includes(',');
+  const url = URL.parse(address);
+  return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '';
 }
 
 /** Names come as long as a file may be, and what is none can be anything. */

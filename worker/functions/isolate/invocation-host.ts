@@ -9,7 +9,7 @@ import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} fr
 import {ConsoleLines} from '../console-lines.ts';
 import {CryptoBudget, cryptoCall} from '../crypto-host.ts';
 import type {HostDatabase} from '../database/host-database.ts';
-import type {Execution, Outcome} from '../execution.ts';
+import {type Execution, type Outcome, unverified} from '../execution.ts';
 import {type HostCall, HostOp, type RealmError} from '../realm/host-call.ts';
 import {type Deadline, TimeIsUp} from './deadline.ts';
 
@@ -120,7 +120,7 @@ export class InvocationHost {
     switch (op) {
       case HostOp.identity:
         this.identityUsed = true;
-        if (caller === 'invalid') return refusal('Could not verify the Authorization header');
+        if ('invalid' in caller) return refusal(unverified(caller));
         return `+${caller.identity ?? 'null'}`;
       case HostOp.schedule:
         return this.#scheduler?.schedule(String(a), nowMs) ?? refusal('ctx.scheduler is not available in queries');
