@@ -127,7 +127,7 @@ export class App {
   }
 
   /** A GET over a socket of its own: what came of a chunked body, and whether it came to its end. */
-  readUntilEnd(path: string): Promise<{received: string; ended: 'whole' | 'cut short'}> {
+  readUntilEnd(path: string): Promise<{status: number; received: string; ended: 'whole' | 'cut short'}> {
     return new Promise((resolve, reject) => {
       const socket = connect({host: '127.0.0.1', port: this.service.port});
       let bytes = '';
@@ -142,7 +142,7 @@ export class App {
       socket.on('close', () => {
         const body = bytes.slice(bytes.indexOf('\r\n\r\n') + 4);
         const ended = body.endsWith('0\r\n\r\n') ? 'whole' : 'cut short';
-        resolve({received: chunksOf(body), ended});
+        resolve({status: Number(/^HTTP\/1\.1 (\d{3})/.exec(bytes)?.[1]), received: chunksOf(body), ended});
       });
       onTestFinished(() => void socket.destroy());
     });

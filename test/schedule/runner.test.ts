@@ -303,7 +303,7 @@ describe('a cron', () => {
     await schedule.cron('c', MINUTE, work.replace('"x"', JSON.stringify(id)));
     await schedule.pass(MINUTE);
     expect(schedule.writer.statements.cron.get('c')!.last_error).toContain(id);
-    const cut = failureText(new ServiceError('op.failed', '😀'.repeat(SCHEDULED_ERROR_CHARS_MAX)))!;
+    const cut = failureText(new ServiceError('op.failed', '😀'.repeat(SCHEDULED_ERROR_CHARS_MAX)), work)!;
     expect([cut.length, cut.isWellFormed(), cut.at(-1)]).toEqual([SCHEDULED_ERROR_CHARS_MAX, true, '…']);
   });
 

@@ -23,6 +23,8 @@ const HTTP = `
   import {httpAction} from './_generated/server';
   const http = httpRouter();
   http.route({path: '/me', method: 'GET', handler: httpAction(async ctx => Response.json(await ctx.auth.getUserIdentity()))});
+  http.route({path: '/why', method: 'GET', handler: httpAction(async ctx =>
+    Response.json({why: await ctx.auth.getUserIdentity().then(() => null, error => error.message)}))});
   export default http;`;
 const config = (issuer: string) =>
   `export default {providers: [{domain: ${JSON.stringify(issuer)}, applicationID: 'chat'}]};`;
@@ -73,18 +75,47 @@ describe('who is asking', () => {
     expect(await app.queryError('who:verified', {})).toContain('Not authenticated');
   });
 
-  test.each<[string, JWTPayload, Record<string, unknown>, number]>([
-    ['issued 3 s ahead', {iat: nowS() + 3}, {}, 200],
-    ['expired by 10 s', {exp: nowS() - 10}, {}, 401],
+  // Times are of the moment in which the token is made: cases are collected long before the service has started.
+  test.each<[string, JWTPayload | (() => JWTPayload), Record<string, unknown>, number]>([
+    ['issued 3 s ahead', () => ({iat: nowS() + 3}), {}, 200],
+    ['issued 60 s ahead', () => ({iat: nowS() + 60}), {}, 401],
+    ['expired by 10 s', () => ({exp: nowS() - 10}), {}, 401],
+    ['that is good for ever', {exp: 1e300}, {}, 401],
     ['for another audience', {aud: 'other'}, {}, 401],
     ['for several audiences', {aud: ['chat', 'other']}, {}, 401],
     ['of an unknown issuer', {iss: 'https://nobody.example'}, {}, 401],
     ['without a key id', {}, {kid: undefined}, 401],
     ['with an unknown key id', {}, {kid: 'key-9'}, 401],
   ])('[53] a token %s', async (_, claims, header, status) => {
-    const reply = await asked(app, await bearer(provider, claims, header));
+    const made = typeof claims === 'function' ? claims() : claims;
+    const reply = await asked(app, await bearer(provider, made, header));
     if (status === 200) expect(reply.status).toBe(200);
     else expectError(reply, 401, 'auth.unauthorized');
+  });
+
+  test('a token of none of the providers is told which there are; so is an HTTP action that asks', async () => {
+    const strange = await bearer(provider, {aud: 'other'});
+    const configured = `configured are ${provider.issuer} (applicationID chat)`;
+    expect((await asked(app, strange)).text).toContain(configured);
+    const action = await app.svc('GET', '/http/why', undefined, strange);
+    expect(action.body).toEqual({why: expect.stringContaining('Could not verify the Authorization header: ')});
+    expect(action.text).toContain(configured);
+    const open = await App.deploy(service, {'who.ts': FUNCTIONS});
+    expect((await asked(open, strange)).text).toContain('none are configured');
+  });
+
+  test('svc run --identity always says who it is', async () => {
+    const run = (identity: unknown) => app.admin('POST', '/functions/run', {path: 'who:me', identity});
+    const anyone = {name: 'Z', subject: 'nobody', issuer: 'https://svc.invalid/run'};
+    expect((await run({name: 'Z'})).body).toMatchObject({
+      value: {...anyone, tokenIdentifier: 'https://svc.invalid/run|nobody'},
+    });
+    expect((await run({issuer: 'https://i', subject: 's'})).body).toMatchObject({
+      value: {tokenIdentifier: 'https://i|s'},
+    });
+    expectError(await run({subject: 5}), 400, 'op.invalid_input');
+    expectError(await run('ada'), 400, 'op.invalid_input');
+    expect((await run(undefined)).body).toMatchObject({value: null});
   });
 
   test('[53] a tenant without a verifier refuses every token, and serves who has none', async () => {

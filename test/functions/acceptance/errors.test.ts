@@ -5,9 +5,16 @@ import {App} from '../app.ts';
 
 const FILES = {
   'e.ts': `
-    import {mutation, query} from './_generated/server';
+    import {action, mutation, query} from './_generated/server';
     export const boom = query({args: {}, handler: () => { console.log('before'); throw new Error('boom'); }});
     export const text = query({args: {}, handler: () => { throw 'a text'; }});
+    export const boomInMutation = mutation({args: {}, handler: () => { throw new TypeError('two\\nlines'); }});
+    export const tells = action({args: {}, handler: async ctx => {
+      const told: string[] = [];
+      for (const [run, path] of [['runQuery', 'e:boom'], ['runMutation', 'e:boomInMutation'], ['runQuery', 'e:text']])
+        await (ctx as any)[run!](path, {}).catch((error: Error) => told.push(error.message));
+      return told;
+    }});
     export const fine = query({args: {}, handler: () => { console.warn('a line'); return 1; }});`,
 };
 
@@ -53,6 +60,42 @@ describe('what callers see of a failure', () => {
       outcome: 'error',
       error: expect.stringContaining('Uncaught Error: boom'),
       lines: ["[LOG] 'before'"],
+    });
+  });
+
+  test('an action that catches a failure can hand on its message, in production without the stack', async () => {
+    const [boom, typed, text] = (await app.action('e:tells', {})) as string[];
+    expect(boom).toMatch(/^Uncaught Error: boom\n {4}at handler \(\.\.\/svc\/e\.ts:/);
+    expect(typed).toMatch(/^Uncaught TypeError: two\nlines\n {4}at handler/);
+    expect(text).toContain('Uncaught a text');
+    const redacted = await App.deploy(closed, FILES);
+    expect(await redacted.action('e:tells', {})).toEqual(['boom', 'TypeError: two\nlines', 'a text']);
+  });
+
+  test('a mistyped path is told the function that was probably meant, a client never of an internal one', async () => {
+    const files = {
+      'messages.ts': `
+        import {internalQuery, paginatedQuery, query} from './_generated/server';
+        export default query({args: {}, handler: () => 1});
+        export const list = query({args: {}, handler: () => 1});
+        export const secret = internalQuery({args: {}, handler: () => 1});
+        export const page = paginatedQuery((ctx, args) => ctx.db.query('t').paginate(args.paginationOpts));`,
+    };
+    const typed = await App.deploy(open, files);
+    for (const path of ['messages:lst', 'messages:lsit', 'mesages:list', 'messages:list1']) {
+      expect(await typed.queryError(path, {})).toContain("Is it exported and deployed? Did you mean 'messages:list'?");
+    }
+    expect(await typed.queryError('message', {})).toContain("Did you mean 'messages'?");
+    for (const path of ['messages:secre', 'other:thing', 'm']) {
+      expect(await typed.queryError(path, {})).not.toContain('Did you mean');
+    }
+    const run = await typed.admin('POST', '/functions/run', {path: 'messages:secre'});
+    expect(run.text).toContain("Did you mean 'messages:secret'?");
+    expect(await typed.paginatedError('messages:page', {})).toMatch(
+      /Server Error\nArgumentValidationError: paginationOpts must be/,
+    );
+    expect(await typed.paginated('messages:page', {paginationOpts: {numItems: 1, cursor: null}})).toMatchObject({
+      page: [],
     });
   });
 

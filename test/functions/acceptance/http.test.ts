@@ -73,7 +73,8 @@ describe('HTTP actions', () => {
   });
 
   test('[51] a body that fails in the middle is cut short, one that fails before is a 500', async () => {
-    const {received, ended} = await app.readUntilEnd('/http/stream');
+    const {status, received, ended} = await app.readUntilEnd('/http/stream');
+    expect(status).toBe(200);
     expect(received).toBe('chunk 0;chunk 1;chunk 2;');
     expect(ended).toBe('cut short');
     const failed = await http('GET', '/throws');

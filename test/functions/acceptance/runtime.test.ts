@@ -45,6 +45,7 @@ const FILES = {
   '.x.ts': `throw new Error('dotfiles are no modules')`,
   'b c.ts': `throw new Error('paths with spaces are no modules')`,
   'types.d.ts': 'export type T = number;',
+  '_generated/z.ts': `export const z = 1; throw new Error('generated code is no module')`,
 };
 
 let service: Service;

@@ -14,6 +14,10 @@ const FILES = {
     }});
     export const notes = query({args: {text: v.string()}, handler: async (ctx, {text}) =>
       ((await ctx.db.query('notes' as never).collect()) as any[]).filter(note => note.text === text)});
+    export const everything = query({args: {}, handler: async ctx => ({
+      parents: ((await ctx.db.query('parents' as never).collect()) as any[]).map(parent => parent.text as string),
+      notes: ((await ctx.db.query('notes' as never).collect()) as any[]).map(note => note.text as string),
+    })});
     export const schedules = mutation({args: {text: v.string(), fails: v.boolean()}, handler: async (ctx, {text, fails}) => {
       await ctx.db.insert('parents' as never, {text} as never);
       const id = await ctx.scheduler.runAfter(0, internal.jobs.note, {text});
@@ -103,6 +107,9 @@ describe('the scheduler', () => {
     expect(found).toHaveLength(1);
     expect(found[0]!.parents).toBeGreaterThan(0);
     expect(await result(id)).toMatchObject({outcome: 'completed', error: null});
+    // Whatever would run again, or although it was rolled back, would have done so before a job that is due after it.
+    await result((await app.mutation('jobs:later', {text: 'behind it', ms: 50})) as string);
+    expect(await notes('once')).toHaveLength(1);
     expect(await notes('never')).toEqual([]);
   });
 
@@ -148,6 +155,47 @@ describe('the scheduler', () => {
       return found.every(count => count > 0) ? found : null;
     });
     expect(counts).toEqual(texts.map(() => 1));
+  });
+
+  test('[45] whatever moment the worker is killed at, an effect and its job are there once or not at all', async () => {
+    const acknowledged = new Set<string>();
+    const attempted: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      let isOver = false;
+      const load = Array.from({length: 6}, async (_, client) => {
+        for (let i = 0; !isOver; i++) {
+          const text = `moment ${round} ${client} ${i}`;
+          attempted.push(text);
+          const args = {text, fails: false};
+          const reply = await app.svc('POST', '/mutation', {path: 'jobs:schedules', args});
+          if ((reply.body as {status?: string}).status === 'success') acknowledged.add(text);
+          else expect([503, 200]).toContain(reply.status);
+        }
+      });
+      const before = acknowledged.size;
+      while (acknowledged.size < before + 12) await new Promise(resolve => setImmediate(resolve));
+      process.kill(await service.workerOf(app.tenant), 'SIGKILL');
+      isOver = true;
+      await Promise.all(load);
+    }
+    const {parents, notes: made} = await until('every job of the mutations that are there to have run', async () => {
+      const all = (await app.query('jobs:everything', {})) as {parents: string[]; notes: string[]};
+      const own = (texts: string[]) => texts.filter(text => text.startsWith('moment ')).sort();
+      const found = {parents: own(all.parents), notes: own(all.notes)};
+      const there = new Set(found.notes);
+      return found.parents.every(text => there.has(text)) ? found : null;
+    });
+    // What is there is there once, as the mutation's own write and as its job's; all that was acknowledged is among it.
+    expect(made).toEqual(parents);
+    expect(new Set(parents).size).toBe(parents.length);
+    const there = new Set(parents);
+    expect([...acknowledged].filter(text => !there.has(text))).toEqual([]);
+    expect(parents.filter(text => !attempted.includes(text))).toEqual([]);
+  });
+
+  test('a failed job has its function’s own words', async () => {
+    const id = (await app.mutation('jobs:scheduleThrowing', {})) as string;
+    expect((await result(id)).error).toMatch(/^Uncaught Error: the job is bad\n {4}at handler \(\.\.\/svc\/jobs\.ts:/);
   });
 
   test('function jobs and native jobs are one list', async () => {

@@ -33,7 +33,7 @@ describe('the identity of an OIDC token', () => {
       zoneinfo: 'Europe/London',
       locale: 'en',
       address: {formatted: '1 Street', country: 'UK'},
-      updated_at: 5,
+      updated_at: 1_800_000_000,
     };
     expect(identityOf(OIDC, {...base, ...claims})).toEqual({
       ...always,
@@ -54,8 +54,16 @@ describe('the identity of an OIDC token', () => {
       timezone: 'Europe/London',
       language: 'en',
       address: '1 Street',
-      updatedAt: 5,
+      updatedAt: '2027-01-15T08:00:00.000Z',
     });
+  });
+
+  test.each([
+    ['2027-01-15T08:00:00.000Z', '2027-01-15T08:00:00.000Z'],
+    [1e300, undefined],
+    [{}, undefined],
+  ])('has a text or nothing as updatedAt: %j', (given, updatedAt) => {
+    expect(identityOf(OIDC, {...base, updated_at: given}).updatedAt).toBe(updatedAt);
   });
 
   test('has every other claim as it is', () => {

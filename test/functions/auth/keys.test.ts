@@ -1,5 +1,5 @@
 import type {JWTPayload} from 'jose';
-import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {afterEach, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import {Verifier} from '../../../worker/functions/auth/verifier.ts';
 import {closeEgress} from '../../../worker/functions/egress/connector.ts';
@@ -101,6 +101,29 @@ describe('keys of a provider', () => {
     expect(await attempt(verifier)).toMatch(/^AuthProviderDiscoveryFailed/);
     nowMs += 10_000;
     expect(await attempt(verifier)).toBe('accepted');
+  });
+
+  test.each([
+    ['an exponent of 1, with which every text is its own signature', 'AQ'],
+    ['an exponent of 1, written longer', 'AAAB'],
+    ['an even exponent', 'AQAA'],
+    ['no exponent', ''],
+  ])('of RSA with %s are not used', async (_title, e) => {
+    const rsa = await IdentityProvider.start('RS256');
+    onTestFinished(() => rsa.stop());
+    const {issuer} = rsa;
+    const provider: AuthProvider = {
+      ...custom(`${issuer}/jwks`),
+      type: 'customJwt',
+      issuer,
+      algorithm: 'RS256',
+    } as never;
+    const token = await rsa.token({iss: issuer, sub: 'u', aud: 'app', exp: START_MS / 1000 + 60});
+    const key = {...(await rsa.publicJwk()), kid: 'key-1'};
+    rsa.serveKeys([{...key, e}]);
+    expect(await rejectionOf(verifierOf(provider).verify(token))).toMatch(/no usable key "key-1"/);
+    rsa.serveKeys([key]);
+    expect(await rejectionOf(verifierOf(provider).verify(token))).toBe('accepted');
   });
 
   test('of other kinds among them do no harm', async () => {

@@ -47,6 +47,13 @@ describe('the checks of a token', () => {
     ['valid for an audience list of one', {aud: ['app']}, {}, 'accepted'],
     ['without iat', {iat: undefined}, {}, 'accepted'],
     ['expired by 10 s', {exp: NOW_S - 10}, {}, 'InvalidAuthHeader: Token expired 10 seconds ago'],
+    [
+      'that ends at a time that is none',
+      {exp: 1e300},
+      {},
+      'InvalidAuthHeader: The expiration of the token (`exp`) is no time: it is in seconds since 1970',
+    ],
+    ['that ends at the last time there is', {exp: 8.64e12}, {}, 'accepted'],
     ['expired by 4 s, within the tolerance', {exp: NOW_S - 4}, {}, 'accepted'],
     ['expired by 5 s, beyond the tolerance', {exp: NOW_S - 5}, {}, 'InvalidAuthHeader: Token expired 5 seconds ago'],
     ['issued 3 s ahead', {iat: NOW_S + 3}, {}, 'accepted'],

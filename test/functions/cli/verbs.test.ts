@@ -53,6 +53,32 @@ describe('svc init', () => {
 });
 
 describe('svc deploy', () => {
+  test('says which tables and indexes it adds and drops, and svc dev marks its deployments', async () => {
+    const first = await svc('deploy', '--create');
+    expect(first).toMatchObject({code: 0, stderr: expect.stringMatching(/^\+ table \w+$/m)});
+    const schema = join(project, 'svc/schema.ts');
+    writeFileSync(
+      schema,
+      `import {defineSchema, defineTable} from 'svc/server';
+import {v} from 'svc/values';
+const {tables} = {tables: {extra: defineTable({n: v.optional(v.number())}).index('by_n', ['n'])}};
+export default defineSchema(tables);
+`,
+    );
+    const dry = await svc('deploy', '--dry-run', '--typecheck=disable');
+    expect(dry.stderr).toMatch(/^\+ table extra\n- table \w+ \(its documents stay, and are not checked any more\)$/m);
+    expect(dry.stderr).toMatch(/^\+ index extra\.by_n \(n\)$/m);
+    expect((await svc('dev', '--once', '--typecheck=disable')).stderr).toContain('+ index extra.by_n (n)');
+    const listed = await svc('rollback', '--list');
+    expect(listed.stdout).toMatch(/^\* 2 .*\(svc dev\)\n {2}1 .* functions {2}\n$/);
+    expect(await svc('data', 'nope')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('there is no table nope; there are extra'),
+    });
+    expect(await svc('data', 'extra')).toMatchObject({code: 0, stdout: ''});
+  });
+
   test('makes no tenant unless it is told to', async () => {
     expect(await svc('deploy')).toMatchObject({
       code: 1,

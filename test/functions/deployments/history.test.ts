@@ -30,13 +30,15 @@ describe('a deployment', () => {
     const tenant = saying();
     const reply = await tenant.upload(upload({message: 'the first', modifiedMs: 123.7}));
     expect(reply.status).toBe(201);
-    const view = JSON.parse(reply.body) as object;
+    const {changes, ...view} = JSON.parse(reply.body) as {changes: object};
+    expect(changes).toEqual({tables: {declared: [], undeclared: []}, indexes: {added: [], dropped: []}});
     expect(view).toEqual({
       id: 1,
       created_at: expect.any(Number),
       activated_at: expect.any(Number),
       active: true,
       message: 'the first',
+      development: false,
       functions: 0,
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -171,6 +173,66 @@ describe('the history', () => {
   });
 });
 
+describe('deployments made while developing', () => {
+  test('are forgotten before others, however many saves there are', async () => {
+    const tenant = saying();
+    await tenant.upload(withFiles('production 1'));
+    await tenant.upload(withFiles('production 2'));
+    for (let i = 0; i < DEPLOYMENTS_KEEP + 5; i++) {
+      await tenant.upload({...withFiles(`save ${i}`), development: true});
+    }
+    const kept = tenant.list();
+    expect(kept).toHaveLength(DEPLOYMENTS_KEEP);
+    expect(kept.filter(({development}) => !development).map(({id}) => id)).toEqual([2, 1]);
+    expect(kept[0]).toMatchObject({active: true, development: true});
+    await tenant.deployments.activate('1');
+    expect(tenant.list().find(({active}) => active)?.id).toBe(1);
+  });
+
+  test('leave when only others fill the history', async () => {
+    const tenant = saying();
+    await tenant.upload({...withFiles('save'), development: true});
+    for (let i = 0; i < DEPLOYMENTS_KEEP; i++) await tenant.upload(withFiles(`production ${i}`));
+    expect(tenant.list().some(({development}) => development)).toBe(false);
+    expect(tenant.list()).toHaveLength(DEPLOYMENTS_KEEP);
+  });
+});
+
+describe('a deploy says what it changes', () => {
+  const text = {type: 'object' as const, value: {n: {fieldType: {type: 'string' as const}, optional: true}}};
+  const table = (name: string, ...indexes: string[][]) => ({
+    name,
+    document: text,
+    indexes: indexes.map(fields => ({name: `by_${fields.join('_')}`, fields})),
+  });
+  const schemaOf = (...tables: ReturnType<typeof table>[]) => ({tables, schemaValidation: true});
+  const changesOf = async (reply: Promise<{body: string}>) =>
+    (JSON.parse((await reply).body) as {changes: unknown}).changes;
+
+  test('tables and indexes, added and dropped; a dry run as well, and it changes nothing', async () => {
+    const tenant = saying();
+    const none = {tables: {declared: [], undeclared: []}, indexes: {added: [], dropped: []}};
+    expect(await changesOf(tenant.deploySchema(null))).toEqual(none);
+    expect(await changesOf(tenant.deploySchema(schemaOf(table('b', ['n']), table('a'))))).toEqual({
+      tables: {declared: ['a', 'b'], undeclared: []},
+      indexes: {added: ['b.by_n (n)'], dropped: []},
+    });
+    expect(await changesOf(tenant.deploySchema(schemaOf(table('b', ['n']), table('a'))))).toEqual(none);
+    const next = {
+      tables: {declared: ['c'], undeclared: ['a']},
+      indexes: {added: ['b.by_n_m (n, m)'], dropped: ['b.by_n (n)']},
+    };
+    tenant.manifest = {...NOTHING, schema: schemaOf(table('b', ['n', 'm']), table('c'))};
+    expect(await changesOf(tenant.upload(upload({dryRun: true})))).toEqual(next);
+    expect(tenant.indexes('b')).toEqual(['by_n: n (enabled)']);
+    expect(await changesOf(tenant.upload(upload({})))).toEqual(next);
+    expect(await changesOf(tenant.deploySchema(null))).toEqual({
+      tables: {declared: [], undeclared: ['b', 'c']},
+      indexes: {added: [], dropped: ['b.by_n_m (n, m)']},
+    });
+  });
+});
+
 describe('an upload is refused before its code runs', () => {
   const big = 'x'.repeat(17 * 1024 * 1024);
   test.each<[string, Partial<DeploymentUpload>, string[]]>([
@@ -190,6 +252,21 @@ describe('an upload is refused before its code runs', () => {
       ['the module a', 'the module schema', 'the module auth.config'],
     ],
     ['two files of one path', {files: [file('a.js'), file('a.js')]}, ['two files with the same path']],
+    [
+      'a module for a runtime that is not there, by its name',
+      {modules: ['a', 'b'], files: [file('a.js'), file('b.js')], runtimes: {a: 'bun', b: 'node'}},
+      ['"use bun": this server has no Bun runtime adapter', '"use node": this version of svc has no Node runtime yet'],
+    ],
+    [
+      'a module for a runtime that is not there, by its code',
+      {modules: ['a'], files: [file('a.js', '/* made by another tool */\n"use bun";\nexport const x = 1;\n')]},
+      ['"use bun": this server has no Bun runtime adapter'],
+    ],
+    [
+      'a runtime for what is no module',
+      {modules: ['a'], files: [file('a.js')], runtimes: {other: 'default'}},
+      ['a runtime is given for other, which is no module'],
+    ],
     ['a module twice', {modules: ['a', 'a'], files: [file('a.js')]}, ['a module is named twice']],
     [
       'too much code',

@@ -216,6 +216,23 @@ describe('a deploy is refused', () => {
       ['auth provider 2: type must be "customJwt"'],
     ],
     [
+      'providers whose addresses are none',
+      {
+        'auth.config.ts': auth(
+          `{domain: 'not a domain', applicationID: 'a'},
+           {type: 'customJwt', issuer: 'https://', jwks: 'https://a.example/jwks', algorithm: 'RS256'},
+           {type: 'customJwt', issuer: 'https://a.example', jwks: 'not a url', algorithm: 'RS256'},
+           {type: 'customJwt', issuer: 'https://a.example', jwks: 'file:///etc/keys', algorithm: 'RS256'}`,
+        ),
+      },
+      [
+        "auth provider 1: domain must be the issuer's URL, like https://id.example.com; found not a domain",
+        'auth provider 2: issuer must be a URL',
+        'auth provider 3: jwks must be an http(s) URL or a data: URI; found not a url',
+        'auth provider 4: jwks must be an http(s) URL',
+      ],
+    ],
+    [
       'a provider with an algorithm that is not supported',
       {
         'auth.config.ts': auth(

@@ -77,7 +77,16 @@ describe('the schema of a deployment', () => {
       };
       return tenant.upload({...EMPTY_UPLOAD, dryRun: true});
     };
-    expect(await dryRun(NUMBER)).toEqual({status: 200, body: '{"dry_run":true,"functions":[]}'});
+    const {status, body} = await dryRun(NUMBER);
+    expect(status).toBe(200);
+    expect(JSON.parse(body)).toEqual({
+      dry_run: true,
+      functions: [],
+      changes: {
+        tables: {declared: ['items', 'new'], undeclared: []},
+        indexes: {added: ['items.by_n (n)'], dropped: []},
+      },
+    });
     expect(await errorsOf(dryRun(STRING))).toMatchObject([{message: expect.stringContaining('in table "items"')}]);
     expect(tenant.indexes('items')).toEqual([]);
     expect(tenant.catalog.table('new')).toBeUndefined();

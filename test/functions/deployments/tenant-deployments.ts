@@ -171,8 +171,13 @@ export class TenantDeployments {
 
   #said(body: Buffer): Analysed | null {
     if (this.manifest === null) return null;
-    const {modifiedMs, message, dryRun, files} = decodeUpload(body);
-    return {upload: {modifiedMs, message, dryRun}, manifest: this.manifest, files: each(files), close: () => undefined};
+    const {modifiedMs, message, dryRun, development = false, files} = decodeUpload(body);
+    return {
+      upload: {modifiedMs, message, dryRun, development},
+      manifest: this.manifest,
+      files: each(files),
+      close: () => undefined,
+    };
   }
 
   async #close(): Promise<void> {
