@@ -111,7 +111,7 @@ export class FunctionEndpoints {
 /** Whom a job belongs to; null: the admin, and no caller with a token or without one. */
 function ownerOf({w: isAdmin}: RequestMeta, caller: Caller): string | null {
   if (isAdmin === 1) return null;
-  assert(caller !== 'invalid', 'a token that is not valid is refused before');
+  assert(!('invalid' in caller), 'a token that is not valid is refused before');
   return caller.identity === null ? '' : (JSON.parse(caller.identity) as Identity).tokenIdentifier;
 }
 

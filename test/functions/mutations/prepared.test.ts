@@ -43,6 +43,7 @@ class MutationCalls {
       egress: null as never,
       onSchedule: () => undefined,
       clock: Date.now,
+      redactErrors: false,
     });
   }
 
