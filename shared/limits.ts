@@ -452,8 +452,6 @@ export const INSPECT_CHARS_MAX = LOG_LINE_CHARS_MAX;
 /** Maximum of one WebAssembly memory, in pages of 64 KiB, and memories of one invocation. Beyond: a RangeError. (ours) */
 export const WASM_MEMORY_PAGES_MAX = 512;
 export const WASM_MEMORIES_MAX = 16;
-/** Memories after which a realm serves no further invocation: it may keep them. (ours) */
-export const WASM_MEMORIES_KEPT_MAX = 4;
 /** Bytes one crypto.getRandomValues may ask for. Beyond: QuotaExceededError. (web cryptography standard) */
 export const RANDOM_BYTES_MAX = 64 * KIB;
 /** Input of one crypto.subtle call, and its parameters with the key. Beyond: OperationError. (ours) */
