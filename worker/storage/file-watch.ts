@@ -1,6 +1,6 @@
 /**
  * Notices that a tenant's files were removed, replaced or cut while its worker has them open. The worker would go on writing
- * into files that nobody finds again, and acknowledge it. Looking costs two system calls, some 5 µs a commit group.
+ * into files that nobody finds again, and acknowledge it. Looking costs two system calls, some 10 µs a commit group.
  *
  * A file may grow and be written by us alone: SQLite shrinks a database only in a VACUUM and cuts its log only at the close.
  */
