@@ -1,9 +1,11 @@
 /**
  * A really started service under random writes and random live queries, with the worker killed on the way. What each
  * connection was shown is held against the journal: every snapshot is the naive result at some committed sequence, these
- * sequences never go back on a connection, and the last snapshot is the final state.
+ * sequences never go back on a connection, and the last snapshot is the final state. A query that took long is evaluated
+ * on a scan thread, which any query does on a busy machine: its results come when they come, so the last ones are awaited.
  */
 import {randomUUID} from 'node:crypto';
+import {isDeepStrictEqual} from 'node:util';
 import fc from 'fast-check';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
@@ -71,8 +73,13 @@ class Watcher {
     }
   }
 
-  get isComplete(): boolean {
-    return [...this.byRequest.values()].every(shown => shown.frames.length > 0);
+  /** Whether each query that is still held shows what it is in this state. */
+  shows(documents: readonly Doc[]): boolean {
+    return [...this.byRequest.values()].every(shown => {
+      const last = shown.frames.at(-1);
+      if (last === undefined) return false;
+      return this.ended.has(shown) || isDeepStrictEqual(last.data, naiveResult(documents, shown.query));
+    });
   }
 
   close(): void {
@@ -116,7 +123,6 @@ function checkShown(watcher: Watcher, states: readonly Doc[][]): void {
   for (const shown of watcher.byRequest.values()) {
     const texts = shown.frames.map(({data}) => JSON.stringify(data));
     for (let i = 1; i < texts.length; i++) expect(texts[i]).not.toBe(texts[i - 1]);
-    if (!watcher.ended.has(shown)) expect(shown.frames.at(-1)!.data).toEqual(naiveResult(states.at(-1)!, shown.query));
   }
 }
 
@@ -191,12 +197,11 @@ describe('what a connection is shown', () => {
             const {status, body} = await service.get(`/api/tenants/${tenant}/schedule`);
             return status === 200 && (body as {jobs: unknown[]}).jobs.length === 0;
           });
-          await latestSequence(tenant); // an answer of the worker comes behind the results of its commits
           const states = await history(tenant);
           for (const watcher of watchers) {
-            await until('every first result', async () => {
+            await until('the final state on every connection', async () => {
               await watcher.catchUp();
-              return watcher.isComplete;
+              return watcher.shows(states.at(-1)!);
             });
             checkShown(watcher, states);
             watcher.close();
@@ -205,5 +210,5 @@ describe('what a connection is shown', () => {
       ),
       {numRuns: 12, endOnFailure: true},
     );
-  });
+  }, 180_000);
 });
