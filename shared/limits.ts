@@ -100,7 +100,7 @@ export const SUSPICION_MS = 10 * 60 * 1000;
 export const SUSPECTS_MAX = 256;
 /** Deaths of one tenant within that time that are held against calls. Beyond: they count towards its rest. (ours) */
 export const HELD_DEATHS_MAX = 30;
-/** Bodies of calls up to this are looked at for the function's name, and longer ones in part, when their worker ended. (ours) */
+/** Bodies of calls up to this are parsed for the function's name when their worker ended; of longer ones the beginning is looked at. (ours) */
 export const CALL_BODY_BYTES_READ = 64 * KIB;
 /** SIGTERM to exit 0. What is not finished by then is ended. (design) */
 export const DRAIN_MS = 4_500;

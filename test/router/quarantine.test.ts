@@ -129,13 +129,39 @@ describe('what a request calls', () => {
   test.each([['nonsense'], ['null'], ['{}'], ['{"path":7}'], [`{"path":"${'x'.repeat(2_000)}"}`]])(
     'is no function in %s',
     text => {
-      expect(functionCall(Buffer.from(text)).name).toBe('calls of no function');
+      expect(functionCall(Buffer.from(text)).name).toBe('no function');
     },
   );
 
-  test('cannot be made to look like another function by a body that is too long to be looked at', () => {
-    const long = Buffer.from(`{"path":"innocent:one","args":"${'x'.repeat(CALL_BODY_BYTES_READ)}","path":"other:one"}`);
-    expect(functionCall(long).name).toBe('calls with long arguments');
+  const filler = 'x'.repeat(CALL_BODY_BYTES_READ);
+
+  test('is the path in a long body too, so that others with long arguments go on', () => {
+    expect(functionCall(body({path: 'search:find', args: {filler}})).name).toBe('search:find');
+    expect(functionCall(Buffer.from(`\n{ "path" : "größe:f" ,"args":"${filler}"}`)).name).toBe('größe:f');
+  });
+
+  test.each([
+    ['names another one later', `{"path":"innocent:one","args":"${filler}","path":"other:one"}`],
+    ['names another one in escapes', `{"path":"innocent:one","args":"${filler}","p\\u0061th":"other:one"}`],
+    ['begins with something else', `{"args":"${filler}","path":"innocent:one"}`],
+    ['has escapes in the path', `{"path":"innocent\\u003aone","args":"${filler}"}`],
+  ])('is not said by a long body that %s', (_title, text) => {
+    const {name, key} = functionCall(Buffer.from(text));
+    expect(name).toBe('a function named twice');
+    // The same length, beginning and end are not the same call.
+    const innocent = `{"path":"innocent:one","args":"${filler}${'y'.repeat(text.length)}`;
+    expect(functionCall(Buffer.from(`${innocent.slice(0, text.length - 2)}"}`)).key).not.toBe(key);
+  });
+
+  test.each([
+    ['a:b', 'a.js:b'],
+    ['a:b', 'a.ts:b'],
+    ['a/b', 'a/b:default'],
+    ['a/b', 'a/b.js:default'],
+  ])('%s is the same as %s: one function has one name', (path, other) => {
+    for (const args of [{}, {filler}]) {
+      expect(functionCall(body({path: other, args})).name).toBe(functionCall(body({path, args})).name);
+    }
   });
 
   test('is told apart in long bodies by their length, beginning and end', () => {
