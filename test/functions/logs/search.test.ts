@@ -2,7 +2,7 @@ import {appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {LOG_FAILURES_BURST, LOG_FILE_BYTES, LOG_FILES_KEEP} from '../../../shared/limits.ts';
+import {LOG_FAILURES_BURST, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 import {LogFiles} from '../../../worker/functions/log/log-files.ts';
@@ -183,6 +183,22 @@ describe('the files of a log', () => {
     appendFileSync(path, `\n\0\0\n[]\nnull\n${entry(4)}`);
     expect(await numbers(files())).toEqual([1, 4, 3]);
     expect(readFileSync(path, 'utf8')).toContain('{"n":2,"at"'); // nothing is repaired behind anybody's back
+  });
+
+  test('that a slow disk has not taken yet are bounded, whatever was handed to it already', async () => {
+    const log = files();
+    const piece = LOG_UNWRITTEN_CHARS_MAX / 4;
+    for (let n = 1; n <= 8; n++) {
+      log.write(entry(n, piece - 200));
+      void log.flush();
+    }
+    await log.flush();
+    expect(await numbers(log)).toEqual([1, 2, 3, 4]);
+    expect(warnings).toHaveLength(1);
+    log.write(entry(9)); // there is room again
+    await log.flush();
+    expect((await numbers(log)).at(-1)).toBe(9);
+    await log.close();
   });
 
   test('that cannot be written cost a warning, and no more than one a minute', async () => {

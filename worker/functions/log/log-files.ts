@@ -35,6 +35,7 @@ export class LogFiles {
   #first: number | null = null;
   #current: {number: number; handle: FileHandle; bytes: number} | null = null;
   #unwritten: string[] = [];
+  /** Of these and of what a slow disk is still being given. */
   #unwrittenChars = 0;
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> = Promise.resolve();
@@ -64,9 +65,14 @@ export class LogFiles {
     this.#timer = null;
     const lines = this.#unwritten;
     this.#unwritten = [];
-    this.#unwrittenChars = 0;
     if (lines.length > 0) {
-      this.#writing = this.#writing.then(() => this.#append(lines)).catch(error => this.#drop(lines.length, error));
+      const chars = lines.reduce((sum, line) => sum + line.length, 0);
+      this.#writing = this.#writing
+        .then(() => this.#append(lines))
+        .catch(error => this.#drop(lines.length, error))
+        .finally(() => {
+          this.#unwrittenChars -= chars;
+        });
     }
     return this.#writing;
   }
