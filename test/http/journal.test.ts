@@ -1,3 +1,4 @@
+import {readFileSync, writeFileSync} from 'node:fs';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {bootstrap, checkChain, journalAfter, journalPage} from '../harness/journal.ts';
 import {Service} from '../harness/service.ts';
@@ -43,6 +44,23 @@ describe('a journal page', () => {
     expect(pages.map(page => page.length)).toEqual([100, 100, 50]);
     expect(pages.flat()).toEqual(Array.from({length: 250}, (_, i) => i + 1));
     expect((await journalPage(tenant)).page).toEqual((await journalPage(tenant, '?after=0&limit=100')).page);
+  });
+
+  test('costs its worker about what it holds, however long the journal is', async () => {
+    const text = 'x'.repeat(1_000_000);
+    await tenant.insertAll(
+      't',
+      Array.from({length: 120}, (_, n) => ({n, text})),
+      8,
+    );
+    const worker = await service.workerOf(tenant.id);
+    writeFileSync(`/proc/${worker}/clear_refs`, '5'); // the peak begins anew
+    const peakKib = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${worker}/status`, 'utf8'))![1]);
+    const before = peakKib();
+    const {page} = await journalPage(tenant, '?limit=1000');
+    expect(page).toMatchObject({has_more: true, latest_sequence: 120});
+    expect(page.records).toHaveLength(8);
+    expect(peakKib() - before).toBeLessThan(80 * 1024);
   });
 
   test('ends at limit; at the end of the journal it is empty and gives back the cursor', async () => {

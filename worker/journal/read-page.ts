@@ -81,26 +81,32 @@ export class JournalReader {
       throw this.#expired(`records after ${from} are gone; the oldest kept is ${floor}`, head, floor);
     }
     const asked = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
-    const rows = reading(() => this.#after.all(from, asked + 1)); // one extra row answers has_more
     const records: string[] = [];
-    let previous = rows.length === 0 ? '' : this.#digestOf(from, floor);
+    let previous = from < head ? this.#digestOf(from, floor) : '';
+    let hasMore = false;
     let bytes = 0;
-    for (const row of rows.slice(0, asked)) {
-      const sequence = from + records.length + 1;
-      if (row.sequence !== sequence || !fits(previous, row)) {
-        const damaged = storageDamaged({check: 'chain', sequence});
-        if (records.length === 0) throw damaged;
-        break;
+    // One by one: records may be long, and a page ends with those that fit. One extra row answers has_more.
+    reading(() => {
+      for (const row of this.#after.iterate(from, asked + 1)) {
+        const sequence = from + records.length + 1;
+        hasMore = records.length === asked;
+        if (hasMore) break;
+        if (row.sequence !== sequence || !fits(previous, row)) {
+          if (records.length === 0) throw storageDamaged({check: 'chain', sequence});
+          hasMore = true;
+          break;
+        }
+        bytes += Buffer.byteLength(row.record);
+        hasMore = records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX;
+        if (hasMore) break;
+        records.push(recordText(row));
+        previous = row.digest;
       }
-      bytes += Buffer.byteLength(row.record);
-      if (records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX) break;
-      records.push(recordText(row));
-      previous = row.digest;
-    }
+    });
     assert(records.length <= asked, 'a page has at most as many records as were asked for');
     return (
       `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${head},` +
-      `"cursor_floor":${floor},"has_more":${rows.length > records.length},"timeline":"${this.timeline}"}`
+      `"cursor_floor":${floor},"has_more":${hasMore},"timeline":"${this.timeline}"}`
     );
   }
 
