@@ -576,7 +576,7 @@ export const ANALYSIS_MEMORY_MB = 256;
 export const ANALYSIS_HEAP_MB = 768;
 export const ANALYSIS_PROCESS_BYTES_MAX = 1_536 * MIB;
 export const ANALYSIS_LOOK_MS = 100;
-/** What it answers besides the code: the manifest. (ours) */
+/** What it answers besides the code: the manifest. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_ANSWER_BYTES_MAX = 64 * MIB;
 /** Code of a deployment stored by one write, in characters; one file at least. (ours) */
 export const DEPLOYMENT_SLICE_CHARS = 256 * KIB;

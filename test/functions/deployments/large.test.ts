@@ -62,6 +62,17 @@ describe('in a running service', () => {
     expect(await service.workerOf(app.tenant)).toBe(worker);
   });
 
+  test('modules that say more of themselves than fits are refused, and end nothing', async () => {
+    await app.admin('GET', '/documents/items');
+    const worker = await service.workerOf(app.tenant);
+    const source = `export const f = Object.assign(() => null, {isSvcFunction: true, kind: 'query', visibility: 'public',
+      exportArgs: () => '{"type":"any"}', exportReturns: () => JSON.stringify({type: 'literal', value: 'x'.repeat(7e7)})});`;
+    const {status, text} = await app.admin('POST', '/deployments', uploadWith(source));
+    expect([status, text]).toEqual([400, expect.stringContaining('take more than 64 MiB as JSON')]);
+    expect(await service.workerOf(app.tenant)).toBe(worker);
+    await until('the end of the process', () => childrenOf(worker).length === 0);
+  });
+
   test('the process that looks at an upload has nothing of its worker in its environment, and is the first to go', async () => {
     const worker = await service.workerOf(app.tenant);
     const deploying = app.admin('POST', '/deployments', uploadWith('for (;;);'));

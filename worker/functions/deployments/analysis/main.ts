@@ -7,6 +7,7 @@ import {Buffer} from 'node:buffer';
 import {writeFileSync} from 'node:fs';
 import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
+import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {BundleFile} from '../../../../shared/protocol/functions.ts';
 import {decodeUpload, refusal} from '../deployment-upload.ts';
 import {digestOf} from '../file-digest.ts';
@@ -14,12 +15,18 @@ import {type AnalysisAnswer, type AnalysisTask, frameHead} from './analysis-mess
 import {analyze} from './analyze.ts';
 
 /** The files follow the answer. */
-type Answered = {answer: AnalysisAnswer; files: BundleFile[]};
+type Answered = {answer: Buffer; files: BundleFile[]};
+
+const TOO_MUCH_SAID = {
+  message: `the functions, validators, routes and tables of the deployment take more than ${ANALYSIS_ANSWER_BYTES_MAX / 1024 ** 2} MiB as JSON`,
+  file: null,
+  line: null,
+};
 
 volunteerForTheKernel();
 const input = await read();
 const {answer, files} = await answered(input);
-await write(Buffer.from(JSON.stringify(answer)));
+await write(answer);
 for (const {source, sourceMap} of files) {
   await write(Buffer.from(source));
   if (sourceMap !== null) await write(Buffer.from(sourceMap));
@@ -48,12 +55,19 @@ async function answered(bytes: Buffer): Promise<Answered> {
       hasMap: sourceMap !== null,
     }));
     const facts = {modifiedMs, message, dryRun, development};
-    return {answer: {ok: true, upload: facts, manifest, files: entries}, files: dryRun ? [] : files};
+    const answer = encoded({ok: true, upload: facts, manifest, files: entries});
+    // Code can make validators of any size that it does not have itself.
+    if (answer.length > ANALYSIS_ANSWER_BYTES_MAX) throw refusal([TOO_MUCH_SAID]);
+    return {answer, files: dryRun ? [] : files};
   } catch (caught) {
     if (!(caught instanceof ServiceError) || caught.code !== 'op.invalid_input') throw caught;
     const {code, message, detail} = caught;
-    return {answer: {ok: false, code, message, ...(detail === undefined ? {} : {detail})}, files: []};
+    return {answer: encoded({ok: false, code, message, ...(detail === undefined ? {} : {detail})}), files: []};
   }
+}
+
+function encoded(answer: AnalysisAnswer): Buffer {
+  return Buffer.from(JSON.stringify(answer));
 }
 
 /** Resolves when the worker has taken it: what waits here is no more than one file. */
