@@ -52,7 +52,7 @@ type Waiting = {
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
 export class QueryPool {
-  readonly #settings: {databasePath: string};
+  readonly #settings: {databasePath: string; threadFile: string};
   readonly #onWedged: () => void;
   readonly #threads: QueryThread[] = [];
   #quick: Waiting[] = [];
@@ -63,9 +63,9 @@ export class QueryPool {
   #scheduled = false;
 
   /** @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it */
-  constructor(databasePath: string, onWedged: () => void) {
+  constructor(databasePath: string, onWedged: () => void, threadFile = THREAD) {
     this.#onWedged = onWedged;
-    this.#settings = {databasePath};
+    this.#settings = {databasePath, threadFile};
   }
 
   /** @throws session.overloaded 503 */
@@ -139,7 +139,8 @@ export class QueryPool {
       .then(
         results => this.#answered(batch, results),
         error => {
-          for (const one of batch.isTaken ? [] : waiting) settle(one, () => one.reject(error));
+          // What was taken back is with another thread.
+          for (const one of batch.isTaken ? batch.kept : waiting) settle(one, () => one.reject(error));
         },
       )
       .finally(() => {
@@ -214,17 +215,21 @@ type Batch = {
   looks: number;
   /** The main thread has given the others of it to another thread. */
   isTaken: boolean;
+  /** The one that was not given away, because it was being run. */
+  kept: Waiting[];
 };
 
 /** One thread, started when it is first used, ended when it is idle, and started again. */
 class QueryThread {
+  readonly #file: string;
   readonly #settings: QueryThreadSettings;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
   #pool: Promise<Piscina<QueryBatch, QueryBatchResult>> | null = null;
   /** The one that runs, and the one behind it. */
   readonly #batches: Batch[] = [];
 
-  constructor({databasePath}: {databasePath: string}) {
+  constructor({databasePath, threadFile}: {databasePath: string; threadFile: string}) {
+    this.#file = threadFile;
     this.#settings = {databasePath, progress: this.#progress};
   }
 
@@ -241,7 +246,16 @@ class QueryThread {
     const slot = this.#batches[0]?.slot === 0 ? 1 : 0;
     Atomics.store(this.#progress, slot, 0);
     Atomics.store(this.#progress, PROGRESS_FIRST + slot, 0);
-    const batch = {waiting, isSlow, slot, beganMs: performance.now(), begun: 0, looks: 0, isTaken: false};
+    const batch: Batch = {
+      waiting,
+      isSlow,
+      slot,
+      beganMs: performance.now(),
+      begun: 0,
+      looks: 0,
+      isTaken: false,
+      kept: [],
+    };
     this.#batches.push(batch);
     return batch;
   }
@@ -273,6 +287,7 @@ class QueryThread {
     const running = batch.waiting[at - 1];
     // Its last query has just ended: what it did is on the way.
     if (running === undefined) return null;
+    batch.kept.push(running);
     return {running, others: this.#batches.flatMap(({waiting}) => waiting).filter(one => one !== running)};
   }
 
@@ -285,7 +300,7 @@ class QueryThread {
   async #open(): Promise<Piscina<QueryBatch, QueryBatchResult>> {
     const {Piscina} = await import('piscina');
     return new Piscina({
-      filename: THREAD,
+      filename: this.#file,
       workerData: this.#settings,
       minThreads: 0,
       maxThreads: 1,

@@ -1,0 +1,37 @@
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, expect, test} from 'vitest';
+import type {Execution} from '../../../worker/functions/execution.ts';
+import {PROGRESS_TAKEN} from '../../../worker/functions/queries/query-batch.ts';
+import {QueryPool} from '../../../worker/functions/queries/query-pool.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-query-pool-'));
+afterAll(() => rmSync(directory, {recursive: true}));
+
+/** Breaks in the query `slow`, once the others of its batch have been taken from it; answers all others. */
+const BREAKING = `
+import {workerData} from 'node:worker_threads';
+export default function ({executions, slot}) {
+  const {progress} = workerData;
+  return executions.map(({path}) => {
+    Atomics.add(progress, slot, 1);
+    while (path === 'slow' && Atomics.load(progress, slot) < ${PROGRESS_TAKEN});
+    if (path === 'slow') throw new Error('the thread broke');
+    return {outcome: {ok: true, value: path}};
+  });
+}`;
+
+test('a query whose thread breaks after its batch was taken from it is told so, and the others are answered', async () => {
+  const file = join(directory, 'breaking.mjs');
+  writeFileSync(file, BREAKING);
+  const pool = new QueryPool(join(directory, 'none.sqlite'), () => undefined, file);
+  const run = (path: string) => pool.run({path, env: {}} as Execution);
+  const outcomes = await Promise.allSettled(['slow', 'next', 'last'].map(run));
+  expect(outcomes).toEqual([
+    {status: 'rejected', reason: expect.objectContaining({message: 'the thread broke'})},
+    {status: 'fulfilled', value: {outcome: {ok: true, value: 'next'}}},
+    {status: 'fulfilled', value: {outcome: {ok: true, value: 'last'}}},
+  ]);
+  await pool.close();
+});
