@@ -43,6 +43,15 @@ describe('a tenant that keeps all it may', () => {
     const adding: [string, string, unknown][] = [
       ['POST', '/documents', {table: 't', fields: {text: TEXT}}],
       ['PATCH', `/documents/t/${ids[0]}`, {patch: {more: TEXT}}],
+      [
+        'POST',
+        '/crons',
+        {
+          name: 'c',
+          schedule: {type: 'interval', seconds: 3_600},
+          mutation: {type: 'insert', table: 't', fields: {text: TEXT}},
+        },
+      ],
       ['POST', '/schedule', {run_after_ms: 3_600_000, mutation: {type: 'insert', table: 't', fields: {text: TEXT}}}],
     ];
     for (const [method, path, body] of adding) {

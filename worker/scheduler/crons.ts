@@ -42,6 +42,7 @@ export function createCron(writer: Writer, nowMs: number, name: string, interval
     throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
   }
   statements.insertCron.run(name, intervalMs, mutation, nowMs + intervalMs, nowMs);
+  writer.grew(Buffer.byteLength(mutation));
   writer.eventText(
     `{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(statements.cron.get(name)!)}}`,
   );
