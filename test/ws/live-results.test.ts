@@ -56,6 +56,7 @@ class HeldScans implements LiveScans {
   begin(n: number): void {
     const held = this.waiting[n % Math.max(1, this.waiting.length)];
     if (held === undefined || held.found !== null) return;
+    held.taker.begins();
     held.found = liveRows(new Reader(this.#db, Catalog.read(this.#db), {cachesRows: false}), held.scan, UNHURRIED);
   }
 

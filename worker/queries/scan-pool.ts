@@ -31,6 +31,8 @@ type Settle = (outcome: Buffer | ServiceError) => void;
 
 /** Who takes a live result, piece by piece. Exactly one of `end` and `failed` is called, unless it is given up. */
 export interface LiveTaker {
+  /** A thread is given it now: its snapshot has everything that was committed before. */
+  begins(): void;
   piece(piece: LivePiece): void;
   /** @param isComplete no more documents match than were given */
   end(isComplete: boolean): void;
@@ -39,7 +41,7 @@ export interface LiveTaker {
 
 /** Where live queries that read much are evaluated. */
 export interface LiveScans {
-  /** The snapshot is begun after the call. @returns gives the evaluation up */
+  /** @returns gives the evaluation up */
   live(scan: LiveScan, taker: LiveTaker): () => void;
 }
 
@@ -110,7 +112,9 @@ export class ScanPool implements LiveScans {
     while (!this.#closed && this.#waiting.length + this.#waitingLive.length > 0) {
       const thread = this.#freeThread();
       if (thread === null) return;
-      thread.run(this.#next());
+      const job = this.#next();
+      if (job.kind === 'live') job.taker.begins();
+      thread.run(job);
     }
   }
 

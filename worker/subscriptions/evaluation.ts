@@ -5,8 +5,8 @@
  *      ▲                          └── too short by now, or too much was written: scanned again
  *      └───────────────────────────────┘           any ── refused ──▶ failed
  *
- * The thread's snapshot is begun after the evaluation, and every document that is written from then on is noted: those are
- * looked up in the newest snapshot and put in, or taken out. A document that the thread saw in its new version already is
+ * The thread's snapshot is begun after the thread is given the query, and every document that is written from then on is noted,
+ * up to LIVE_CATCH_UP_DOCUMENTS_MAX: those are looked up in the newest snapshot and put in, or taken out. A document that the thread saw in its new version already is
  * put in once more, which changes nothing. When none is left, at the end of a slice in which nothing can be committed, the
  * result is that of the newest commit.
  */
@@ -29,7 +29,7 @@ export class Evaluation {
   readonly #reader: Reader;
   readonly #scans: LiveScans;
   readonly #events: EvaluationEvents;
-  /** Documents written since the scan was asked for. */
+  /** Documents written since a thread was given the scan; one more than the maximum stands for all. */
   readonly #written = new Set<number>();
   #giveUpScan: () => void = () => undefined;
   #isOver = false;
@@ -44,7 +44,7 @@ export class Evaluation {
 
   /** A commit wrote a document that the result may concern. */
   wrote(doc: number): void {
-    this.#written.add(doc);
+    if (this.#written.size <= LIVE_CATCH_UP_DOCUMENTS_MAX) this.#written.add(doc);
   }
 
   /** Nobody holds the query any more. */
@@ -54,8 +54,9 @@ export class Evaluation {
   }
 
   #scan(): void {
-    this.#written.clear();
     this.#giveUpScan = this.#scans.live(this.#live.scan(), {
+      // It may have waited for long: what was written until now is in its snapshot.
+      begins: () => this.#written.clear(),
       piece: piece => this.#live.take(piece),
       end: isComplete => {
         this.#live.taken(isComplete);
