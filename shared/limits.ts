@@ -646,8 +646,9 @@ export const SCAN_ROWS_FIRST_FILTERED = 16;
 export const SCAN_ROWS_FIRST = 128;
 export const SCAN_ROWS_LEAST = 4;
 export const SCAN_ROWS_MOST = 256;
-/** Text that a piece should not exceed, judged by the piece before. (ours) */
+/** A piece ends with the row that makes it so long; a longer body than this is read alone, so as not to be read for nothing. (ours) */
 export const SCAN_ROWS_CHARS = 1024 * 1024;
+export const SCAN_ROW_BYTES = 16 * KIB;
 /** Smaller steps back are corrections of the clock. (ours) */
 export const CLOCK_SET_BACK_MS = 1_000;
 /** A due tenant that still waits for its turn to wake is looked at again after this. (ours) */

@@ -1,6 +1,12 @@
 /** What a query may cost: how much it reads, holds and answers. The storage is an array that counts what is read of it. */
 import {describe, expect, test} from 'vitest';
-import {DOCUMENT_BYTES_MAX, ORDER_KEYS_BYTES_MAX, RESULT_BYTES_MAX, SCAN_CHARS_MAX} from '../../shared/limits.ts';
+import {
+  DOCUMENT_BYTES_MAX,
+  ORDER_KEYS_BYTES_MAX,
+  RESULT_BYTES_MAX,
+  SCAN_CHARS_MAX,
+  SCAN_ROWS_CHARS,
+} from '../../shared/limits.ts';
 import type {DocumentRow, QueryReader} from '../../worker/queries/reader.ts';
 import {listTable, runPage, runQuery} from '../../worker/queries/run.ts';
 
@@ -11,6 +17,8 @@ class ArrayReader implements QueryReader {
   readonly rows: DocumentRow[];
   calls = 0;
   rowsRead = 0;
+  /** Text of the longest piece. */
+  mostChars = 0;
   readonly #low: number;
 
   constructor(bodies: string[], tableNumber = 1) {
@@ -33,12 +41,19 @@ class ArrayReader implements QueryReader {
     return this.rows.find(row => row.id === id);
   }
 
-  documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
+  documents(low: number, high: number, reverse: boolean, limit: number, most = Infinity): DocumentRow[] {
     const first = Math.max(0, low - this.#low - 1);
     const found = this.rows.slice(first, Math.max(first, high - this.#low));
-    const rows = (reverse ? found.reverse() : found).slice(0, limit);
+    const rows: DocumentRow[] = [];
+    let chars = 0;
+    for (const row of reverse ? found.reverse() : found) {
+      if (rows.length === limit || chars >= most) break;
+      rows.push(row);
+      chars += row.body.length;
+    }
     this.calls++;
     this.rowsRead += rows.length;
+    this.mostChars = Math.max(this.mostChars, chars);
     return rows;
   }
 
@@ -70,6 +85,22 @@ describe('what a query reads', () => {
     const reader = new ArrayReader(Array.from({length: 1000}, () => sized(DOCUMENT_BYTES_MAX)));
     expect(() => listTable(reader, 't')).toThrow('takes more than');
     expect(reader.rowsRead).toBeLessThan(160);
+  });
+
+  test('large documents behind small ones: a piece holds what it may and one document more, and none is passed over', () => {
+    const bodies = Array.from({length: 600}, (_, n) => (n % 300 < 200 ? `{"n":${n}}` : sized(SCAN_ROWS_CHARS / 4)));
+    for (const direction of ['asc', 'desc'] as const) {
+      const reader = new ArrayReader(bodies);
+      const query = {
+        table: 't',
+        filters: [{field: 'n', op: 'gte' as const, value: 0}],
+        order: {field: '_creationTime', direction},
+      };
+      const {data} = JSON.parse(runQuery(reader, query)) as {data: {n: number}[]};
+      const expected = Array.from({length: 600}, (_, n) => n).filter(n => n % 300 < 200);
+      expect(data.map(({n}) => n)).toEqual(direction === 'asc' ? expected : expected.reverse());
+      expect(reader.mostChars).toBeLessThan(SCAN_ROWS_CHARS + SCAN_ROWS_CHARS / 4);
+    }
   });
 
   test('a scan of more text than SCAN_CHARS_MAX is refused, naming an index', () => {

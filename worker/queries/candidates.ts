@@ -1,6 +1,7 @@
 /**
  * The rows a plan reads that pass its residual filters, one at a time. They are read in pieces that grow while rows are
- * small, so that a query for a few documents reads few and a piece of large ones does not fill the memory.
+ * small, so that a query for a few documents reads few, and that end with the row that makes them SCAN_ROWS_CHARS long, so that
+ * large ones do not fill the memory.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
@@ -82,7 +83,8 @@ export class Candidates {
     this.#at = 0;
     this.#rowsRead += rows.length;
     this.#charsRead += chars;
-    if (rows.length < size) this.#ended = true;
+    // A piece that is shorter ended with the table, or with as much text as one may hold.
+    if (rows.length < size && chars < SCAN_ROWS_CHARS) this.#ended = true;
     if (this.#rowsRead > SCAN_DOCUMENTS_MAX) throw scanTooLarge(`${SCAN_DOCUMENTS_MAX} documents`);
     if (this.#charsRead > SCAN_CHARS_MAX) throw scanTooLarge(`${SCAN_CHARS_MAX} characters of documents`);
     this.#pace.hasRead(rows.length, chars);
@@ -103,14 +105,14 @@ export class Candidates {
         const {index, lower, upper, reverse} = plan;
         const last = this.#rows.at(-1);
         if (last !== undefined) this.#after = {key: entryKey(index, last), doc: last.doc};
-        return this.#reader.indexEntries(index.number, lower, upper, reverse, this.#after, size);
+        return this.#reader.indexEntries(index.number, lower, upper, reverse, this.#after, size, SCAN_ROWS_CHARS);
       }
       case 'table': {
         const from = this.#after?.doc;
         const low = from !== undefined && !plan.reverse ? Math.max(plan.low, from + 1) : plan.low;
         const high = from !== undefined && plan.reverse ? Math.min(plan.high, from - 1) : plan.high;
         if (low > high) return [];
-        const rows = this.#reader.documents(low, high, plan.reverse, size);
+        const rows = this.#reader.documents(low, high, plan.reverse, size, SCAN_ROWS_CHARS);
         const last = rows.at(-1);
         if (last !== undefined) this.#after = {key: NO_KEY, doc: last.doc};
         return rows;

@@ -13,11 +13,14 @@ export interface QueryReader {
   table(name: string): TableInfo | undefined;
   /** A document of any table; the caller compares `doc` with its table's range. */
   documentById(id: string): DocumentRow | undefined;
-  /** Rows with low ≤ doc ≤ high, ascending or descending, at most `limit`. */
-  documents(low: number, high: number, reverse: boolean, limit: number): DocumentRow[];
+  /**
+   * Rows with low ≤ doc ≤ high, ascending or descending, at most `limit`. Fewer, when the bodies of those together have
+   * `chars` characters: the row that reaches it is the last.
+   */
+  documents(low: number, high: number, reverse: boolean, limit: number, chars?: number): DocumentRow[];
   /**
    * Entries of one index with lower ≤ key < upper (null: to the end), in (key, doc) order or its reverse, strictly beyond
-   * `after` in that direction, at most `limit`. The keys themselves stay in the storage: a buffer a row would cost as much as
+   * `after` in that direction, at most `limit`, and `chars` as above. The keys themselves stay in the storage: a buffer a row would cost as much as
    * the rest of the row.
    */
   indexEntries(
@@ -27,5 +30,6 @@ export interface QueryReader {
     reverse: boolean,
     after: {key: Buffer; doc: number} | null,
     limit: number,
+    chars?: number,
   ): DocumentRow[];
 }

@@ -1,0 +1,70 @@
+/** The reader on a real file: what a caller who says how much text it takes at once is given. */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, describe, expect, test} from 'vitest';
+import {DOCUMENT_BYTES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_CHARS} from '../../shared/limits.ts';
+import {insertEffect} from '../../worker/commit/mutation.ts';
+import {Writer} from '../../worker/commit/writer.ts';
+import type {DocumentRow} from '../../worker/queries/reader.ts';
+import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
+import {openReader, openWriter} from '../../worker/storage/database.ts';
+import {Reader} from '../../worker/storage/reader.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
+const writerDb = openWriter(join(directory, 'tenant.sqlite'));
+const readerDb = openReader(join(directory, 'tenant.sqlite'));
+afterAll(() => {
+  readerDb.close();
+  writerDb.close();
+  rmSync(directory, {recursive: true});
+});
+
+const catalog = Catalog.read(writerDb);
+const writer = new Writer(writerDb, catalog, () => 1_800_000_000_000);
+const reader = new Reader(readerDb, catalog);
+
+/** A table with an index by `n`, and one document for each length of a text. */
+function filled(name: string, lengths: number[]) {
+  writer.statements.begin.run();
+  const table = writer.table(name);
+  table.indexes.push(catalogIndex(catalog.nextIndexNumber(), 'by_n', ['n'], 'enabled', 0));
+  refreshInfo(table);
+  for (const [n, length] of lengths.entries()) {
+    insertEffect(name, {n, text: 'x'.repeat(length)})(writer);
+    writer.appendRecord();
+  }
+  writer.writeCounters();
+  writer.statements.commit.run();
+  writer.endGroup();
+  return table.info;
+}
+
+describe('rows up to so much text', () => {
+  const LARGE = DOCUMENT_BYTES_MAX / 2;
+  const lengths = Array.from({length: 40}, (_, n) => [10, SCAN_ROW_BYTES + 1, LARGE][n % 3]!);
+  const info = filled('mixed', lengths);
+  const number = (row: DocumentRow) => (JSON.parse(row.body) as {n: number}).n;
+  const chars = (rows: DocumentRow[]) => rows.reduce((sum, {body}) => sum + body.length, 0);
+  const lower = Buffer.alloc(0);
+
+  test.each([false, true])('are whole, in order, and end with the one that reaches it (reverse: %s)', reverse => {
+    const all = lengths.map((_, n) => n);
+    if (reverse) all.reverse();
+    for (const rows of [
+      reader.documents(info.lowDoc, info.highDoc, reverse, 128, SCAN_ROWS_CHARS),
+      reader.indexEntries(info.indexes[0]!.number, lower, null, reverse, null, 128, SCAN_ROWS_CHARS),
+    ]) {
+      expect(rows.map(number)).toEqual(all.slice(0, rows.length));
+      expect(rows.every(row => (JSON.parse(row.body) as {text: string}).text.length === lengths[number(row)])).toBe(
+        true,
+      );
+      expect(chars(rows)).toBeGreaterThanOrEqual(SCAN_ROWS_CHARS);
+      expect(chars(rows.slice(0, -1))).toBeLessThan(SCAN_ROWS_CHARS);
+    }
+  });
+
+  test('are all of them when nothing is said', () => {
+    expect(reader.documents(info.lowDoc, info.highDoc, false, 128).length).toBe(lengths.length);
+  });
+});
