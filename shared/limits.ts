@@ -183,10 +183,12 @@ export const FILTERS_MAX = 64;
 export const SCAN_DOCUMENTS_MAX = 1_000_000;
 /** Stored text one query may read, in characters, for the same reason: large documents take longer. Beyond: the same 413. (ours) */
 export const SCAN_CHARS_MAX = 512 * MIB;
-/** What a query may take and read on the thread that serves; one that needs more runs on a scan thread. (ours) */
+/** Processor time and reading of a query on the thread that serves; one that needs more runs on a scan thread. (ours) */
 export const SCAN_INLINE_MS = 20;
 export const SCAN_INLINE_DOCUMENTS = 4_096;
 export const SCAN_INLINE_CHARS = 2 * MIB;
+/** The clock's time it may take at most, on a busy machine or a slow disk. (ours) */
+export const SCAN_INLINE_CLOCK_MS = 250;
 /** Scan threads of a tenant: a second one starts while the first is busy, so that a short scan need not wait for a long one. (ours) */
 export const SCAN_THREADS_MAX = 2;
 /** Heap of a scan thread, MiB. A query that needs more is 413 op.too_large. (ours) */

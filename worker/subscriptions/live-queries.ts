@@ -11,15 +11,14 @@
  *        └──reads much──▶ evaluating         └── a write leaves its window too short, and it reads much ──▲
  */
 import {hash} from 'node:crypto';
-import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX, SCAN_INLINE_MS, SLICE_MS} from '../../shared/limits.ts';
+import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Change} from '../commit/writer.ts';
 import {parseDocument} from '../documents/document.ts';
 import type {WorkerMetrics} from '../metrics.ts';
-import {HAND_OVER, InlinePace} from '../queries/pace.ts';
+import {HAND_OVER, InlineBudget, InlinePace} from '../queries/pace.ts';
 import type {TableInfo} from '../queries/reader.ts';
 import type {LiveScans} from '../queries/scan-pool.ts';
 import {shapeText} from '../queries/shape.ts';
@@ -64,8 +63,8 @@ export class LiveQueries {
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
   readonly #index = new MatchIndex();
   #chars = 0;
-  /** When queries that begin in this turn have had their time; null: none has begun. */
-  #turnEndsMs: number | null = null;
+  /** Of the queries that begin in this turn; null: none has begun. */
+  #turnBudget: InlineBudget | null = null;
 
   constructor(parts: LiveParts) {
     this.#parts = parts;
@@ -135,13 +134,13 @@ export class LiveQueries {
     const {reader, metrics} = this.#parts;
     const told = new Set<LiveHolder>();
     // All of them together: a commit that makes many queries run again must not wait for all of them.
-    const endsMs = performance.now() + SCAN_INLINE_MS;
+    const budget = new InlineBudget();
     reader.inSnapshot();
     for (const held of touched) {
       const {live} = held;
       try {
         const isMatched = live.isTouched;
-        const text = this.#refreshed(held, endsMs);
+        const text = this.#refreshed(held, budget);
         metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
         if (text !== null) this.#send(held, told);
       } catch (caught) {
@@ -155,10 +154,10 @@ export class LiveQueries {
     for (const holder of told) holder.liveEnd(this.#parts.sequence());
   }
 
-  #refreshed({live}: Held, endsMs: number): string | null {
+  #refreshed({live}: Held, budget?: InlineBudget): string | null {
     const {reader, count} = this.#parts;
     const before = live.text.length;
-    const text = live.refresh(reader, live.isStale ? new InlinePace(count, endsMs) : undefined);
+    const text = live.refresh(reader, live.isStale ? new InlinePace(count, budget) : undefined);
     this.#chars += live.text.length - before;
     return text;
   }
@@ -195,7 +194,7 @@ export class LiveQueries {
     held.evaluation = null;
     const told = new Set<LiveHolder>();
     try {
-      const text = this.#refreshed(held, performance.now());
+      const text = this.#refreshed(held);
       this.#parts.metrics.evaluated(text === null ? 'equal' : 'changed');
       this.#send(held, told);
     } catch (caught) {
@@ -245,16 +244,15 @@ export class LiveQueries {
   /** Runs the query as far as this turn's time goes: many may be asked for at once. @returns false: it reads more */
   #runInline(live: LiveQuery): boolean {
     const {reader, count} = this.#parts;
-    const nowMs = performance.now();
-    if (this.#turnEndsMs === null) {
-      this.#turnEndsMs = nowMs + SLICE_MS;
+    if (this.#turnBudget === null) {
+      this.#turnBudget = new InlineBudget();
       setImmediate(() => {
-        this.#turnEndsMs = null;
+        this.#turnBudget = null;
       });
     }
     reader.inSnapshot();
     try {
-      live.run(reader, new InlinePace(count, Math.min(nowMs + SCAN_INLINE_MS, this.#turnEndsMs)));
+      live.run(reader, new InlinePace(count, this.#turnBudget));
       live.refresh(reader);
       return true;
     } catch (caught) {
