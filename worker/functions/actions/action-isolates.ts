@@ -71,6 +71,11 @@ export class ActionIsolates {
     if (this.#idle.length > ACTION_ISOLATES_IDLE_MAX) this.#drop(this.#idle[0]!.isolate);
   }
 
+  /** Drops those that wait. */
+  rest(): void {
+    for (const {isolate} of [...this.#idle]) this.#drop(isolate);
+  }
+
   #drop(isolate: ActionIsolate): void {
     const at = this.#idle.findIndex(entry => entry.isolate === isolate);
     const [dropped] = this.#idle.splice(at, 1);

@@ -41,7 +41,9 @@ export type FromThread =
 export type ToThread =
   | {type: 'answer'; action: number; call: number; answer: string; bytes: Uint8Array | null}
   /** The action is of no use any more: it fails with this. */
-  | {type: 'cancel'; action: number; message: string};
+  | {type: 'cancel'; action: number; message: string}
+  /** Isolates that wait for an action are to be let go of: memory is scarce. */
+  | {type: 'rest'};
 
 /** A host answer that is an error. */
 export function refusal(message: string, name = 'Error'): string {

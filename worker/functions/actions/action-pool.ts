@@ -21,7 +21,7 @@ import {
 } from '../../../shared/limits.ts';
 import {storageFailure} from '../../storage/database.ts';
 import type {Outcome} from '../execution.ts';
-import {checkMemory} from '../process-memory.ts';
+import {checkMemory, onFullMemory} from '../process-memory.ts';
 import type {ActionLines} from './action-lines.ts';
 import type {
   ActionRequest,
@@ -69,6 +69,11 @@ export class ActionPool {
   #lastAction = 0;
   #argumentChars = 0;
   #closed = false;
+  /** Of the threads. */
+  readonly #ports = new Set<MessagePort>();
+  readonly #stopRelieving = onFullMemory(() => {
+    for (const port of this.#ports) send(port, {type: 'rest'});
+  });
 
   constructor(options: ActionPoolOptions) {
     this.#options = options;
@@ -100,6 +105,7 @@ export class ActionPool {
   /** Actions under way fail. A thread must not be ended while an isolate of it runs: isolated-vm would wait for ever. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#stopRelieving();
     for (const action of this.#underWay.keys()) this.#cancel(action, UNAVAILABLE);
     const pool = await this.#pool;
     await Promise.allSettled(this.#tasks);
@@ -178,6 +184,8 @@ export class ActionPool {
 
   #listen(port: MessagePort): void {
     port.on('message', (message: FromThread) => this.#received(port, message));
+    this.#ports.add(port);
+    port.once('close', () => this.#ports.delete(port));
     // The pool keeps the process alive while it has work.
     port.unref();
   }

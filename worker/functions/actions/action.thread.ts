@@ -24,6 +24,10 @@ const {port1: port, port2: actionPort} = new MessageChannel();
 parentPort?.postMessage({actionPort} satisfies ThreadReady, [actionPort]);
 
 port.on('message', (message: ToThread) => {
+  if (message.type === 'rest') {
+    isolates.rest();
+    return;
+  }
   const run = runs.get(message.action);
   if (message.type === 'answer') run?.settle(message.call, message.answer, message.bytes);
   else run?.cancel(message.message);

@@ -11,6 +11,7 @@ import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
 import type {Execution} from '../execution.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
+import {onFullMemory} from '../process-memory.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
 export class MutationRunner {
@@ -19,6 +20,8 @@ export class MutationRunner {
   readonly #writer: Writer;
   #idleTimer: NodeJS.Timeout | null = null;
   #isUsed = false;
+  /** Asked between mutations: those hold the thread that asks. What was prepared is prepared again. */
+  readonly #stopRelieving = onFullMemory(() => this.#runner.dispose());
 
   /** @param table the functions of the active deployment, for what is scheduled */
   constructor(writer: Writer, db: Connection, table: () => FunctionTable | null) {
@@ -60,6 +63,7 @@ export class MutationRunner {
 
   close(): void {
     if (this.#idleTimer !== null) clearInterval(this.#idleTimer);
+    this.#stopRelieving();
     this.#runner.dispose();
   }
 

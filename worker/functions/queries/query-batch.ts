@@ -13,6 +13,8 @@ export type QueryBatch = {
   /** Where the thread counts those it has begun. */
   slot: number;
 };
+/** The thread is to let go of its isolate, once it has run what it was given before. */
+export type QueryRest = {rest: true};
 /** `refused`: the query could not be run to its end, for a reason that is not the code's. */
 export type QueryBatchResult = (SyncResult | {refused: ErrorObject})[];
 

@@ -31,13 +31,14 @@ import {
 import {type Damage, reportDamage} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
-import {checkMemory} from '../process-memory.ts';
+import {checkMemory, onFullMemory} from '../process-memory.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_SLOTS,
   PROGRESS_TAKEN,
   type QueryBatch,
   type QueryBatchResult,
+  type QueryRest,
   type QueryThreadSettings,
 } from './query-batch.ts';
 
@@ -61,6 +62,9 @@ export class QueryPool {
   readonly #slowUntilMs = new Map<string, number>();
   #lookTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
+  readonly #stopRelieving = onFullMemory(() => {
+    for (const thread of this.#threads) thread.rest();
+  });
 
   /** @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it */
   constructor(databasePath: string, onWedged: () => void, threadFile = THREAD) {
@@ -82,6 +86,7 @@ export class QueryPool {
 
   async close(): Promise<void> {
     if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
+    this.#stopRelieving();
     await Promise.all(this.#threads.map(thread => thread.close()));
   }
 
@@ -224,7 +229,9 @@ class QueryThread {
   readonly #file: string;
   readonly #settings: QueryThreadSettings;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
-  #pool: Promise<Piscina<QueryBatch, QueryBatchResult>> | null = null;
+  #pool: Promise<Piscina<QueryBatch | QueryRest, QueryBatchResult>> | null = null;
+  /** It may hold something: it has run a query since it was told to rest. */
+  #hasRun = false;
   /** The one that runs, and the one behind it. */
   readonly #batches: Batch[] = [];
 
@@ -266,7 +273,16 @@ class QueryThread {
 
   async run(batch: QueryBatch): Promise<QueryBatchResult> {
     this.#pool ??= this.#open();
+    this.#hasRun = true;
     return await (await this.#pool).run(batch);
+  }
+
+  /** Lets go of its isolate when it has run what it was given. */
+  rest(): void {
+    if (!this.#hasRun || this.#pool === null) return;
+    this.#hasRun = false;
+    // A thread that ends meanwhile has let go of everything; why it ended is told to those whose queries it ran.
+    void this.#pool.then(pool => pool.run({rest: true})).catch(() => undefined);
   }
 
   /**
@@ -297,7 +313,7 @@ class QueryThread {
   }
 
   /** Piscina is loaded with the first query: most tenants that are awake run none. */
-  async #open(): Promise<Piscina<QueryBatch, QueryBatchResult>> {
+  async #open(): Promise<Piscina<QueryBatch | QueryRest, QueryBatchResult>> {
     const {Piscina} = await import('piscina');
     return new Piscina({
       filename: this.#file,

@@ -18,6 +18,7 @@ import {
   PROGRESS_TAKEN,
   type QueryBatch,
   type QueryBatchResult,
+  type QueryRest,
   type QueryThreadSettings,
 } from './query-batch.ts';
 
@@ -38,7 +39,13 @@ const runner = new SyncRunner(
 );
 let idleTimer: NodeJS.Timeout | null = null;
 
-export default function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
+export default function runTask(task: QueryBatch | QueryRest): QueryBatchResult {
+  if (!('rest' in task)) return runBatch(task);
+  rest();
+  return [];
+}
+
+function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
   if (idleTimer !== null) clearTimeout(idleTimer);
   begin.run();
   try {
