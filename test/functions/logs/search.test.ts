@@ -158,6 +158,17 @@ describe('the files of a log', () => {
     await log.close();
   });
 
+  test('are no larger because much was written at once', async () => {
+    const log = files();
+    for (let n = 1; n <= 12; n++) log.write(entry(n, LOG_FILE_BYTES / 4));
+    await log.flush();
+    const names = readdirSync(join(directory, 'log'));
+    const sizes = names.map(name => statSync(join(directory, 'log', name)).size);
+    expect(Math.max(...sizes)).toBeLessThan(1.5 * LOG_FILE_BYTES);
+    expect(await numbers(log)).toEqual(Array.from({length: 12}, (_, i) => i + 1));
+    await log.close();
+  });
+
   test('tell what another process wrote from what this one did', async () => {
     const first = files();
     first.write(entry(1));

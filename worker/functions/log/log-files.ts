@@ -101,11 +101,20 @@ export class LogFiles {
   }
 
   async #append(lines: string[]): Promise<void> {
-    const bytes = Buffer.from(lines.join(''));
-    if (this.#current === null || this.#current.bytes >= LOG_FILE_BYTES) await this.#next();
-    const current = this.#current!;
-    await current.handle.appendFile(bytes);
-    current.bytes += bytes.length;
+    for (let at = 0; at < lines.length; ) {
+      if (this.#current === null || this.#current.bytes >= LOG_FILE_BYTES) await this.#next();
+      const current = this.#current!;
+      // As many as the file has room for, and one at least.
+      const pieces: Buffer[] = [];
+      let {bytes} = current;
+      while (at < lines.length && bytes < LOG_FILE_BYTES) {
+        const piece = Buffer.from(lines[at++]!);
+        pieces.push(piece);
+        bytes += piece.length;
+      }
+      await current.handle.appendFile(Buffer.concat(pieces));
+      current.bytes = bytes;
+    }
   }
 
   async #next(): Promise<void> {
