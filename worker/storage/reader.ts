@@ -13,7 +13,7 @@ import type {FunctionReader} from '../functions/database/function-reader.ts';
 import type {DocumentRow, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
-import {reading, storageDamaged} from './damage.ts';
+import {isEngineDamage, reading, storageDamaged} from './damage.ts';
 import type {Connection} from './database.ts';
 import {tenantTimeline} from './identity.ts';
 import {RowCache} from './row-cache.ts';
@@ -44,6 +44,7 @@ export class Reader implements FunctionReader {
   readonly #catalog: Catalog;
   readonly #begin: Database.Statement<[]>;
   readonly #end: Database.Statement<[]>;
+  readonly #rollBack: Database.Statement<[]>;
   readonly #byId: Database.Statement<[string], StoredRow>;
   readonly #forward: Database.Statement<[number, number, number], StoredRow>;
   readonly #backward: Database.Statement<[number, number, number], StoredRow>;
@@ -66,6 +67,7 @@ export class Reader implements FunctionReader {
     this.timeline = tenantTimeline(db);
     this.#begin = db.prepare('BEGIN');
     this.#end = db.prepare('COMMIT');
+    this.#rollBack = db.prepare('ROLLBACK');
     this.#byId = db.prepare(`SELECT ${DOCUMENT} FROM documents WHERE id = ?`);
     const range = 'FROM documents WHERE doc >= ? AND doc <= ? ORDER BY doc';
     this.#forward = db.prepare(`SELECT ${DOCUMENT} ${range} LIMIT ?`);
@@ -86,7 +88,13 @@ export class Reader implements FunctionReader {
   endTurn(): void {
     if (!this.#inSnapshot) return;
     this.#inSnapshot = false;
-    this.#end.run();
+    try {
+      this.#end.run();
+    } catch (caught) {
+      // Whoever met the damage was told; nothing was written that could be lost.
+      if (!isEngineDamage(caught)) throw caught;
+      if (this.#db.inTransaction) this.#rollBack.run();
+    }
   }
 
   /** What a commit wrote; to be told before the next read. */
