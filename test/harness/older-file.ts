@@ -3,6 +3,9 @@ import type Database from 'better-sqlite3';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string> = {
+  9: ['jobs', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes']
+    .map(table => `ALTER TABLE ${table} DROP COLUMN checksum;`)
+    .join(''),
   8: 'ALTER TABLE deployments DROP COLUMN development;',
   7: 'ALTER TABLE jobs DROP COLUMN scheduled_by;',
   6: `DROP INDEX crons_failing; ALTER TABLE crons DROP COLUMN last_outcome; ALTER TABLE crons DROP COLUMN last_error;

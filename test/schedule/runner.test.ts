@@ -320,17 +320,17 @@ describe('100,000 pending jobs cost nothing until they are due', () => {
   beforeEach(() => {
     const insert = schedule.writer.statements.insertJob;
     schedule.db.transaction(() => {
-      for (let n = 0; n < pending; n++) insert.run(`job${n}`, START_MS + DAY + n, START_MS, WORK, null);
+      for (let n = 0; n < pending; n++) insert.run(`job${n}`, START_MS + DAY + n, START_MS, WORK, null, 0);
     })();
   });
 
   test.each([
-    'nextJob',
+    'nextJobs',
     'dueJobs',
     'job',
     'deleteJob',
     'insertJob',
-    'nextCron',
+    'nextCrons',
     'dueCrons',
     'cron',
     'forgetJobResults',

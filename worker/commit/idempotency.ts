@@ -6,6 +6,7 @@
 import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
 import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
+import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
 import type {Reply} from './group.ts';
 import type {Writer} from './writer.ts';
 
@@ -35,12 +36,16 @@ export function once(writer: Writer, key: string, request: string, run: (writer:
   const {statements} = writer;
   const expiredMs = writer.nowMs() - IDEMPOTENCY_KEEP_MS;
   const stored = statements.idempotent.get(key);
+  if (stored !== undefined) checkedRowOf('idempotency', stored);
   if (stored !== undefined && stored.created_ms >= expiredMs) {
     if (stored.request === request) return {status: stored.status, body: stored.body};
     throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
   }
   const reply = run(writer);
-  statements.insertIdempotent.run(key, request, reply.status, reply.body, writer.nowMs());
+  const {status, body} = reply;
+  const nowMs = writer.nowMs();
+  const checksum = rowChecksum('idempotency', {key, request, status, body, created_ms: nowMs});
+  statements.insertIdempotent.run(key, request, status, body, nowMs, checksum);
   statements.expireIdempotent.run(expiredMs, IDEMPOTENCY_EXPIRE_AT_ONCE);
   return reply;
 }

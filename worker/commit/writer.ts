@@ -21,6 +21,7 @@ import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
+import {rowChecksum} from '../storage/row-checksum.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 
@@ -215,7 +216,8 @@ export class Writer {
     if (known !== undefined) return known;
     const table = this.catalog.add(name);
     this.onRollback(() => this.#forgetTable(table));
-    this.statements.insertTable.run(table.number, name, table.countedTo);
+    const checksum = rowChecksum('tables', {number: table.number, name, fields: null, deployed: null});
+    this.statements.insertTable.run(table.number, name, table.countedTo, checksum);
     this.catalogChanged();
     return table;
   }

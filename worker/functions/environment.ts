@@ -9,6 +9,8 @@ import {
 import {VariableBody} from '../../shared/protocol/deployments.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import {storageDamaged} from '../storage/damage.ts';
+import {isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
@@ -18,26 +20,29 @@ const variableBody = wireType(VariableBody);
 export class Environment {
   readonly #groups: CommitGroups;
   /** Replaced as a whole by every change: an execution keeps the one it began with. */
-  #variables: Readonly<Record<string, string>>;
+  #variables: Variables;
 
   constructor(writer: Writer, groups: CommitGroups) {
     this.#groups = groups;
     this.#variables = read(writer);
   }
 
+  /** @throws op.storage_damaged 503 while one of them is damaged: it can be set again or deleted */
   get current(): Readonly<Record<string, string>> {
-    return this.#variables;
+    if (this.#variables.damage !== null) throw this.#variables.damage;
+    return this.#variables.sound;
   }
 
   /** `{"env": {name: value}}`, by name */
   list(): Reply {
-    return {status: 200, body: JSON.stringify({env: this.#variables})};
+    return {status: 200, body: JSON.stringify({env: this.current})};
   }
 
   /** `{"name", "value"}`. @throws op.not_found 404 */
   get(name: string): Reply {
-    if (!Object.hasOwn(this.#variables, name)) throw notSet(name);
-    return {status: 200, body: JSON.stringify({name, value: this.#variables[name]})};
+    const variables = this.current;
+    if (!Object.hasOwn(variables, name)) throw notSet(name);
+    return {status: 200, body: JSON.stringify({name, value: variables[name]})};
   }
 
   /** @throws op.invalid_input 400; op.rate_limited 429 when there are too many */
@@ -48,11 +53,11 @@ export class Environment {
       throw new ServiceError('op.invalid_input', `a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
     }
     await this.#change(writer => {
-      const known = read(writer); // others may be set in the same group
+      const known = read(writer).sound; // others may be set in the same group
       if (!Object.hasOwn(known, name) && Object.keys(known).length >= ENVIRONMENT_VARIABLES_MAX) {
         throw new ServiceError('op.rate_limited', `a tenant has at most ${ENVIRONMENT_VARIABLES_MAX} variables`);
       }
-      writer.statements.setVariable.run(name, value);
+      writer.statements.setVariable.run(name, value, rowChecksum('environment', {name, value}));
       writer.event({type: 'environment.set', name});
     });
     return NO_REPLY;
@@ -76,10 +81,16 @@ export class Environment {
   }
 }
 
-function read(writer: Writer): Readonly<Record<string, string>> {
-  const variables = Object.create(null) as Record<string, string>;
-  for (const {name, value} of writer.statements.environment.all()) variables[name] = value;
-  return variables;
+type Variables = {sound: Readonly<Record<string, string>>; damage: ServiceError | null};
+
+function read(writer: Writer): Variables {
+  const sound = Object.create(null) as Record<string, string>;
+  let damage: ServiceError | null = null;
+  for (const row of writer.statements.environment.all()) {
+    if (isSoundRow('environment', row)) sound[row.name] = row.value;
+    else damage = storageDamaged(rowDamage('environment', row));
+  }
+  return {sound, damage};
 }
 
 function checkName(name: string): void {

@@ -11,7 +11,9 @@ import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX} from '../../shared/limits
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {isPrintableName} from '../documents/printable-name.ts';
+import {reportDamage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
+import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
@@ -41,11 +43,22 @@ export function createCron(writer: Writer, nowMs: number, name: string, interval
   if (statements.countCrons.get()! >= CRONS_MAX) {
     throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
   }
-  statements.insertCron.run(name, intervalMs, mutation, nowMs + intervalMs, nowMs);
+  const nextRun = nowMs + intervalMs;
+  const cron: CronRow = {
+    name,
+    interval_ms: intervalMs,
+    mutation,
+    enabled: 1,
+    last_run: null,
+    next_run: nextRun,
+    created_at: nowMs,
+    last_outcome: null,
+    last_error: null,
+    failures: 0,
+  };
+  statements.insertCron.run(name, intervalMs, mutation, nextRun, nowMs, rowChecksum('crons', cron));
   writer.grew(Buffer.byteLength(mutation));
-  writer.eventText(
-    `{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(statements.cron.get(name)!)}}`,
-  );
+  writer.eventText(`{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(cron)}}`);
   return {status: 201, body: ''};
 }
 
@@ -61,36 +74,57 @@ export function deleteCron(writer: Writer, name: string): Reply {
 /** `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run. */
 export type CronRun = {lateMs: number; error: string | null; failures: number; failuresBefore: number};
 
-/** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. */
-export function runCron(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): CronRun | null {
+/** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. A damaged one stays as it is. */
+export function runCron(
+  writer: Writer,
+  nowMs: number,
+  name: string,
+  runFunction: RunFunctionJob,
+): CronRun | 'damaged' | null {
   const {statements} = writer;
   const cron = statements.cron.get(name);
-  if (cron === undefined || cron.next_run > nowMs) return null;
+  if (cron === undefined) return null;
+  if (!isSoundRow('crons', cron)) {
+    reportDamage(rowDamage('crons', cron));
+    return 'damaged';
+  }
+  if (cron.next_run > nowMs) return null;
   writer.executing(`${name}@${cron.next_run}`);
   const failure = writer.attempt(() => runStoredWork(writer, name, cron.mutation, runFunction));
   const outcome = failure === null ? 'completed' : 'failed';
   const error = failureText(failure, cron.mutation);
   const failures = failure === null ? 0 : cron.failures + 1;
   const next = tickAfter(cron, nowMs);
-  statements.cronRan.run(nowMs, next, outcome, error, failures, name);
+  change(writer, {...cron, last_run: nowMs, next_run: next, last_outcome: outcome, last_error: error, failures});
   writer.event({type: 'cron.fired', name, last_run: nowMs, next_run: next, outcome, error});
   return {lateMs: nowMs - cron.next_run, error, failures, failuresBefore: cron.failures};
 }
 
 /** Whether the clock was set back: some cron's next tick is more than an interval away. */
 export function isAnyCronFar(writer: Writer, nowMs: number): boolean {
-  return writer.statements.farCrons.get(nowMs + CLOCK_STEP_MS) !== undefined;
+  return farCrons(writer, nowMs).length > 0;
 }
 
 /** Brings those crons back: they go on with the first tick of the new time. */
 export function rephaseCrons(writer: Writer, nowMs: number): number {
-  const far = writer.statements.farCrons.all(nowMs + CLOCK_STEP_MS);
+  const far = farCrons(writer, nowMs);
   for (const cron of far) {
     const next = tickAfter(cron, nowMs);
-    writer.statements.cronMoved.run(next, cron.name);
+    change(writer, {...cron, next_run: next});
     writer.event({type: 'cron.rescheduled', name: cron.name, next_run: next});
   }
   return far.length;
+}
+
+/** A damaged one stays as it is. */
+function farCrons(writer: Writer, nowMs: number): CronRow[] {
+  return writer.statements.farCrons.all(nowMs + CLOCK_STEP_MS).filter(cron => isSoundRow('crons', cron));
+}
+
+function change(writer: Writer, cron: CronRow): void {
+  const {name, last_run, next_run, last_outcome, last_error, failures} = cron;
+  const checksum = rowChecksum('crons', cron);
+  writer.statements.cronChanged.run(last_run, next_run, last_outcome, last_error, failures, checksum, name);
 }
 
 /** The first tick after `nowMs`. */
@@ -98,10 +132,10 @@ function tickAfter({next_run: tick, interval_ms: intervalMs}: CronRow, nowMs: nu
   return tick + (Math.floor((nowMs - tick) / intervalMs) + 1) * intervalMs;
 }
 
-/** A cron as clients see it; work is stored as JSON text. */
+/** A cron as clients see it; work is stored as JSON text. @throws op.storage_damaged 503 */
 function cronText(row: CronRow): string {
   const {name, interval_ms, mutation, enabled, last_run, next_run, created_at, last_outcome, last_error, failures} =
-    row;
+    checkedRowOf('crons', row);
   return (
     `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
     `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at},` +

@@ -9,7 +9,9 @@ import {ServiceError} from '../../shared/errors.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX} from '../../shared/limits.ts';
 import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import {reading, reportDamage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
+import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import type {JobRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
@@ -57,8 +59,8 @@ function insertJob(
   }
   const id = writer.newJobId();
   writer.pendingJobsChange(1, workBytes);
-  const job: JobRow = {id, run_at: Math.round(runAtMs), created_at: nowMs, mutation: work};
-  statements.insertJob.run(id, job.run_at, nowMs, work, scheduledBy);
+  const job: JobRow = {id, run_at: Math.round(runAtMs), created_at: nowMs, mutation: work, scheduled_by: scheduledBy};
+  statements.insertJob.run(id, job.run_at, nowMs, work, scheduledBy, rowChecksum('jobs', job));
   writer.eventText(`{"type":"job.scheduled","id":"${id}","job":${jobText(job)}}`);
   return id;
 }
@@ -88,11 +90,20 @@ export function removeJob(writer: Writer, id: string): boolean {
 
 export type JobRun = {lateMs: number; failed: boolean};
 
-/** Runs a job that is due. One that is gone by now was cancelled. */
-export function runJob(writer: Writer, nowMs: number, id: string, runFunction: RunFunctionJob): JobRun | null {
+/** Runs a job that is due. One that is gone by now was cancelled. A damaged one stays as it is. */
+export function runJob(
+  writer: Writer,
+  nowMs: number,
+  id: string,
+  runFunction: RunFunctionJob,
+): JobRun | 'damaged' | null {
   const {statements} = writer;
   const job = statements.job.get(id);
   if (job === undefined) return null;
+  if (!isSoundRow('jobs', job)) {
+    reportDamage(rowDamage('jobs', job));
+    return 'damaged';
+  }
   writer.executing(id);
   const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
   // Nothing was wrong with the job: it stays due, and the runner tries again.
@@ -101,13 +112,19 @@ export function runJob(writer: Writer, nowMs: number, id: string, runFunction: R
   statements.deleteJob.run(id);
   writer.pendingJobsChange(-1, Buffer.byteLength(job.mutation));
   const error = failureText(failure, job.mutation);
-  statements.insertJobResult.run(id, job.run_at, nowMs, job.mutation, outcome, error);
+  const {run_at, mutation} = job;
+  const checksum = rowChecksum('job_results', {id, run_at, finished_at: nowMs, mutation, outcome, error});
+  statements.insertJobResult.run(id, run_at, nowMs, mutation, outcome, error, checksum);
   statements.forgetJobResults.run(JOB_RESULTS_KEEP);
   writer.event({type: `job.${outcome}`, id, finished_at: nowMs, error});
   return {lateMs: nowMs - job.run_at, failed: failure !== null};
 }
 
-type ResultRow = Omit<JobRow, 'created_at'> & {finished_at: number; outcome: string; error: string | null};
+type ResultRow = Omit<JobRow, 'created_at' | 'scheduled_by'> & {
+  finished_at: number;
+  outcome: string;
+  error: string | null;
+};
 
 /** What clients read of jobs, from committed data. */
 export class JobReader {
@@ -142,25 +159,25 @@ export class JobReader {
 
   /** `{"job": pending job}`. @throws op.not_found 404 */
   job(id: string): string {
-    const row = this.#job.get(id);
+    const row = reading(() => this.#job.get(id));
     if (row === undefined) throw jobNotFound(id, 'pending job');
     return `{"job":${jobText(row)}}`;
   }
 
   /** `{"result": job result}`. @throws op.not_found 404 */
   result(id: string): string {
-    const row = this.#result.get(id);
+    const row = reading(() => this.#result.get(id));
     if (row === undefined) throw jobNotFound(id, 'job result');
-    const {run_at, finished_at, mutation, outcome, error} = row;
+    const {run_at, finished_at, mutation, outcome, error} = checkedRowOf('job_results', row);
     return (
-      `{"result":{"id":"${row.id}","run_at":${run_at},"finished_at":${finished_at},"mutation":${mutation},` +
+      `{"result":{"id":"${id}","run_at":${run_at},"finished_at":${finished_at},"mutation":${mutation},` +
       `"outcome":"${outcome}","error":${JSON.stringify(error)}}}`
     );
   }
 
   /** Ids of the jobs whose results are kept, oldest first. */
   resultIds(): string[] {
-    return this.#resultIds.all();
+    return reading(() => this.#resultIds.all());
   }
 }
 
@@ -173,8 +190,9 @@ function decodeCursor(text: string): [runAt: number, id: string] {
   return [Number(runAt), id];
 }
 
-/** A pending job as clients see it; work is stored as JSON text. */
-function jobText({id, run_at, created_at, mutation}: JobRow): string {
+/** A pending job as clients see it; work is stored as JSON text. @throws op.storage_damaged 503 */
+function jobText(row: JobRow): string {
+  const {id, run_at, created_at, mutation} = checkedRowOf('jobs', row);
   return `{"id":"${id}","run_at":${run_at},"mutation":${mutation},"created_at":${created_at}}`;
 }
 

@@ -41,6 +41,8 @@ export class ScheduleRunner {
   /** The process before did not end in order, and what was due since has not all run yet. */
   #isCareful: boolean;
   #stopped = false;
+  /** Jobs and crons that cannot be run because their row is damaged: all else runs, and they stay where they are. */
+  readonly #damaged = new Set<string>();
 
   /** @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write */
   constructor(
@@ -66,10 +68,17 @@ export class ScheduleRunner {
   /** When the next job or cron is due, epoch milliseconds; null: none. */
   nextDueMs(): number | null {
     const {statements} = this.#writer;
-    const job = statements.nextJob.get() ?? null;
-    const cron = statements.nextCron.get() ?? null;
-    if (job === null || cron === null) return job ?? cron;
-    return Math.min(job, cron);
+    const enough = this.#damaged.size + 1;
+    const times = [...this.#sound(statements.nextJobs.all(enough)), ...this.#sound(statements.nextCrons.all(enough))];
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  /** When the first of them is due that can be run. */
+  #sound(next: {id: string; due: number}[]): number[] {
+    return next
+      .filter(({id}) => !this.#damaged.has(id))
+      .slice(0, 1)
+      .map(({due}) => due);
   }
 
   /** To be called at the start and whenever something was scheduled or cancelled. */
@@ -111,8 +120,9 @@ export class ScheduleRunner {
   async #runDue(): Promise<number> {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
-    const jobs = statements.dueJobs.all(nowMs, DUE_AT_ONCE);
-    const crons = statements.dueCrons.all(nowMs, DUE_AT_ONCE);
+    const enough = DUE_AT_ONCE + this.#damaged.size;
+    const jobs = statements.dueJobs.all(nowMs, enough).filter(id => !this.#damaged.has(id));
+    const crons = statements.dueCrons.all(nowMs, enough).filter(name => !this.#damaged.has(name));
     if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
     await Promise.all([
       ...jobs.map(id => this.#runJob(id, this.#runFunction)),
@@ -140,13 +150,15 @@ export class ScheduleRunner {
     const path = this.#writer.statements.jobFunction.get(id) ?? null;
     if (path !== null) this.#prepareFunction(path);
     const ran = await this.#background.perform(KIND, writer => runJob(writer, this.#clock(), id, runFunction));
-    if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
+    if (ran === 'damaged') this.#damaged.add(id);
+    else if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
   }
 
   /** One that fails is logged at its first failure and then ever more rarely, at powers of ten: it may fail every second. */
   async #runCron(cron: string): Promise<void> {
     const ran = await this.#background.perform(KIND, writer => runCron(writer, this.#clock(), cron, this.#runFunction));
-    if (ran === null) return;
+    if (ran === 'damaged') this.#damaged.add(cron);
+    if (ran === null || ran === 'damaged') return;
     const {lateMs, error, failures, failuresBefore} = ran;
     this.#metrics.ran('cron', lateMs / 1000, error !== null);
     if (error === null && failuresBefore > 0) {

@@ -8,6 +8,7 @@ import {
   type DeployedTable,
   refreshInfo,
 } from '../storage/catalog.ts';
+import {rowChecksum} from '../storage/row-checksum.ts';
 
 /** @param wanted all indexes the table shall have: others are dropped, and those that are there stay as they are */
 export function install(
@@ -19,7 +20,8 @@ export function install(
   const before = {fields: table.fields, deployed: table.deployed, compiled: table.compiled};
   writer.onRollback(() => Object.assign(table, before));
   writer.catalog.setSchema(table, fields, deployed);
-  writer.statements.updateTableSchema.run(textOf(fields), textOf(deployed), table.number);
+  const row = {number: table.number, name: table.name, fields: textOf(fields), deployed: textOf(deployed)};
+  writer.statements.updateTableSchema.run(row.fields, row.deployed, rowChecksum('tables', row), table.number);
   const missing = missingIndexes(table, wanted);
   dropIndexes(writer, table, index => !wanted.some(entry => isSame(index, entry)));
   addIndexes(writer, table, missing);
@@ -38,7 +40,8 @@ export function addIndexes(writer: Writer, table: CatalogTable, entries: readonl
   const state = table.lastN === 0 ? 'enabled' : 'building';
   const added = entries.map(({name, fields}) => catalogIndex(writer.catalog.nextIndexNumber(), name, fields, state, 0));
   for (const {number, name, fields} of added) {
-    writer.statements.insertIndex.run(number, table.number, name, JSON.stringify(fields), state, 0);
+    const row = {number, table_number: table.number, name, fields: JSON.stringify(fields)};
+    writer.statements.insertIndex.run(number, table.number, name, row.fields, state, 0, rowChecksum('indexes', row));
   }
   table.indexes = [...table.indexes, ...added];
   refreshInfo(table);

@@ -13,6 +13,7 @@ import {compilePath, type FieldPath} from '../queries/paths.ts';
 import type {TableInfo} from '../queries/reader.ts';
 import {type CompiledSchema, compileSchema} from '../schema/validate.ts';
 import type {Connection} from './database.ts';
+import {checkedRowOf} from './row-checksum.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
 
 /** The table that ids of scheduled jobs belong to, as validators name it. */
@@ -68,6 +69,8 @@ type TableRow = {
   fields: string | null;
   /** Undefined in a file of version 1. */
   deployed?: string | null;
+  /** Undefined in a file of version 8. */
+  checksum?: number | null;
 };
 type IndexRow = {
   number: number;
@@ -76,6 +79,7 @@ type IndexRow = {
   fields: string;
   state: IndexState;
   built_to: number;
+  checksum?: number | null;
 };
 
 export class Catalog {
@@ -100,6 +104,7 @@ export class Catalog {
       .pluck();
     this.#tableOfChosenId = id => tableOfId.get(id);
     for (const row of db.prepare('SELECT * FROM tables ORDER BY number').all() as TableRow[]) {
+      checkedRowOf('tables', {deployed: null, ...row});
       const fields = row.fields === null ? null : (JSON.parse(row.fields) as FieldEntry[]);
       const table = newTable(row.number, row.name, row.last_n, row.last_created);
       table.documents = row.documents ?? 0;
@@ -108,6 +113,7 @@ export class Catalog {
       this.setSchema(table, fields, JSON.parse(row.deployed ?? 'null') as DeployedTable | null);
     }
     for (const row of db.prepare('SELECT * FROM indexes ORDER BY number').all() as IndexRow[]) {
+      checkedRowOf('indexes', row);
       const table = this.#byNumber.get(row.table_number);
       assert(table !== undefined, `index ${row.number} belongs to no table`);
       const fields = JSON.parse(row.fields) as string[];

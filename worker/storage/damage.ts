@@ -11,7 +11,7 @@ import {DAMAGE_PLACES_MAX} from '../../shared/limits.ts';
 
 /** Which check failed. */
 export type DamageCheck =
-  /** A document does not fit its checksum. */
+  /** A document or another row does not fit its checksum. */
   | 'checksum'
   /** The document found under an id has another one, or none is found under its own. */
   | 'id'
@@ -34,6 +34,8 @@ export type Damage = {
   sequence?: number;
   index?: string;
   path?: string;
+  /** A row of another kind, in words. */
+  stored?: string;
 };
 
 type Sink = (damage: Damage, isNew: boolean) => void;
@@ -73,13 +75,14 @@ export function isEngineDamage(caught: unknown): boolean {
   return caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_CORRUPT');
 }
 
-export function placeOf({check, table, id, document, sequence, index, path}: Damage): string {
+export function placeOf({check, table, id, document, sequence, index, path, stored}: Damage): string {
   const what =
-    sequence !== undefined
+    stored ??
+    (sequence !== undefined
       ? `journal record ${sequence}`
       : path !== undefined
         ? `the deployed file ${path}`
-        : `document ${id === undefined ? `number ${document}` : JSON.stringify(id)}${table === undefined ? '' : ` of table ${table}`}`;
+        : `document ${id === undefined ? `number ${document}` : JSON.stringify(id)}${table === undefined ? '' : ` of table ${table}`}`);
   switch (check) {
     case 'checksum':
       return `${what} is damaged in the file: it does not fit its checksum`;

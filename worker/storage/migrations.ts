@@ -9,6 +9,7 @@ import {
   ADD_CRON_OUTCOMES,
   ADD_DEVELOPMENT,
   ADD_JOB_OWNERS,
+  ADD_ROW_CHECKSUMS,
   ADD_TIMELINE,
   APPLICATION_ID,
   CREATE_FUNCTION_TABLES,
@@ -32,6 +33,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_JOB_OWNERS),
   // 8: which deployments were made while developing.
   db => db.exec(ADD_DEVELOPMENT),
+  // 9: checksums of the other rows.
+  db => db.exec(ADD_ROW_CHECKSUMS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

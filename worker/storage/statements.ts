@@ -2,8 +2,16 @@
 import type Database from 'better-sqlite3';
 import type {StoredRow} from './checksum.ts';
 import type {Connection} from './database.ts';
+import type {CheckedColumns} from './row-checksum.ts';
 
-export type JobRow = {id: string; run_at: number; created_at: number; mutation: string};
+export type JobRow = {
+  id: string;
+  run_at: number;
+  created_at: number;
+  mutation: string;
+  scheduled_by: string | null;
+  checksum?: number | null;
+};
 export type PendingJobs = {jobs: number; bytes: number};
 export type CronRow = {
   name: string;
@@ -16,6 +24,7 @@ export type CronRow = {
   last_outcome: 'completed' | 'failed' | null;
   last_error: string | null;
   failures: number;
+  checksum?: number | null;
 };
 
 export type DeploymentRow = {
@@ -31,6 +40,20 @@ export type DeploymentRow = {
   development: 0 | 1;
 };
 type DeploymentValues = [number, number, number, string | null, string, string, number, string, string, 0 | 1];
+
+/** `checksum` is of the whole row. */
+export type KeptReply = {
+  key: string;
+  request: string;
+  status: number;
+  body: string;
+  created_ms: number;
+  checksum: number | null;
+};
+
+/** Before every time there is: a bound makes SQLite search the index rather than scan. */
+const LONG_AGO = Number.MIN_SAFE_INTEGER;
+type Due = {id: string; due: number};
 
 type Run<P extends unknown[]> = Database.Statement<P>;
 
@@ -73,8 +96,8 @@ export function prepareStatements(db: Connection) {
          (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,
     ),
 
-    insertTable: run<[number, string, number]>(
-      'INSERT INTO tables (number, name, last_n, last_created, counted_to) VALUES (?, ?, 0, 0, ?)',
+    insertTable: run<[number, string, number, number]>(
+      'INSERT INTO tables (number, name, last_n, last_created, counted_to, checksum) VALUES (?, ?, 0, 0, ?, ?)',
     ),
     updateTableCounters: run<[number, number, number, number, number]>(
       'UPDATE tables SET last_n = ?, last_created = ?, documents = ?, counted_to = ? WHERE number = ?',
@@ -83,15 +106,17 @@ export function prepareStatements(db: Connection) {
       `SELECT count(*) AS documents, max(doc) AS last FROM
          (SELECT doc FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?)`,
     ),
-    updateTableSchema: run<[string | null, string | null, number]>(
-      'UPDATE tables SET fields = ?, deployed = ? WHERE number = ?',
+    updateTableSchema: run<[string | null, string | null, number, number]>(
+      'UPDATE tables SET fields = ?, deployed = ?, checksum = ? WHERE number = ?',
     ),
-    insertIndex: run<[number, number, string, string, string, number]>('INSERT INTO indexes VALUES (?, ?, ?, ?, ?, ?)'),
+    insertIndex: run<[number, number, string, string, string, number, number]>(
+      `INSERT INTO indexes (number, table_number, name, fields, state, built_to, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
     updateIndex: run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
     deleteIndex: run<[number]>('DELETE FROM indexes WHERE number = ?'),
 
-    insertJob: run<[string, number, number, string, string | null]>(
-      'INSERT INTO jobs (id, run_at, created_at, mutation, scheduled_by) VALUES (?, ?, ?, ?, ?)',
+    insertJob: run<[string, number, number, string, string | null, number]>(
+      'INSERT INTO jobs (id, run_at, created_at, mutation, scheduled_by, checksum) VALUES (?, ?, ?, ?, ?, ?)',
     ),
     jobFunction: db
       .prepare<[string], string | null>(
@@ -103,7 +128,9 @@ export function prepareStatements(db: Connection) {
     dueJobs: db
       .prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ?')
       .pluck(),
-    nextJob: db.prepare<[], number | null>('SELECT min(run_at) FROM jobs').pluck(),
+    nextJobs: db.prepare<[number], Due>(
+      `SELECT id, run_at AS due FROM jobs WHERE run_at > ${LONG_AGO} ORDER BY run_at LIMIT ?`,
+    ),
     jobToCancel: db.prepare<[string], {bytes: number; scheduled_by: string | null}>(
       'SELECT octet_length(mutation) AS bytes, scheduled_by FROM jobs WHERE id = ?',
     ),
@@ -111,12 +138,13 @@ export function prepareStatements(db: Connection) {
     countJobs: db.prepare<[], PendingJobs>(
       'SELECT count(*) AS jobs, coalesce(sum(octet_length(mutation)), 0) AS bytes FROM jobs',
     ),
-    insertJobResult: run<[string, number, number, string, string, string | null]>(
-      'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error) VALUES (?, ?, ?, ?, ?, ?)',
+    insertJobResult: run<[string, number, number, string, string, string | null, number]>(
+      'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
     ),
     forgetJobResults: run<[number]>('DELETE FROM job_results WHERE n <= (SELECT max(n) FROM job_results) - ?'),
-    insertCron: run<[string, number, string, number, number]>(
-      'INSERT INTO crons (name, interval_ms, mutation, enabled, next_run, created_at) VALUES (?, ?, ?, 1, ?, ?)',
+    insertCron: run<[string, number, string, number, number, number]>(
+      `INSERT INTO crons (name, interval_ms, mutation, enabled, next_run, created_at, checksum)
+         VALUES (?, ?, ?, 1, ?, ?, ?)`,
     ),
     cron: db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
     deleteCron: run<[string]>('DELETE FROM crons WHERE name = ?'),
@@ -125,13 +153,15 @@ export function prepareStatements(db: Connection) {
         'SELECT name FROM crons WHERE enabled = 1 AND next_run <= ? ORDER BY next_run LIMIT ?',
       )
       .pluck(),
-    nextCron: db.prepare<[], number | null>('SELECT min(next_run) FROM crons WHERE enabled = 1').pluck(),
+    nextCrons: db.prepare<[number], Due>(
+      `SELECT name AS id, next_run AS due FROM crons WHERE enabled = 1 AND next_run > ${LONG_AGO} ORDER BY next_run LIMIT ?`,
+    ),
     farCrons: db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
     countCrons: db.prepare<[], number>('SELECT count(*) FROM crons').pluck(),
-    cronRan: run<[number, number, string, string | null, number, string]>(
-      'UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ? WHERE name = ?',
+    cronChanged: run<[number | null, number, string | null, string | null, number, number, string]>(
+      `UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ?, checksum = ?
+         WHERE name = ?`,
     ),
-    cronMoved: run<[number, string]>('UPDATE crons SET next_run = ? WHERE name = ?'),
     failingCrons: db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck(),
 
     journalHead: db.prepare<[], {sequence: number; record: string; digest: string}>(
@@ -166,17 +196,18 @@ export function prepareStatements(db: Connection) {
          (SELECT json_extract(file.value, '$.sha256') FROM deployments, json_each(deployments.files) AS file)`,
     ),
 
-    environment: db.prepare<[], {name: string; value: string}>('SELECT name, value FROM environment ORDER BY name'),
-    setVariable: run<[string, string]>(
-      'INSERT INTO environment VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+    environment: db.prepare<[], CheckedColumns<'environment'> & {name: string; value: string}>(
+      'SELECT * FROM environment ORDER BY name',
+    ),
+    setVariable: run<[string, string, number]>(
+      `INSERT INTO environment (name, value, checksum) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET value = excluded.value, checksum = excluded.checksum`,
     ),
     deleteVariable: run<[string]>('DELETE FROM environment WHERE name = ?'),
 
-    idempotent: db.prepare<[string], {request: string; status: number; body: string; created_ms: number}>(
-      'SELECT request, status, body, created_ms FROM idempotency WHERE key = ?',
-    ),
-    insertIdempotent: run<[string, string, number, string, number]>(
-      'INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)',
+    idempotent: db.prepare<[string], KeptReply>('SELECT * FROM idempotency WHERE key = ?'),
+    insertIdempotent: run<[string, string, number, string, number, number]>(
+      'INSERT OR REPLACE INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)',
     ),
     expireIdempotent: run<[number, number]>(
       'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ?)',

@@ -6,6 +6,8 @@
  * creation times strictly increase within a table. Index entries end in `doc` for the same reason, where the two columns
  * would say the same in more bytes.
  */
+import {ROW_KINDS} from './row-checksum.ts';
+
 export const DOCS_PER_TABLE = 2 ** 37;
 
 /** PRAGMA application_id of a tenant's file: "svct". */
@@ -185,3 +187,6 @@ export const ADD_CRON_OUTCOMES = `
 export const ADD_DEVELOPMENT = `
   ALTER TABLE deployments ADD COLUMN development INTEGER NOT NULL DEFAULT 0;
 `;
+
+/** From version 9 on: rows that are neither documents nor records can be held against what was written, see row-checksum.ts. */
+export const ADD_ROW_CHECKSUMS = ROW_KINDS.map(kind => `ALTER TABLE ${kind} ADD COLUMN checksum INTEGER;`).join('\n');

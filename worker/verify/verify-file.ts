@@ -11,10 +11,13 @@ import {VERIFY_FINDINGS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, type JournalRecord} from '../../shared/protocol/journal.ts';
 import {indexKey, recordDigest} from '../commit/writer.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
+import {digestOf as fileDigest} from '../functions/deployments/file-digest.ts';
 import {Catalog, type CatalogTable} from '../storage/catalog.ts';
 import {isSound, type StoredRow} from '../storage/checksum.ts';
+import {placeOf} from '../storage/damage.ts';
 import {type Connection, openReader} from '../storage/database.ts';
 import {readIdentity} from '../storage/identity.ts';
+import {type CheckedColumns, isSoundRow, ROW_KINDS, rowDamage} from '../storage/row-checksum.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
 
@@ -44,6 +47,8 @@ export function verifyFile(path: string, owner: {tenant: string; generation: num
     );
     said.exec('BEGIN');
     checkChain(db, said, report);
+    if (!checkRows(db, report)) return report;
+    checkCode(db, report);
     const catalog = Catalog.read(db);
     checkDocuments(db, said, catalog, report);
     for (const table of catalog.tables()) checkIndexes(db, table, report);
@@ -100,6 +105,28 @@ function checkChain(db: Connection, said: Connection, report: VerifyReport): voi
       find(report, `journal: record ${row.sequence} calls itself ${record.sequence}`);
     for (const write of record.writes)
       note.run(write.id, write.document === null ? null : digestOf(JSON.stringify(write.document)));
+  }
+}
+
+/** @returns whether schemas and indexes are sound, so that the rest can be held against them */
+function checkRows(db: Connection, report: VerifyReport): boolean {
+  let isCatalogSound = true;
+  for (const kind of ROW_KINDS) {
+    for (const row of db.prepare<[], CheckedColumns<typeof kind>>(`SELECT * FROM ${kind}`).iterate()) {
+      if (isSoundRow(kind, row)) continue;
+      find(report, `state: ${placeOf(rowDamage(kind, row))}`);
+      if (kind === 'tables' || kind === 'indexes') isCatalogSound = false;
+    }
+  }
+  return isCatalogSound;
+}
+
+/** Every file of the deployments that are kept. */
+function checkCode(db: Connection, report: VerifyReport): void {
+  const rows = db.prepare<[], {sha256: string; source: string; source_map: string | null}>('SELECT * FROM code');
+  for (const row of rows.iterate()) {
+    if (fileDigest(row.source, row.source_map ?? '') !== row.sha256)
+      find(report, `state: the deployed file ${row.sha256} does not fit its digest`);
   }
 }
 

@@ -1,0 +1,90 @@
+/** Rows that are neither documents nor journal records, and are not what was written: refused, never run, and found by verify. */
+import {join} from 'node:path';
+import Database from 'better-sqlite3';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {svc} from '../harness/command.ts';
+import {Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+const DAY_MS = 86_400_000;
+const INSERT = {type: 'insert', table: 'later', fields: {a: 1}};
+
+let service: Service;
+let tenant: Tenant;
+let changed: Tenant;
+let due: string;
+let ran: string;
+
+const schedule = async (runAfterMs: number): Promise<string> => {
+  const reply = await tenant.request('POST', '/schedule', {run_after_ms: runAfterMs, mutation: INSERT});
+  expect(reply.status).toBe(201);
+  return (reply.body as {job_id: string}).job_id;
+};
+const result = (job: string) => tenant.request('GET', `/schedule/history/${job}`);
+
+function change(of: Tenant, ...statements: [sql: string, ...parameters: unknown[]][]): void {
+  const db = new Database(join(service.directoryOf(of.id)!, 'tenant.sqlite'));
+  for (const [sql, ...parameters] of statements) expect(db.prepare(sql).run(...parameters).changes).toBe(1);
+  db.close();
+}
+
+beforeAll(async () => {
+  service = await Service.start();
+  tenant = await Tenant.make(service);
+  changed = await Tenant.make(service);
+  await changed.putSchema('t', [], [{name: 'by_n', fields: ['n']}]);
+  await tenant.insert('t', {n: 1}, {'idempotency-key': 'once'});
+  ran = await schedule(0);
+  await until('the job to run', async () => (await result(ran)).status === 200);
+  due = await schedule(DAY_MS);
+  const cron = {name: 'daily', schedule: {type: 'interval', seconds: 86_400}, mutation: INSERT};
+  expect((await tenant.request('POST', '/crons', cron)).status).toBe(201);
+  expect((await tenant.request('PUT', '/env/WORD', {value: 'right'})).status).toBe(204);
+  await service.end('SIGTERM');
+  change(
+    tenant,
+    [`UPDATE jobs SET run_at = 0, mutation = replace(mutation, 'later', 'lates') WHERE id = ?`, due],
+    [`UPDATE job_results SET mutation = replace(mutation, 'later', 'lates') WHERE id = ?`, ran],
+    [`UPDATE crons SET next_run = 0, mutation = replace(mutation, 'later', 'lates')`],
+    [`UPDATE environment SET value = 'wrong'`],
+    [`UPDATE idempotency SET body = replace(body, '"id"', '"ie"')`],
+  );
+  change(changed, [`UPDATE indexes SET fields = '["m"]' WHERE name = 'by_n'`]);
+  await service.run();
+});
+afterAll(() => service.stop());
+
+test('a job, a result, a cron, a variable and a kept reply are refused to whoever asks for them', async () => {
+  service.showLogOnFailure();
+  expectError(await tenant.request('GET', '/schedule'), 503, 'op.storage_damaged');
+  expectError(await result(ran), 503, 'op.storage_damaged');
+  expectError(await tenant.request('GET', '/crons'), 503, 'op.storage_damaged');
+  expectError(await tenant.request('GET', '/env'), 503, 'op.storage_damaged');
+  const again = tenant.request('POST', '/documents', {table: 't', fields: {n: 1}}, {'idempotency-key': 'once'});
+  expectError(await again, 503, 'op.storage_damaged');
+  expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+});
+
+test('they are never run, hold up no other work, and can be deleted', async () => {
+  service.showLogOnFailure();
+  const next = await schedule(0);
+  await until('the sound job to run', async () => (await result(next)).status === 200);
+  expect(await tenant.list('lates')).toEqual([]);
+  expect(await tenant.list('later')).toHaveLength(2);
+  expect((await tenant.request('DELETE', `/schedule/${due}`)).status).toBe(204);
+  expect((await tenant.request('DELETE', '/crons/daily')).status).toBe(204);
+  expect((await tenant.request('PUT', '/env/WORD', {value: 'again'})).status).toBe(204);
+  expect((await tenant.request('GET', '/schedule')).text).toBe('{"jobs":[]}');
+  expect((await tenant.request('GET', '/crons')).text).toBe('{"crons":[]}');
+  expect((await tenant.request('GET', '/env')).text).toBe('{"env":{"WORD":"again"}}');
+});
+
+test('a changed index definition is not served, and verify says what is damaged', async () => {
+  service.showLogOnFailure();
+  expect((await changed.request('GET', '/schema')).status).toBe(503);
+  const {code, stdout} = await svc(['verify', '--data', service.data]);
+  expect(code).toBe(1);
+  expect(stdout).toContain('the index "by_n" is damaged in the file');
+  expect(stdout).toContain(`the result of job "${ran}" is damaged in the file`);
+});

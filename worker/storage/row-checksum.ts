@@ -1,0 +1,73 @@
+/**
+ * Checksums of the rows that are neither documents nor journal records: scheduled work and its results, schemas, indexes,
+ * environment variables and replies kept for an `Idempotency-Key`. These tables are small and change seldom, so their
+ * checksum is a CRC-32 over the row's JSON; it is looked at whenever a row is read.
+ */
+import {crc32} from 'node:zlib';
+import {type Damage, storageDamaged} from './damage.ts';
+
+/** What each kind of row is held against. Order and names are part of what is stored: a change is a new storage version. */
+const COLUMNS = {
+  jobs: ['id', 'run_at', 'created_at', 'mutation', 'scheduled_by'],
+  job_results: ['id', 'run_at', 'finished_at', 'mutation', 'outcome', 'error'],
+  crons: [
+    'name',
+    'interval_ms',
+    'mutation',
+    'enabled',
+    'last_run',
+    'next_run',
+    'created_at',
+    'last_outcome',
+    'last_error',
+    'failures',
+  ],
+  environment: ['name', 'value'],
+  idempotency: ['key', 'request', 'status', 'body', 'created_ms'],
+  tables: ['number', 'name', 'fields', 'deployed'],
+  indexes: ['number', 'table_number', 'name', 'fields'],
+} as const;
+
+export type RowKind = keyof typeof COLUMNS;
+export const ROW_KINDS = Object.keys(COLUMNS) as RowKind[];
+
+/** The columns of one kind; others of the row are not looked at. */
+type Columns<Kind extends RowKind> = {[Column in (typeof COLUMNS)[Kind][number]]: string | number | null};
+/** `checksum` null or undefined: written by a version without, and not since. */
+export type CheckedColumns<Kind extends RowKind> = Columns<Kind> & {checksum?: number | null};
+
+const WHAT: Record<RowKind, string> = {
+  jobs: 'the pending job',
+  job_results: 'the result of job',
+  crons: 'the cron',
+  environment: 'the environment variable',
+  idempotency: 'the reply kept for Idempotency-Key',
+  tables: 'the schema of table',
+  indexes: 'the index',
+};
+
+/** 32 bits with a sign, which SQLite keeps in four bytes. */
+export function rowChecksum<Kind extends RowKind>(kind: Kind, row: Columns<Kind>): number {
+  const values = COLUMNS[kind].map(column => {
+    const value: unknown = row[column as keyof Columns<Kind>];
+    return typeof value === 'string' && !value.isWellFormed() ? value.toWellFormed() : value; // as SQLite keeps it
+  });
+  return crc32(JSON.stringify(values)) | 0;
+}
+
+export function isSoundRow<Kind extends RowKind>(kind: Kind, row: CheckedColumns<Kind>): boolean {
+  const {checksum = null} = row;
+  return checksum === null || checksum === rowChecksum(kind, row);
+}
+
+/** @throws op.storage_damaged 503 */
+export function checkedRowOf<Kind extends RowKind, Row extends CheckedColumns<Kind>>(kind: Kind, row: Row): Row {
+  if (!isSoundRow(kind, row)) throw storageDamaged(rowDamage(kind, row));
+  return row;
+}
+
+export function rowDamage<Kind extends RowKind>(kind: Kind, row: CheckedColumns<Kind>): Damage {
+  const named: Record<string, unknown> = row;
+  const name = named.name ?? named.id ?? named.key ?? '';
+  return {check: 'checksum', stored: `${WHAT[kind]} ${JSON.stringify(name)}`};
+}
