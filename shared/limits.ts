@@ -241,6 +241,8 @@ export const SLICE_MS = 20;
 export const IDEMPOTENCY_KEEP_MS = 24 * 60 * 60 * 1000;
 /** WAL pages after which a commit is followed by a checkpoint (4 KiB each). (ours) */
 export const CHECKPOINT_WAL_PAGES = 2_000;
+/** Pages of a WAL that cannot start over because scans always overlap: from then on new ones wait until none runs. (ours) */
+export const WAL_PAGES_MAX = 8_000;
 
 /** Pause before background work that the writer refused (full disk, full queue) is tried again. (ours) */
 export const BACKGROUND_RETRY_MS = 1_000;

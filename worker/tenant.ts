@@ -135,6 +135,7 @@ export class Tenant {
       onCommitted,
       afterGroup,
       this.#quota,
+      this.#scans,
     );
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);

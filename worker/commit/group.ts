@@ -13,7 +13,13 @@
 import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
-import {CHECKPOINT_WAL_PAGES, GROUP_WORK_MS_MAX, GROUP_WRITES_MAX, WRITE_QUEUE_MAX} from '../../shared/limits.ts';
+import {
+  CHECKPOINT_WAL_PAGES,
+  GROUP_WORK_MS_MAX,
+  GROUP_WRITES_MAX,
+  WAL_PAGES_MAX,
+  WRITE_QUEUE_MAX,
+} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {storageDamaged} from '../storage/damage.ts';
@@ -31,6 +37,12 @@ export type Write = {
   settle(outcome: Reply | ServiceError): void;
 };
 
+/** What holds snapshots for long, one after the other. */
+export interface Pausable {
+  /** No other begins until those under way have ended and `whenNoneRuns` has returned. */
+  pause(whenNoneRuns: () => void): void;
+}
+
 const PAGE_BYTES = 4096;
 
 export class CommitGroups {
@@ -43,6 +55,7 @@ export class CommitGroups {
   /** Called with the documents written by a group that is on disk. */
   readonly #onCommitted: (changes: readonly Change[]) => void;
   readonly #quota: StorageQuota | null;
+  readonly #scans: Pausable | null;
   #queue: Write[] = [];
   #scheduled = false;
   #walPages = 0;
@@ -57,8 +70,10 @@ export class CommitGroups {
     onCommitted: (changes: readonly Change[]) => void,
     afterGroup: () => void,
     quota: StorageQuota | null = null,
+    scans: Pausable | null = null,
   ) {
     this.#quota = quota;
+    this.#scans = scans;
     this.#writer = writer;
     this.#metrics = metrics;
     this.#log = log;
@@ -191,20 +206,28 @@ export class CommitGroups {
 
   /**
    * Moves the WAL into the file once it has grown long, between groups. Pages are estimated from what was written: asking
-   * SQLite costs a checkpoint. PASSIVE never waits for readers.
+   * SQLite costs a checkpoint. PASSIVE never waits for readers. The next write then begins the WAL anew, if nobody reads it:
+   * when it is far too long, because scans have overlapped all the time, they are made to leave it a moment.
    */
   #checkpointWhenLong(pages: number): void {
     this.#walPages += pages;
     if (this.#walPages < CHECKPOINT_WAL_PAGES) return;
     this.#walPages = 0;
+    if (this.#checkpoint() > WAL_PAGES_MAX) this.#scans?.pause(() => this.#checkpoint());
+  }
+
+  /** @returns pages of the WAL */
+  #checkpoint(): number {
     const started = performance.now();
     try {
-      this.#writer.db.pragma('wal_checkpoint(PASSIVE)');
+      const [found] = this.#writer.db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
       this.#metrics.checkpointed(performance.now() - started);
+      return found!.log;
     } catch (caught) {
       // Without space the WAL stays as it is, complete and durable; the next checkpoint tries again.
       if (storageFailure(caught) !== 'full') throw caught;
       this.#log.error('the disk is full; a checkpoint was put off');
+      return 0;
     }
   }
 }

@@ -5,6 +5,9 @@
  *   waiting ──thread free──▶ running ──▶ answered | refused
  *      └── nobody wants it any more ──▶ gone (a running one ends at its next piece)
  *
+ * Each scan holds a snapshot, and the WAL starts over only when nobody holds one: when it has grown long, `pause` lets those
+ * that run end before others begin.
+ *
  * A scan that takes too much memory costs its thread, and is refused; anything else that ends a thread ends the process.
  */
 import {Buffer} from 'node:buffer';
@@ -58,6 +61,8 @@ export class ScanPool implements LiveScans {
   /** Evaluations of live queries; as many as there are live queries at most. */
   readonly #waitingLive: LiveJob[] = [];
   #wasLive = false;
+  /** No scan begins before none runs; then this is called. */
+  #whenNoneRuns: (() => void) | null = null;
   #closed = false;
 
   /** @param onFailure a bug or a broken file; ends the process */
@@ -94,6 +99,12 @@ export class ScanPool implements LiveScans {
     return () => this.#giveUp(this.#waitingLive, job);
   }
 
+  /** No other scan begins until those that run have ended and `whenNoneRuns` has returned. */
+  pause(whenNoneRuns: () => void): void {
+    this.#whenNoneRuns = whenNoneRuns;
+    this.#dispatch();
+  }
+
   /** Gives up what is under way and ends the threads. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -109,6 +120,12 @@ export class ScanPool implements LiveScans {
   }
 
   #dispatch(): void {
+    if (!this.#closed && this.#whenNoneRuns !== null) {
+      for (const thread of this.#threads) if (thread.isBusy) return;
+      const noneRuns = this.#whenNoneRuns;
+      this.#whenNoneRuns = null;
+      noneRuns();
+    }
     while (!this.#closed && this.#waiting.length + this.#waitingLive.length > 0) {
       const thread = this.#freeThread();
       if (thread === null) return;
@@ -158,8 +175,12 @@ class ScanThread {
     this.#worker.on('error', error => this.#failed(error));
   }
 
+  get isBusy(): boolean {
+    return this.#job !== null;
+  }
+
   get isFree(): boolean {
-    return this.#job === null && !this.#isEnding;
+    return !this.isBusy && !this.#isEnding;
   }
 
   run(job: Job): void {
