@@ -15,8 +15,9 @@ import {
   STARTUP_TIMEOUT_MS,
 } from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {ownBytes} from '../../shared/own-memory.ts';
 import type {KillPace} from './kill-pace.ts';
-import {lookAt, ownBytes, type ProcessLook} from './process-look.ts';
+import {lookAt, type ProcessLook} from './process-look.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
 
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};

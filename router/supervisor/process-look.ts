@@ -1,21 +1,11 @@
 /**
- * What the system says of another process, from /proc: its memory, and what it does when it says nothing itself. Other
- * systems than Linux tell nothing here: null.
+ * What the system says of another process, from /proc: what it does when it says nothing itself. Other systems than
+ * Linux tell nothing here: null.
  */
 import {readdirSync, readFileSync} from 'node:fs';
 
-/** On every Linux that Node runs on with 4 KiB pages; elsewhere the figure is too small, never too large. */
-const PAGE_BYTES = 4096;
 /** The kernel counts CPU time for user programs in hundredths of a second, whatever its own clock. */
 const CLOCK_TICK_MS = 10;
-
-/** Bytes that are the process's own: resident, without mapped files, which the kernel takes back when it wants. */
-export function ownBytes(pid: number): number | null {
-  const statm = read(`/proc/${pid}/statm`);
-  if (statm === null) return null;
-  const [, resident = 0, shared = 0] = statm.split(' ').map(Number);
-  return (resident - shared) * PAGE_BYTES;
-}
 
 /**
  * `runnable`: runs, or would if it were given the processor. `sleeping`: waits for an event, a lock for instance. `disk`:
