@@ -402,10 +402,15 @@ export const ACTIONS_MAX = 128;
 /** Characters of their arguments together: they wait in several copies. Beyond: 503 session.overloaded. (ours) */
 export const ACTION_ARGUMENTS_CHARS_MAX = 64 * MIB;
 /**
- * Memory of a worker from which it starts no more functions, well below PROCESS_BYTES_MAX: an isolate's limit does not see
- * one large string, nor WebAssembly. Looked at this often while functions are called. Beyond: 503 session.overloaded. (ours)
+ * Memory of a worker without mapped files, from which isolates that no call has used for this long are given back; from which
+ * it starts no more functions (503 session.overloaded); and from which actions are ended, the largest first, well below
+ * PROCESS_BYTES_MAX: an isolate's limit does not see one large string, nor WebAssembly. Looked at this often while functions
+ * are under way. (ours)
  */
+export const FUNCTIONS_PROCESS_BYTES_SHORT = 1024 * MIB;
+export const FUNCTIONS_SHORT_IDLE_MS = 1_000;
 export const FUNCTIONS_PROCESS_BYTES_MAX = 2 * 1024 * MIB;
+export const FUNCTIONS_PROCESS_BYTES_END = 2.5 * 1024 * MIB;
 export const FUNCTIONS_PROCESS_LOOK_MS = 100;
 /** Threads that run them; the second starts when the first has its half. (ours) */
 export const ACTION_THREADS_MAX = 2;

@@ -34,6 +34,7 @@ import {nestedError} from './function-reply.ts';
 import type {ExecutionLog} from './log/execution-log.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
+import type {ProcessMemory} from './process-memory.ts';
 import type {QueryPool} from './queries/query-pool.ts';
 import type {SourcePositions} from './source-positions.ts';
 
@@ -69,6 +70,7 @@ export type FunctionParts = {
   groups: CommitGroups;
   queries: QueryPool;
   mutations: MutationRunner;
+  memory: ProcessMemory;
   actions: ActionPool;
   log: ExecutionLog;
   metrics: WorkerMetrics;
@@ -170,6 +172,7 @@ export class Functions {
 
   /** Everything that can be done without the data is done first: in the write, all others of its group wait for it. */
   #mutation(live: LiveDeployment, entry: FunctionEntry, call: Call, tries = 0): Promise<CallResult> | CallResult {
+    this.#parts.memory.check();
     const args = checkArguments(live.table, entry, call.args);
     const failed = this.#parts.mutations.prepare(this.#execution(live, entry, args, call.caller));
     if (failed !== null) return finished(live, entry, failed.outcome, {lines: failed.lines, own: failed.lines});

@@ -35,6 +35,7 @@ import {FailureLines} from './log/failure-lines.ts';
 import {LogFiles} from './log/log-files.ts';
 import {readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
+import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
 import {Settings} from './settings.ts';
 import {SourcePositions} from './source-positions.ts';
@@ -74,6 +75,7 @@ export class FunctionPlatform {
   readonly #queries: QueryPool;
   readonly #mutations: MutationRunner;
   readonly #actions: ActionPool;
+  readonly #memory = new ProcessMemory();
   readonly #log: ExecutionLog;
   readonly #tables: TableList;
   readonly #functions: Functions;
@@ -96,13 +98,14 @@ export class FunctionPlatform {
     this.#environment = new Environment(writer, groups);
     this.#settings = new Settings(writer, groups);
     this.#egress = EgressPolicy.of(this.#settings.current.egress);
-    this.#queries = new QueryPool(path, () => {
+    this.#queries = new QueryPool(path, this.#memory, () => {
       parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
       // Leaving in order would wait for the thread that hangs. What is acknowledged is on disk.
       process.kill(process.pid, 'SIGKILL');
     });
-    this.#actions = new ActionPool({databasePath: path});
+    this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
     this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
+    this.#memory.add(this.#mutations);
     this.#tables = new TableList(writer.catalog, parts.counts);
     this.#deployments = new Deployments({...parts, environment: this.#environment, analyze});
     this.#verifier = this.#newVerifier();
@@ -118,6 +121,7 @@ export class FunctionPlatform {
       groups,
       queries: this.#queries,
       mutations: this.#mutations,
+      memory: this.#memory,
       actions,
       log: this.#log,
       metrics: parts.metrics,
@@ -179,6 +183,7 @@ export class FunctionPlatform {
   async close(): Promise<void> {
     this.#verifier.close();
     this.#mutations.close();
+    this.#memory.close();
     await Promise.all([this.#queries.close(), this.#actions.close(), closeEgress(this.#egress)]);
     await this.#log.close();
   }

@@ -12,6 +12,7 @@ import {ActionPool, type ActionPoolOptions} from '../../../worker/functions/acti
 import type {HttpIncoming} from '../../../worker/functions/actions/http-exchange.ts';
 import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import type {Outcome} from '../../../worker/functions/execution.ts';
+import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
 import type {HttpRequestHead} from '../../../worker/functions/realm/actions/http-action.ts';
 import {openWriter} from '../../../worker/storage/database.ts';
 
@@ -24,6 +25,8 @@ export class ActionHost {
   readonly #directory = mkdtempSync(join(tmpdir(), 'svc-actions-'));
   readonly #options: Partial<ActionPoolOptions>;
   pool!: ActionPool;
+  /** What the process takes, as the pool sees it. */
+  bytesNow: () => number = () => 0;
   /** What actions asked of the main thread. */
   calls: Called[] = [];
   lines = new ActionLines();
@@ -44,7 +47,12 @@ export class ActionHost {
        VALUES (1, 0, 0, '{}', ?, 0, ?, '')`,
     ).run(JSON.stringify(files), SEED);
     db.close();
-    this.pool = new ActionPool({databasePath, thread: THREAD, ...this.#options});
+    this.pool = new ActionPool({
+      databasePath,
+      thread: THREAD,
+      memory: new ProcessMemory(() => this.bytesNow()),
+      ...this.#options,
+    });
   }
 
   async close(): Promise<void> {

@@ -2,31 +2,10 @@
  * Memory that no limit of an isolate counts, kept by module code: functions are refused while the process has too much of it,
  * and it must not stay with isolates that run nothing.
  */
-import {afterEach, expect, test, vi} from 'vitest';
-import {FUNCTIONS_PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
-import {checkMemory, onFullMemory} from '../../../worker/functions/process-memory.ts';
+import {expect, test} from 'vitest';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
-
-afterEach(() => void vi.restoreAllMocks());
-
-test('whoever keeps isolates is asked to let go of them when functions are refused, and not before', () => {
-  let nowMs = performance.now() + 1_000_000;
-  vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 1_000));
-  const rss = vi.spyOn(process.memoryUsage, 'rss');
-  const relieve = vi.fn<() => void>();
-  const stop = onFullMemory(relieve);
-  rss.mockReturnValue(FUNCTIONS_PROCESS_BYTES_MAX);
-  checkMemory();
-  expect(relieve).not.toHaveBeenCalled();
-  rss.mockReturnValue(FUNCTIONS_PROCESS_BYTES_MAX + 1);
-  expect(() => checkMemory()).toThrowError(expect.objectContaining({code: 'session.overloaded'}));
-  expect(relieve).toHaveBeenCalledTimes(1);
-  stop();
-  expect(() => checkMemory()).toThrow();
-  expect(relieve).toHaveBeenCalledTimes(1);
-});
 
 const FILES = {
   'f.ts': `

@@ -4,6 +4,7 @@ import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
 import type {Execution} from '../../../worker/functions/execution.ts';
 import {PROGRESS_TAKEN} from '../../../worker/functions/queries/query-batch.ts';
+import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
 import {QueryPool} from '../../../worker/functions/queries/query-pool.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-query-pool-'));
@@ -25,7 +26,7 @@ export default function ({executions, slot}) {
 test('a query whose thread breaks after its batch was taken from it is told so, and the others are answered', async () => {
   const file = join(directory, 'breaking.mjs');
   writeFileSync(file, BREAKING);
-  const pool = new QueryPool(join(directory, 'none.sqlite'), () => undefined, file);
+  const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file);
   const run = (path: string) => pool.run({path, env: {}} as Execution);
   const outcomes = await Promise.allSettled(['slow', 'next', 'last'].map(run));
   expect(outcomes).toEqual([

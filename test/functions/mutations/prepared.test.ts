@@ -1,8 +1,10 @@
 /** What a mutation needs is there before its write begins: in the write, all others of its group wait for it. */
 import {afterEach, describe, expect, test, vi} from 'vitest';
+import {FUNCTIONS_PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
 import {type Call, type CallResult, Functions, type LiveDeployment} from '../../../worker/functions/functions.ts';
 import {Realm} from '../../../worker/functions/isolate/realm.ts';
 import {MutationRunner} from '../../../worker/functions/mutations/mutation-runner.ts';
+import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
 import {SourcePositions} from '../../../worker/functions/source-positions.ts';
 import {WorkerMetrics} from '../../../worker/metrics.ts';
 import {SERVER, TenantDeployments} from '../deployments/tenant-deployments.ts';
@@ -22,6 +24,8 @@ class MutationCalls {
   #served: LiveDeployment | null = null;
   /** Whether a transaction was open, for each time that modules were loaded. */
   readonly loads: boolean[] = [];
+  /** What the process takes. */
+  bytes = 0;
 
   constructor() {
     const {load, has} = Realm.prototype;
@@ -34,6 +38,7 @@ class MutationCalls {
     this.#functions = new Functions({
       groups: this.tenant.groups,
       mutations: this.#runner,
+      memory: new ProcessMemory(() => this.bytes),
       queries: null as never,
       actions: null as never,
       log: {add: () => undefined} as never,
@@ -97,6 +102,15 @@ describe('modules of mutations are loaded outside of every transaction', () => {
     expect(results.map(({ok}) => ok)).toEqual([true, false, true, true]);
     expect(calls.loads.length).toBeGreaterThan(1);
     expect(calls.loads).not.toContain(true);
+    calls.close();
+  });
+
+  test('none starts while the worker has too little memory', async () => {
+    const calls = new MutationCalls();
+    await calls.tenant.deploy({'m.ts': source(1)});
+    calls.bytes = FUNCTIONS_PROCESS_BYTES_MAX + 1;
+    await expect(calls.call('m:version')).rejects.toMatchObject({code: 'session.overloaded'});
+    expect(calls.loads).toEqual([]);
     calls.close();
   });
 

@@ -43,7 +43,7 @@ const idle: HostCall = () => refusal('no action is under way');
 export class ActionIsolates {
   readonly #codeOf: (deployment: DeploymentCode) => CodeSource;
   /** The one used last is the last. */
-  #idle: {isolate: ActionIsolate; timer: NodeJS.Timeout}[] = [];
+  #idle: {isolate: ActionIsolate; timer: NodeJS.Timeout; sinceMs: number}[] = [];
 
   constructor(codeOf: (deployment: DeploymentCode) => CodeSource) {
     this.#codeOf = codeOf;
@@ -67,13 +67,14 @@ export class ActionIsolates {
       return;
     }
     const timer = setTimeout(() => this.#drop(isolate), ACTION_ISOLATE_IDLE_MS).unref();
-    this.#idle.push({isolate, timer});
+    this.#idle.push({isolate, timer, sinceMs: performance.now()});
     if (this.#idle.length > ACTION_ISOLATES_IDLE_MAX) this.#drop(this.#idle[0]!.isolate);
   }
 
-  /** Drops those that wait. */
-  rest(): void {
-    for (const {isolate} of [...this.#idle]) this.#drop(isolate);
+  /** @param unusedMs only those that have waited this long */
+  releaseIdle(unusedMs: number): void {
+    const untilMs = performance.now() - unusedMs;
+    for (const {isolate, sinceMs} of [...this.#idle]) if (sinceMs <= untilMs) this.#drop(isolate);
   }
 
   #drop(isolate: ActionIsolate): void {

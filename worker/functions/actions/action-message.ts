@@ -36,13 +36,19 @@ export type FromThread =
       bytes: Uint8Array | null;
     }
   | {type: 'log'; action: number; line: string}
-  | {type: 'outcome'; action: number; outcome: Outcome};
+  | {type: 'outcome'; action: number; outcome: Outcome}
+  /** Of its actions, and about how much memory it takes; null: it has none. */
+  | {type: 'heaviest'; weighing: number; action: number | null; bytes: number}
+  | {type: 'rested'};
 
 export type ToThread =
   | {type: 'answer'; action: number; call: number; answer: string; bytes: Uint8Array | null}
   /** The action is of no use any more: it fails with this. */
   | {type: 'cancel'; action: number; message: string}
-  /** Isolates that wait for an action are to be let go of: memory is scarce. */
+  /** Memory is short: what waits for another action is given back; which action takes most is said. */
+  | {type: 'releaseIdle'; unusedMs: number}
+  | {type: 'weigh'; weighing: number}
+  /** It will be ended: it lets go of everything of isolated-vm's and says so. */
   | {type: 'rest'};
 
 /** A host answer that is an error. */

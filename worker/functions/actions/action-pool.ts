@@ -21,7 +21,7 @@ import {
 } from '../../../shared/limits.ts';
 import {storageFailure} from '../../storage/database.ts';
 import type {Outcome} from '../execution.ts';
-import {checkMemory, onFullMemory} from '../process-memory.ts';
+import type {ProcessMemory} from '../process-memory.ts';
 import type {ActionLines} from './action-lines.ts';
 import type {
   ActionRequest,
@@ -48,9 +48,16 @@ export type ActionLink = {
   lines: ActionLines;
 };
 
-export type ActionPoolOptions = {databasePath: string; actionMsMax?: number; actionCpuMsMax?: number; thread?: string};
+export type ActionPoolOptions = {
+  databasePath: string;
+  memory: ProcessMemory;
+  actionMsMax?: number;
+  actionCpuMsMax?: number;
+  thread?: string;
+};
 
 type UnderWay = {
+  request: ActionRequest;
   link: ActionLink;
   exchange: HttpExchange | null;
   /** Null until its thread has begun it. */
@@ -59,6 +66,9 @@ type UnderWay = {
   settle: (outcome: Outcome) => void;
 };
 
+type Thread = {port: MessagePort; rested: PromiseWithResolvers<void>};
+type Weighing = {weighing: number; left: number; action: number | null; bytes: number};
+
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'action.thread.js');
 
 export class ActionPool {
@@ -66,17 +76,17 @@ export class ActionPool {
   #pool: Promise<Piscina<ActionTask, void>> | null = null;
   readonly #underWay = new Map<number, UnderWay>();
   readonly #tasks = new Set<Promise<void>>();
+  readonly #threads = new Set<Thread>();
+  /** The actions that take most of their threads, while not all threads have said theirs. */
+  #weighing: Weighing | null = null;
+  #weighings = 0;
   #lastAction = 0;
   #argumentChars = 0;
   #closed = false;
-  /** Of the threads. */
-  readonly #ports = new Set<MessagePort>();
-  readonly #stopRelieving = onFullMemory(() => {
-    for (const port of this.#ports) send(port, {type: 'rest'});
-  });
 
   constructor(options: ActionPoolOptions) {
     this.#options = options;
+    options.memory.add(this);
   }
 
   get underWay(): number {
@@ -105,11 +115,40 @@ export class ActionPool {
   /** Actions under way fail. A thread must not be ended while an isolate of it runs: isolated-vm would wait for ever. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#stopRelieving();
     for (const action of this.#underWay.keys()) this.#cancel(action, UNAVAILABLE);
     const pool = await this.#pool;
     await Promise.allSettled(this.#tasks);
+    await Promise.all([...this.#threads].map(rested));
     await pool?.destroy();
+  }
+
+  releaseIdle(unusedMs: number): void {
+    for (const {port} of this.#threads) send(port, {type: 'releaseIdle', unusedMs});
+  }
+
+  /** Asks the threads which it is; those that have not answered by the next time have nothing to say in it. */
+  endLargest(): void {
+    if (this.#weighing !== null) {
+      this.#endHeaviest();
+      return;
+    }
+    const weighing = ++this.#weighings;
+    this.#weighing = {weighing, left: this.#threads.size, action: null, bytes: 0};
+    for (const {port} of this.#threads) send(port, {type: 'weigh', weighing});
+  }
+
+  #weighed({weighing, action, bytes}: FromThread & {type: 'heaviest'}): void {
+    const all = this.#weighing;
+    if (all === null || all.weighing !== weighing) return;
+    all.left--;
+    if (bytes > all.bytes) Object.assign(all, {action, bytes});
+    if (all.left === 0) this.#endHeaviest();
+  }
+
+  #endHeaviest(): void {
+    const action = this.#weighing?.action ?? null;
+    this.#weighing = null;
+    if (action !== null) this.#cancel(action, 'JavaScript execution ran out of memory');
   }
 
   async #run(
@@ -125,11 +164,12 @@ export class ActionPool {
     if (this.#argumentChars + request.args.length > ACTION_ARGUMENTS_CHARS_MAX) {
       throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
     }
-    checkMemory();
-    this.#argumentChars += request.args.length;
+    this.#options.memory.check();
+    const chars = request.args.length;
+    this.#argumentChars += chars;
     const action = ++this.#lastAction;
     const {promise, resolve} = Promise.withResolvers<Outcome>();
-    const underWay: UnderWay = {link, exchange, port: null, cancelled: null, settle: resolve};
+    const underWay: UnderWay = {request, link, exchange, port: null, cancelled: null, settle: resolve};
     this.#underWay.set(action, underWay);
     const cancel = () => this.#cancel(action, 'The action was cancelled');
     signal?.addEventListener('abort', cancel);
@@ -143,7 +183,7 @@ export class ActionPool {
     } finally {
       signal?.removeEventListener('abort', cancel);
       this.#underWay.delete(action);
-      this.#argumentChars -= request.args.length;
+      this.#argumentChars -= chars;
     }
   }
 
@@ -183,19 +223,31 @@ export class ActionPool {
   }
 
   #listen(port: MessagePort): void {
-    port.on('message', (message: FromThread) => this.#received(port, message));
-    this.#ports.add(port);
-    port.once('close', () => this.#ports.delete(port));
+    const thread: Thread = {port, rested: Promise.withResolvers<void>()};
+    this.#threads.add(thread);
+    port.on('message', (message: FromThread) => this.#received(thread, message));
+    port.on('close', () => {
+      this.#threads.delete(thread);
+      thread.rested.resolve();
+    });
     // The pool keeps the process alive while it has work.
     port.unref();
   }
 
-  #received(port: MessagePort, message: FromThread): void {
+  #received(thread: Thread, message: FromThread): void {
+    if (message.type === 'rested') thread.rested.resolve();
+    else if (message.type === 'heaviest') this.#weighed(message);
+    else this.#said(thread.port, message);
+  }
+
+  #said(port: MessagePort, message: Exclude<FromThread, {type: 'rested' | 'heaviest'}>): void {
     const underWay = this.#underWay.get(message.action);
     if (underWay === undefined) return;
     switch (message.type) {
       case 'begun':
         underWay.port = port;
+        // The thread has its own copy: large arguments are not kept twice while the action waits.
+        underWay.request.args = '';
         if (underWay.cancelled !== null) this.#cancel(message.action, underWay.cancelled);
         return;
       case 'log':
@@ -226,6 +278,13 @@ export class ActionPool {
 
 /** What user code sees when the service is at fault. (reference 5.1) */
 const UNAVAILABLE = "Your request couldn't be completed. Try again later.";
+
+/** Resolves when the thread has let go of its isolates, or has ended. */
+function rested({port, rested}: Thread): Promise<void> {
+  port.ref();
+  send(port, {type: 'rest'});
+  return rested.promise;
+}
 
 function isHttp(operation: MainOperation | HttpOperation): operation is HttpOperation {
   return operation.startsWith('http');

@@ -13,6 +13,7 @@ import {
   ACTION_LINGER_MS,
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_RESULT_BYTES_MAX,
+  ISOLATE_MEMORY_MB,
 } from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
@@ -49,6 +50,8 @@ export class ActionRun {
   #outcome: Outcome | null = null;
   #entries: (() => Promise<void> | void)[] = [];
   #isEntering = false;
+  /** When the entry under way began; null: none is. */
+  #enteredMs: number | null = null;
   /** Resolves when the isolate has returned. */
   #atRest: Promise<void> = Promise.resolve();
   #isOver = false;
@@ -80,6 +83,15 @@ export class ActionRun {
     return this.#atRest;
   }
 
+  /**
+   * About how much memory its isolate takes. One that computes cannot be asked: it counts as a full one, the longer it has
+   * computed the more.
+   */
+  get bytes(): number {
+    if (this.#enteredMs === null) return this.#isolate.host.heapBytes;
+    return ISOLATE_MEMORY_MB * MIB + performance.now() - this.#enteredMs;
+  }
+
   /** @returns its outcome. Never rejects */
   run(): Promise<Outcome> {
     const {actionMsMax, actionCpuMsMax} = this.#parts;
@@ -104,13 +116,17 @@ export class ActionRun {
   }
 
   async #start(): Promise<void> {
-    const {module, name, kind, args} = this.#parts.request;
+    const {request} = this.#parts;
+    const {module, name, kind, args} = request;
     const {realm} = this.#isolate;
     const path = `${module}.js`;
     realm.load(path, FUNCTION_LOAD_MS_MAX);
     const seed = randomBytes(16).toString('hex');
     const n = this.#invocation;
-    await realm.run({n, module: path, name, kind, paginated: false, args, nowMs: Date.now(), seed}, this.#leftMs());
+    const nowMs = Date.now();
+    const entered = realm.run({n, module: path, name, kind, paginated: false, args, nowMs, seed}, this.#leftMs());
+    request.args = '';
+    await entered;
   }
 
   /** @returns a host answer to `import(…)` */
@@ -147,11 +163,13 @@ export class ActionRun {
   async #enterAll(): Promise<void> {
     this.#isEntering = true;
     for (let entry = this.#entries.shift(); entry !== undefined && !this.#isOver; entry = this.#entries.shift()) {
+      this.#enteredMs = performance.now();
       try {
         await entry();
       } catch (caught) {
         this.#failed(caught);
       }
+      this.#enteredMs = null;
       if (this.#outcome !== null) break;
     }
     this.#isEntering = false;
@@ -271,6 +289,7 @@ export class ActionRun {
   }
 }
 
+const MIB = 1024 * 1024;
 /** What crypto.getRandomValues gives at most. (web standard) */
 const RANDOM_BYTES_MAX = 65_536;
 

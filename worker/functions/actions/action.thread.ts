@@ -3,12 +3,14 @@
  * this one answers the others. One port leads to the main thread.
  */
 import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
+import {ACTION_ISOLATE_IDLE_MS} from '../../../shared/limits.ts';
 import {createLogger} from '../../../shared/log.ts';
 import {reportDamageTo} from '../../storage/damage.ts';
 import {openReader} from '../../storage/database.ts';
 import {CodeStore} from '../code-store.ts';
 import {closeEgress} from '../egress/connector.ts';
 import {EgressPolicy, type EgressSettings} from '../egress/policy.ts';
+import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {ActionIsolates} from './action-isolates.ts';
 import type {ActionTask, ActionThreadSettings, FromThread, ThreadReady, ToThread} from './action-message.ts';
 import {ActionRun} from './action-run.ts';
@@ -24,20 +26,49 @@ const {port1: port, port2: actionPort} = new MessageChannel();
 parentPort?.postMessage({actionPort} satisfies ThreadReady, [actionPort]);
 
 port.on('message', (message: ToThread) => {
-  if (message.type === 'rest') {
-    isolates.rest();
-    return;
+  switch (message.type) {
+    case 'answer':
+      runs.get(message.action)?.settle(message.call, message.answer, message.bytes);
+      return;
+    case 'cancel':
+      runs.get(message.action)?.cancel(message.message);
+      return;
+    case 'weigh':
+      send({type: 'heaviest', weighing: message.weighing, ...heaviest()});
+      return;
+    case 'releaseIdle':
+      isolates.releaseIdle(message.unusedMs);
+      return;
+    case 'rest':
+      rest();
+      send({type: 'rested'});
   }
-  const run = runs.get(message.action);
-  if (message.type === 'answer') run?.settle(message.call, message.answer, message.bytes);
-  else run?.cancel(message.message);
 });
+
+let restTimer: NodeJS.Timeout | null = null;
+
+/** Nothing of isolated-vm's may be left when the thread ends, not even as garbage. */
+function rest(): void {
+  isolates.releaseIdle(0);
+  collectGarbage();
+}
+
+function heaviest(): {action: number | null; bytes: number} {
+  let action: number | null = null;
+  let bytes = 0;
+  for (const [number, run] of runs) {
+    const weight = run.bytes;
+    if (weight > bytes) [action, bytes] = [number, weight];
+  }
+  return {action, bytes};
+}
 
 /** The policy of the newest action: connections are kept with it. */
 let policy = EgressPolicy.of({allow: [], deny: []});
 let policyText = '';
 
 export default async function runAction({action, request}: ActionTask): Promise<void> {
+  if (restTimer !== null) clearTimeout(restTimer);
   const isolate = isolates.take(request.deployment);
   const run = new ActionRun(isolate, {
     request,
@@ -57,6 +88,8 @@ export default async function runAction({action, request}: ActionTask): Promise<
     isolates.giveBack(isolate, run.inOrder);
     // The task is not over before: a thread that is ended while isolated-vm has something to tell it takes the process along.
     await run.atRest;
+    if (restTimer !== null) clearTimeout(restTimer);
+    restTimer = runs.size > 0 ? null : setTimeout(rest, ACTION_ISOLATE_IDLE_MS).unref();
   }
 }
 

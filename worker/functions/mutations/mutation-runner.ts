@@ -11,7 +11,6 @@ import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
 import type {Execution} from '../execution.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
-import {onFullMemory} from '../process-memory.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
 export class MutationRunner {
@@ -20,8 +19,9 @@ export class MutationRunner {
   readonly #writer: Writer;
   #idleTimer: NodeJS.Timeout | null = null;
   #isUsed = false;
-  /** Asked between mutations: those hold the thread that asks. What was prepared is prepared again. */
-  readonly #stopRelieving = onFullMemory(() => this.#runner.dispose());
+  #usedMs = 0;
+  /** They run on this thread, to their ends. */
+  readonly underWay = 0;
 
   /** @param table the functions of the active deployment, for what is scheduled */
   constructor(writer: Writer, db: Connection, table: () => FunctionTable | null) {
@@ -39,8 +39,7 @@ export class MutationRunner {
 
   /** To be called before the write, which would wait while modules are loaded. @returns how that failed; null: it did not */
   prepare(execution: Execution): SyncResult | null {
-    this.#isUsed = true;
-    this.#idleTimer ??= this.#watchIdle();
+    this.#use();
     return this.#runner.prepare(execution);
   }
 
@@ -54,16 +53,25 @@ export class MutationRunner {
    * @param job the scheduled job this is the run of, or null
    */
   run(execution: Execution, job: string | null): SyncResult & {scheduled: boolean} {
-    this.#isUsed = true;
-    this.#idleTimer ??= this.#watchIdle();
+    this.#use();
     this.#scheduler.begin(job);
     const result = this.#writer.at(execution.nowMs, () => this.#runner.run(execution));
     return {...result, scheduled: this.#scheduler.hasChanged};
   }
 
+  /** Asked between mutations: those hold the thread that asks. What was prepared is prepared again. */
+  releaseIdle(unusedMs: number): void {
+    if (performance.now() - this.#usedMs >= unusedMs) this.#runner.dispose();
+  }
+
+  #use(): void {
+    this.#isUsed = true;
+    this.#usedMs = performance.now();
+    this.#idleTimer ??= this.#watchIdle();
+  }
+
   close(): void {
     if (this.#idleTimer !== null) clearInterval(this.#idleTimer);
-    this.#stopRelieving();
     this.#runner.dispose();
   }
 

@@ -13,10 +13,12 @@ export type QueryBatch = {
   /** Where the thread counts those it has begun. */
   slot: number;
 };
-/** The thread is to let go of its isolate, once it has run what it was given before. */
-export type QueryRest = {rest: true};
 /** `refused`: the query could not be run to its end, for a reason that is not the code's. */
 export type QueryBatchResult = (SyncResult | {refused: ErrorObject})[];
+
+/** In the place of a batch: the thread lets go of its isolates. The next batch opens others. */
+export const REST = 'rest';
+export type Rest = typeof REST;
 
 /** What a query thread is told at its start. */
 export type QueryThreadSettings = {databasePath: string; progress: Int32Array<SharedArrayBuffer>};

@@ -31,15 +31,16 @@ import {
 import {type Damage, reportDamage} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
-import {checkMemory, onFullMemory} from '../process-memory.ts';
+import type {ProcessMemory} from '../process-memory.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_SLOTS,
   PROGRESS_TAKEN,
   type QueryBatch,
   type QueryBatchResult,
-  type QueryRest,
   type QueryThreadSettings,
+  REST,
+  type Rest,
 } from './query-batch.ts';
 
 type Waiting = {
@@ -54,6 +55,7 @@ const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
 export class QueryPool {
   readonly #settings: {databasePath: string; threadFile: string};
+  readonly #memory: ProcessMemory;
   readonly #onWedged: () => void;
   readonly #threads: QueryThread[] = [];
   #quick: Waiting[] = [];
@@ -62,32 +64,43 @@ export class QueryPool {
   readonly #slowUntilMs = new Map<string, number>();
   #lookTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
-  readonly #stopRelieving = onFullMemory(() => {
-    for (const thread of this.#threads) thread.rest();
-  });
+  #closed = false;
 
   /** @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it */
-  constructor(databasePath: string, onWedged: () => void, threadFile = THREAD) {
+  constructor(databasePath: string, memory: ProcessMemory, onWedged: () => void, threadFile = THREAD) {
+    this.#memory = memory;
+    memory.add(this);
     this.#onWedged = onWedged;
     this.#settings = {databasePath, threadFile};
   }
 
-  /** @throws session.overloaded 503 */
+  get underWay(): number {
+    return this.#threads.reduce((sum, {underWay}) => sum + underWay, this.#quick.length + this.#slow.length);
+  }
+
+  /** @throws session.overloaded 503; session.worker_unavailable 503 when it is closed */
   run(execution: Execution): Promise<SyncResult> {
+    if (this.#closed) throw closing();
     if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
       throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
     }
-    checkMemory();
+    this.#memory.check();
     return new Promise((resolve, reject) => {
       this.#queueOf(execution).push({execution, resolve, reject, isDone: false});
       this.#schedule();
     });
   }
 
+  releaseIdle(unusedMs: number): void {
+    for (const thread of this.#threads) thread.releaseIdle(unusedMs);
+  }
+
+  /** What waits is refused; what runs comes to its end. */
   async close(): Promise<void> {
-    if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
-    this.#stopRelieving();
+    this.#closed = true;
+    this.#dispatch();
     await Promise.all(this.#threads.map(thread => thread.close()));
+    if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
   }
 
   #queueOf({path}: Execution): Waiting[] {
@@ -109,6 +122,10 @@ export class QueryPool {
   }
 
   #dispatch(): void {
+    if (this.#closed) {
+      for (const one of [...this.#quick.splice(0), ...this.#slow.splice(0)]) settle(one, () => one.reject(closing()));
+      return;
+    }
     this.#quick = this.#quick.filter(({isDone}) => !isDone);
     this.#slow = this.#slow.filter(({isDone}) => !isDone);
     while (this.#slow.length > 0 && this.#threads.filter(({isHeld}) => isHeld).length < QUERY_THREADS_MAX - 1) {
@@ -203,6 +220,10 @@ function refusal({code, message, detail}: ErrorObject): ServiceError {
   return new ServiceError(code, message, detail);
 }
 
+function closing(): ServiceError {
+  return new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+}
+
 function settle(one: Waiting, how: () => void): void {
   if (one.isDone) return;
   one.isDone = true;
@@ -229,11 +250,12 @@ class QueryThread {
   readonly #file: string;
   readonly #settings: QueryThreadSettings;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
-  #pool: Promise<Piscina<QueryBatch | QueryRest, QueryBatchResult>> | null = null;
-  /** It may hold something: it has run a query since it was told to rest. */
-  #hasRun = false;
+  #pool: Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> | null = null;
   /** The one that runs, and the one behind it. */
   readonly #batches: Batch[] = [];
+  /** When the last batch ended; null: the thread holds nothing since. */
+  #usedMs: number | null = null;
+  #resolveFree: (() => void) | null = null;
 
   constructor({databasePath, threadFile}: {databasePath: string; threadFile: string}) {
     this.#file = threadFile;
@@ -269,20 +291,13 @@ class QueryThread {
 
   end(batch: Batch): void {
     this.#batches.splice(this.#batches.indexOf(batch), 1);
+    this.#usedMs = performance.now();
+    if (this.#batches.length === 0) this.#resolveFree?.();
   }
 
   async run(batch: QueryBatch): Promise<QueryBatchResult> {
     this.#pool ??= this.#open();
-    this.#hasRun = true;
     return await (await this.#pool).run(batch);
-  }
-
-  /** Lets go of its isolate when it has run what it was given. */
-  rest(): void {
-    if (!this.#hasRun || this.#pool === null) return;
-    this.#hasRun = false;
-    // A thread that ends meanwhile has let go of everything; why it ended is told to those whose queries it ran.
-    void this.#pool.then(pool => pool.run({rest: true})).catch(() => undefined);
   }
 
   /**
@@ -307,13 +322,31 @@ class QueryThread {
     return {running, others: this.#batches.flatMap(({waiting}) => waiting).filter(one => one !== running)};
   }
 
+  releaseIdle(unusedMs: number): void {
+    if (this.#usedMs === null || (unusedMs > 0 && this.#batches.length > 0)) return;
+    // A thread that ends of it has given everything back as well; the next batch starts another.
+    if (performance.now() - this.#usedMs >= unusedMs) this.#rest().catch(() => undefined);
+  }
+
+  /** isolated-vm may not have anything left in a thread that is ended. */
   async close(): Promise<void> {
+    if (this.#batches.length > 0) await new Promise<void>(resolve => (this.#resolveFree = resolve));
+    // A thread that cannot even rest is ended as it is.
+    await this.#rest().catch(() => undefined);
     const pool = await this.#pool;
     await pool?.destroy();
   }
 
+  /** After FUNCTION_IDLE_MS it has done so itself. */
+  async #rest(): Promise<void> {
+    const usedMs = this.#usedMs;
+    this.#usedMs = null;
+    if (usedMs === null || performance.now() - usedMs >= FUNCTION_IDLE_MS) return;
+    await (await this.#pool)?.run(REST);
+  }
+
   /** Piscina is loaded with the first query: most tenants that are awake run none. */
-  async #open(): Promise<Piscina<QueryBatch | QueryRest, QueryBatchResult>> {
+  async #open(): Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> {
     const {Piscina} = await import('piscina');
     return new Piscina({
       filename: this.#file,

@@ -18,8 +18,9 @@ import {
   PROGRESS_TAKEN,
   type QueryBatch,
   type QueryBatchResult,
-  type QueryRest,
   type QueryThreadSettings,
+  REST,
+  type Rest,
 } from './query-batch.ts';
 
 const {databasePath, progress} = workerData as QueryThreadSettings;
@@ -39,14 +40,14 @@ const runner = new SyncRunner(
 );
 let idleTimer: NodeJS.Timeout | null = null;
 
-export default function runTask(task: QueryBatch | QueryRest): QueryBatchResult {
-  if (!('rest' in task)) return runBatch(task);
+export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
+  if (idleTimer !== null) clearTimeout(idleTimer);
+  if (task !== REST) return runBatch(task);
   rest();
   return [];
 }
 
 function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
-  if (idleTimer !== null) clearTimeout(idleTimer);
   begin.run();
   try {
     const version = catalogVersion.get() ?? 0;
