@@ -83,7 +83,8 @@ export class FunctionEndpoints {
     return reply;
   }
 
-  async #answer(
+  /** Keeps nothing of the arguments while it waits. */
+  #answer(
     call: {
       path: string;
       args: unknown;
@@ -96,8 +97,10 @@ export class FunctionEndpoints {
   ): Promise<Reply> {
     const {path, args, kind, origin, caller, format} = call;
     const {functions, redactErrors} = this.#parts;
-    const result = await functions.call({path, args: onlyArgument(args), kind, origin, caller, requestId});
-    return {status: 200, body: functionReply(result, requestId, redactErrors && origin === 'client', format)};
+    const isRedacted = redactErrors && origin === 'client';
+    return functions
+      .call({path, args: onlyArgument(args), kind, origin, caller, requestId})
+      .then(result => ({status: 200, body: functionReply(result, requestId, isRedacted, format)}));
   }
 
   /** @throws auth.unauthorized 401 */

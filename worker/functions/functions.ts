@@ -17,7 +17,7 @@ import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {insertFunctionJob} from '../scheduler/jobs.ts';
 import {ActionLines} from './actions/action-lines.ts';
-import type {MainOperation} from './actions/action-message.ts';
+import type {ActionRequest, MainOperation} from './actions/action-message.ts';
 import type {ActionPool} from './actions/action-pool.ts';
 import {
   CallError,
@@ -272,24 +272,30 @@ export class Functions {
     this.#record(call, null, startedMs, result);
   }
 
+  /** The call's arguments are given away: an action may wait for minutes, and many may with large ones. */
   async #action(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
-    const {actions, env, egress} = this.#parts;
     const lines = new ActionLines();
-    const outcome = await actions.run(
-      {
-        deployment: live.code,
-        module: entry.module,
-        name: entry.name,
-        kind: 'action',
-        args: checkArguments(live.table, entry, call.args),
-        requestId: call.requestId,
-        caller: call.caller,
-        env: env(),
-        egress: egress(),
-      },
-      {lines, call: (operation, parameters) => this.nested(operation, parameters, call, lines)},
-    );
+    const outcome = await this.#parts.actions.run(this.#actionRequest(live, entry, call), {
+      lines,
+      call: (operation, parameters) => this.nested(operation, parameters, call, lines),
+    });
     return finished(live, entry, outcome, {lines: lines.all, own: lines.own});
+  }
+
+  #actionRequest(live: LiveDeployment, entry: FunctionEntry, call: Call): ActionRequest {
+    const args = checkArguments(live.table, entry, call.args);
+    call.args = null;
+    return {
+      deployment: live.code,
+      module: entry.module,
+      name: entry.name,
+      kind: 'action',
+      args,
+      requestId: call.requestId,
+      caller: call.caller,
+      env: this.#parts.env(),
+      egress: this.#parts.egress(),
+    };
   }
 
   /** What an action asks for through its ctx. @returns a host answer */

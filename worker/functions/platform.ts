@@ -149,8 +149,11 @@ export class FunctionPlatform {
     return CROSS_ORIGIN.has(op) ? corsHeaders(origin, this.#settings.current.allowed_origins) : null;
   }
 
-  /** Answers an operation; the reply leaves with the link's next flush. @throws ServiceError, for the caller to answer */
-  async handle(
+  /**
+   * Answers an operation; the reply leaves with the link's next flush. Nothing here waits with the body in hand: an action may
+   * take minutes. Rejects with a ServiceError, for the caller to answer
+   */
+  handle(
     link: RouterLink,
     stream: number,
     meta: RequestMeta,
@@ -159,24 +162,22 @@ export class FunctionPlatform {
   ): Promise<void> {
     switch (meta.op) {
       case 'functions.http':
-        await this.#httpActions.serve(meta, incoming, {
+        return this.#httpActions.serve(meta, incoming, {
           startStream: (status, headers) => link.startStream(stream, status, headers),
           fail: error => {
             link.fail(stream, error);
             link.flushSoon();
           },
         });
-        return;
       case 'functions.preflight':
         link.replyWith(stream, 204, preflightHeaders(meta.o, this.#settings.current.allowed_origins), '');
-        return;
+        return Promise.resolve();
       case 'logs.read':
-        await readLog(this.#log, link, stream, meta.q ?? '');
-        return;
-      default: {
-        const reply = await this.#answer(meta, body, incoming);
-        link.reply(stream, reply.status, reply.body, this.headersOf(meta));
-      }
+        return readLog(this.#log, link, stream, meta.q ?? '');
+      default:
+        return this.#answer(meta, body, incoming).then(reply => {
+          link.reply(stream, reply.status, reply.body, this.headersOf(meta));
+        });
     }
   }
 
@@ -188,7 +189,7 @@ export class FunctionPlatform {
     await this.#log.close();
   }
 
-  #answer(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Promise<Reply> | Reply {
+  async #answer(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Promise<Reply> {
     const [first = ''] = meta.p ?? [];
     switch (meta.op) {
       case 'functions.query':

@@ -33,7 +33,11 @@ function lookAt(bytes: number) {
 test('idle isolates go first, then nothing starts, then actions are ended, and all of it before the process is', () => {
   const overloaded = 'session.overloaded';
   expect(lookAt(FUNCTIONS_PROCESS_BYTES_SHORT)).toEqual({released: [], ended: 0, refused: null});
-  expect(lookAt(FUNCTIONS_PROCESS_BYTES_SHORT + 1)).toEqual({released: [FUNCTIONS_SHORT_IDLE_MS], ended: 0, refused: null});
+  expect(lookAt(FUNCTIONS_PROCESS_BYTES_SHORT + 1)).toEqual({
+    released: [FUNCTIONS_SHORT_IDLE_MS],
+    ended: 0,
+    refused: null,
+  });
   expect(lookAt(FUNCTIONS_PROCESS_BYTES_MAX + 1)).toEqual({released: [0], ended: 0, refused: overloaded});
   expect(lookAt(FUNCTIONS_PROCESS_BYTES_END + 1)).toEqual({released: [0], ended: 1, refused: overloaded});
   expect(FUNCTIONS_PROCESS_BYTES_END).toBeLessThan(PROCESS_BYTES_MAX);

@@ -3,8 +3,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
 import type {Execution} from '../../../worker/functions/execution.ts';
-import {PROGRESS_TAKEN} from '../../../worker/functions/queries/query-batch.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
+import {PROGRESS_TAKEN} from '../../../worker/functions/queries/query-batch.ts';
 import {QueryPool} from '../../../worker/functions/queries/query-pool.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-query-pool-'));
