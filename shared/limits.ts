@@ -461,6 +461,8 @@ export const INSPECT_CHARS_MAX = LOG_LINE_CHARS_MAX;
 /** Maximum of one WebAssembly memory, in pages of 64 KiB, and memories of one invocation. Beyond: a RangeError. (ours) */
 export const WASM_MEMORY_PAGES_MAX = 512;
 export const WASM_MEMORIES_MAX = 16;
+/** Beyond so many that its invocations made, a realm is replaced before the next: it may have kept them. (ours) */
+export const WASM_MEMORIES_KEPT_MAX = 4;
 /** Bytes one crypto.getRandomValues may ask for. Beyond: QuotaExceededError. (web cryptography standard) */
 export const RANDOM_BYTES_MAX = 64 * KIB;
 /** Input of one crypto.subtle call, and its parameters with the key. Beyond: OperationError. (ours) */

@@ -25,7 +25,7 @@ export class Sandbox {
       seed: '0123456789abcdef'.repeat(2),
       read: (path: string) => this.#files.get(path)!,
     };
-    this.realm = this.isolate.createRealm(code, this.#answer);
+    this.realm = this.isolate.createRealm(code, this.#answer, 'once');
   }
 
   /** @param body of a handler, `(ctx, args)`. @throws what isolated-vm throws: a time-out, the end of the isolate */

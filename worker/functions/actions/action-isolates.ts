@@ -1,6 +1,7 @@
 /**
  * The isolates of an action thread, one for each action under way. An action ends and its isolate waits for the next of the
- * same deployment, for a while: memory returns after a burst. One whose action did not end in order is never used again.
+ * same deployment, for a while: memory returns after a burst. One whose action did not end in order, or has
+ * changed built-ins, is never used again.
  */
 import {
   ACTION_ISOLATE_IDLE_MS,
@@ -24,7 +25,7 @@ export class ActionIsolate {
   constructor(deployment: DeploymentCode, code: CodeSource) {
     this.deployment = deployment.id;
     this.host = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
-    this.realm = this.host.createRealm(code, (op, a, b, c, d) => this.#answers(op, a, b, c, d));
+    this.realm = this.host.createRealm(code, (op, a, b, c, d) => this.#answers(op, a, b, c, d), 'compared');
   }
 
   /** @returns the number of the next invocation */
@@ -62,7 +63,7 @@ export class ActionIsolates {
   giveBack(isolate: ActionIsolate, inOrder: boolean): void {
     isolate.end();
     const {host} = isolate;
-    if (!inOrder || host.isDisposed || host.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES) {
+    if (!inOrder || host.isDisposed || host.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES || !isolate.realm.isReusable()) {
       host.dispose();
       return;
     }

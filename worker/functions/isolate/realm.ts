@@ -9,7 +9,7 @@ import {createHash} from 'node:crypto';
 import {posix} from 'node:path';
 import ivm from 'isolated-vm';
 import {assert} from '../../../shared/assert.ts';
-import type {HostCall, Invocation} from '../realm/host-call.ts';
+import type {HostCall, Invocation, RealmUse} from '../realm/host-call.ts';
 import {compileKernel} from './kernel-script.ts';
 import {timeOut} from './realm-failure.ts';
 
@@ -24,17 +24,18 @@ export type CodeSource = {
 };
 
 export type AnalysisTarget = 'module' | 'schema' | 'router' | 'auth';
-type KernelFunction = 'open' | 'importing' | 'addModule' | 'imported' | 'run' | 'analyze' | 'settle' | 'event';
-const KERNEL_FUNCTIONS: KernelFunction[] = [
+const KERNEL_FUNCTIONS = [
   'open',
   'importing',
   'addModule',
   'imported',
+  'isReusable',
   'run',
   'analyze',
   'settle',
   'event',
-];
+] as const;
+type KernelFunction = (typeof KERNEL_FUNCTIONS)[number];
 type Kernel = Record<KernelFunction, ivm.Reference>;
 
 export class RealmHost {
@@ -50,7 +51,7 @@ export class RealmHost {
   }
 
   /** A realm without user code yet. */
-  createRealm(code: CodeSource, host: HostCall): Realm {
+  createRealm(code: CodeSource, host: HostCall, use: RealmUse): Realm {
     const context = this.#isolate.createContextSync();
     const {global} = context;
     global.setSync('__svcHost', new ivm.Callback(host));
@@ -60,7 +61,7 @@ export class RealmHost {
     for (const name of KERNEL_FUNCTIONS) kernel[name] = published.getSync(name, {reference: true}) as ivm.Reference;
     global.deleteSync('__svcKernel');
     published.release();
-    kernel.open.applySync(undefined, [code.timestampMs, code.seed]);
+    kernel.open.applySync(undefined, [code.timestampMs, code.seed, use]);
     return new Realm(this.#isolate, context, kernel, code);
   }
 
@@ -152,9 +153,22 @@ export class Realm {
     return this.#kernel.analyze.applySync(undefined, [what, path], {timeout: timeoutMs}) as string;
   }
 
-  /** Runs a query or mutation to its end: its outcome has come through the host function, or never will. */
-  runSync(invocation: Invocation, timeoutMs: number): void {
-    this.#kernel.run.applySync(undefined, runArguments(invocation), {timeout: timeoutMs});
+  /** Files that were loaded. */
+  get loaded(): string[] {
+    return [...this.#loaded];
+  }
+
+  /**
+   * Runs a query or mutation to its end: its outcome has come through the host function, or never will.
+   * @returns false when it was not run, because an invocation before it has changed the realm
+   */
+  runSync(invocation: Invocation, timeoutMs: number): boolean {
+    return this.#kernel.run.applySync(undefined, runArguments(invocation), {timeout: timeoutMs}) as boolean;
+  }
+
+  /** Whether it is as its modules left it, and holds no memory that nobody counts. */
+  isReusable(): boolean {
+    return this.#kernel.isReusable.applySync(undefined, []) as boolean;
   }
 
   /** Starts an action. Resolves when it has nothing to do before the host answers it; its outcome comes as `done` or `failed`. */

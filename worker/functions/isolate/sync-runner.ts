@@ -3,10 +3,12 @@
  * about a microsecond). A realm serves one invocation after another of its deployment; what ends a realm or the isolate:
  *
  *   time-out, a promise that never settles ──▶ the realm is dropped
+ *   changed built-ins, memory kept unseen  ──▶ the isolate is replaced before the next invocation
  *   out of memory                          ──▶ the isolate is gone, the next invocation opens another
  *   a heap that stays large                ──▶ the isolate is replaced between two invocations
  */
 import {isDeepStrictEqual} from 'node:util';
+import {assert} from '../../../shared/assert.ts';
 import {
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_MS_MAX,
@@ -102,17 +104,18 @@ export class SyncRunner {
   }
 
   /** @throws AssertionError and storage errors; what user code did wrong is in the outcome */
-  run(execution: Execution): SyncResult {
+  run(execution: Execution, isAnew = false): SyncResult {
     const host = this.#host;
     const number = ++this.#invocation;
     let outcome: Outcome;
     let starved: SyncResult['starved'] = null;
+    let isChanged = false;
     try {
       const realm = this.#loaded(execution);
       this.#deadline.begin(FUNCTION_MS_MAX, this.#wallMsMax);
       host.begin(number, execution, execution.env);
       try {
-        realm.runSync(this.#invocationOf(number, execution), this.#timeoutMs());
+        isChanged = !realm.runSync(this.#invocationOf(number, execution), this.#timeoutMs());
         outcome = this.#settled();
       } catch (caught) {
         if (isTimeOut(caught) || host.isOver) starved = this.#starvation();
@@ -122,6 +125,12 @@ export class SyncRunner {
       }
     } catch (caught) {
       outcome = this.#failed(caught);
+    }
+    // What was kept outside V8's limit goes with the whole isolate.
+    if (isChanged) {
+      assert(!isAnew, 'a realm that was just made is as its modules left it');
+      this.dispose();
+      return this.run(execution, true);
     }
     if (!outcome.ok) this.#dropAfter(outcome);
     const {identityUsed, envUsed} = host;
@@ -177,28 +186,47 @@ export class SyncRunner {
       this.#realms.clear();
       this.#isolate = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
     }
-    let realm = this.#realms.get(deployment.id);
-    if (realm === undefined) {
-      realm = this.#isolate.createRealm(this.#codeOf(deployment), this.#host.call);
-      this.#realms.set(deployment.id, realm);
-      for (const [id, old] of this.#realms) {
-        if (this.#realms.size <= REALMS_PER_ISOLATE_MAX) break;
-        old.release();
-        this.#realms.delete(id);
-      }
-    }
+    const file = `${module}.js`;
+    const known = this.#realms.get(deployment.id);
+    if (known?.has(file) === true) return known;
     this.#deadline.begin(FUNCTION_LOAD_MS_MAX, FUNCTION_LOAD_MS_MAX);
     this.#host.begin(0, null, env);
     try {
-      realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);
+      return this.#load(deployment, file, known);
     } catch (caught) {
-      realm.release();
-      this.#realms.delete(deployment.id);
+      this.#drop(deployment.id);
       throw caught;
     } finally {
       this.#host.end();
     }
+  }
+
+  #load(deployment: DeploymentCode, file: string, known: Realm | undefined): Realm {
+    const endMs = performance.now() + FUNCTION_LOAD_MS_MAX;
+    if (known !== undefined) {
+      try {
+        known.load(file, FUNCTION_LOAD_MS_MAX);
+        return known;
+      } catch (caught) {
+        if (isTimeOut(caught) || isOutOfMemory(caught) || this.#host.isOver) throw caught;
+        // It may have tried to add to built-ins, which a realm that has served does not let it.
+      }
+    }
+    this.#drop(deployment.id);
+    const realm = this.#isolate!.createRealm(this.#codeOf(deployment), this.#host.call, 'sealed');
+    this.#realms.set(deployment.id, realm);
+    for (const id of this.#realms.keys()) {
+      if (this.#realms.size <= REALMS_PER_ISOLATE_MAX) break;
+      this.#drop(id);
+    }
+    const files = [...(known?.loaded ?? []), file];
+    for (const path of files) realm.load(path, Math.max(1, Math.ceil(endMs - performance.now())));
     return realm;
+  }
+
+  #drop(deployment: number): void {
+    this.#realms.get(deployment)?.release();
+    this.#realms.delete(deployment);
   }
 
   /** Modules may have kept variables as they were when they were loaded. */

@@ -52,3 +52,6 @@ export function filterExpression(predicate: unknown): FilterExpression {
   if (typeof predicate !== 'function') throw new TypeError("Must provide arg 1 'predicate' to 'filter', a function");
   return wireOf(predicate(builder));
 }
+
+/** Reached by no global. */
+export const filterPrototype: object = Expression.prototype;

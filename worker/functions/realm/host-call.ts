@@ -101,3 +101,6 @@ export type QuerySpec = {
   order: 'asc' | 'desc';
   filters: FilterExpression[];
 };
+
+/** What becomes of a realm after a call, see integrity.ts. */
+export type RealmUse = 'once' | 'sealed' | 'compared';

@@ -15,14 +15,19 @@ import {
 } from '../../../shared/limits.ts';
 import {decodeValue, encodeDocument} from '../../../shared/values/wire-value.ts';
 import {asyncCall, settleCall} from './actions/async-call.ts';
-import {actionContext} from './actions/context.ts';
+import {ActionContext, actionContext} from './actions/context.ts';
 import {runHttpAction} from './actions/http-action.ts';
 import {networkEvent} from './actions/network.ts';
 import {analyzeAuthConfig, analyzeModule, analyzeRouter, analyzeSchema} from './analyze.ts';
 import {MutationContext, QueryContext} from './context.ts';
+import {filterPrototype} from './filter-builder.ts';
 import {installGlobals, resetGlobals} from './globals/install.ts';
-import {type HostCall, HostOp, type InvocationKind, type RealmError} from './host-call.ts';
+import {holdsMuch} from './globals/shared-memory.ts';
+import {type HostCall, HostOp, type InvocationKind, type RealmError, type RealmUse} from './host-call.ts';
+import {afterModules, beforeModules, isIntact, noteBuiltIns} from './integrity.ts';
 import {cut} from './primordials.ts';
+import {queryPrototypes} from './query-builder.ts';
+import {rangePrototype} from './range-builder.ts';
 import {type Phase, state} from './state.ts';
 
 type Namespace = Record<string, unknown>;
@@ -30,22 +35,50 @@ type Registered = {_handler: (context: object, args: unknown) => unknown};
 
 const modules = new Map<string, Namespace>();
 let phaseBeforeImport: Phase = 'idle';
+let realmUse: RealmUse = 'once';
 const stringify = JSON.stringify;
 
 /** Called once, before any user code. @param seed 32 hex characters, the deployment's */
-function open(deployMs: number, seed: string): void {
+function open(deployMs: number, seed: string, use: RealmUse): void {
+  realmUse = use;
   state.deployMs = deployMs;
   state.nowMs = deployMs;
   state.seeded.seed(seed);
   state.phase = 'import';
   installGlobals();
   Object.defineProperty(globalThis, Symbol.for('svc.import'), {value: importModule});
+  noteBuiltIns(use, hiddenBuiltIns(), [(globalThis as unknown as {process: {env: object}}).process.env]);
   state.phase = 'idle';
+}
+
+/** What user code gets hold of, although no global leads there. */
+function hiddenBuiltIns(): object[] {
+  return [
+    QueryContext.prototype,
+    MutationContext.prototype,
+    ActionContext.prototype,
+    ...queryPrototypes,
+    filterPrototype,
+    rangePrototype,
+    ...[
+      function* () {},
+      async () => {},
+      async function* () {},
+      [][Symbol.iterator](),
+      ''[Symbol.iterator](),
+      new Map()[Symbol.iterator](),
+      new Set()[Symbol.iterator](),
+      /a/[Symbol.matchAll](''),
+    ].map(instance => Object.getPrototypeOf(instance) as object),
+  ];
 }
 
 /** The host evaluates one file of the bundle next: what it draws and reads of the clock is the same in every realm. */
 function importing(seed: string): void {
-  if (state.phase !== 'import') phaseBeforeImport = state.phase;
+  if (state.phase !== 'import') {
+    phaseBeforeImport = state.phase;
+    beforeModules();
+  }
   state.phase = 'import';
   state.nowMs = state.deployMs;
   state.seeded.seed(seed);
@@ -59,8 +92,11 @@ function addModule(path: string, namespace: Namespace): void {
 /** Nothing is being imported any more. An action that asked for the module goes on. */
 function imported(): void {
   if (state.phase === 'import') state.phase = phaseBeforeImport;
+  // Nothing is sealed before the first call: the host may load more.
+  if (realmUse === 'compared') afterModules();
 }
 
+/** @returns false when a call has changed the realm: nothing was run, the host makes another one */
 function run(
   invocation: number,
   module: string,
@@ -70,7 +106,11 @@ function run(
   args: string,
   nowMs: number,
   seed: string,
-): void {
+): boolean {
+  if (realmUse === 'sealed') {
+    if (!isReusable()) return false;
+    afterModules();
+  }
   state.invocation = invocation;
   state.nowMs = nowMs;
   state.performanceMs = 0;
@@ -78,6 +118,12 @@ function run(
   state.phase = kind === 'httpAction' ? 'action' : kind;
   resetGlobals();
   void execute(invocation, module, name, kind, paginated, args);
+  return true;
+}
+
+/** Whether the realm may serve another caller. */
+function isReusable(): boolean {
+  return isIntact() && !holdsMuch();
 }
 
 async function execute(
@@ -196,4 +242,14 @@ function analyze(what: 'module' | 'schema' | 'router' | 'auth', path: string): s
 const shared = globalThis as unknown as {__svcHost?: HostCall; __svcKernel?: object};
 state.host = shared.__svcHost!;
 delete shared.__svcHost;
-shared.__svcKernel = {open, importing, addModule, imported, run, analyze, settle: settleCall, event: networkEvent};
+shared.__svcKernel = {
+  open,
+  importing,
+  addModule,
+  imported,
+  isReusable,
+  run,
+  analyze,
+  settle: settleCall,
+  event: networkEvent,
+};

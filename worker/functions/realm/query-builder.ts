@@ -231,3 +231,6 @@ function pieceOf(text: string): Piece {
   const documents = decodeValue(text.slice(line + 1)) as unknown as Document[];
   return {handle: Number(text.slice(0, comma)), isDone: text.charCodeAt(comma + 1) === 0x31, documents};
 }
+
+/** Reached by no global. */
+export const queryPrototypes: readonly object[] = [QueryInitializer.prototype, Query.prototype];

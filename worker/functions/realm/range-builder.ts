@@ -48,3 +48,6 @@ export function rangeOf(callback: unknown): QueryRangeOp[] {
     throw new TypeError('The range of withIndex must return what its builder made');
   return [...range.operations];
 }
+
+/** Reached by no global. */
+export const rangePrototype: object = IndexRangeBuilder.prototype;

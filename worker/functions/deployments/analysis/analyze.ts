@@ -67,7 +67,7 @@ class Analysis {
       if (source === undefined) throw new Error(`the bundle has no file ${path}`);
       return source;
     };
-    this.#realm = this.#isolate.createRealm({timestampMs: task.timestampMs, seed: task.seed, read}, this.#host);
+    this.#realm = this.#isolate.createRealm({timestampMs: task.timestampMs, seed: task.seed, read}, this.#host, 'once');
   }
 
   run(): AnalysisResult {

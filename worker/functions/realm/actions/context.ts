@@ -11,7 +11,7 @@ import {asyncCall} from './async-call.ts';
 
 type Run = (reference: unknown, args?: unknown) => Promise<unknown>;
 
-class ActionContext extends Context {
+export class ActionContext extends Context {
   readonly auth = authOf();
   readonly scheduler = schedulerFor(actionCall());
   readonly runQuery = runner('runQuery');

@@ -5,7 +5,7 @@
  * JavaScript cannot see a native `await`. Bundles that use this module have theirs lowered to `.then`, which is wrapped when
  * the first storage is made: code that has none pays nothing.
  */
-import {define} from './define.ts';
+import {replaceBuiltIn} from '../integrity.ts';
 
 type Frame = ReadonlyMap<object, unknown>;
 type Callback = (this: unknown, ...args: never[]) => unknown;
@@ -117,7 +117,7 @@ function track(): void {
   const {then} = prototype;
   const bound = (callback: unknown): unknown =>
     typeof callback === 'function' ? boundTo(frame, callback as Callback) : callback;
-  define(prototype, 'then', function (this: Promise<unknown>, onFulfilled?: unknown, onRejected?: unknown) {
+  replaceBuiltIn(prototype, 'then', function (this: Promise<unknown>, onFulfilled?: unknown, onRejected?: unknown) {
     return Reflect.apply(then, this, [bound(onFulfilled), bound(onRejected)]);
   });
   trackThenables();
@@ -126,7 +126,7 @@ function track(): void {
 /** V8 calls the `then` of what is no promise of its own from a microtask, where the frame is lost: it gets a bound one. */
 function trackThenables(): void {
   const {resolve} = Promise;
-  define(Promise, 'resolve', function (this: PromiseConstructor, value?: unknown) {
+  replaceBuiltIn(Promise, 'resolve', function (this: PromiseConstructor, value?: unknown) {
     if (typeof value !== 'object' || value === null || value instanceof Promise)
       return Reflect.apply(resolve, this, [value]);
     const {then} = value as {then?: unknown};

@@ -3,11 +3,19 @@
  * ours. V8 does not count WebAssembly memory towards the isolate's limit, so each memory gets a maximum of its own and an
  * invocation a number of them; the maximum of a module's own memories is written into its bytes before V8 compiles it.
  */
-import {WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../../../../shared/limits.ts';
+import {WASM_MEMORIES_KEPT_MAX, WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../../../../shared/limits.ts';
+import {state} from '../state.ts';
 import {define} from './define.ts';
 import {limitMemories} from './wasm-binary.ts';
 
 let memories = 0;
+/** Made by invocations since the realm began: it may have kept them, and V8 counts none of them. */
+let memoriesKept = 0;
+
+/** The realm should serve no further invocation. */
+export function holdsMuch(): boolean {
+  return memoriesKept > WASM_MEMORIES_KEPT_MAX;
+}
 
 /** Before an invocation. */
 export function resetMemory(): void {
@@ -108,6 +116,7 @@ function reserve(count: number): void {
     throw new RangeError(`WebAssembly: more than ${WASM_MEMORIES_MAX} memories in one invocation`);
   }
   memories += count;
+  if (state.phase !== 'import') memoriesKept += count;
 }
 
 /** A copy: an object that answers differently when it is asked again gets nowhere. */
