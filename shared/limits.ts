@@ -412,6 +412,13 @@ export const FUNCTIONS_SHORT_IDLE_MS = 1_000;
 export const FUNCTIONS_PROCESS_BYTES_MAX = 2 * 1024 * MIB;
 export const FUNCTIONS_PROCESS_BYTES_END = 2.5 * 1024 * MIB;
 export const FUNCTIONS_PROCESS_LOOK_MS = 100;
+/**
+ * What an action's isolate may take before it can be ended, and for how long since it began to compute it is expected to, at
+ * most also while memory is short. Others of its thread wait when there would not be as much for them. (ours)
+ */
+export const ENTRY_BYTES = 1024 * MIB;
+export const ENTRY_YOUNG_MS = 500;
+export const ENTRY_YOUNG_MS_MAX = 5_000;
 /** Threads that run them; the second starts when the first has its half. (ours) */
 export const ACTION_THREADS_MAX = 2;
 /** JavaScript heap of one of these threads; the isolates in it have ISOLATE_MEMORY_MB each besides. (ours) */

@@ -25,9 +25,11 @@ import {type HostCall, HostOp} from '../realm/host-call.ts';
 import type {ActionIsolate} from './action-isolates.ts';
 import {type ActionRequest, refusal} from './action-message.ts';
 import {ActionOperations, type MainCall} from './action-operations.ts';
+import type {Entry, EntryGate} from './entry-gate.ts';
 
 export type ActionRunParts = {
   request: ActionRequest;
+  gate: EntryGate;
   policy: EgressPolicy;
   /** Asks the main thread; the answer comes through `settle`. */
   ask: MainCall;
@@ -52,6 +54,8 @@ export class ActionRun {
   #isEntering = false;
   /** When the entry under way began; null: none is. */
   #enteredMs: number | null = null;
+  /** The entry that waits at the gate. */
+  #waiting: Entry | null = null;
   /** Resolves when the isolate has returned. */
   #atRest: Promise<void> = Promise.resolve();
   #isOver = false;
@@ -163,11 +167,20 @@ export class ActionRun {
   async #enterAll(): Promise<void> {
     this.#isEntering = true;
     for (let entry = this.#entries.shift(); entry !== undefined && !this.#isOver; entry = this.#entries.shift()) {
+      const place = this.#parts.gate.enter();
+      if (!place.isInside) {
+        this.#waiting = place;
+        await place.admitted;
+        this.#waiting = null;
+        if (this.#isOver) break;
+      }
       this.#enteredMs = performance.now();
       try {
         await entry();
       } catch (caught) {
         this.#failed(caught);
+      } finally {
+        place.leave();
       }
       this.#enteredMs = null;
       if (this.#outcome !== null) break;
@@ -206,6 +219,7 @@ export class ActionRun {
     this.#inOrder = inOrder;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#entries = [];
+    this.#waiting?.leave();
     this.#operations.close();
     this.#ended.resolve(outcome);
   }

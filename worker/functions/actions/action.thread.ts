@@ -14,6 +14,7 @@ import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {ActionIsolates} from './action-isolates.ts';
 import type {ActionTask, ActionThreadSettings, FromThread, ThreadReady, ToThread} from './action-message.ts';
 import {ActionRun} from './action-run.ts';
+import {EntryGate} from './entry-gate.ts';
 
 const {databasePath, actionMsMax, actionCpuMsMax} = workerData as ActionThreadSettings;
 reportDamageTo((damage, isNew) => {
@@ -21,6 +22,7 @@ reportDamageTo((damage, isNew) => {
 });
 const code = new CodeStore(openReader(databasePath));
 const isolates = new ActionIsolates(deployment => code.sourceOf(deployment));
+const gate = new EntryGate();
 const runs = new Map<number, ActionRun>();
 const {port1: port, port2: actionPort} = new MessageChannel();
 parentPort?.postMessage({actionPort} satisfies ThreadReady, [actionPort]);
@@ -72,6 +74,7 @@ export default async function runAction({action, request}: ActionTask): Promise<
   const isolate = isolates.take(request.deployment);
   const run = new ActionRun(isolate, {
     request,
+    gate,
     policy: policyOf(request.egress),
     ask: (call, operation, parameters, bytes) => send({type: 'call', action, call, operation, parameters, bytes}),
     log: line => send({type: 'log', action, line}),

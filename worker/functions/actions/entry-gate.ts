@@ -1,0 +1,103 @@
+/**
+ * How many isolates of an action thread may compute at once, as far as memory allows. One call of V8's can take about a GiB
+ * beyond what its isolate may have before anything notices, and cannot be interrupted meanwhile; so one that has just begun
+ * counts as if it took that. One that has computed for a while shows in what the process takes, and counts no more.
+ *
+ *   enter ──room──▶ young ──ENTRY_YOUNG_MS, and memory is not short──▶ old ──▶ leave
+ *      └──none──▶ waits, the first first
+ */
+import {
+  ENTRY_BYTES,
+  ENTRY_YOUNG_MS,
+  ENTRY_YOUNG_MS_MAX,
+  FUNCTIONS_PROCESS_BYTES_END,
+  FUNCTIONS_PROCESS_BYTES_SHORT,
+} from '../../../shared/limits.ts';
+import {ownBytes} from '../../../shared/own-memory.ts';
+
+/** How often memory is read, and, while anything waits, whether there is room. */
+const LOOK_MS = 10;
+
+export class EntryGate {
+  readonly #bytesNow: () => number;
+  readonly #inside = new Set<Entry>();
+  #waiting: Entry[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #bytes = 0;
+  #readMs = Number.NEGATIVE_INFINITY;
+
+  /** @param bytesNow for tests: what the process takes */
+  constructor(bytesNow: () => number = () => ownBytes('self') ?? process.memoryUsage.rss()) {
+    this.#bytesNow = bytesNow;
+  }
+
+  /** An entry; it is inside already, or `admitted` resolves when it is, or when it has left without. */
+  enter(): Entry {
+    const entry = new Entry(this);
+    if (this.#waiting.length === 0 && this.#hasRoom()) this.#admit(entry);
+    else {
+      this.#waiting.push(entry);
+      this.#timer ??= setInterval(() => this.#admitAll(), LOOK_MS);
+    }
+    return entry;
+  }
+
+  leave(entry: Entry): void {
+    if (!this.#inside.delete(entry)) this.#waiting = this.#waiting.filter(waiting => waiting !== entry);
+    this.#admitAll();
+  }
+
+  #admitAll(): void {
+    while (this.#waiting.length > 0 && this.#hasRoom()) this.#admit(this.#waiting.shift()!);
+    if (this.#waiting.length > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #admit(entry: Entry): void {
+    this.#inside.add(entry);
+    entry.admit();
+  }
+
+  #hasRoom(): boolean {
+    // Whatever is held besides: something goes on.
+    if (this.#inside.size === 0) return true;
+    const nowMs = performance.now();
+    if (nowMs - this.#readMs >= LOOK_MS) {
+      this.#readMs = nowMs;
+      this.#bytes = this.#bytesNow();
+    }
+    const youngMs = this.#bytes > FUNCTIONS_PROCESS_BYTES_SHORT ? ENTRY_YOUNG_MS_MAX : ENTRY_YOUNG_MS;
+    let young = 0;
+    for (const {sinceMs} of this.#inside) if (nowMs - sinceMs < youngMs) young++;
+    return this.#bytes + (young + 1) * ENTRY_BYTES <= FUNCTIONS_PROCESS_BYTES_END;
+  }
+}
+
+export class Entry {
+  readonly #gate: EntryGate;
+  readonly #admitted = Promise.withResolvers<void>();
+  isInside = false;
+  sinceMs = 0;
+
+  constructor(gate: EntryGate) {
+    this.#gate = gate;
+  }
+
+  get admitted(): Promise<void> {
+    return this.#admitted.promise;
+  }
+
+  admit(): void {
+    this.isInside = true;
+    this.sinceMs = performance.now();
+    this.#admitted.resolve();
+  }
+
+  /** It is over, or is not wanted any more. */
+  leave(): void {
+    this.isInside = false;
+    this.#admitted.resolve();
+    this.#gate.leave(this);
+  }
+}
