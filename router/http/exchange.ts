@@ -1,5 +1,6 @@
 /**
- * One HTTP request and its answer. The only place that touches uWebSockets.js objects, whose quirks live here:
+ * One HTTP request and its answer. uWebSockets.js's response is touched here alone, and in what belongs to it (`reply-head.ts`,
+ * `streamed-reply.ts`, `upload.ts`, `unwanted-body.ts`). Its quirks:
  *
  * - a request object is dead after its handler returned, so everything needed is read before;
  * - a response must not be touched after `onAborted`, and every write outside the handler must be corked;
@@ -27,8 +28,8 @@ import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf, type UserCall} from '../workers/user-call.ts';
 import type {AnnouncedBody} from './announced-body.ts';
+import {hasNoBody, retryAfterOf, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
-import {statusLine} from './status-lines.ts';
 import {StreamedReply} from './streamed-reply.ts';
 import {UnwantedBody} from './unwanted-body.ts';
 import {Upload} from './upload.ts';
@@ -46,7 +47,6 @@ export interface ExchangeObserver {
 
 const EMPTY = Buffer.alloc(0);
 const JSON_TYPE = 'application/json';
-const ASCII = /^[\t\x20-\x7e]*$/;
 
 export class Exchange implements Forwarded {
   readonly requestId: string;
@@ -241,7 +241,7 @@ export class Exchange implements Forwarded {
     this.reply(meta.s, body, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
   }
 
-  fail(error: ServiceError, retryAfterS = retryAfter(error), more: HeaderList = []): void {
+  fail(error: ServiceError, retryAfterS = retryAfterOf(error), more: HeaderList = []): void {
     const headers = [...more, ...(this.errorHeaders ?? [])];
     if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
     if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
@@ -438,15 +438,7 @@ export class Exchange implements Forwarded {
   }
 
   #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
-    const res = this.#res;
-    if (status !== 200) res.writeStatus(statusLine(status));
-    if (contentType !== '') res.writeHeader('Content-Type', contentType);
-    res.writeHeader('X-Request-Id', this.requestId);
-    if (this.pageHeaders !== null) for (const [name, value] of this.pageHeaders) res.writeHeader(name, value);
-    if (headers === null) return;
-    // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
-    for (const [name, value] of headers)
-      res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));
+    writeHead(this.#res, status, contentType, this.requestId, this.pageHeaders, headers);
   }
 
   /** Hands the body over as the kernel takes it; until then the Buffer itself is kept, not a copy. */
@@ -497,26 +489,6 @@ const replyInTurn = {
   },
 };
 
-/** Seconds for `Retry-After`; 0: none. */
-function retryAfter({status, detail}: ServiceError): number {
-  if (status !== 503) return 0;
-  return typeof detail?.retry_after_seconds === 'number' ? detail.retry_after_seconds : 1;
-}
-
 function tooLarge(bytesMax: number): ServiceError {
   return new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
-}
-
-function hasNoBody(status: number): boolean {
-  return status === 204 || status === 304;
-}
-
-/** What a worker's answer adds to the headers of every answer; null: nothing, as most do. */
-function workerHeaders(meta: ResponseMeta): HeaderList | null {
-  if (meta.h === undefined && meta.t === undefined && meta.ra === undefined) return null;
-  const {ra: retryAfterS = 0, h = [], t = ''} = meta;
-  const headers = [...h];
-  if (t !== '') headers.push(['Content-Type', t]);
-  if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
-  return headers;
 }

@@ -1,0 +1,46 @@
+/** The head of an answer: its status line, and headers from whoever has something to say. */
+import type {HttpResponse} from 'uWebSockets.js';
+import {Buffer} from 'node:buffer';
+import type {ServiceError} from '../../shared/errors.ts';
+import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
+import {statusLine} from './status-lines.ts';
+
+const ASCII = /^[\t\x20-\x7e]*$/;
+
+/** Called corked. @param contentType empty: none, @param page for the page that may read the answer, @param headers of this answer */
+export function writeHead(
+  res: HttpResponse,
+  status: number,
+  contentType: string,
+  requestId: string,
+  page: HeaderList | null,
+  headers: HeaderList | null,
+): void {
+  if (status !== 200) res.writeStatus(statusLine(status));
+  if (contentType !== '') res.writeHeader('Content-Type', contentType);
+  res.writeHeader('X-Request-Id', requestId);
+  if (page !== null) for (const [name, value] of page) res.writeHeader(name, value);
+  if (headers === null) return;
+  // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
+  for (const [name, value] of headers) res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));
+}
+
+/** Seconds for `Retry-After`; 0: none. */
+export function retryAfterOf({status, detail}: ServiceError): number {
+  if (status !== 503) return 0;
+  return typeof detail?.retry_after_seconds === 'number' ? detail.retry_after_seconds : 1;
+}
+
+export function hasNoBody(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+/** What a worker's answer adds to the headers of every answer; null: nothing, as most do. */
+export function workerHeaders(meta: ResponseMeta): HeaderList | null {
+  if (meta.h === undefined && meta.t === undefined && meta.ra === undefined) return null;
+  const {ra: retryAfterS = 0, h = [], t = ''} = meta;
+  const headers = [...h];
+  if (t !== '') headers.push(['Content-Type', t]);
+  if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
+  return headers;
+}
