@@ -100,6 +100,33 @@ describe('a job', () => {
   });
 });
 
+test('what the writer refuses holds up no other due work, which may be what makes room', async () => {
+  const big = JSON.stringify({type: 'insert', table: 't', fields: {big: true}});
+  const insert = schedule.writer.insert.bind(schedule.writer);
+  let isFull = true;
+  vi.spyOn(schedule.writer, 'insert').mockImplementation((table, fields, ...rest) => {
+    if (isFull && fields.big === true) throw new ServiceError('session.storage_full', 'the tenant keeps all it may');
+    return insert(table, fields, ...rest);
+  });
+  // As the quota does it: the write is refused, not the work.
+  vi.spyOn(schedule.writer, 'attempt').mockImplementation(run => {
+    run();
+    return null;
+  });
+  const refused = await schedule.job(MINUTE, big);
+  await schedule.cron('refused', MINUTE, big);
+  await schedule.cron('c', MINUTE);
+  const later = await schedule.job(2 * MINUTE);
+  for (let n = 0; n < 3; n++) await schedule.pass(MINUTE);
+  const ticks = [1, 2, 3].map(n => `c@${START_MS + n * MINUTE}`);
+  expect(schedule.runs.toSorted()).toEqual([...ticks, later].toSorted());
+  isFull = false;
+  await schedule.pass(BACKGROUND_RETRY_MS);
+  expect(schedule.runs).toEqual(expect.arrayContaining([refused, `refused@${START_MS + MINUTE}`]));
+  await schedule.pass(MINUTE - BACKGROUND_RETRY_MS);
+  expect(schedule.runs.slice(-2).toSorted()).toEqual(['c', 'refused'].map(name => `${name}@${START_MS + 4 * MINUTE}`));
+});
+
 test('a bug while due work runs is not taken for a refusal of the writer', async () => {
   await schedule.job(MINUTE);
   vi.spyOn(schedule.writer.statements.insertJobResult, 'run').mockImplementation(() => {

@@ -7,15 +7,18 @@
  *     │                              └─ the writer refuses: what is due stays due, and is tried again
  *     └──stop── any
  *
+ * What was refused holds up nothing else (up to DUE_AT_ONCE jobs, and every cron): a tenant that keeps all it may refuses what
+ * adds to it, and what would make room is due, too.
+ *
  * Anything but a refusal is a bug, and ends the process.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {CLOCK_CHECK_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
+import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
-import {isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
+import {type CronRun, isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
 import {runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
@@ -36,6 +39,9 @@ export class ScheduleRunner {
   readonly #clock: () => number;
   readonly #runFunction: RunFunctionJob;
   readonly #prepareFunction: (path: string) => void;
+  /** Refused by the writer, and being tried again. */
+  readonly #refusedJobs = new Set<string>();
+  readonly #refusedCrons = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #running = false;
   /** The process before did not end in order, and what was due since has not all run yet. */
@@ -89,8 +95,13 @@ export class ScheduleRunner {
     const dueMs = this.nextDueMs();
     if (dueMs === null) return;
     // Never longer than CLOCK_CHECK_MS: timers count elapsed time and do not see a clock that is set.
-    const waitMs = Math.min(Math.max(0, dueMs - this.#clock()), CLOCK_CHECK_MS);
+    const waitMs = Math.min(Math.max(this.#leastWaitMs, dueMs - this.#clock()), CLOCK_CHECK_MS);
     this.#timer = setTimeout(() => void this.#run(), waitMs);
+  }
+
+  /** What was refused stays due: there is no use in looking at it all the time. */
+  get #leastWaitMs(): number {
+    return this.#refusedJobs.size + this.#refusedCrons.size > 0 ? BACKGROUND_RETRY_MS : 0;
   }
 
   /** Starts nothing more; what has been handed to the writer is finished there. */
@@ -116,19 +127,47 @@ export class ScheduleRunner {
     this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
   }
 
-  /** Runs one batch of due work; returns how much there was. */
+  /** Runs one batch of due work; returns how much there was, without what was refused before. */
   async #runDue(): Promise<number> {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
-    const enough = DUE_AT_ONCE + this.#damaged.size;
-    const jobs = statements.dueJobs.all(nowMs, enough).filter(id => !this.#damaged.has(id));
-    const crons = statements.dueCrons.all(nowMs, enough).filter(name => !this.#damaged.has(name));
+    const jobs = statements.dueJobs
+      .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedJobs.size)
+      .filter(id => !this.#damaged.has(id) && !this.#refusedJobs.has(id))
+      .slice(0, DUE_AT_ONCE - this.#refusedJobs.size);
+    const crons = statements.dueCrons
+      .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedCrons.size)
+      .filter(name => !this.#damaged.has(name) && !this.#refusedCrons.has(name))
+      .slice(0, DUE_AT_ONCE);
+    const count = jobs.length + crons.length;
     if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
     await Promise.all([
       ...jobs.map(id => this.#runJob(id, this.#runFunction)),
       ...crons.map(name => this.#runCron(name)),
     ]);
-    return jobs.length + crons.length;
+    return count;
+  }
+
+  /** Resolves when it is done, or was refused: then it is tried again, and nothing waits for it. */
+  #perform<T>(
+    id: string,
+    refused: Set<string>,
+    change: (writer: Writer) => T,
+    then: (result: T) => void,
+  ): Promise<void> {
+    return new Promise(resolve => {
+      const done = (result: T) => {
+        then(result);
+        resolve();
+        if (refused.delete(id)) this.arm();
+      };
+      void this.#background
+        .perform(KIND, change, () => {
+          refused.add(id);
+          resolve();
+        })
+        .then(done);
+    });
   }
 
   /**
@@ -149,14 +188,20 @@ export class ScheduleRunner {
   async #runJob(id: string, runFunction: RunFunctionJob): Promise<void> {
     const path = this.#writer.statements.jobFunction.get(id) ?? null;
     if (path !== null) this.#prepareFunction(path);
-    const ran = await this.#background.perform(KIND, writer => runJob(writer, this.#clock(), id, runFunction));
-    if (ran === 'damaged') this.#damaged.add(id);
-    else if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
+    const run = (writer: Writer) => runJob(writer, this.#clock(), id, runFunction);
+    await this.#perform(id, this.#refusedJobs, run, ran => {
+      if (ran === 'damaged') this.#damaged.add(id);
+      else if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
+    });
   }
 
   /** One that fails is logged at its first failure and then ever more rarely, at powers of ten: it may fail every second. */
   async #runCron(cron: string): Promise<void> {
-    const ran = await this.#background.perform(KIND, writer => runCron(writer, this.#clock(), cron, this.#runFunction));
+    const run = (writer: Writer) => runCron(writer, this.#clock(), cron, this.#runFunction);
+    await this.#perform(cron, this.#refusedCrons, run, ran => this.#cronRan(cron, ran));
+  }
+
+  #cronRan(cron: string, ran: CronRun | 'damaged' | null): void {
     if (ran === 'damaged') this.#damaged.add(cron);
     if (ran === null || ran === 'damaged') return;
     const {lateMs, error, failures, failuresBefore} = ran;
