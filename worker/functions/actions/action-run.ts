@@ -11,6 +11,7 @@ import {randomBytes} from 'node:crypto';
 import {
   ACTION_CPU_CHECK_MS,
   ACTION_LINGER_MS,
+  ENTRY_YOUNG_MS_MAX,
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_RESULT_BYTES_MAX,
   ISOLATE_MEMORY_MB,
@@ -180,7 +181,9 @@ export class ActionRun {
       } catch (caught) {
         this.#failed(caught);
       } finally {
-        place.leave();
+        // One that was ended may compute on in a call of V8's that cannot be interrupted.
+        if (this.#isOver) setTimeout(() => place.leave(), ENTRY_YOUNG_MS_MAX).unref();
+        else place.leave();
       }
       this.#enteredMs = null;
       if (this.#outcome !== null) break;
