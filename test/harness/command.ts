@@ -10,8 +10,9 @@ const GIVE_UP_MS = 30_000;
 
 export type Outcome = {code: number | null; stdout: string; stderr: string};
 
-export function svc(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
+export function svc(args: string[], env: Record<string, string> = {}, cwd = process.cwd()): Promise<Outcome> {
   const child = spawn(process.execPath, [CLI, ...args], {
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: GIVE_UP_MS,
     killSignal: 'SIGKILL',

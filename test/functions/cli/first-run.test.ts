@@ -35,12 +35,16 @@ async function shell(command: string): Promise<{code: number; output: string}> {
   return {code, output};
 }
 
+/** Where npm brought the Node that runs this, the next command needs it, too. */
+const printed = (command: string) =>
+  process.execPath.includes('/_npx/') ? `npx -y -p node@22 -c "${command}"` : command;
+
 describe('the line that svc init prints', () => {
   test('installs, deploys and leaves a project whose functions answer', async () => {
     const {stdout} = await svc(['init', join(home, 'todo')], environment);
     const line = /^next: (.+)$/m.exec(stdout)![1]!;
-    expect(line).toBe(`cd ${join(home, 'todo')} && npm install && npx svc dev`);
-    const {code, output} = await shell(`${line} --once`);
+    expect(line).toBe(`cd ${join(home, 'todo')} && ${printed('npm install && npx svc dev')}`);
+    const {code, output} = await shell(line.replace('svc dev', 'svc dev --once'));
     expect(output).toContain('deployment 1 is live');
     expect(code).toBe(0);
     const reply = await service.post('/svc/todo/query', {path: 'tasks:open', args: {}}, {authorization: undefined});
@@ -51,7 +55,7 @@ describe('the line that svc init prints', () => {
 
   test('quotes a directory that a shell would take apart', async () => {
     const {stdout} = await svc(['init', join(home, "it's here")], environment);
-    expect(stdout).toContain(`cd '${join(home, "it'\\''s here")}' && npm install`);
+    expect(stdout).toContain(`cd '${join(home, "it'\\''s here")}' && ${printed('npm install && npx svc dev')}\n`);
   });
 });
 
@@ -69,7 +73,7 @@ describe('a server of this user on this machine', () => {
   });
 
   test('is not found under another host name, whose server is another', async () => {
-    const {code, stderr} = await svc(['data', '--tenant', 'a', '--url', 'http://svc.invalid:3210'], state);
+    const {code, stderr} = await svc(['data', '--tenant', 'a', '--url', 'http://svc.invalid:3210'], state, home);
     expect(code).toBe(1);
     expect(stderr).toMatch(/no access token: no server of yours runs at http:\/\/svc\.invalid:3210/);
   });
@@ -79,7 +83,7 @@ describe('a server of this user on this machine', () => {
     const environment = {...state, SVC_URL: other.url};
     await other.killAll();
     expect(existsSync(noteOf(other.port))).toBe(true);
-    const {stderr} = await svc(['data', '--tenant', 'a'], environment);
+    const {stderr} = await svc(['data', '--tenant', 'a'], environment, home);
     expect(stderr).toContain('no access token: no server of yours runs at');
     await other.run();
     const {port} = other;
