@@ -251,11 +251,15 @@ export class Tenant {
     return nextDueMs;
   }
 
-  /** Marks the file as closed in order and empties its WAL. Without space it stays as it is, complete, for the next open. */
+  /**
+   * Marks the file as closed in order and empties its WAL. Without space, or while a stream that is being cut still reads, it
+   * stays as it is, complete, for the next open: waiting for the reader would outlast what a close may take.
+   */
   #putInOrder(): void {
     try {
       this.#scrub.remember();
       this.#clean.set();
+      this.#writerDb.pragma('busy_timeout = 0');
       this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
     } catch (caught) {
       if (storageFailure(caught) !== 'full') throw caught;
