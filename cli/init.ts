@@ -32,14 +32,13 @@ async function init(directory: string): Promise<void> {
   }
   await generateCode(root);
   const where = directory === '.' ? '' : `cd ${shellQuoted(directory)} && `;
-  process.stdout.write(
-    `wrote a starter project to ${root}\nnext: ${where}${withThisNode('npm install && npx svc dev')}\n`,
-  );
+  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop()}\n`);
 }
 
-/** Whoever had npm bring Node for this command needs it for the next one, too. */
-function withThisNode(command: string): string {
-  return process.execPath.includes('/_npx/') ? `npx -y -p node@22 -c "${command}"` : command;
+/** Whoever had npm bring Node for this command needs it for the next one, too; an npx inside of another one does not work. */
+function installAndDevelop(): string {
+  const isBrought = process.execPath.includes('/_npx/');
+  return isBrought ? 'npx -y -p node@22 -c "npm install && npm run dev"' : 'npm install && npx svc dev';
 }
 
 /** A tenant's id and a package's name. */

@@ -36,26 +36,31 @@ async function shell(command: string): Promise<{code: number; output: string}> {
 }
 
 /** Where npm brought the Node that runs this, the next command needs it, too. */
-const printed = (command: string) =>
-  process.execPath.includes('/_npx/') ? `npx -y -p node@22 -c "${command}"` : command;
+const PRINTED = process.execPath.includes('/_npx/')
+  ? 'npx -y -p node@22 -c "npm install && npm run dev"'
+  : 'npm install && npx svc dev';
 
 describe('the line that svc init prints', () => {
   test('installs, deploys and leaves a project whose functions answer', async () => {
     const {stdout} = await svc(['init', join(home, 'todo')], environment);
     const line = /^next: (.+)$/m.exec(stdout)![1]!;
-    expect(line).toBe(`cd ${join(home, 'todo')} && ${printed('npm install && npx svc dev')}`);
-    const {code, output} = await shell(line.replace('svc dev', 'svc dev --once'));
+    expect(line).toBe(`cd ${join(home, 'todo')} && ${PRINTED}`);
+    const {code, output} = await shell(
+      line.replace('svc dev', 'svc dev --once').replace('run dev', 'run dev -- --once'),
+    );
     expect(output).toContain('deployment 1 is live');
     expect(code).toBe(0);
     const reply = await service.post('/svc/todo/query', {path: 'tasks:open', args: {}}, {authorization: undefined});
     expect(reply).toMatchObject({status: 200, body: {status: 'success', value: []}});
-    const again = await shell(`cd todo && npx svc run tasks:add '{"text": "try svc"}' && npx svc data tasks`);
+    const again = await shell(
+      `cd todo && PATH="$PWD/node_modules/.bin:$PATH" && svc run tasks:add '{"text": "try svc"}' && svc data tasks`,
+    );
     expect(again).toMatchObject({code: 0, output: expect.stringContaining('try svc')});
   });
 
   test('quotes a directory that a shell would take apart', async () => {
     const {stdout} = await svc(['init', join(home, "it's here")], environment);
-    expect(stdout).toContain(`cd '${join(home, "it'\\''s here")}' && ${printed('npm install && npx svc dev')}\n`);
+    expect(stdout).toContain(`cd '${join(home, "it'\\''s here")}' && ${PRINTED}\n`);
   });
 });
 
