@@ -7,20 +7,19 @@
  * - Whatever is kept in memory (head of the journal, catalog, counters) equals the file again after every roll-back.
  * - Creation times strictly increase within a table, so document numbers and creation times have one order.
  */
-import {createHash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {DAMAGED_DELETE_DOCUMENTS_MAX, INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
+import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
-import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
 import {IdFactory} from '../documents/ids.ts';
-import {valueAt} from '../queries/paths.ts';
+import {recordDigest} from '../journal/record-digest.ts';
 import type {DocumentRow} from '../queries/reader.ts';
-import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
+import {indexKey} from '../storage/index-key.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
@@ -477,24 +476,6 @@ const EVENT_OF = {insert: 'document.inserted', update: 'document.updated', delet
 
 function newRecord(): PendingRecord {
   return {events: [], writes: [], scheduledExecutionId: null};
-}
-
-/** The digest that chains a record to the one before. */
-export function recordDigest(previous: string, record: string): string {
-  return createHash('sha256').update(previous).update('\n').update(record).digest('hex');
-}
-
-/** The entry key of a document; a client's document with values too long for one is refused. */
-export function indexKey(index: CatalogIndex, fields: Fields): Buffer {
-  const key = encodeKey(index.paths.map(path => valueAt(fields as never, path)));
-  if (key.length > INDEX_KEY_BYTES_MAX) {
-    throw new ServiceError(
-      'op.invalid_input',
-      `the indexed values of index ${index.name} take ${key.length} bytes; the limit is ${INDEX_KEY_BYTES_MAX}`,
-      {index: index.name},
-    );
-  }
-  return key;
 }
 
 /** Creation times are milliseconds of the clock, or a fraction above the table's newest one: 1,024 fit in a millisecond. */

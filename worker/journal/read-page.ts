@@ -16,10 +16,10 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
-import {recordDigest} from '../commit/writer.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {tenantTimeline} from '../storage/identity.ts';
+import {recordDigest} from './record-digest.ts';
 
 export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 

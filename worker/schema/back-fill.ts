@@ -14,9 +14,10 @@ import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
 import {BACK_FILL_ENTRIES_AT_ONCE, BACK_FILL_ROWS_AT_ONCE, SLICE_MS} from '../../shared/limits.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
-import {indexKey, type Writer} from '../commit/writer.ts';
+import type {Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
 import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
+import {indexKey} from '../storage/index-key.ts';
 
 const KIND = 'the build or removal of an index';
 
