@@ -3,7 +3,7 @@
  * The svc command. The check of the Node version comes before anything else is loaded, so that a wrong one gets a sentence
  * instead of a stack trace from some package.
  */
-import '../deploy/check-node.cjs';
+import '../build/check-node.cjs';
 
 const {run} = await import('./program.ts');
 await run(process.argv);

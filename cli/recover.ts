@@ -5,8 +5,8 @@
  */
 import {join} from 'node:path';
 import type {Command} from 'commander';
-import type {FoundDirectory} from '../router/supervisor/tenant-files.ts';
 import {acquireOwnerLock, OwnerLockHeld} from '../shared/owner-lock.ts';
+import type {FoundDirectory} from '../supervisor/tenant-files.ts';
 import {adopt, isWhole} from './data-directory/adopt.ts';
 import {type FilePeek, peekAt} from './data-directory/peek.ts';
 import {setAside} from './data-directory/set-aside.ts';

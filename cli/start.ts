@@ -1,11 +1,11 @@
 /** `svc start`: runs the server until it is told to stop, and tells the operator where it is and how to talk to it. */
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Command} from 'commander';
-import type {Credentials} from '../router/supervisor/credentials.ts';
-import {BUNDLED_ENTRIES, Supervisor} from '../router/supervisor/main.ts';
-import {StartError} from '../router/supervisor/start-error.ts';
 import {createLogger, type Logger} from '../shared/log.ts';
 import {VERSION} from '../shared/version.ts';
+import type {Credentials} from '../supervisor/credentials.ts';
+import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
+import {StartError} from '../supervisor/start-error.ts';
 import {addStartOptions, dataDirectory, type StartOptions} from './config.ts';
 import {forgetServer, noteServer} from './server-note.ts';
 import {shellQuoted} from './shell-quoted.ts';

@@ -7,9 +7,9 @@ import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {performance} from 'node:perf_hooks';
 import type {Command} from 'commander';
-import {tenantDirectoryName} from '../router/supervisor/directory-name.ts';
-import {fileStateOf} from '../router/supervisor/tenant-files.ts';
 import {TENANT_FILE} from '../shared/tenant-directory.ts';
+import {tenantDirectoryName} from '../supervisor/directory-name.ts';
+import {fileStateOf} from '../supervisor/tenant-files.ts';
 import {type VerifyReport, verifyFile} from '../worker/verify/verify-file.ts';
 import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
 

@@ -25,6 +25,7 @@ import type {RouterLink} from './ipc/router-link.ts';
 import {bootstrapPieces} from './journal/bootstrap.ts';
 import {cutUp} from './journal/pieces.ts';
 import {type JournalReader, parseJournalParameters} from './journal/read-page.ts';
+import type {LiveQueries} from './live/live-queries.ts';
 import type {WorkerMetrics} from './metrics.ts';
 import {HAND_OVER, InlinePace} from './queries/pace.ts';
 import {runScan} from './queries/run.ts';
@@ -41,7 +42,6 @@ import type {Catalog} from './storage/catalog.ts';
 import {isEngineDamage, storageDamaged} from './storage/damage.ts';
 import {storageFailure} from './storage/database.ts';
 import type {Reader} from './storage/reader.ts';
-import type {LiveQueries} from './subscriptions/live-queries.ts';
 import {checkWireType, decodeBody, wireType} from './wire-type.ts';
 
 /** What dispatch needs of the open tenant. */

@@ -1,8 +1,8 @@
 /** A tenant's file as an operator wants to know it before deciding about its directory: whose it is, how much, how old. */
 import {statSync} from 'node:fs';
 import {join} from 'node:path';
-import {fileStateOf} from '../../router/supervisor/tenant-files.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {fileStateOf} from '../../supervisor/tenant-files.ts';
 import {openReader} from '../../worker/storage/database.ts';
 import {readIdentity, type StoredIdentity} from '../../worker/storage/identity.ts';
 

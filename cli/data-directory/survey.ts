@@ -5,9 +5,9 @@
  */
 import {existsSync, statSync} from 'node:fs';
 import {join} from 'node:path';
-import {RegistryUnusable, readRegistry, type StoredRow} from '../../router/supervisor/registry.ts';
-import {planStart, type StartPlan} from '../../router/supervisor/start-plan.ts';
-import {type FoundDirectory, scanTenants} from '../../router/supervisor/tenant-files.ts';
+import {RegistryUnusable, readRegistry, type StoredRow} from '../../supervisor/registry.ts';
+import {planStart, type StartPlan} from '../../supervisor/start-plan.ts';
+import {type FoundDirectory, scanTenants} from '../../supervisor/tenant-files.ts';
 
 export type Survey = {
   registryPath: string;

@@ -13,7 +13,7 @@ const ENTRIES = ['server', 'values'];
 const NAMESPACE = 'svc';
 
 /** In a bundle the entry points are built, beside it; in a checkout they are sources. */
-const BUILT = fileURLToPath(new URL('./', import.meta.url));
+const BUILT = fileURLToPath(new URL('.//', import.meta.url));
 const IS_BUILT = existsSync(join(BUILT, fileOf('server', true)));
 const ROOT = IS_BUILT ? BUILT : fileURLToPath(new URL('../../', import.meta.url));
 

@@ -10,7 +10,7 @@ import {createHash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {DOCUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {JournalPage} from '../../shared/protocol/journal.ts';
-import {decodeId} from '../../worker/documents/ids.ts';
+import {decodeId} from '../../worker/storage/ids.ts';
 import {RefusedRequest, type ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
 import {type Member, topLevelMembers, withoutMembers} from './json-members.ts';

@@ -7,8 +7,8 @@ import {
   SCAN_CHARS_MAX,
   SCAN_ROWS_CHARS,
 } from '../../shared/limits.ts';
-import type {DocumentRow, QueryReader} from '../../worker/queries/reader.ts';
 import {listTable, runPage, runQuery} from '../../worker/queries/run.ts';
+import type {DocumentRow, QueryReader} from '../../worker/storage/rows.ts';
 
 const DOCS = 2 ** 37;
 

@@ -6,10 +6,10 @@ import {afterAll, describe, expect, test} from 'vitest';
 import {DOCUMENT_BYTES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_CHARS} from '../../shared/limits.ts';
 import {insertEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
-import type {DocumentRow} from '../../worker/queries/reader.ts';
 import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
+import type {DocumentRow} from '../../worker/storage/rows.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
 const writerDb = openWriter(join(directory, 'tenant.sqlite'));

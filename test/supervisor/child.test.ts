@@ -3,11 +3,11 @@ import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Child, type ChildEnd, type KillReason} from '../../router/supervisor/child.ts';
-import {KillPace} from '../../router/supervisor/kill-pace.ts';
-import type {ProcessLook} from '../../router/supervisor/process-look.ts';
 import {KILLS_AT_ONCE_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {Child, type ChildEnd, type KillReason} from '../../supervisor/child.ts';
+import {KillPace} from '../../supervisor/kill-pace.ts';
+import type {ProcessLook} from '../../supervisor/process-look.ts';
 
 const TICK_MS = 50;
 const LIMITS = {tickMs: TICK_MS, servingMs: 8 * TICK_MS, startingMs: 1_000 * TICK_MS, silenceMs: 10_000 * TICK_MS};

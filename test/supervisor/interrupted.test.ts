@@ -6,11 +6,11 @@ import {cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, r
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import type {PlacedTenant} from '../../router/supervisor/place.ts';
-import {Registry} from '../../router/supervisor/registry.ts';
-import {realSteps, type Steps, TenantFiles} from '../../router/supervisor/tenant-files.ts';
-import {Tenants} from '../../router/supervisor/tenants.ts';
 import {createLogger} from '../../shared/log.ts';
+import type {PlacedTenant} from '../../supervisor/place.ts';
+import {Registry} from '../../supervisor/registry.ts';
+import {realSteps, type Steps, TenantFiles} from '../../supervisor/tenant-files.ts';
+import {Tenants} from '../../supervisor/tenants.ts';
 
 const log = createLogger({}, {level: 'error', write: () => undefined});
 const CONTENT = 'documents';

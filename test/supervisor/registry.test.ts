@@ -4,9 +4,9 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from '../../router/supervisor/directory-name.ts';
-import {Registry, readRegistry} from '../../router/supervisor/registry.ts';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from '../../supervisor/directory-name.ts';
+import {Registry, readRegistry} from '../../supervisor/registry.ts';
 
 let directory: string;
 let path: string;

@@ -1,8 +1,8 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {Place} from '../../router/supervisor/place.ts';
-import type {Residence} from '../../router/supervisor/residence.ts';
-import {Slots} from '../../router/supervisor/slots.ts';
 import {SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../../shared/limits.ts';
+import {Place} from '../../supervisor/place.ts';
+import type {Residence} from '../../supervisor/residence.ts';
+import {Slots} from '../../supervisor/slots.ts';
 
 const NOW_MS = 10_000;
 let slots: Slots;

@@ -11,6 +11,7 @@ import {afterAll, afterEach, beforeEach, describe, expect, test, vi} from 'vites
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
+import {type LiveHolder, LiveQueries} from '../../worker/live/live-queries.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
 import {type LiveRows, livePieces, liveRows} from '../../worker/queries/live-scan.ts';
 import {UNHURRIED} from '../../worker/queries/pace.ts';
@@ -20,7 +21,6 @@ import type {LiveScans, LiveTaker} from '../../worker/queries/scan-pool.ts';
 import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
-import {type LiveHolder, LiveQueries} from '../../worker/subscriptions/live-queries.ts';
 import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-live-'));

@@ -6,10 +6,10 @@ import {ServiceError} from '../../shared/errors.ts';
 import {checkDocumentSize, checkFields, mergeFields, storedText} from '../../shared/values/json.ts';
 import {encodeDocument, holdsFloats} from '../../shared/values/wire-value.ts';
 import {FLAG_FLOATS, parseFields} from '../documents/document.ts';
-import {checkChosenId} from '../documents/ids.ts';
 import {checkTableName} from '../documents/table-name.ts';
-import type {DocumentRow} from '../queries/reader.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
+import {checkChosenId} from '../storage/ids.ts';
+import type {DocumentRow} from '../storage/rows.ts';
 import type {Fields, Writer} from './writer.ts';
 
 /** A checked change of one document; returns its id. Throws what the data says against it. */

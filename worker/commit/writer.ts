@@ -12,15 +12,15 @@ import {ServiceError} from '../../shared/errors.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
-import {IdFactory} from '../documents/ids.ts';
-import {recordDigest} from '../journal/record-digest.ts';
-import type {DocumentRow} from '../queries/reader.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
+import {IdFactory} from '../storage/ids.ts';
 import {indexKey} from '../storage/index-key.ts';
+import {recordDigest} from '../storage/record-digest.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
+import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 

@@ -7,7 +7,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Value} from '../../shared/values/value.ts';
-import type {DocumentRow} from '../queries/reader.ts';
+import type {DocumentRow} from '../storage/rows.ts';
 
 export const FLAG_FLOATS = 1;
 

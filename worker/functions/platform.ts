@@ -10,6 +10,7 @@ import type {HeaderList, Operation, RequestMeta} from '../../shared/ipc/operatio
 import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {TableCounts} from '../commit/table-counts.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {RouterLink} from '../ipc/router-link.ts';
@@ -17,7 +18,6 @@ import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
-import type {TableCounts} from '../storage/table-counts.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';

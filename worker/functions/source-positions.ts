@@ -3,6 +3,7 @@
  * when something failed, never on the way of a call that succeeds.
  */
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
+import type {RealmError} from '../../isolate/host-call.ts';
 import {
   ERROR_STACK_CHARS_MAX,
   LOG_STACK_FRAMES_MAX,
@@ -10,7 +11,6 @@ import {
   SOURCE_MAPS_KEEP,
   STACK_FRAMES_SHOWN,
 } from '../../shared/limits.ts';
-import type {RealmError} from './realm/host-call.ts';
 
 /** Sources of ours in a bundle, and of packages. */
 const SDK_SOURCE = /^svc:/;

@@ -1,7 +1,7 @@
 /** The tables of a tenant with how many documents each has. GET /api/tenants/{tenant_id}/tables */
 import {ServiceError} from '../../shared/errors.ts';
+import type {TableCounts} from '../commit/table-counts.ts';
 import {type Catalog, isCounted} from '../storage/catalog.ts';
-import type {TableCounts} from '../storage/table-counts.ts';
 
 export class TableList {
   readonly #catalog: Catalog;

@@ -23,7 +23,7 @@ import {
 import {appHeaders, headersFault} from '../../shared/ipc/response-headers.ts';
 import {FRAME_BODY_BYTES_MAX, SLICE_MS, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {LiveHolder} from '../subscriptions/live-queries.ts';
+import type {LiveHolder} from '../live/live-queries.ts';
 import {IncomingBody} from './incoming-body.ts';
 import {OutgoingBody} from './outgoing-body.ts';
 import {parseRequestMeta} from './request-meta.ts';

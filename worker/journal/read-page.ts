@@ -19,7 +19,7 @@ import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {tenantTimeline} from '../storage/identity.ts';
-import {recordDigest} from './record-digest.ts';
+import {recordDigest} from '../storage/record-digest.ts';
 
 export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 

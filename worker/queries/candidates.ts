@@ -16,14 +16,14 @@ import {
   SCAN_ROWS_MOST,
 } from '../../shared/limits.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {compilePath, valueAt} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {parseDocument, parseFields} from '../documents/document.ts';
+import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
 import type {Position} from './cursor.ts';
 import {matches} from './filter.ts';
 import type {Pace} from './pace.ts';
-import {compilePath, valueAt} from './paths.ts';
 import type {Plan} from './plan.ts';
-import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from './reader.ts';
 
 export const NO_KEY = Buffer.alloc(0);
 

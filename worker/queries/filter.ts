@@ -3,8 +3,8 @@ import {unreachable} from '../../shared/assert.ts';
 import type {FilterOperator, QueryObject} from '../../shared/protocol/queries.ts';
 import {checkValue} from '../../shared/values/json.ts';
 import {compareValues} from '../../shared/values/order.ts';
+import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {compilePath, type FieldPath, valueAt} from './paths.ts';
 
 export type Filter = {field: string; path: FieldPath; op: FilterOperator; value: Value};
 export type Predicate = (document: Readonly<Record<string, Value>>) => boolean;

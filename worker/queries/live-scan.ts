@@ -3,10 +3,10 @@ import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../../shared/limits.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import {documentText, parseDocument} from '../documents/document.ts';
+import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import type {Pace} from './pace.ts';
-import {type FieldPath, valueAt} from './paths.ts';
-import type {DocumentRow, QueryReader} from './reader.ts';
 import {find} from './run.ts';
 import type {LivePiece, LiveScan} from './scan-message.ts';
 

@@ -5,7 +5,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../../shared/limits.ts';
-import type {TableInfo} from './reader.ts';
+import type {TableInfo} from '../storage/rows.ts';
 
 export interface Pace {
   /** The query will look at every document of the table. @throws what ends the query */

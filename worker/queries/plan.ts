@@ -8,8 +8,8 @@
  */
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
+import type {IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
 import type {Filter} from './filter.ts';
-import type {IndexInfo, QueryReader, TableInfo} from './reader.ts';
 
 export type IndexPlan = {
   kind: 'index';

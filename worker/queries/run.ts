@@ -12,15 +12,15 @@ import {ServiceError} from '../../shared/errors.ts';
 import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import {documentText, parseDocument} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import type {DocumentRow, QueryReader, TableInfo} from '../storage/rows.ts';
 import {Candidates, NO_KEY} from './candidates.ts';
 import {decodeCursor, encodeCursor, type Position} from './cursor.ts';
 import {compileFilters} from './filter.ts';
 import {type Pace, UNHURRIED} from './pace.ts';
-import {compilePath, type FieldPath, valueAt} from './paths.ts';
 import {orderOf, type Plan, planQuery} from './plan.ts';
-import type {DocumentRow, QueryReader, TableInfo} from './reader.ts';
 import type {RequestScan} from './scan-message.ts';
 import {FirstInOrder} from './top.ts';
 

@@ -6,8 +6,8 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {ORDER_KEYS_BYTES_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {DocumentRow} from '../storage/rows.ts';
 import type {Position} from './cursor.ts';
-import type {DocumentRow} from './reader.ts';
 
 /** `row` null: it was too much to keep. */
 export type Kept = Position & {row: DocumentRow | null};

@@ -15,12 +15,12 @@ import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
+import {checkTableSchema, compileSchema} from '../storage/table-check.ts';
 import type {BackFill} from './back-fill.ts';
 import {SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
 import {install, probes} from './install.ts';
 import {noSchema, schemaEvent} from './read.ts';
-import {checkTableSchema, compileSchema} from './validate.ts';
 
 const NO_REPLY: Reply = {status: 204, body: ''};
 

@@ -9,11 +9,11 @@ import {ServiceError} from '../../shared/errors.ts';
 import {CHECK_LATE_DOCUMENTS_MAX, CHECK_ROWS_AT_ONCE, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
 import type {Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
-import type {DocumentRow} from '../queries/reader.ts';
 import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {indexKey} from '../storage/index-key.ts';
 import type {Reader} from '../storage/reader.ts';
-import type {CompiledSchema, Violation} from './validate.ts';
+import type {DocumentRow} from '../storage/rows.ts';
+import type {CompiledSchema, Violation} from '../storage/table-check.ts';
 
 export type Offender = Violation & {id: string};
 

@@ -13,12 +13,12 @@
 import {assert} from '../../shared/assert.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
 import {parseFields} from '../documents/document.ts';
-import {recordDigest} from '../journal/record-digest.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {damagedDocument, isSound, type StoredRow} from '../storage/checksum.ts';
 import type {Damage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {indexKey} from '../storage/index-key.ts';
+import {recordDigest} from '../storage/record-digest.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 
 const ROWS_AT_ONCE = 32;

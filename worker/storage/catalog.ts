@@ -7,13 +7,13 @@ import {ServiceError} from '../../shared/errors.ts';
 import {TABLES_MAX} from '../../shared/limits.ts';
 import type {SchemaTable} from '../../shared/protocol/functions.ts';
 import type {FieldEntry} from '../../shared/protocol/schema.ts';
+import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
 import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
-import {decodeId} from '../documents/ids.ts';
-import {compilePath, type FieldPath} from '../queries/paths.ts';
-import type {TableInfo} from '../queries/reader.ts';
-import {type CompiledSchema, compileSchema} from '../schema/validate.ts';
 import type {Connection} from './database.ts';
+import {decodeId} from './ids.ts';
 import {checkedRowOf} from './row-checksum.ts';
+import type {TableInfo} from './rows.ts';
+import {type CompiledSchema, compileSchema} from './table-check.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
 
 /** The table that ids of scheduled jobs belong to, as validators name it. */

@@ -7,9 +7,9 @@
  * part is found with certainty when it is a single bit, and otherwise all but once in four billion times.
  */
 import {crc32} from 'node:zlib';
-import type {DocumentRow} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import {type Damage, storageDamaged} from './damage.ts';
+import type {DocumentRow} from './rows.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
 
 /** A row as it is read. `checksum` null: written before there were checksums and not since. */

@@ -9,14 +9,14 @@
  */
 import type Database from 'better-sqlite3';
 import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES} from '../../shared/limits.ts';
-import type {FunctionReader} from '../functions/database/function-reader.ts';
-import type {DocumentRow, TableInfo} from '../queries/reader.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
 import {isEngineDamage, reading, storageDamaged} from './damage.ts';
 import type {Connection} from './database.ts';
+import type {FunctionReader} from './function-reader.ts';
 import {tenantTimeline} from './identity.ts';
 import {RowCache} from './row-cache.ts';
+import type {DocumentRow, TableInfo} from './rows.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags, checksum';
 /** Without bodies that are long, which only their heads are looked at for. */

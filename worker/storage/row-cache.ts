@@ -8,7 +8,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../shared/limits.ts';
-import type {DocumentRow} from '../queries/reader.ts';
+import type {DocumentRow} from './rows.ts';
 
 /** What a row costs beside its body. */
 const ROW_OVERHEAD_CHARS = 150;

@@ -6,6 +6,7 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import type {HttpRequestHead} from '../../../isolate/actions/http-action.ts';
 import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import type {ActionRequest, MainOperation} from '../../../worker/functions/actions/action-message.ts';
 import {ActionPool, type ActionPoolOptions} from '../../../worker/functions/actions/action-pool.ts';
@@ -13,7 +14,6 @@ import type {HttpIncoming} from '../../../worker/functions/actions/http-exchange
 import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import type {Outcome} from '../../../worker/functions/execution.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
-import type {HttpRequestHead} from '../../../worker/functions/realm/actions/http-action.ts';
 import {openWriter} from '../../../worker/storage/database.ts';
 
 const THREAD = fileURLToPath(new URL('../../../dist/action.thread.js', import.meta.url));

@@ -1,8 +1,8 @@
 /** What a query with `withIndex` answers, the slow way: filter all documents, then sort them. */
 import fc from 'fast-check';
 import {compareValues} from '../../../shared/values/order.ts';
+import {valueAt} from '../../../shared/values/paths.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import {valueAt} from '../../../worker/queries/paths.ts';
 import {anyValue} from '../../harness/values.ts';
 import type {Doc, Range} from './tenant-database.ts';
 

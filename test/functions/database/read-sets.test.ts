@@ -7,11 +7,11 @@ import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {encodeKey} from '../../../shared/values/key-encoding.ts';
 import {compareUtf8} from '../../../shared/values/order.ts';
+import {valueAt} from '../../../shared/values/paths.ts';
 import {parseFields} from '../../../worker/documents/document.ts';
 import type {ReadInterval, ReadSet} from '../../../worker/functions/database/read-set.ts';
-import {valueAt} from '../../../worker/queries/paths.ts';
-import type {DocumentRow} from '../../../worker/queries/reader.ts';
 import type {CatalogTable} from '../../../worker/storage/catalog.ts';
+import type {DocumentRow} from '../../../worker/storage/rows.ts';
 import {draft, fields, INDEXES, queryOf, rangeOf} from './naive-index.ts';
 import {type Db, type Query, type RangeBuilder, TenantDatabase} from './tenant-database.ts';
 

@@ -6,13 +6,13 @@
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {databaseReader, databaseWriter} from '../../../isolate/database.ts';
+import {state} from '../../../isolate/state.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {encodeDocument} from '../../../shared/values/wire-value.ts';
 import {Writer} from '../../../worker/commit/writer.ts';
 import {FLAG_FLOATS} from '../../../worker/documents/document.ts';
 import {HostDatabase} from '../../../worker/functions/database/host-database.ts';
-import {databaseReader, databaseWriter} from '../../../worker/functions/realm/database.ts';
-import {state} from '../../../worker/functions/realm/state.ts';
 import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../../worker/storage/database.ts';
 import {Reader} from '../../../worker/storage/reader.ts';

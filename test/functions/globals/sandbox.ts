@@ -1,8 +1,9 @@
 /** The real kernel in a real isolate, around code that means harm; its host only records what reaches it. */
+
+import {HostOp, type InvocationKind} from '../../../isolate/host-call.ts';
 import {FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../shared/limits.ts';
 import {cryptoCall} from '../../../worker/functions/crypto-host.ts';
 import {type Realm, RealmHost} from '../../../worker/functions/isolate/realm.ts';
-import {HostOp, type InvocationKind} from '../../../worker/functions/realm/host-call.ts';
 
 export type HostedCall = {op: number; args: unknown[]};
 /** What the attack came to: it returned, it threw, or it said nothing any more. */

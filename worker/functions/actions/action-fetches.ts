@@ -1,9 +1,9 @@
 /** The fetches of one action: under way, or answered with a body that is not read to its end. */
 import {Buffer} from 'node:buffer';
+import type {FetchAnswer, FetchCall} from '../../../isolate/actions/network.ts';
 import {ACTION_FETCHES_MAX} from '../../../shared/limits.ts';
 import {egressFetch} from '../egress/fetch.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
-import type {FetchAnswer, FetchCall} from '../realm/actions/network.ts';
 import {BodyPipe} from './body-pipe.ts';
 import {ReadAhead} from './read-ahead.ts';
 

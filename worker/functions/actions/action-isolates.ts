@@ -3,6 +3,8 @@
  * same deployment, for a while: memory returns after a burst. One whose action did not end in order, or has
  * changed built-ins, is never used again.
  */
+
+import type {HostCall} from '../../../isolate/host-call.ts';
 import {
   ACTION_ISOLATE_IDLE_MS,
   ACTION_ISOLATES_IDLE_MAX,
@@ -11,7 +13,6 @@ import {
 } from '../../../shared/limits.ts';
 import type {DeploymentCode} from '../execution.ts';
 import {type CodeSource, type Realm, RealmHost} from '../isolate/realm.ts';
-import type {HostCall} from '../realm/host-call.ts';
 import {refusal} from './action-message.ts';
 
 export class ActionIsolate {

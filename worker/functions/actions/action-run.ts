@@ -8,6 +8,7 @@
  * What the isolate asks arrives in `#answer`, on this thread, while the isolate waits; nothing there may throw or take long.
  */
 import {randomBytes} from 'node:crypto';
+import {type HostCall, HostOp} from '../../../isolate/host-call.ts';
 import {
   ACTION_CPU_CHECK_MS,
   ACTION_LINGER_MS,
@@ -22,7 +23,6 @@ import type {EgressPolicy} from '../egress/policy.ts';
 import {type Outcome, unverified} from '../execution.ts';
 import {realmError} from '../isolate/invocation-host.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
-import {type HostCall, HostOp} from '../realm/host-call.ts';
 import type {ActionIsolate} from './action-isolates.ts';
 import {type ActionRequest, refusal} from './action-message.ts';
 import {ActionOperations, type MainCall} from './action-operations.ts';

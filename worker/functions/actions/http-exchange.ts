@@ -2,13 +2,14 @@
  * The main thread's end of an HTTP action: the client's body goes to it piece by piece as it reads, its response goes out as
  * the client takes it. What comes from the isolate is outside input: nothing in a head may break out of its line.
  */
+
+import type {HttpResponseHead} from '../../../isolate/actions/http-action.ts';
 import {appHeaders, headersFault} from '../../../shared/ipc/response-headers.ts';
 import {
   HTTP_ACTION_HEADERS_BYTES_MAX,
   HTTP_ACTION_RESPONSE_BYTES_MAX,
   HTTP_ACTION_RESPONSE_BYTES_WARNING,
 } from '../../../shared/limits.ts';
-import type {HttpResponseHead} from '../realm/actions/http-action.ts';
 import type {ActionLines} from './action-lines.ts';
 import {type HttpOperation, refusal} from './action-message.ts';
 

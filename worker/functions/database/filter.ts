@@ -5,8 +5,8 @@
 import {ServiceError} from '../../../shared/errors.ts';
 import {FILTER_NODES_MAX, NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
 import {compareValues} from '../../../shared/values/order.ts';
+import {compilePath, type FieldPath, valueAt} from '../../../shared/values/paths.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import {compilePath, type FieldPath, valueAt} from '../../queries/paths.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 

@@ -3,17 +3,18 @@
  * mutation come from the writer, so it sees what it has written. What user code did wrong is an answer; storage errors and
  * failed assertions are thrown, for whoever runs the invocation.
  */
+
+import {HostOp} from '../../../isolate/host-call.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {storedDocumentText} from '../../documents/document.ts';
-import {decodeId} from '../../documents/ids.ts';
+import type {FunctionReader} from '../../storage/function-reader.ts';
+import {decodeId} from '../../storage/ids.ts';
 import type {Deadline} from '../isolate/deadline.ts';
-import {HostOp} from '../realm/host-call.ts';
 import {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
 import {DocumentWrites} from './document-writes.ts';
-import type {FunctionReader} from './function-reader.ts';
 import {OpenQuery} from './open-query.ts';
 import {pageOptions, paginate} from './paginate.ts';
 import {QueryPlan} from './query-plan.ts';

@@ -2,9 +2,10 @@
  * Index ranges (`withIndex(name, q => …)`): checked by the reference's rules, whose errors differ for every mistake, and made
  * into what they mean: values the leading fields are fixed to, and bounds on the next one.
  */
+
+import type {QueryRangeOp} from '../../../isolate/host-call.ts';
 import {compareValues} from '../../../shared/values/order.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import type {QueryRangeOp} from '../realm/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 

@@ -8,7 +8,7 @@ import {
   PAGE_SPLIT_RECOMMENDED_PART,
 } from '../../../shared/limits.ts';
 import {storedDocumentText} from '../../documents/document.ts';
-import type {DocumentRow} from '../../queries/reader.ts';
+import type {DocumentRow} from '../../storage/rows.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {decodeCursor, encodeCursor, type PageCursor} from './page-cursor.ts';

@@ -5,9 +5,9 @@
 import {Buffer} from 'node:buffer';
 import {encodeKey} from '../../../shared/values/key-encoding.ts';
 import {compareUtf8} from '../../../shared/values/order.ts';
+import {compilePath, valueAt} from '../../../shared/values/paths.ts';
 import {parseFields} from '../../documents/document.ts';
-import {compilePath, valueAt} from '../../queries/paths.ts';
-import type {DocumentRow, IndexInfo} from '../../queries/reader.ts';
+import type {DocumentRow, IndexInfo} from '../../storage/rows.ts';
 import type {Segment} from './segments.ts';
 
 /** `key`: the encoded values of the index, empty elsewhere. */

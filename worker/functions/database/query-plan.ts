@@ -1,11 +1,11 @@
 /** What a realm asks of a query (QuerySpec), checked and made into a scan. */
 import {createHash} from 'node:crypto';
+import type {QuerySpec} from '../../../isolate/host-call.ts';
 import {parseDocument} from '../../documents/document.ts';
-import type {DocumentRow, TableInfo} from '../../queries/reader.ts';
-import type {QuerySpec} from '../realm/host-call.ts';
+import type {FunctionReader} from '../../storage/function-reader.ts';
+import type {DocumentRow, TableInfo} from '../../storage/rows.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {compileFilters, type Filter} from './filter.ts';
-import type {FunctionReader} from './function-reader.ts';
 import {type IndexRange, indexRange} from './index-range.ts';
 import {type Position, positionOf} from './position.ts';
 import {readQuerySpec} from './query-spec.ts';

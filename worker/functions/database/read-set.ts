@@ -4,7 +4,7 @@
  * one of them.
  */
 import {compareUtf8} from '../../../shared/values/order.ts';
-import type {DocumentRow} from '../../queries/reader.ts';
+import type {DocumentRow} from '../../storage/rows.ts';
 import {comparePositions, NO_KEY, type Position} from './position.ts';
 import type {QueryPlan} from './query-plan.ts';
 import {afterId, type Segment} from './segments.ts';

@@ -5,8 +5,8 @@
 import {Buffer} from 'node:buffer';
 import {SCAN_PIECE_CHARS, SCAN_PIECE_ROWS, SCAN_PIECE_ROWS_FIRST} from '../../../shared/limits.ts';
 import {compareUtf8} from '../../../shared/values/order.ts';
-import type {DocumentRow} from '../../queries/reader.ts';
-import type {FunctionReader} from './function-reader.ts';
+import type {FunctionReader} from '../../storage/function-reader.ts';
+import type {DocumentRow} from '../../storage/rows.ts';
 import {type Position, positionOf} from './position.ts';
 import {afterId, type Segment} from './segments.ts';
 

@@ -9,7 +9,7 @@ import {Buffer} from 'node:buffer';
 import {encodeKey, keySuccessor} from '../../../shared/values/key-encoding.ts';
 import {compareUtf8, compareValues} from '../../../shared/values/order.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../../queries/reader.ts';
+import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../../storage/rows.ts';
 import {type Bound, type IndexRange, isWithin} from './index-range.ts';
 
 export type Segment =

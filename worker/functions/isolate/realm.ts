@@ -8,8 +8,8 @@
 import {createHash} from 'node:crypto';
 import {posix} from 'node:path';
 import ivm from 'isolated-vm';
+import type {HostCall, Invocation, RealmUse} from '../../../isolate/host-call.ts';
 import {assert} from '../../../shared/assert.ts';
-import type {HostCall, Invocation, RealmUse} from '../realm/host-call.ts';
 import {compileKernel} from './kernel-script.ts';
 import {timeOut} from './realm-failure.ts';
 

@@ -12,8 +12,8 @@ import {
 } from '../../../shared/limits.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
 import type {Writer} from '../../commit/writer.ts';
-import {decodeId} from '../../documents/ids.ts';
 import {insertFunctionJob, removeJob} from '../../scheduler/jobs.ts';
+import {decodeId} from '../../storage/ids.ts';
 import {canonicalPath, type FunctionTable, shownPath} from '../call.ts';
 import type {FunctionScheduler} from '../isolate/invocation-host.ts';
 

@@ -3,6 +3,7 @@
  * is wrong is collected, so that one deploy tells all of it. It runs in a process that does nothing else (`main.ts`).
  */
 import {init} from 'es-module-lexer';
+import {type HostCall, HostOp} from '../../../../isolate/host-call.ts';
 import {
   ANALYSIS_MEMORY_MB,
   ANALYSIS_MS_MAX,
@@ -22,7 +23,6 @@ import type {
 import {cryptoCall} from '../../crypto-host.ts';
 import {type AnalysisTarget, type Realm, RealmHost} from '../../isolate/realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../../isolate/realm-failure.ts';
-import {type HostCall, HostOp} from '../../realm/host-call.ts';
 import {SourcePositions} from '../../source-positions.ts';
 import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from '../manifest.ts';
 import {CodeHashes} from './code-hashes.ts';

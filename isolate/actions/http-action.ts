@@ -1,0 +1,63 @@
+/**
+ * One HTTP action: its `Request`, whose body is pulled from the client as it is read, and its `Response`, whose head goes out
+ * when the handler's promise resolves and whose body follows as the client takes it.
+ */
+import {HTTP_ACTION_PART_BYTES} from '../../shared/limits.ts';
+import {asyncCall, notifyHost} from './async-call.ts';
+import {actionContext} from './context.ts';
+import {bytesOf} from './network.ts';
+import {pulledBody} from './pulled-body.ts';
+
+/** The request as the host describes it, in `Invocation.args`. */
+export type HttpRequestHead = {
+  method: string;
+  /** In full, as the client sees it. */
+  url: string;
+  headers: [string, string][];
+  hasBody: boolean;
+};
+
+/** Parameters of `httpRespond`. */
+export type HttpResponseHead = {status: number; headers: [string, string][]};
+
+type Handler = (context: object, request: Request) => unknown;
+
+/** Resolves when the last piece of the response is with the host. @param head JSON of HttpRequestHead. @throws what the handler or its body does */
+export async function runHttpAction(handler: (context: object, args: unknown) => unknown, head: string): Promise<void> {
+  const response = await (handler as Handler)(actionContext(), requestOf(JSON.parse(head) as HttpRequestHead));
+  if (!(response instanceof Response)) throw new Error('an HTTP action must return a Response');
+  const {status} = response;
+  const headers = [...response.headers] as [string, string][];
+  const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader() ?? null;
+  await asyncCall('httpRespond', {status, headers} satisfies HttpResponseHead);
+  if (reader !== null) await sendBody(reader);
+}
+
+function requestOf({method, url, headers, hasBody}: HttpRequestHead): Request {
+  const bodiless = method === 'GET' || method === 'HEAD' || !hasBody;
+  const body = bodiless ? null : pulledBody('httpBody', {}, () => notifyHost('httpBodyCancel', {}));
+  return new Request(url, {method, headers, body, ...(body === null ? {} : {duplex: 'half'})} as RequestInit);
+}
+
+/** Bytes are copied to the host: a long piece crosses in parts. */
+async function sendPiece(piece: Uint8Array): Promise<void> {
+  let at = 0;
+  do {
+    const part = piece.subarray(at, at + HTTP_ACTION_PART_BYTES);
+    at += part.length;
+    await asyncCall('httpWrite', {following: piece.length - at}, part);
+  } while (at < piece.length);
+}
+
+async function sendBody(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  for (;;) {
+    const {done, value} = await reader.read();
+    if (done) return;
+    try {
+      await sendPiece(bytesOf(value));
+    } catch (failure) {
+      await reader.cancel(failure).catch(() => {});
+      throw failure;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * `fetch` of actions. The host makes the request, under the tenant's egress policy; bodies come over piece by piece as they
+ * are read, so an answer that nobody reads costs nothing here.
+ */
+import {FETCH_BODY_BUFFERED_BYTES} from '../../shared/limits.ts';
+import {asyncCall, notifyHost} from './async-call.ts';
+import {pulledBody} from './pulled-body.ts';
+
+export {ActionWebSocket, networkEvent} from './web-socket.ts';
+
+/** What the host is asked for; its body, when it is short, comes with it. */
+export type FetchCall = {
+  /** Counts up in a realm. */
+  id: number;
+  method: string;
+  url: string;
+  headers: [string, string][];
+  redirect: 'follow' | 'error' | 'manual';
+  /** The body follows in pieces (`fetchSend`). */
+  streams: boolean;
+};
+
+export type FetchAnswer = {
+  status: number;
+  statusText: string;
+  headers: [string, string][];
+  url: string;
+  redirected: boolean;
+};
+
+let lastFetch = 0;
+
+export async function actionFetch(request: Request): Promise<Response> {
+  const id = ++lastFetch;
+  const {signal} = request as {signal?: AbortSignal};
+  if (signal?.aborted) throw signal.reason;
+  const aborted = new Promise<never>((_, reject) => {
+    signal?.addEventListener('abort', () => {
+      notifyHost('fetchCancel', {id});
+      reject(signal.reason);
+    });
+  });
+  // It may be aborted after everybody stopped waiting.
+  aborted.catch(() => {});
+  const answer = await Promise.race([send(id, request), aborted]);
+  return responseOf(id, answer, request.method, signal);
+}
+
+async function send(id: number, request: Request): Promise<FetchAnswer> {
+  const {first, rest} = await requestBody(request);
+  const call: FetchCall = {
+    id,
+    method: request.method,
+    url: request.url,
+    headers: [...request.headers] as [string, string][],
+    redirect: request.redirect as FetchCall['redirect'],
+    streams: rest !== null,
+  };
+  const answered = asyncCall('fetch', call, first ?? undefined);
+  if (rest !== null) void sendRest(id, rest);
+  return JSON.parse((await answered).text) as FetchAnswer;
+}
+
+type RequestBody = {
+  /** Null: there is no body. */
+  first: Uint8Array | null;
+  /** The rest of a long body. */
+  rest: ReadableStreamDefaultReader<Uint8Array> | null;
+};
+
+/** A short body is sent with its length, and again when the answer is a redirect; a long one is streamed. */
+async function requestBody({body}: Request): Promise<RequestBody> {
+  if (body === null || body === undefined) return {first: null, rest: null};
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  while (length <= FETCH_BODY_BUFFERED_BYTES) {
+    const {done, value} = await reader.read();
+    if (done) return {first: joined(pieces, length), rest: null};
+    pieces.push(bytesOf(value));
+    length += value.byteLength;
+  }
+  return {first: joined(pieces, length), rest: reader};
+}
+
+/** The host's `fetch` fails when this does. */
+async function sendRest(id: number, rest: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  try {
+    for (;;) {
+      const {done, value} = await rest.read();
+      await asyncCall('fetchSend', {id, done}, done ? undefined : bytesOf(value));
+      if (done) return;
+    }
+  } catch (failure) {
+    notifyHost('fetchCancel', {id});
+    await rest.cancel(failure).catch(() => {});
+  }
+}
+
+/** Statuses whose responses have no body, says the standard. */
+const NO_BODY = [101, 103, 204, 205, 304];
+
+function responseOf(id: number, answer: FetchAnswer, method: string, signal: AbortSignal | undefined): Response {
+  const {status, statusText, headers, url, redirected} = answer;
+  const hasBody = !NO_BODY.includes(status) && method !== 'HEAD';
+  const body = hasBody ? pulledBody('fetchBody', {id}, () => notifyHost('fetchCancel', {id}), signal) : null;
+  if (!hasBody) notifyHost('fetchCancel', {id});
+  const response = new Response(body, {status, statusText, headers});
+  Object.defineProperties(response, {
+    url: {value: url, configurable: true},
+    redirected: {value: redirected, configurable: true},
+    type: {value: 'basic', configurable: true},
+  });
+  return response;
+}
+
+export function bytesOf(piece: unknown): Uint8Array {
+  if (piece instanceof Uint8Array) return piece;
+  throw new TypeError('a piece of a body must be a Uint8Array');
+}
+
+function joined(pieces: Uint8Array[], length: number): Uint8Array {
+  if (pieces.length === 1) return pieces[0]!;
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,119 @@
+/**
+ * `ctx.db`. Every call is done by the host at once and answered by a promise that is settled already; a call that is not
+ * awaited has happened all the same. Documents are parsed anew for each call: changing one changes nothing else.
+ *
+ * It is a plain object whose members need no `this`: apps hand them on by themselves (`ids.map(ctx.db.get)`), take them apart,
+ * spread them into objects of their own and wrap them in proxies. What is not there fails by name; that sits on the
+ * prototype, so spreading does not touch it.
+ */
+import {decodeValue, encodeDocument, encodePatch} from '../shared/values/wire-value.ts';
+import {HostOp} from './host-call.ts';
+import {QueryInitializer} from './query-builder.ts';
+import {hostText, state} from './state.ts';
+
+const stringify = JSON.stringify;
+
+const UNSUPPORTED = {
+  replace(): never {
+    throw new Error('db.replace is not supported; use db.patch');
+  },
+  normalizeId(): never {
+    throw new Error('db.normalizeId is not supported');
+  },
+  table(): never {
+    throw new Error('db.table is not supported');
+  },
+  get system(): never {
+    throw new Error('db.system is not supported');
+  },
+};
+
+const NOT_IN_QUERIES = {
+  __proto__: UNSUPPORTED,
+  insert: () => readOnly('insert'),
+  patch: () => readOnly('patch'),
+  delete: () => readOnly('delete'),
+};
+
+function readOnly(call: string): never {
+  throw new Error(`db.${call} is not available in queries, which only read`);
+}
+
+/** Of queries. */
+export function databaseReader(): object {
+  return Object.assign(Object.create(NOT_IN_QUERIES), readsOf(checkOfInvocation()));
+}
+
+/** Of mutations. */
+export function databaseWriter(): object {
+  const check = checkOfInvocation();
+  return Object.assign(Object.create(UNSUPPORTED), readsOf(check), writesOf(check));
+}
+
+type Check = () => void;
+
+function readsOf(check: Check): object {
+  return {
+    async get(id: unknown, second?: unknown): Promise<unknown> {
+      check();
+      // Upstream's newer form names the table first. Any other second argument is the index that `map` passes.
+      if (typeof second === 'string') {
+        throw new Error('db.get with two arguments is not supported; use db.get(id)');
+      }
+      const text = hostText(HostOp.get, checkId(id, 'get'));
+      return text === '' ? null : decodeValue(text);
+    },
+
+    query(table: unknown): QueryInitializer {
+      check();
+      if (typeof table !== 'string') throw new TypeError(`Must provide arg 1 'tableName' to 'query', a string`);
+      return new QueryInitializer(table, check);
+    },
+  };
+}
+
+function writesOf(check: Check): object {
+  return {
+    async insert(table: unknown, value: unknown): Promise<string> {
+      check();
+      if (table === undefined) throw new TypeError("Must provide arg 1 'table' to 'insert'");
+      if (typeof table !== 'string')
+        throw new Error(`Invalid argument 'table' for 'db.insert', expected string but got '${typeof table}'`);
+      if (value === undefined) throw new TypeError("Must provide arg 2 'value' to 'insert'");
+      return hostText(HostOp.insert, table, encodeDocument(value));
+    },
+
+    async patch(id: unknown, value: unknown): Promise<null> {
+      check();
+      const known = checkId(id, 'patch');
+      if (value === undefined) throw new TypeError("Must provide arg 2 'value' to 'patch'");
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+        throw new Error("Invalid argument 'value' for 'db.patch': Value must be an Object");
+      }
+      const {set, removed} = encodePatch(value);
+      hostText(HostOp.patch, known, set, stringify(removed));
+      return null;
+    },
+
+    async delete(id: unknown): Promise<null> {
+      check();
+      hostText(HostOp.delete, checkId(id, 'delete'));
+      return null;
+    },
+  };
+}
+
+/** @returns throws in any other invocation than this one */
+function checkOfInvocation(): Check {
+  const {invocation} = state;
+  return () => {
+    if (state.phase === 'import' || state.phase === 'idle') throw new Error("Can't use database at import time");
+    if (state.invocation !== invocation) throw new Error('ctx.db was used after its function had ended');
+  };
+}
+
+function checkId(id: unknown, call: string): string {
+  if (id === undefined) throw new TypeError(`Must provide arg 1 'id' to '${call}'`);
+  if (typeof id === 'string') return id;
+  throw new Error(`Invalid argument 'id' for 'db.${call}', expected string but got '${typeof id}'`);
+}

@@ -1,0 +1,255 @@
+/**
+ * The first script of every realm: builds its globals, keeps the modules the host loads, and runs one invocation at a time.
+ * The host takes the functions below and then removes every trace of itself from the global object, so user code finds
+ * neither the host function nor the kernel.
+ *
+ * An invocation ends with exactly one `done` or `failed` for its number. What the handler left running goes on until the
+ * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
+ */
+
+import {
+  ERROR_MESSAGE_CHARS_MAX,
+  ERROR_NAME_CHARS_MAX,
+  ERROR_STACK_CHARS_MAX,
+  FUNCTION_RESULT_BYTES_MAX,
+} from '../shared/limits.ts';
+import {decodeValue, encodeDocument} from '../shared/values/wire-value.ts';
+import {asyncCall, settleCall} from './actions/async-call.ts';
+import {ActionContext, actionContext} from './actions/context.ts';
+import {runHttpAction} from './actions/http-action.ts';
+import {networkEvent} from './actions/network.ts';
+import {analyzeAuthConfig, analyzeModule, analyzeRouter, analyzeSchema} from './analyze.ts';
+import {MutationContext, QueryContext} from './context.ts';
+import {filterPrototype} from './filter-builder.ts';
+import {installGlobals, resetGlobals} from './globals/install.ts';
+import {holdsMuch} from './globals/shared-memory.ts';
+import {type HostCall, HostOp, type InvocationKind, type RealmError, type RealmUse} from './host-call.ts';
+import {afterModules, beforeModules, isIntact, noteBuiltIns} from './integrity.ts';
+import {cut} from './primordials.ts';
+import {queryPrototypes} from './query-builder.ts';
+import {rangePrototype} from './range-builder.ts';
+import {type Phase, state} from './state.ts';
+
+type Namespace = Record<string, unknown>;
+type Registered = {_handler: (context: object, args: unknown) => unknown};
+
+const modules = new Map<string, Namespace>();
+let phaseBeforeImport: Phase = 'idle';
+let realmUse: RealmUse = 'once';
+const stringify = JSON.stringify;
+
+/** Called once, before any user code. @param seed 32 hex characters, the deployment's */
+function open(deployMs: number, seed: string, use: RealmUse): void {
+  realmUse = use;
+  state.deployMs = deployMs;
+  state.nowMs = deployMs;
+  state.seeded.seed(seed);
+  state.phase = 'import';
+  installGlobals();
+  Object.defineProperty(globalThis, Symbol.for('svc.import'), {value: importModule});
+  noteBuiltIns(use, hiddenBuiltIns(), [(globalThis as unknown as {process: {env: object}}).process.env]);
+  state.phase = 'idle';
+}
+
+/** What user code gets hold of, although no global leads there. */
+function hiddenBuiltIns(): object[] {
+  return [
+    QueryContext.prototype,
+    MutationContext.prototype,
+    ActionContext.prototype,
+    ...queryPrototypes,
+    filterPrototype,
+    rangePrototype,
+    ...[
+      function* () {},
+      async () => {},
+      async function* () {},
+      [][Symbol.iterator](),
+      ''[Symbol.iterator](),
+      new Map()[Symbol.iterator](),
+      new Set()[Symbol.iterator](),
+      /a/[Symbol.matchAll](''),
+    ].map(instance => Object.getPrototypeOf(instance) as object),
+  ];
+}
+
+/** The host evaluates one file of the bundle next: what it draws and reads of the clock is the same in every realm. */
+function importing(seed: string): void {
+  if (state.phase !== 'import') {
+    phaseBeforeImport = state.phase;
+    beforeModules();
+  }
+  state.phase = 'import';
+  state.nowMs = state.deployMs;
+  state.seeded.seed(seed);
+}
+
+/** @param path of the bundle, `a/b.js` */
+function addModule(path: string, namespace: Namespace): void {
+  modules.set(path, namespace);
+}
+
+/** Nothing is being imported any more. An action that asked for the module goes on. */
+function imported(): void {
+  if (state.phase === 'import') state.phase = phaseBeforeImport;
+  // Nothing is sealed before the first call: the host may load more.
+  if (realmUse === 'compared') afterModules();
+}
+
+/** @returns false when a call has changed the realm: nothing was run, the host makes another one */
+function run(
+  invocation: number,
+  module: string,
+  name: string,
+  kind: InvocationKind,
+  paginated: boolean,
+  args: string,
+  nowMs: number,
+  seed: string,
+): boolean {
+  if (realmUse === 'sealed') {
+    if (!isReusable()) return false;
+    afterModules();
+  }
+  state.invocation = invocation;
+  state.nowMs = nowMs;
+  state.performanceMs = 0;
+  state.seeded.seed(seed);
+  state.phase = kind === 'httpAction' ? 'action' : kind;
+  resetGlobals();
+  void execute(invocation, module, name, kind, paginated, args);
+  return true;
+}
+
+/** Whether the realm may serve another caller. */
+function isReusable(): boolean {
+  return isIntact() && !holdsMuch();
+}
+
+async function execute(
+  invocation: number,
+  module: string,
+  name: string,
+  kind: InvocationKind,
+  paginated: boolean,
+  args: string,
+): Promise<void> {
+  let answer: string;
+  try {
+    if (kind === 'httpAction') {
+      await runHttpAction(routeHandler(module, Number(name)), args);
+      answer = 'null';
+    } else {
+      const context =
+        kind === 'query' ? new QueryContext() : kind === 'mutation' ? new MutationContext() : actionContext();
+      const value = await registered(module, name)._handler(context, decodeValue(args));
+      answer = encodeResult(value, paginated, functionName(module, name));
+    }
+  } catch (thrown) {
+    if (state.invocation === invocation) state.invocation = 0;
+    state.host(HostOp.failed, invocation, stringify(describe(thrown)));
+    return;
+  }
+  if (answer.length > FUNCTION_RESULT_BYTES_MAX) {
+    const message = `Function ${functionName(module, name)} return value is too large`;
+    const error: RealmError = {name: 'Error', message, stack: null};
+    state.host(HostOp.failed, invocation, stringify(error));
+  } else state.host(HostOp.done, invocation, answer);
+}
+
+/** As its callers know it: `a/b:f`, or `a/b` for a default export. */
+function functionName(file: string, name: string): string {
+  const module = file.replace(/\.js$/, '');
+  return name === 'default' ? module : `${module}:${name}`;
+}
+
+function registered(module: string, name: string): Registered {
+  const value = modules.get(module)?.[name] as Partial<Registered> | undefined;
+  if (typeof value?._handler !== 'function') throw new Error(`${module} exports no function ${name}`);
+  return value as Registered;
+}
+
+type Router = {_routes(): {handler: Registered}[]};
+
+function routeHandler(module: string, index: number): Registered['_handler'] {
+  const router = modules.get(module)?.default as Router;
+  return router._routes()[index]!.handler._handler;
+}
+
+/** The result as wire text. @throws for what is no value, or not a page where one is due */
+function encodeResult(value: unknown, paginated: boolean, path: string): string {
+  if (typeof value === 'object' && value !== null && (value as {[QUERY]?: true})[QUERY] === true) {
+    throw new Error(
+      'Return value is a Query. Results must be retrieved with .collect(), .take(n), .unique(), or .first()',
+    );
+  }
+  if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${path}" must return a PaginationResult`);
+  // What documents may hold can be returned: they are not under the limits of arguments.
+  return encodeDocument(value === undefined ? null : value);
+}
+
+const QUERY = Symbol.for('svc.query');
+
+function isPage(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const {page, isDone, continueCursor} = value as Record<string, unknown>;
+  return Array.isArray(page) && typeof isDone === 'boolean' && typeof continueCursor === 'string';
+}
+
+/** What was thrown may be anything, and reading it may throw. */
+function describe(thrown: unknown): RealmError {
+  try {
+    if (thrown instanceof Error) {
+      const {name, message, stack} = thrown;
+      return {
+        name: cut(`${name}`, ERROR_NAME_CHARS_MAX),
+        message: cut(`${message}`, ERROR_MESSAGE_CHARS_MAX),
+        stack: typeof stack === 'string' ? cut(stack, ERROR_STACK_CHARS_MAX) : null,
+      };
+    }
+    const text = typeof thrown === 'object' ? stringify(thrown) : `${String(thrown)}`;
+    return {name: '', message: cut(text, ERROR_MESSAGE_CHARS_MAX), stack: null};
+  } catch {
+    return {name: '', message: 'a value that cannot be shown', stack: null};
+  }
+}
+
+/** What `import(…)` in user code calls: the bundler replaced it. @param path of the bundle */
+async function importModule(path: unknown): Promise<Namespace> {
+  if (state.phase !== 'action') throw new TypeError('dynamic module import unsupported');
+  if (typeof path !== 'string') throw new TypeError(`Cannot find module '${String(path)}'`);
+  const known = modules.get(path);
+  if (known !== undefined) return known;
+  await asyncCall('loadModule', {path});
+  return modules.get(path)!;
+}
+
+/** @param what is asked of the module's exports. @returns JSON, see analyze.ts */
+function analyze(what: 'module' | 'schema' | 'router' | 'auth', path: string): string {
+  const namespace = modules.get(path)!;
+  switch (what) {
+    case 'module':
+      return analyzeModule(namespace);
+    case 'schema':
+      return analyzeSchema(namespace);
+    case 'router':
+      return analyzeRouter(namespace);
+    case 'auth':
+      return analyzeAuthConfig(namespace);
+  }
+}
+
+const shared = globalThis as unknown as {__svcHost?: HostCall; __svcKernel?: object};
+state.host = shared.__svcHost!;
+delete shared.__svcHost;
+shared.__svcKernel = {
+  open,
+  importing,
+  addModule,
+  imported,
+  isReusable,
+  run,
+  analyze,
+  settle: settleCall,
+  event: networkEvent,
+};

@@ -1,0 +1,195 @@
+/**
+ * One child process: its channel, its heartbeat, its memory, its end. The channel is also its lifeline (see shared/ipc/control.ts).
+ *
+ * A child counts as ended when the process is gone and its channel is read to the end, so that a last message, such as
+ * `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
+ * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
+ */
+import {type ChildProcess, spawn} from 'node:child_process';
+import {
+  CHANNEL_END_MS,
+  HEARTBEAT_INTERVAL_MS,
+  HEARTBEAT_TIMEOUT_MS,
+  PROCESS_BYTES_MAX,
+  SILENCE_MS_MAX,
+  STARTUP_TIMEOUT_MS,
+} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {ownBytes} from '../shared/own-memory.ts';
+import type {KillPace} from './kill-pace.ts';
+import {lookAt, type ProcessLook} from './process-look.ts';
+import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
+
+export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
+
+export type ChildOptions<Received> = {
+  /** The bundle to run. */
+  entry: string;
+  nodeFlags: string[];
+  env: Record<string, string>;
+  log: Logger;
+  onMessage: (message: Received) => void;
+  /** Once, whatever way it ended; also when it could not be started. */
+  onEnd: (end: ChildEnd) => void;
+  /** It is killed for what it does, not because it is told to end. */
+  onKill?: (reason: KillReason) => void;
+  /** The pace of kills that this child shares with others. */
+  pace: KillPace;
+  /** For tests. */
+  limits?: WatchLimits;
+  look?: (pid: number) => ProcessLook | null;
+};
+
+export type KillReason = 'hung' | 'memory';
+
+const LIMITS: WatchLimits = {
+  tickMs: HEARTBEAT_INTERVAL_MS,
+  servingMs: HEARTBEAT_TIMEOUT_MS,
+  startingMs: STARTUP_TIMEOUT_MS,
+  silenceMs: SILENCE_MS_MAX,
+};
+
+export class Child<Sent extends object, Received extends {type: string}> {
+  readonly pid: number | undefined;
+  readonly #process: ChildProcess;
+  readonly #options: ChildOptions<Received>;
+  readonly #limits: WatchLimits;
+  #wasHeard = false;
+  #watch: Watch = HEARD;
+  #isStarting = true;
+  #isKilled = false;
+  /** It hangs and was not killed yet, because too many others were: said once. */
+  #isSpared = false;
+  readonly #ticks: NodeJS.Timeout;
+  #killTimer: NodeJS.Timeout | null = null;
+  #exit: ChildEnd | null = null;
+  #hasEnded = false;
+
+  constructor(options: ChildOptions<Received>) {
+    this.#options = options;
+    this.#limits = options.limits ?? LIMITS;
+    const child = spawn(process.execPath, [...options.nodeFlags, options.entry], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: options.env,
+      serialization: 'json',
+    });
+    this.#process = child;
+    this.pid = child.pid;
+    child.on('message', message => this.#received(message as Received));
+    child.on('error', error => {
+      options.log.error('a child process failed', {pid: child.pid, error});
+      if (child.pid === undefined) this.#end({code: null, signal: null});
+    });
+    child.on('exit', (code, signal) => this.#exited({code, signal}));
+    child.on('disconnect', () => {
+      if (this.#exit !== null) this.#end(this.#exit);
+      else this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
+    });
+    this.#ticks = setInterval(() => this.#tick(), this.#limits.tickMs);
+  }
+
+  /** From now on it does work in one piece, as it does when it has just been started: it may be silent for longer. */
+  starts(): void {
+    this.#isStarting = true;
+  }
+
+  /** It has started. */
+  serves(): void {
+    this.#isStarting = false;
+  }
+
+  /** Messages to a process that is ending are lost, as they are on any wire: its end is reported anyway. */
+  send(message: Sent): void {
+    if (!this.#process.connected) return;
+    this.#process.send(message, error => {
+      if (error !== null) this.#options.log.debug('a message to an ending child was lost', {pid: this.pid, error});
+    });
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL');
+  }
+
+  /** Kills it unless it has ended by then. */
+  killAfter(ms: number): void {
+    if (this.#hasEnded) return;
+    this.#killTimer ??= setTimeout(() => {
+      this.#options.log.warn('a child process did not end in time and is killed', {pid: this.pid, ms});
+      this.kill();
+    }, ms);
+  }
+
+  #received(message: Received): void {
+    this.#wasHeard = true;
+    if (message.type !== 'heartbeat' && !this.#hasEnded) this.#options.onMessage(message);
+  }
+
+  #tick(): void {
+    const heard = this.#wasHeard;
+    this.#wasHeard = false;
+    if (this.#isKilled || this.pid === undefined) return;
+    this.#watchMemory(this.pid);
+    const look = heard ? null : (this.#options.look ?? lookAt)(this.pid);
+    this.#watch = watch(this.#watch, {heard, look, isStarting: this.#isStarting}, this.#limits);
+    if (this.#watch.state === 'hung') this.#endHung(this.#watch);
+    else this.#isSpared = false;
+  }
+
+  #endHung({silentMs, ownMs, seen}: Extract<Watch, {state: 'hung'}>): void {
+    const fields = {pid: this.pid, starting: this.#isStarting, silentMs, ownMs, doing: seen?.doing};
+    if (this.#options.pace.take()) {
+      this.#options.log.error('a child process gives no sign of life and is killed', fields);
+      this.#killFor('hung');
+      return;
+    }
+    if (this.#isSpared) return;
+    this.#isSpared = true;
+    this.#options.log.error('a child process hangs; it is killed later, because too many just were', fields);
+  }
+
+  /** A process that takes all of the machine's memory takes it from everyone: it is ended while the others can go on. */
+  #watchMemory(pid: number): void {
+    const bytes = ownBytes(pid);
+    if (bytes === null || bytes <= PROCESS_BYTES_MAX) return;
+    this.#options.log.error('a child process takes too much memory and is killed', {pid, bytes});
+    this.#killFor('memory');
+  }
+
+  #killFor(reason: KillReason): void {
+    this.#isKilled = true;
+    this.#options.onKill?.(reason);
+    this.kill();
+  }
+
+  #exited(end: ChildEnd): void {
+    this.#exit = end;
+    if (this.#process.connected) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
+    else this.#end(end);
+  }
+
+  #end(end: ChildEnd): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearInterval(this.#ticks);
+    if (this.#killTimer !== null) clearTimeout(this.#killTimer);
+    this.#options.onEnd(end);
+  }
+}
+
+/** What a child may see of our environment: where things are and how to write, no settings and no secrets of ours. */
+const PASSED_ON = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'TZ',
+  'LANG',
+  'LC_ALL',
+  'NODE_ENV',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+];
+
+export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, string>): Record<string, string> {
+  const passed = PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+  return {...Object.fromEntries(passed), ...added};
+}

@@ -1,0 +1,232 @@
+/**
+ * The supervisor, process 0: composes registry, placement, spare workers and the router process. It carries no traffic, so
+ * starting a process or waiting for the disk here delays no request that is under way.
+ *
+ *   start:  own the data directory → finish interrupted deletions → router listens → spares, and tenants that were awake
+ *   drain:  router stops accepting and finishes → workers close their files → exit 0, all within DRAIN_MS
+ */
+import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {unreachable} from '../shared/assert.ts';
+import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
+import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts';
+import {DRAIN_MS} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import type {OwnerLock} from '../shared/owner-lock.ts';
+import {BUILD, VERSION} from '../shared/version.ts';
+import {childEnvironment, type KillReason} from './child.ts';
+import {type Credentials, loadCredentials} from './credentials.ts';
+import {orStartError, ownDataDirectory} from './data-directory.ts';
+import {DiskReserve} from './disk-reserve.ts';
+import {KillPace} from './kill-pace.ts';
+import {SupervisorMetrics} from './metrics.ts';
+import {openRegistry} from './open-registry.ts';
+import {Placement, type PlacementSettings} from './placement.ts';
+import type {Registry} from './registry.ts';
+import {type Listening, type RouterMessage, RouterProcess} from './router-process.ts';
+import {RunDirectory} from './run-directory.ts';
+import {registryRefusal} from './start-refusal.ts';
+import {TenantFiles} from './tenant-files.ts';
+import {Tenants} from './tenants.ts';
+import {WorkerPool} from './worker-pool.ts';
+
+export type SupervisorSettings = PlacementSettings &
+  Pick<RouterSettings, 'host' | 'port' | 'metricsPort' | 'allowedHosts'> & {
+    /** Absolute path of the data directory. */
+    data: string;
+    spareWorkers: number;
+    logLevel: string;
+    logFormat: string;
+    /** Bundles of the child processes. */
+    entries: {router: string; worker: string};
+  };
+
+/** Beside this file once it is bundled. */
+export const BUNDLED_ENTRIES = {
+  router: fileURLToPath(new URL('./router.js', import.meta.url)),
+  worker: fileURLToPath(new URL('./worker.js', import.meta.url)),
+};
+
+export class Supervisor {
+  readonly credentials: Credentials;
+  readonly #log: Logger;
+  readonly #lock: OwnerLock;
+  readonly #registryPath: string;
+  readonly #registry: Registry;
+  readonly #reserve: DiskReserve;
+  readonly #runDirectory: RunDirectory;
+  readonly #pool: WorkerPool;
+  readonly #metrics: SupervisorMetrics;
+  readonly #placement: Placement;
+  readonly #tenants: Tenants;
+  readonly #router: RouterProcess;
+
+  /** Everything but the router and the workers. @throws StartError */
+  static async open(settings: SupervisorSettings, env: NodeJS.ProcessEnv, log: Logger): Promise<Supervisor> {
+    const lock = await ownDataDirectory(settings.data);
+    const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
+    const files = await orStartError(settings.data, TenantFiles.open(settings.data));
+    return new Supervisor(settings, env, log, lock, credentials, files);
+  }
+
+  private constructor(
+    settings: SupervisorSettings,
+    env: NodeJS.ProcessEnv,
+    log: Logger,
+    lock: OwnerLock,
+    credentials: Credentials,
+    files: TenantFiles,
+  ) {
+    this.credentials = credentials;
+    this.#log = log;
+    this.#lock = lock;
+    const {entries} = settings;
+    const childEnv = childEnvironment(env, {
+      SVC_LOG_LEVEL: settings.logLevel,
+      SVC_LOG_FORMAT: settings.logFormat,
+      NODE_COMPILE_CACHE: join(settings.data, 'cache'),
+    });
+    this.#registryPath = join(settings.data, 'registry.sqlite');
+    this.#registry = openRegistry(this.#registryPath, files);
+    this.#reserve = new DiskReserve(join(settings.data, 'reserve'), log);
+    this.#runDirectory = RunDirectory.create();
+    process.on('exit', () => this.#runDirectory.remove());
+    // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
+    const workerEnv = {...childEnv, TZ: 'UTC'};
+    const pool = {
+      entry: entries.worker,
+      env: workerEnv,
+      sparesWanted: settings.spareWorkers,
+      pace: new KillPace(() => performance.now()),
+      onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
+    };
+    this.#pool = new WorkerPool(pool, log);
+    this.#metrics = new SupervisorMetrics(() => ({
+      tenants: this.#placement.size,
+      spares: this.#pool.spares,
+      states: this.#placement.states(),
+    }));
+    const sendToRouter = (message: SupervisorToRouter): boolean => this.#router.send(message);
+    this.#placement = new Placement({
+      settings,
+      registry: this.#registry,
+      files,
+      reservePath: this.#reserve.path,
+      runDirectory: this.#runDirectory,
+      pool: this.#pool,
+      metrics: this.#metrics,
+      sendToRouter,
+      now: Date.now,
+      log,
+    });
+    this.#tenants = new Tenants({
+      registry: this.#registry,
+      files,
+      placement: this.#placement,
+      sendToRouter,
+      now: Date.now,
+      log,
+    });
+    const {host, port, metricsPort, allowedHosts} = settings;
+    const {accessTokenSha256, adminTokenSha256} = credentials;
+    this.#router = new RouterProcess({
+      entry: entries.router,
+      env: childEnv,
+      settings: {
+        ...{host, port, metricsPort, allowedHosts, accessTokenSha256, adminTokenSha256},
+        ...{version: VERSION, build: BUILD},
+      },
+      placement: () => ({tenants: this.#placement.ids(), workers: this.#placement.addresses()}),
+      onMessage: message => this.#received(message),
+      onEnd: () => {
+        this.#metrics.died('router');
+        this.#placement.routerEnded();
+      },
+      onKill: reason => this.#metrics.killed('router', reason),
+      log,
+    });
+  }
+
+  /** Resolves when clients can connect. @throws StartError */
+  async start(): Promise<Listening> {
+    const recovered = this.#tenants.recover(unknown => {
+      throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
+    });
+    await orStartError(dirname(this.#registryPath), recovered);
+    const listening = await this.#router.start();
+    this.#pool.refill();
+    this.#placement.start();
+    return listening;
+  }
+
+  /** Ends every child in order, within DRAIN_MS; then this process can exit. */
+  async drain(): Promise<void> {
+    this.#log.info('draining');
+    const deadline = setTimeout(() => {
+      this.#log.warn('not everything ended in time; ending it');
+      this.#router.kill();
+      this.#placement.killAll();
+    }, DRAIN_MS);
+    this.#pool.close();
+    await this.#router.drain();
+    await this.#placement.drain();
+    clearTimeout(deadline);
+    this.#reserve.close();
+    this.#registry.close();
+    this.#lock.release();
+  }
+
+  #received(message: RouterMessage): void {
+    switch (message.type) {
+      case 'wake':
+        this.#placement.wake(message.tenant);
+        return;
+      case 'released':
+        this.#placement.released(message.tenant, message.busy);
+        return;
+      case 'death_held':
+        this.#placement.deathHeld(message.tenant, message.socketPath);
+        return;
+      case 'activity':
+        this.#placement.activity(message.active);
+        this.#placement.activity(message.busy);
+        return;
+      case 'request':
+        void this.#answer(message);
+        return;
+      default:
+        unreachable(message);
+    }
+  }
+
+  async #answer(message: RouterMessage & {type: 'request'}): Promise<void> {
+    const {id} = message;
+    try {
+      const result = await this.#perform(message);
+      this.#router.send({type: 'reply', id, result});
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) {
+        // A file that cannot be made or removed concerns one tenant. Anything else is a bug, or a registry whose storage
+        // failed: this process ends and starts again from what is on disk.
+        if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
+        this.#log.error('a request of the router failed', {action: message.action, error: caught});
+      }
+      this.#router.send({type: 'reply_error', id, error: errorEnvelope(asServiceError(caught)).error});
+    }
+  }
+
+  async #perform(message: RouterMessage & {type: 'request'}): Promise<unknown> {
+    switch (message.action) {
+      case 'tenant_create':
+        await this.#tenants.create(message.tenant);
+        return null;
+      case 'tenant_delete':
+        await this.#tenants.delete(message.tenant);
+        return null;
+      case 'metrics':
+        return await this.#metrics.json();
+      default:
+        return unreachable(message);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** What the supervisor holds of one tenant in memory: its state and, while it has one, its worker. */
+import type {ErrorObject} from '../shared/errors.ts';
+import type {WorkerAddress} from '../shared/ipc/control.ts';
+import type {Residence} from './residence.ts';
+import type {Worker} from './worker-pool.ts';
+
+export type PlacedTenant = {id: string; generation: number; createdMs: number};
+export type PlaceMarks = {isMarkedAwake: boolean; isToOpen: boolean};
+
+export class Place {
+  readonly id: string;
+  readonly generation: number;
+  readonly createdMs: number;
+  residence: Residence = {state: 'asleep', deaths: 0};
+  worker: Worker | null = null;
+  /** Where `worker` listens, from the moment it is told to. */
+  address: WorkerAddress | null = null;
+  /** The router said that the end of `worker` is not the tenant's fault before we know of that end. */
+  isHeld = false;
+  /** Why `worker` could not open the tenant, when it said so. */
+  openError: ErrorObject | null = null;
+  /** The registry's mark, so that a second worker of the same tenant costs no second write. */
+  isMarkedAwake: boolean;
+  /** When `worker` was told to open the tenant. */
+  wakingSinceMs = 0;
+  /** It is opened when the server starts: it has work, or may have. */
+  readonly isToOpen: boolean;
+  /** When the router last reported traffic or requests under way. */
+  lastActiveMs = 0;
+  /** Not asked to let go before this: it answered that requests are under way. */
+  busyUntilMs = 0;
+  /** The pause after a death, or the rest. */
+  laterTimer: NodeJS.Timeout | null = null;
+  /** Resolved when a deletion may remove the files. */
+  onRemovable: (() => void) | null = null;
+
+  constructor({id, generation, createdMs}: PlacedTenant, {isMarkedAwake, isToOpen}: PlaceMarks) {
+    this.id = id;
+    this.generation = generation;
+    this.createdMs = createdMs;
+    this.isMarkedAwake = isMarkedAwake;
+    this.isToOpen = isToOpen;
+  }
+}

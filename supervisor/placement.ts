@@ -1,0 +1,401 @@
+/**
+ * Every tenant's place between disk and a worker process: carries out the effects of `residence.ts`, stops idle tenants and
+ * wakes due ones. It owns each worker's life from the moment it has a tenant.
+ *
+ * Inputs are taken one after another: an input that arises while another is carried out waits for it, so a step always
+ * sees the state the one before left.
+ */
+import {randomBytes} from 'node:crypto';
+import {performance} from 'node:perf_hooks';
+import {assert, unreachable} from '../shared/assert.ts';
+import {ServiceError} from '../shared/errors.ts';
+import type {SupervisorToRouter, WorkerAddress, WorkerToSupervisor} from '../shared/ipc/control.ts';
+import {DRAIN_MS} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {DueTimer} from './due-timer.ts';
+import type {SupervisorMetrics} from './metrics.ts';
+import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
+import type {Registry} from './registry.ts';
+import {type Effect, type Input, type Residence, step} from './residence.ts';
+import type {RunDirectory} from './run-directory.ts';
+import {Slots} from './slots.ts';
+import type {TenantFiles} from './tenant-files.ts';
+import type {Worker, WorkerPool} from './worker-pool.ts';
+
+export type PlacementSettings = {
+  maxAwake: number;
+  /** 0: tenants are never stopped for being idle. */
+  idleStopMs: number;
+  journalKeepRecords: number;
+  /** Bytes a tenant may keep; 0: no limit. */
+  tenantStorageMax: number;
+  redactErrors: boolean;
+};
+
+export type PlacementParts = {
+  settings: PlacementSettings;
+  registry: Registry;
+  files: TenantFiles;
+  reservePath: string;
+  runDirectory: RunDirectory;
+  pool: WorkerPool;
+  metrics: SupervisorMetrics;
+  /** Returns false when there is no router now. */
+  sendToRouter: (message: SupervisorToRouter) => boolean;
+  now: () => number;
+  log: Logger;
+};
+
+/** Idle tenants are looked for this often at most, and at least four times within the idle time. */
+const SWEEP_MS_MAX = 1_000;
+const SWEEP_MS_MIN = 25;
+/** A tenant that would not let go is not asked again for this long. */
+const BUSY_MS = 100;
+
+export class Placement {
+  readonly #parts: PlacementParts;
+  readonly #log: Logger;
+  readonly #places = new Map<string, Place>();
+  readonly #slots: Slots;
+  readonly #inputs: {place: Place; input: Input}[] = [];
+  #isTaking = false;
+  #sweepTimer: NodeJS.Timeout | null = null;
+  readonly #due: DueTimer;
+  #onDrained: (() => void) | null = null;
+
+  constructor(parts: PlacementParts) {
+    this.#parts = parts;
+    this.#log = parts.log;
+    this.#slots = new Slots(parts.settings.maxAwake);
+    this.#due = new DueTimer(parts.registry, parts.now, id => {
+      const place = this.#places.get(id);
+      if (place !== undefined) this.#give(place, {type: 'want', asked: false});
+    });
+  }
+
+  /** Opens what was open when the server last stopped, and watches for idle and due tenants from now on. */
+  start(): void {
+    for (const place of this.#places.values()) if (place.isToOpen) this.#give(place, {type: 'want', asked: false});
+    const {idleStopMs} = this.#parts.settings;
+    const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
+    this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
+    this.#due.arm();
+  }
+
+  has(id: string): boolean {
+    return this.#places.has(id);
+  }
+
+  /** Exists, and is not being deleted. */
+  isServed(id: string): boolean {
+    const place = this.#places.get(id);
+    return place !== undefined && place.residence.state !== 'deleting';
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** Tenants that serve, in no order. */
+  ids(): string[] {
+    return [...this.#places.values()].filter(place => place.residence.state !== 'deleting').map(place => place.id);
+  }
+
+  *states(): Iterable<Residence['state']> {
+    for (const place of this.#places.values()) yield place.residence.state;
+  }
+
+  /** Where tenants are served now. */
+  addresses(): WorkerAddress[] {
+    const awake = [...this.#slots.occupied].filter(place => place.residence.state === 'awake');
+    return awake.map(place => addressOf(place));
+  }
+
+  add(tenant: PlacedTenant, marks: PlaceMarks): void {
+    assert(!this.#places.has(tenant.id), `tenant ${tenant.id} has one place`);
+    this.#places.set(tenant.id, new Place(tenant, marks));
+  }
+
+  /** Resolves when nothing uses the tenant's files any more; it takes no worker from now on. */
+  async delete(id: string): Promise<PlacedTenant> {
+    const place = this.#places.get(id);
+    assert(place !== undefined, `tenant ${id} has a place`);
+    await new Promise<void>(resolve => {
+      place.onRemovable = resolve;
+      this.#give(place, {type: 'delete'});
+    });
+    return place;
+  }
+
+  /** The deletion is complete: the id is free. */
+  forget(id: string): void {
+    assert(this.#places.get(id)?.residence.state === 'deleting', `tenant ${id} is being deleted`);
+    this.#places.delete(id);
+  }
+
+  /** The router needs this tenant. */
+  wake(id: string): void {
+    const place = this.#places.get(id);
+    if (place !== undefined) this.#give(place, {type: 'want', asked: true});
+  }
+
+  released(id: string, busy: boolean): void {
+    const place = this.#places.get(id);
+    if (place === undefined) return;
+    const nowMs = this.#parts.now();
+    if (busy) {
+      place.lastActiveMs = nowMs;
+      place.busyUntilMs = nowMs + BUSY_MS;
+    }
+    this.#give(place, {type: 'released', busy});
+  }
+
+  /** This worker ends, or has ended, and the router holds calls responsible. */
+  deathHeld(id: string, socketPath: string): void {
+    const place = this.#places.get(id);
+    if (place === undefined) return;
+    if (place.address?.socketPath === socketPath) place.isHeld = true;
+    else this.#give(place, {type: 'held'});
+  }
+
+  activity(ids: string[]): void {
+    const nowMs = this.#parts.now();
+    for (const id of ids) {
+      const place = this.#places.get(id);
+      if (place !== undefined) place.lastActiveMs = nowMs;
+    }
+  }
+
+  routerEnded(): void {
+    for (const place of this.#places.values()) {
+      if (place.residence.state !== 'asleep') this.#give(place, {type: 'router_ended'});
+    }
+  }
+
+  /** Closes every tenant. Resolves when no worker with a tenant is left. */
+  drain(): Promise<void> {
+    if (this.#sweepTimer !== null) clearInterval(this.#sweepTimer);
+    this.#due.stop();
+    return new Promise(resolve => {
+      this.#onDrained = resolve;
+      for (const place of [...this.#slots.occupied]) this.#give(place, {type: 'shut_down'});
+      this.#checkDrained();
+    });
+  }
+
+  /** Ends every worker that has a tenant, as it is. */
+  killAll(): void {
+    for (const place of this.#slots.occupied) place.worker?.child.kill();
+  }
+
+  #give(place: Place, input: Input): void {
+    this.#inputs.push({place, input});
+    this.#run();
+  }
+
+  #run(): void {
+    if (this.#isTaking) return;
+    this.#isTaking = true;
+    for (let next = this.#nextInput(); next !== null; next = this.#nextInput()) this.#take(next.place, next.input);
+    this.#isTaking = false;
+  }
+
+  #nextInput(): {place: Place; input: Input} | null {
+    return this.#inputs.shift() ?? (this.#onDrained === null ? this.#slots.decide(this.#parts.now()) : null);
+  }
+
+  #take(place: Place, input: Input): void {
+    const before = place.residence;
+    const {next, effects} = step(before, input, this.#parts.now());
+    place.residence = next;
+    if (next.state !== before.state)
+      this.#log.debug('placement', {tenant: place.id, from: before.state, to: next.state});
+    this.#slots.follow(place);
+    for (const effect of effects) this.#carryOut(place, effect);
+  }
+
+  #carryOut(place: Place, effect: Effect): void {
+    switch (effect.type) {
+      case 'enqueue':
+        return; // `slots` follows the state
+      case 'start':
+        this.#startWorker(place, effect.fresh);
+        return;
+      case 'ready':
+        this.#parts.sendToRouter({type: 'worker_ready', address: addressOf(place)});
+        return;
+      case 'confirm':
+        // Two turns: what the system knew about ended processes before this turn has arrived by then.
+        setImmediate(() => setImmediate(() => this.#give(place, {type: 'confirm'})));
+        return;
+      case 'fail':
+        this.#parts.metrics.wakeFailed();
+        this.#parts.sendToRouter({
+          type: 'worker_failed',
+          tenant: place.id,
+          error: effect.error,
+          retryAfterS: Math.max(1, Math.ceil(effect.retryAfterMs / 1000)),
+        });
+        return;
+      case 'release':
+        // Without a router nobody uses the worker.
+        if (this.#parts.sendToRouter({type: 'release', tenant: place.id})) return;
+        this.#give(place, {type: 'released', busy: false});
+        return;
+      case 'close':
+        place.worker?.child.send({type: 'close'});
+        place.worker?.child.killAfter(DRAIN_MS);
+        return;
+      case 'kill':
+        place.worker?.child.kill();
+        return;
+      case 'store':
+        this.#store(place, effect.nextDueMs);
+        return;
+      case 'later':
+        this.#later(place, effect.input, effect.afterMs);
+        return;
+      case 'remove':
+        if (place.laterTimer !== null) clearTimeout(place.laterTimer);
+        place.onRemovable?.();
+        return;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  #startWorker(place: Place, fresh: boolean): void {
+    const {pool, registry, files, runDirectory, settings} = this.#parts;
+    place.openError = null;
+    place.wakingSinceMs = this.#parts.now();
+    try {
+      if (!place.isMarkedAwake) registry.markAwake(place.id);
+      place.isMarkedAwake = true;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      // The mark only saves a start from looking: a file that was written has a log, or another time of change.
+      this.#log.warn('the disk is full: a tenant is woken without a mark', {tenant: place.id});
+    }
+    const startedMs = performance.now();
+    let isOpening = true;
+    const openingEnded = (): void => {
+      if (isOpening) pool.opened();
+      isOpening = false;
+    };
+    const {worker, kind} = pool.take(fresh, {
+      onMessage: message => {
+        if (message.type === 'opened') {
+          this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
+          place.lastActiveMs = this.#parts.now();
+        }
+        this.#workerSaid(place, message);
+        if (message.type === 'opened') openingEnded();
+      },
+      onEnd: end => {
+        this.#workerEnded(place, worker, end);
+        openingEnded();
+      },
+    });
+    place.worker = worker;
+    place.address = {
+      tenant: place.id,
+      socketPath: runDirectory.nextSocketPath(),
+      secret: randomBytes(24).toString('hex'),
+    };
+    worker.open({
+      ...place.address,
+      generation: place.generation,
+      createdMs: place.createdMs,
+      directory: files.path(place.id, place.generation),
+      reservePath: this.#parts.reservePath,
+      journalKeepRecords: settings.journalKeepRecords,
+      storageBytesMax: settings.tenantStorageMax,
+      redactErrors: settings.redactErrors,
+    });
+  }
+
+  #workerSaid(place: Place, message: WorkerToSupervisor): void {
+    switch (message.type) {
+      case 'opened':
+        this.#give(place, {type: 'opened'});
+        return;
+      case 'open_failed':
+        this.#log.error('a tenant could not be opened', {tenant: place.id, error: message.error});
+        place.openError = message.error;
+        return;
+      case 'closed':
+        this.#give(place, {type: 'closed', nextDueMs: message.nextDueMs});
+        return;
+      case 'spare':
+      case 'heartbeat':
+        return;
+      default:
+        unreachable(message);
+    }
+  }
+
+  #workerEnded(place: Place, worker: Worker, end: {code: number | null; signal: NodeJS.Signals | null}): void {
+    assert(place.worker === worker, 'a tenant has one worker at a time');
+    const {residence} = place;
+    const expected = residence.state === 'deleting' || (residence.state === 'closing' && residence.stored);
+    if (!expected && this.#onDrained === null) {
+      this.#parts.metrics.died('worker');
+      this.#log.warn('a worker ended unasked', {
+        tenant: place.id,
+        state: residence.state,
+        pid: worker.child.pid,
+        ...end,
+      });
+    }
+    const {isHeld} = place;
+    place.worker = null;
+    place.address = null;
+    place.isHeld = false;
+    this.#give(place, {type: 'ended', error: place.openError});
+    if (isHeld) this.#give(place, {type: 'held'});
+    this.#checkDrained();
+  }
+
+  #store(place: Place, nextDueMs: number | null): void {
+    try {
+      const {fileMs} = this.#parts.files.fileState(place.id, place.generation);
+      this.#parts.registry.markAsleep(place.id, nextDueMs, fileMs);
+      place.isMarkedAwake = false;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      // The mark stands, which is the safe side: the tenant is opened once at the next start.
+      this.#log.warn('a tenant stays marked awake', {tenant: place.id, error: caught});
+    }
+    if (this.#onDrained === null) this.#due.arm();
+  }
+
+  #later(place: Place, input: 'want' | 'rested', afterMs: number): void {
+    if (this.#onDrained !== null) return;
+    if (place.laterTimer !== null) clearTimeout(place.laterTimer);
+    place.laterTimer = setTimeout(() => {
+      place.laterTimer = null;
+      this.#give(place, input === 'want' ? {type: 'want', asked: false} : {type: 'rested'});
+    }, afterMs);
+  }
+
+  #sweep(): void {
+    const {now, settings} = this.#parts;
+    if (settings.idleStopMs > 0) {
+      const idleSinceMs = now() - settings.idleStopMs;
+      for (const place of [...this.#slots.occupied]) {
+        if (place.residence.state === 'awake' && place.lastActiveMs <= idleSinceMs) this.#give(place, {type: 'let_go'});
+      }
+    }
+    // What waits for a slot may have one to ask for by now, without any input saying so.
+    this.#run();
+  }
+
+  #checkDrained(): void {
+    if (this.#onDrained !== null && this.#slots.occupied.size === 0) this.#onDrained();
+  }
+}
+
+function addressOf(place: Place): WorkerAddress {
+  assert(place.address !== null, `tenant ${place.id} has a worker that listens`);
+  return place.address;
+}

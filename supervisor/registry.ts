@@ -1,0 +1,348 @@
+/**
+ * Which tenants exist, which of them may have an open file, and when a sleeping one has work again: one small SQLite file,
+ * `<data>/registry.sqlite`. Every change is on disk when the call returns.
+ *
+ * It is a cache of what the tenants' directories say (`start-plan.ts`), never the reason to remove one. So a lost or older
+ * registry costs a look at the directories, and a row that a damaged disk changed is noticed: by its checksum, or because
+ * there is no such directory.
+ *
+ *   id            the tenant's id, as the caller chose it
+ *   generation    never used twice, so a tenant created again under an old id gets a directory of its own
+ *   awake         1 from before a worker opens the tenant's file until one has closed it in order
+ *   next_due_ms   when the tenant, asleep, has work to do; null: never. Of no meaning while awake is 1
+ *   created_ms    epoch milliseconds
+ *   file_ms       when the tenant's file was last changed, as of its last orderly close; null: it had none yet
+ *   checksum      CRC-32 of the other columns
+ */
+import {statSync} from 'node:fs';
+import {crc32} from 'node:zlib';
+import Database from 'better-sqlite3';
+import {assert} from '../shared/assert.ts';
+import {ServiceError} from '../shared/errors.ts';
+
+export type TenantRow = {
+  id: string;
+  generation: number;
+  awake: 0 | 1;
+  next_due_ms: number | null;
+  created_ms: number;
+  file_ms: number | null;
+};
+/** `isSound`: the row is as it was written. */
+export type StoredRow = TenantRow & {isSound: boolean};
+
+/** The registry's file cannot be used. The message is a clause about it: "is damaged: …". */
+export class RegistryUnusable extends Error {
+  override name = 'RegistryUnusable';
+  /** Another registry would do; false: this one is well, but cannot be had now, or not by this svc. */
+  readonly isLost: boolean;
+
+  constructor(clause: string, isLost: boolean, options?: ErrorOptions) {
+    super(clause, options);
+    this.isLost = isLost;
+  }
+
+  /** A server has it for itself, as one does that started on a full disk. */
+  get isBusy(): boolean {
+    return this.cause instanceof Database.SqliteError && this.cause.code.startsWith('SQLITE_BUSY');
+  }
+}
+
+/** ASCII "svcR". */
+const APPLICATION_ID = 0x73766352;
+const VERSION = 2;
+
+const COLUMNS = 'id, generation, awake, next_due_ms, created_ms, file_ms';
+const TABLES = `
+  CREATE TABLE tenants (
+    id TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL UNIQUE,
+    awake INTEGER NOT NULL CHECK (awake IN (0, 1)),
+    next_due_ms INTEGER,
+    created_ms INTEGER NOT NULL,
+    file_ms INTEGER,
+    checksum INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX tenants_due ON tenants (next_due_ms) WHERE next_due_ms IS NOT NULL AND awake = 0;
+`;
+const GENERATIONS = `
+  CREATE TABLE generations (last INTEGER NOT NULL) STRICT;
+  INSERT INTO generations VALUES (0);
+`;
+
+type Values = [string, number, 0 | 1, number | null, number, number | null, number];
+
+export class Registry {
+  readonly #db: Database.Database;
+  readonly #rows: Map<string, StoredRow>;
+  readonly #write: Database.Statement<Values>;
+  readonly #setGeneration: Database.Statement<[number]>;
+  readonly #remove: Database.Statement<[string]>;
+  readonly #due: Database.Statement<[number], string>;
+  readonly #nextDue: Database.Statement<[], number | null>;
+
+  /**
+   * Opens it, makes it if there is none, and brings it to the current version.
+   * @param beforeUpgrade called before it is brought from an older version (0: it is empty) to this one, with its tenants
+   * @throws RegistryUnusable
+   */
+  constructor(path: string, beforeUpgrade: (from: number, rows: TenantRow[]) => void = () => undefined) {
+    const db = openDatabase(path);
+    this.#db = db;
+    try {
+      const version = checkedVersion(db);
+      if (version < VERSION) {
+        beforeUpgrade(version, version === 1 ? rowsOfVersion1(db) : []);
+        upgrade(db, version);
+      }
+      this.#rows = new Map(readRows(db).map(row => [row.id, row]));
+      readLastGeneration(db);
+      this.#write = db.prepare(`INSERT OR REPLACE INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+      this.#setGeneration = db.prepare('UPDATE generations SET last = max(last, ?)');
+      this.#remove = db.prepare('DELETE FROM tenants WHERE id = ?');
+      this.#due = db
+        .prepare<[number], string>(
+          'SELECT id FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL AND next_due_ms <= ?',
+        )
+        .pluck();
+      this.#nextDue = db
+        .prepare<[], number | null>('SELECT min(next_due_ms) FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL')
+        .pluck();
+    } catch (caught) {
+      db.close();
+      throw asUnusable(caught);
+    }
+  }
+
+  rows(): StoredRow[] {
+    return [...this.#rows.values()];
+  }
+
+  /** The highest generation any tenant ever had, as far as the registry knows. */
+  lastGeneration(): number {
+    return readLastGeneration(this.#db);
+  }
+
+  /** Also in the place of an earlier tenant of this id whose row could not be removed. */
+  create(id: string, generation: number, createdMs: number): void {
+    this.#store(newRow(id, generation, createdMs), () => this.#setGeneration.run(generation));
+  }
+
+  /**
+   * The tenant exists, its directory says so; false: a full disk did not take its row, which is written with its next change.
+   */
+  record(id: string, generation: number, createdMs: number): boolean {
+    try {
+      this.create(id, generation, createdMs);
+      return true;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#rows.set(id, {...newRow(id, generation, createdMs), isSound: true});
+      return false;
+    }
+  }
+
+  markAwake(id: string): void {
+    this.#store({...this.#row(id), awake: 1});
+  }
+
+  markAsleep(id: string, nextDueMs: number | null, fileMs: number | null): void {
+    this.#store({...this.#row(id), awake: 0, next_due_ms: nextDueMs, file_ms: fileMs});
+  }
+
+  /** Forgets the tenant, unless the id belongs to one created since. */
+  remove(id: string, generation: number): void {
+    if (this.#rows.get(id)?.generation !== generation) return;
+    this.#change(() => this.#remove.run(id));
+    this.#rows.delete(id);
+  }
+
+  /** Sleeping tenants whose time has come. */
+  due(nowMs: number): string[] {
+    return this.#due.all(nowMs);
+  }
+
+  /** When the next sleeping tenant is due; null: none. */
+  nextDueMs(): number | null {
+    return this.#nextDue.get() ?? null;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #row(id: string): TenantRow {
+    const row = this.#rows.get(id);
+    assert(row !== undefined, `tenant ${id} has a row in the registry`);
+    return row;
+  }
+
+  #store(row: TenantRow, also: () => void = () => undefined): void {
+    this.#change(() => {
+      also();
+      this.#write.run(...valuesOf(row));
+    });
+    this.#rows.set(row.id, {...row, isSound: true});
+  }
+
+  /**
+   * A full disk refuses a change and leaves what was. Any other failure of the storage ends the process (nobody catches
+   * it), which starts again from what is on disk: an fsync that failed cannot be repeated.
+   */
+  #change(change: () => void): void {
+    try {
+      this.#db.transaction(change).immediate();
+    } catch (caught) {
+      if (!(caught instanceof Database.SqliteError) || !caught.code.startsWith('SQLITE_FULL')) throw caught;
+      throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
+        cause: caught,
+      });
+    }
+  }
+}
+
+/**
+ * The rows of a registry that somebody else may be using, without a change to it.
+ * @throws RegistryUnusable
+ */
+export function readRegistry(path: string): {version: number; rows: StoredRow[]; lastGeneration: number} {
+  let db: Database.Database;
+  try {
+    db = new Database(path, {readonly: true, fileMustExist: true});
+  } catch (caught) {
+    throw asUnusable(caught);
+  }
+  try {
+    const version = checkedVersion(db);
+    if (version === 0) return {version, rows: [], lastGeneration: 0};
+    const rows = version === 1 ? rowsOfVersion1(db).map(row => ({...row, isSound: true})) : readRows(db);
+    return {version, rows, lastGeneration: readLastGeneration(db)};
+  } catch (caught) {
+    throw asUnusable(caught);
+  } finally {
+    db.close();
+  }
+}
+
+/** A registry of these tenants where there is none, on disk and closed when this returns. */
+export function writeRegistry(path: string, rows: TenantRow[], lastGeneration: number): void {
+  assert(statSync(path, {throwIfNoEntry: false}) === undefined, `${path} is not there yet`);
+  const db = openDatabase(path);
+  upgrade(db, 0);
+  const write = db.prepare<Values>(`INSERT INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+  db.transaction(() => {
+    for (const row of rows) write.run(...valuesOf(row));
+    db.prepare('UPDATE generations SET last = ?').run(lastGeneration);
+  }).immediate();
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  db.close();
+}
+
+function openDatabase(path: string): Database.Database {
+  try {
+    return openDatabaseWith(path, 'NORMAL');
+  } catch (caught) {
+    // The index of the log needs 32 KiB in a file, which a full disk has not got. Alone on the registry, it can be in memory.
+    if (!(caught instanceof Database.SqliteError) || !/^SQLITE_(IOERR_SHM|FULL|CANTOPEN)/.test(caught.code)) {
+      throw asUnusable(caught);
+    }
+  }
+  try {
+    return openDatabaseWith(path, 'EXCLUSIVE');
+  } catch (caught) {
+    throw asUnusable(caught);
+  }
+}
+
+function openDatabaseWith(path: string, lockingMode: 'NORMAL' | 'EXCLUSIVE'): Database.Database {
+  const db = new Database(path);
+  try {
+    db.pragma(`locking_mode = ${lockingMode}`);
+    db.pragma('journal_mode = WAL');
+    db.pragma('synchronous = FULL');
+    db.pragma('fullfsync = ON');
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    assert(db.pragma('journal_mode', {simple: true}) === 'wal', 'the registry is in WAL mode');
+    assert(db.pragma('synchronous', {simple: true}) === 2, 'the registry writes with synchronous = FULL');
+    return db;
+  } catch (caught) {
+    db.close();
+    throw caught;
+  }
+}
+
+/** 0: nothing was ever written to it. Looks at every page: the file is small, and what rests on it is not. */
+function checkedVersion(db: Database.Database): number {
+  const id = db.pragma('application_id', {simple: true}) as number;
+  const version = db.pragma('user_version', {simple: true}) as number;
+  const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get()!;
+  if (id === 0 && version === 0 && tables === 0) return 0;
+  if (id !== APPLICATION_ID)
+    throw new RegistryUnusable(`is not a registry of tenants: its application_id is ${id}`, true);
+  if (version > VERSION) {
+    const clause = `was written by a newer svc: its version is ${version}, this one knows ${VERSION}`;
+    throw new RegistryUnusable(clause, false);
+  }
+  const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];
+  const text = findings.map(row => row.integrity_check).join('; ');
+  if (text !== 'ok') throw new RegistryUnusable(`is damaged: ${text}`, true);
+  return version;
+}
+
+function upgrade(db: Database.Database, from: number): void {
+  db.transaction(() => {
+    const rows = from === 1 ? rowsOfVersion1(db) : [];
+    db.exec(from === 1 ? 'DROP TABLE tenants' : GENERATIONS);
+    db.exec(TABLES);
+    const write = db.prepare<Values>(`INSERT INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+    for (const row of rows) write.run(...valuesOf(row));
+    db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.pragma(`user_version = ${VERSION}`);
+  }).immediate();
+}
+
+/** A deletion that version 1 had not finished is not finished on the word of a row: its directory is left to the operator. */
+function rowsOfVersion1(db: Database.Database): TenantRow[] {
+  return db
+    .prepare<[], TenantRow>(
+      "SELECT id, generation, awake, next_due_ms, created_ms, NULL AS file_ms FROM tenants WHERE state = 'ready'",
+    )
+    .all();
+}
+
+function readRows(db: Database.Database): StoredRow[] {
+  const stored = db.prepare<[], TenantRow & {checksum: number}>(`SELECT ${COLUMNS}, checksum FROM tenants ORDER BY id`);
+  return stored.all().map(({checksum, ...row}) => ({...row, isSound: checksumOf(row) === checksum}));
+}
+
+/** @throws RegistryUnusable */
+function readLastGeneration(db: Database.Database): number {
+  const last = db.prepare<[], number>('SELECT last FROM generations').pluck().get();
+  if (last !== undefined && Number.isSafeInteger(last) && last >= 0) return last;
+  throw new RegistryUnusable(`is damaged: its last generation is ${last}`, true);
+}
+
+function newRow(id: string, generation: number, createdMs: number): TenantRow {
+  return {id, generation, awake: 0, next_due_ms: null, created_ms: createdMs, file_ms: null};
+}
+
+function valuesOf(row: TenantRow): Values {
+  const {id, generation, awake, next_due_ms, created_ms, file_ms} = row;
+  return [id, generation, awake, next_due_ms, created_ms, file_ms, checksumOf(row)];
+}
+
+function checksumOf({id, generation, awake, next_due_ms, created_ms, file_ms}: TenantRow): number {
+  return crc32(JSON.stringify([id, generation, awake, next_due_ms, created_ms, file_ms]));
+}
+
+function asUnusable(caught: unknown): unknown {
+  if (!(caught instanceof Database.SqliteError)) return caught;
+  const options = {cause: caught};
+  // Statements of ours that do not fit its tables: a bit of their definition changed.
+  if (/^SQLITE_(CORRUPT|NOTADB|ERROR)/.test(caught.code)) {
+    return new RegistryUnusable(`is damaged: ${caught.message}`, true, options);
+  }
+  if (caught.code.startsWith('SQLITE_FULL'))
+    return new RegistryUnusable('cannot be written: the disk is full', false, options);
+  return new RegistryUnusable(`cannot be opened: ${caught.message}`, false, options);
+}

@@ -1,0 +1,314 @@
+/**
+ * Where one tenant is between disk and a worker process: a union and a pure step function. Processes, timers and the
+ * registry live in `placement.ts`, which carries the effects out.
+ *
+ *                      ┌──────────────────────── a slot is free ───────────────────────┐
+ *   asleep ──want──▶ queued                                                            ▼
+ *     ▲  ▲             └──refused (no slot to be had)──▶ asleep                     waking
+ *     │  │                                                                             │ opened
+ *     │  └─ want after a pause ── died ◀──────── worker ends unasked ────────┐         ▼
+ *     │                            │                                        ├────── awake ◀──┐
+ *     │             too many deaths▼                                        │         │let_go │ busy
+ *     │        asleep ◀──held── resting ──rested──▶ queued                  ├──── releasing ──┘
+ *     │                                                                     │         │ not busy
+ *     └───────────────────── worker ends after `closed` ────────────────────┴────── closing
+ *
+ *   any ──delete──▶ deleting ──worker ends, or there is none──▶ (files removed, forgotten)
+ *
+ * Invariants
+ * - A tenant has a worker process exactly in waking, awake, releasing, closing, and in deleting until that worker ended.
+ * - The registry's mark `awake` is set before a worker is told to open and cleared only with the next due time a closing
+ *   worker reported. After a death the mark stands, so the tenant is wanted again by itself: no due job is forgotten.
+ * - `fail` answers a wake the router asked for and is never sent otherwise: a router sees a dead worker by its own link.
+ */
+import {unreachable} from '../shared/assert.ts';
+import type {ErrorObject} from '../shared/errors.ts';
+import {DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../shared/limits.ts';
+
+export type Residence =
+  | {state: 'asleep'; deaths: number}
+  /** Waits for a slot. `asked`: a router waits for the answer. */
+  | {state: 'queued'; deaths: number; asked: boolean}
+  /** `retried`: a second worker is opening it, the first ended before it had. */
+  | {state: 'waking'; deaths: number; asked: boolean; retried: boolean}
+  | {state: 'awake'; deaths: number; sinceMs: number}
+  /** Asked the router whether anything is under way. */
+  | {state: 'releasing'; deaths: number; sinceMs: number}
+  /** `wanted`: what to do when the worker has ended. `stored`: its `closed` came and is in the registry. */
+  | {state: 'closing'; deaths: number; wanted: boolean; asked: boolean; stored: boolean}
+  /** `error`: why its file could not be opened, when that is what it died of. */
+  | {state: 'resting'; deaths: number; untilMs: number; error: ErrorObject | null}
+  | {state: 'deleting'; hasWorker: boolean};
+
+export type Input =
+  /** Somebody needs the tenant: the router (`asked`), or its due time, a start-up, or a death. */
+  | {type: 'want'; asked: boolean}
+  /** The second look that the effect `confirm` asked for. */
+  | {type: 'confirm'}
+  /** Its turn in the queue: a slot is reserved. */
+  | {type: 'admit'}
+  /** No slot, and none can be made. */
+  | {type: 'refuse'; error: ErrorObject}
+  | {type: 'opened'}
+  /** The worker's process ended; `error`: what it said about an opening that failed. */
+  | {type: 'ended'; error: ErrorObject | null}
+  /** The last death is held against calls that were under way, and not against the tenant. */
+  | {type: 'held'}
+  /** Idle, or least recently used while another tenant needs the slot. */
+  | {type: 'let_go'}
+  | {type: 'released'; busy: boolean}
+  | {type: 'closed'; nextDueMs: number | null}
+  /** The router process ended: it asks for nothing any more and will not answer `release`. */
+  | {type: 'router_ended'}
+  | {type: 'rested'}
+  | {type: 'delete'}
+  /** The server stops. What is opening is ended as it is: its mark stands. */
+  | {type: 'shut_down'};
+
+export type Effect =
+  | {type: 'enqueue'}
+  /** Mark awake, take a worker and tell it to open. `fresh`: not a spare. */
+  | {type: 'start'; fresh: boolean}
+  /** Tell the router where the worker is. */
+  | {type: 'ready'}
+  /** Give the input `confirm` when all that happened to processes until now is known. */
+  | {type: 'confirm'}
+  | {type: 'fail'; error: ErrorObject; retryAfterMs: number}
+  | {type: 'release'}
+  | {type: 'close'}
+  | {type: 'kill'}
+  /** Clear the mark, keep when the tenant has work again. */
+  | {type: 'store'; nextDueMs: number | null}
+  /** Give the input `want` (not asked) or `rested` after this time. */
+  | {type: 'later'; input: 'want' | 'rested'; afterMs: number}
+  | {type: 'remove'};
+
+export type Step = {next: Residence; effects: Effect[]};
+
+/** Pause before a tenant is opened again by itself after its first, second… death. A router's wake does not wait for it. */
+const PAUSES_MS = [0, 100, 500, 2_000];
+const RETRY_AFTER_MS = 1_000;
+
+/** Has the tenant a worker process that counts against `--max-awake`? */
+export function hasWorker(residence: Residence): boolean {
+  switch (residence.state) {
+    case 'asleep':
+    case 'queued':
+    case 'resting':
+      return false;
+    case 'waking':
+    case 'awake':
+    case 'releasing':
+    case 'closing':
+      return true;
+    case 'deleting':
+      return residence.hasWorker;
+    default:
+      return unreachable(residence);
+  }
+}
+
+/** Input that a state does not mention changes nothing: it crossed with the message that led to the state. */
+export function step(residence: Residence, given: Input, nowMs: number): Step {
+  const isServed = residence.state === 'awake' || residence.state === 'releasing';
+  // Not served any more on the second look: the router's wake was about a worker that ended.
+  const input: Input = given.type === 'confirm' && !isServed ? {type: 'want', asked: true} : given;
+  if (residence.state === 'deleting') return stepDeleting(residence, input);
+  if (input.type === 'delete') return beginDelete(residence);
+  if (input.type === 'held') return forgive(residence);
+  switch (residence.state) {
+    case 'asleep':
+      if (input.type !== 'want') return stay(residence);
+      return to({state: 'queued', deaths: residence.deaths, asked: input.asked}, {type: 'enqueue'});
+    case 'queued':
+      return stepQueued(residence, input);
+    case 'waking':
+      return stepWaking(residence, input, nowMs);
+    case 'awake':
+    case 'releasing':
+      return stepAwake(residence, input, nowMs);
+    case 'closing':
+      return stepClosing(residence, input, nowMs);
+    case 'resting':
+      return stepResting(residence, input, nowMs);
+    default:
+      return unreachable(residence);
+  }
+}
+
+function stepQueued(residence: Residence & {state: 'queued'}, input: Input): Step {
+  const {deaths, asked} = residence;
+  switch (input.type) {
+    case 'want':
+      return to({...residence, asked: asked || input.asked});
+    case 'admit':
+      return to({state: 'waking', deaths, asked, retried: false}, {type: 'start', fresh: false});
+    case 'refuse':
+      return to({state: 'asleep', deaths}, ...failIf(asked, input.error, RETRY_AFTER_MS));
+    case 'router_ended':
+      return to({...residence, asked: false});
+    default:
+      return stay(residence);
+  }
+}
+
+function stepWaking(residence: Residence & {state: 'waking'}, input: Input, nowMs: number): Step {
+  const {deaths, asked, retried} = residence;
+  switch (input.type) {
+    case 'want':
+      return to({...residence, asked: asked || input.asked});
+    case 'router_ended':
+      return to({...residence, asked: false});
+    case 'opened':
+      return to({state: 'awake', deaths, sinceMs: nowMs}, {type: 'ready'});
+    case 'ended':
+      // A full disk says nothing about the tenant: whoever asks again is tried again.
+      if (input.error?.code === 'session.storage_full') return noSpace(deaths, asked, input.error);
+      // A spare may have been ill before it knew its tenant, so one death of it is not held against the request.
+      if (input.error === null && !retried && deaths + 1 < DEATHS_BEFORE_REST) {
+        return to({state: 'waking', deaths: deaths + 1, asked, retried: true}, {type: 'start', fresh: true});
+      }
+      return died(deaths, asked, input.error, nowMs);
+    case 'shut_down':
+      return to({...residence, retried: true}, {type: 'kill'});
+    default:
+      return stay(residence);
+  }
+}
+
+function stepAwake(residence: Residence & {state: 'awake' | 'releasing'}, input: Input, nowMs: number): Step {
+  const {deaths, sinceMs} = residence;
+  switch (input.type) {
+    case 'want':
+      // The router lost its link, perhaps because the worker just ended and we do not know it yet; or it asked while
+      // `release` was on its way to it (then it answers that it is busy).
+      return input.asked ? to(residence, {type: 'confirm'}) : stay(residence);
+    case 'confirm':
+      return to(residence, {type: 'ready'});
+    case 'ended':
+      return died(nowMs - sinceMs >= HEALTHY_MS ? 0 : deaths, false, null, nowMs);
+    case 'let_go':
+      return residence.state === 'awake' ? to({...residence, state: 'releasing'}, {type: 'release'}) : stay(residence);
+    case 'router_ended':
+      return to({...residence, state: 'awake'});
+    case 'released':
+      if (residence.state === 'awake') return stay(residence);
+      return input.busy ? to({...residence, state: 'awake'}) : beginClose(deaths);
+    case 'shut_down':
+      return beginClose(deaths);
+    default:
+      return stay(residence);
+  }
+}
+
+function stepClosing(residence: Residence & {state: 'closing'}, input: Input, nowMs: number): Step {
+  const {deaths, wanted, asked, stored} = residence;
+  switch (input.type) {
+    case 'want':
+      return to({...residence, wanted: true, asked: asked || input.asked});
+    case 'router_ended':
+      return to({...residence, asked: false});
+    case 'closed':
+      return to({...residence, stored: true}, {type: 'store', nextDueMs: input.nextDueMs});
+    case 'ended':
+      if (wanted) return to({state: 'queued', deaths, asked}, {type: 'enqueue'});
+      return stored ? to({state: 'asleep', deaths: 0}) : died(deaths, false, null, nowMs);
+    default:
+      return stay(residence);
+  }
+}
+
+function stepResting(residence: Residence & {state: 'resting'}, input: Input, nowMs: number): Step {
+  switch (input.type) {
+    case 'want':
+      return to(
+        residence,
+        ...failIf(input.asked, residence.error ?? restingError(), Math.max(0, residence.untilMs - nowMs)),
+      );
+    case 'rested':
+      // One death short of the next rest: what is still broken costs one process each REST_MS, not DEATHS_BEFORE_REST.
+      return to({state: 'queued', deaths: DEATHS_BEFORE_REST - 1, asked: false}, {type: 'enqueue'});
+    default:
+      return stay(residence);
+  }
+}
+
+function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: number): Step {
+  const deaths = before + 1;
+  if (deaths >= DEATHS_BEFORE_REST) {
+    return to(
+      {state: 'resting', deaths, untilMs: nowMs + REST_MS, error},
+      ...failIf(asked, error ?? restingError(), REST_MS),
+      {type: 'later', input: 'rested', afterMs: REST_MS},
+    );
+  }
+  const pauseMs = PAUSES_MS[Math.min(deaths, PAUSES_MS.length) - 1]!;
+  return to({state: 'asleep', deaths}, ...failIf(asked, error ?? diedError(), RETRY_AFTER_MS), {
+    type: 'later',
+    input: 'want',
+    afterMs: pauseMs,
+  });
+}
+
+/** Its due work waits for space as long as it has to. */
+function noSpace(deaths: number, asked: boolean, error: ErrorObject): Step {
+  return to({state: 'asleep', deaths}, ...failIf(asked, error, RETRY_AFTER_MS), {
+    type: 'later',
+    input: 'want',
+    afterMs: PAUSES_MS.at(-1)!,
+  });
+}
+
+function forgive(residence: Exclude<Residence, {state: 'deleting'}>): Step {
+  const deaths = Math.max(0, residence.deaths - 1);
+  if (residence.state !== 'resting') return to({...residence, deaths});
+  return to({state: 'asleep', deaths}, {type: 'later', input: 'want', afterMs: PAUSES_MS.at(-1)!});
+}
+
+function beginClose(deaths: number): Step {
+  return to({state: 'closing', deaths, wanted: false, asked: false, stored: false}, {type: 'close'});
+}
+
+function beginDelete(residence: Residence): Step {
+  const next: Residence = {state: 'deleting', hasWorker: hasWorker(residence)};
+  switch (residence.state) {
+    case 'awake':
+    case 'releasing':
+      return to(next, {type: 'close'});
+    case 'waking':
+      // It may be anywhere between a spare and an open file; nothing in it is worth a wait.
+      return to(next, {type: 'kill'});
+    case 'closing':
+      return to(next);
+    default:
+      return to(next, {type: 'remove'});
+  }
+}
+
+function stepDeleting(residence: Residence & {state: 'deleting'}, input: Input): Step {
+  if (input.type !== 'ended' || !residence.hasWorker) return stay(residence);
+  return to({state: 'deleting', hasWorker: false}, {type: 'remove'});
+}
+
+function to(next: Residence, ...effects: Effect[]): Step {
+  return {next, effects};
+}
+
+function stay(residence: Residence): Step {
+  return {next: residence, effects: []};
+}
+
+function failIf(asked: boolean, error: ErrorObject, retryAfterMs: number): Effect[] {
+  return asked ? [{type: 'fail', error, retryAfterMs}] : [];
+}
+
+function diedError(): ErrorObject {
+  return {code: 'session.worker_unavailable', message: "the tenant's worker ended while it was starting; try again"};
+}
+
+function restingError(): ErrorObject {
+  return {
+    code: 'session.worker_unavailable',
+    message: "the tenant's worker ended too often in a row; it is started again after a pause",
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The router process: started, watched and started again with a growing pause, on the port it had. Workers live on while it
+ * is gone; a new one is told where they are.
+ */
+import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, WorkerAddress} from '../shared/ipc/control.ts';
+import {HEALTHY_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {Child, type ChildEnd, type KillReason} from './child.ts';
+import {KillPace} from './kill-pace.ts';
+import {StartError} from './start-error.ts';
+
+export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
+/** What a router says that is not about itself. */
+export type RouterMessage = Exclude<RouterToSupervisor, {type: 'listening' | 'listen_failed' | 'heartbeat'}>;
+
+export type RouterOptions = {
+  entry: string;
+  env: Record<string, string>;
+  settings: RouterSettings;
+  /** What a starting router has to know. */
+  placement: () => {tenants: string[]; workers: WorkerAddress[]};
+  onMessage: (message: RouterMessage) => void;
+  /** It ended unasked and will be started again. */
+  onEnd: () => void;
+  onKill: (reason: KillReason) => void;
+  log: Logger;
+};
+
+const PAUSES_MS = [0, 100, 250, 500, 1_000, 2_500, 5_000];
+
+export class RouterProcess {
+  readonly #options: RouterOptions;
+  #settings: RouterSettings;
+  #child: Child<SupervisorToRouter, RouterToSupervisor> | null = null;
+  /** Set until the first router listens or fails to. */
+  #starting: {resolve: (listening: Listening) => void; reject: (error: StartError) => void} | null = null;
+  #startedMs = 0;
+  #deaths = 0;
+  /** Its own: a router that hangs is killed however many workers just were. */
+  readonly #pace = new KillPace(() => performance.now());
+  #onDrained: (() => void) | null = null;
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+  }
+
+  /** Resolves when the first router listens. @throws StartError when it cannot */
+  start(): Promise<Listening> {
+    return new Promise((resolve, reject) => {
+      this.#starting = {resolve, reject};
+      this.#spawn();
+    });
+  }
+
+  /** @returns false when there is no router to send to */
+  send(message: SupervisorToRouter): boolean {
+    this.#child?.send(message);
+    return this.#child !== null;
+  }
+
+  /** Lets it finish what is under way, within bounds. Resolves when it has ended; it is not started again. */
+  drain(): Promise<void> {
+    return new Promise(resolve => {
+      this.#onDrained = resolve;
+      if (this.#child === null) {
+        resolve();
+        return;
+      }
+      this.#child.send({type: 'drain'});
+      this.#child.killAfter(ROUTER_DRAIN_MS);
+    });
+  }
+
+  kill(): void {
+    this.#child?.kill();
+  }
+
+  #spawn(): void {
+    if (this.#onDrained !== null) return;
+    this.#startedMs = performance.now();
+    const child = new Child<SupervisorToRouter, RouterToSupervisor>({
+      entry: this.#options.entry,
+      nodeFlags: ['--enable-source-maps'],
+      env: this.#options.env,
+      log: this.#options.log,
+      pace: this.#pace,
+      onKill: this.#options.onKill,
+      onMessage: message => this.#received(message),
+      onEnd: end => this.#ended(end),
+    });
+    this.#child = child;
+    child.send({type: 'start', settings: this.#settings, ...this.#options.placement()});
+  }
+
+  #received(message: RouterToSupervisor): void {
+    switch (message.type) {
+      case 'listening':
+        this.#child?.serves();
+        // A later router takes the ports this one got, so that clients find it again.
+        this.#settings = {...this.#settings, port: message.port, metricsPort: message.metricsPort};
+        this.#starting?.resolve(message);
+        this.#starting = null;
+        return;
+      case 'listen_failed':
+        if (this.#starting === null) this.#options.log.error('the router cannot listen', {reason: message.message});
+        this.#starting?.reject(new StartError(message.message));
+        this.#starting = null;
+        return;
+      case 'heartbeat':
+        return;
+      default:
+        this.#options.onMessage(message);
+    }
+  }
+
+  #ended(end: ChildEnd): void {
+    const pid = this.#child?.pid;
+    this.#child = null;
+    if (this.#onDrained !== null) {
+      this.#onDrained();
+      return;
+    }
+    if (this.#starting !== null) {
+      this.#starting.reject(new StartError(`the router ended while it started (${describe(end)}); the log says why`));
+      this.#starting = null;
+      return;
+    }
+    this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
+    const pauseMs = PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
+    this.#options.log.error('the router ended; starting it again', {pid, ...end, pauseMs});
+    this.#options.onEnd();
+    setTimeout(() => this.#spawn(), pauseMs);
+  }
+}
+
+function describe({code, signal}: ChildEnd): string {
+  return signal === null ? `exit code ${code}` : signal;
+}

@@ -1,0 +1,104 @@
+/**
+ * Which tenants may have a worker: at most `max` of them. A tenant that wants one waits in a queue; when no slot is free,
+ * the least recently used worker with nothing under way gives its own up, and when there is none, the wait is refused.
+ *
+ * Tenants a router asked for go first, WAKES_AT_ONCE_MAX of them at a time: opened all at once, none of them would be ready
+ * before all of them are. One that takes longer than WAKE_SLOW_MS does not count any more, so slow ones hold up nobody. The others (after a start, when due, after a death) are never refused and only SILENT_WAKES_MAX of
+ * them open at a time.
+ */
+import type {ErrorObject} from '../shared/errors.ts';
+import {SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../shared/limits.ts';
+import type {Place} from './place.ts';
+import {hasWorker, type Input} from './residence.ts';
+
+type Decision = {place: Place; input: Input};
+
+export class Slots {
+  readonly #max: number;
+  readonly #occupied = new Set<Place>();
+  readonly #queue = new Set<Place>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Tenants that have a worker. */
+  get occupied(): ReadonlySet<Place> {
+    return this.#occupied;
+  }
+
+  /** To be called whenever the state of a place changed. */
+  follow(place: Place): void {
+    if (hasWorker(place.residence)) this.#occupied.add(place);
+    else this.#occupied.delete(place);
+    if (place.residence.state === 'queued') this.#queue.add(place);
+    else this.#queue.delete(place);
+  }
+
+  /** The next thing to do about the queue, or null. Every decision is carried out before the next is asked for. */
+  decide(nowMs: number): Decision | null {
+    if (this.#queue.size === 0) return null;
+    if (this.#occupied.size < this.#max) {
+      const place = this.#first(nowMs);
+      return place === null ? null : {place, input: {type: 'admit'}};
+    }
+    let freeing = 0;
+    for (const {residence} of this.#occupied) {
+      if (residence.state === 'releasing' || residence.state === 'closing' || residence.state === 'deleting') freeing++;
+    }
+    if (freeing >= this.#queue.size) return null;
+    const leastUsed = this.#leastRecentlyUsed(nowMs);
+    if (leastUsed !== null) return {place: leastUsed, input: {type: 'let_go'}};
+    const refused = this.#lastAsked(freeing);
+    return refused === null ? null : {place: refused, input: {type: 'refuse', error: noSlotError(this.#max)}};
+  }
+
+  #first(nowMs: number): Place | null {
+    let asked = 0;
+    let silent = 0;
+    for (const place of this.#occupied) {
+      if (place.residence.state !== 'waking') continue;
+      if (!isAsked(place)) silent++;
+      else if (nowMs - place.wakingSinceMs < WAKE_SLOW_MS) asked++;
+    }
+    let first: Place | null = null;
+    for (const place of this.#queue) {
+      if (isAsked(place)) return asked < WAKES_AT_ONCE_MAX ? place : null;
+      first ??= place;
+    }
+    return silent < SILENT_WAKES_MAX ? first : null;
+  }
+
+  /** One that just answered that it is busy is not asked again at once. */
+  #leastRecentlyUsed(nowMs: number): Place | null {
+    let least: Place | null = null;
+    for (const place of this.#occupied) {
+      if (place.residence.state !== 'awake' || place.busyUntilMs > nowMs) continue;
+      if (least === null || place.lastActiveMs < least.lastActiveMs) least = place;
+    }
+    return least;
+  }
+
+  /** The latest of those that wait for an answer, when more wait than slots are becoming free. */
+  #lastAsked(freeing: number): Place | null {
+    let asked = 0;
+    let last: Place | null = null;
+    for (const place of this.#queue) {
+      if (!isAsked(place)) continue;
+      asked++;
+      last = place;
+    }
+    return asked > freeing ? last : null;
+  }
+}
+
+function isAsked({residence}: Place): boolean {
+  return (residence.state === 'queued' || residence.state === 'waking') && residence.asked;
+}
+
+function noSlotError(max: number): ErrorObject {
+  return {
+    code: 'session.overloaded',
+    message: `all ${max} workers (--max-awake) are in use; try again later`,
+  };
+}

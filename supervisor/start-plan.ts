@@ -1,0 +1,83 @@
+/**
+ * What a start makes of the registry's rows and the directories it finds: a pure function, so that every state a crash or a
+ * damaged disk can leave is a row in a test.
+ *
+ *   directory of …        a row names it        no row names it
+ *   t_, used              a tenant              refuse: the registry is not the one of these directories
+ *   t_, new               a tenant              a tenant: the crash came between its note and its row
+ *   t_, empty or torn     a tenant that is      remove it (rmdir): nobody was told of it
+ *                         missing its files
+ *   d_                    finish the deletion   finish the deletion
+ *   none                  a tenant that is
+ *                         missing its files
+ *
+ * A directory with a tenant's file is removed for one reason alone: it is called `d_…`, which a deletion did.
+ */
+import {TENANT_ID} from '../shared/protocol/tenants.ts';
+import {tenantDirectoryName} from './directory-name.ts';
+import type {StoredRow} from './registry.ts';
+import type {FoundDirectory} from './tenant-files.ts';
+
+/** A directory whose name says whose it is. */
+export type TenantDirectory = FoundDirectory & {id: string; generation: number};
+
+export type StartPlan = {
+  tenants: {row: StoredRow; isMissing: boolean}[];
+  /** Without a row yet. */
+  created: (TenantDirectory & {createdMs: number})[];
+  /** To be removed: nothing was ever in them but a part of a note. */
+  interrupted: TenantDirectory[];
+  deleted: TenantDirectory[];
+  /** Rows that no tenant can have. */
+  impossible: StoredRow[];
+  /** Any of these, and there is no start: directories with a tenant's file that the rows do not name. */
+  unknown: TenantDirectory[];
+};
+
+export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan {
+  const plan: StartPlan = {tenants: [], created: [], interrupted: [], deleted: [], impossible: [], unknown: []};
+  const directories = new Map<string, TenantDirectory>();
+  for (const directory of found) if (isTenants(directory)) directories.set(directory.name, directory);
+  const deletedKeys = new Set<string>();
+  for (const directory of directories.values()) {
+    if (directory.kind === 'deleted' && !directories.has(nameOf(directory))) {
+      plan.deleted.push(directory);
+      deletedKeys.add(nameOf(directory));
+    }
+  }
+  const named = new Set<string>();
+  const missing: StoredRow[] = [];
+  const served = new Set<string>();
+  for (const row of rows) {
+    if (!isPossible(row)) plan.impossible.push(row);
+    else if (deletedKeys.has(nameOf(row))) continue;
+    else if (directories.has(nameOf(row))) {
+      named.add(nameOf(row));
+      served.add(row.id);
+      plan.tenants.push({row, isMissing: !['used', 'new'].includes(directories.get(nameOf(row))!.content)});
+    } else missing.push(row);
+  }
+  for (const directory of directories.values()) {
+    if (directory.kind !== 'tenant' || named.has(directory.name)) continue;
+    if (directory.content === 'empty' || directory.content === 'torn') plan.interrupted.push(directory);
+    else if (directory.content === 'new' && directory.createdMs !== null && !served.has(directory.id)) {
+      served.add(directory.id);
+      plan.created.push({...directory, createdMs: directory.createdMs});
+    } else plan.unknown.push(directory);
+  }
+  // An older row of a tenant that was deleted and created again is no second tenant.
+  for (const row of missing) if (!served.has(row.id)) plan.tenants.push({row, isMissing: true});
+  return plan;
+}
+
+function isTenants(directory: FoundDirectory): directory is TenantDirectory {
+  return directory.id !== null && directory.generation !== null;
+}
+
+function nameOf({id, generation}: {id: string; generation: number}): string {
+  return tenantDirectoryName(id, generation);
+}
+
+function isPossible({id, generation}: StoredRow): boolean {
+  return TENANT_ID.test(id) && Number.isSafeInteger(generation) && generation >= 1;
+}

@@ -1,0 +1,27 @@
+/** Why the server does not start on a data directory whose registry is not that of its tenants, for the operator. */
+import {dirname, join} from 'node:path';
+import {REFUSAL_DIRECTORIES_SHOWN} from '../shared/limits.ts';
+import {StartError} from './start-error.ts';
+import type {FoundDirectory} from './tenant-files.ts';
+
+/** @param finding what is wrong with the registry, as the end of a sentence that begins with its path */
+export function registryRefusal(
+  registryPath: string,
+  finding: string,
+  directories: FoundDirectory[],
+  options?: ErrorOptions,
+): StartError {
+  const data = dirname(registryPath);
+  const shown = directories.slice(0, REFUSAL_DIRECTORIES_SHOWN);
+  const more = directories.length - shown.length;
+  const lines = [
+    `the registry ${registryPath} ${finding}`,
+    ...shown.map(({name, id}) => `  ${join(data, 'tenants', name)}: tenant ${id ?? 'unknown'}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    'Nothing was changed. If there is a copy of the registry from when the server last stopped, put it back. Otherwise',
+    `svc recover --data ${data}`,
+    'shows what is there; with --adopt it makes a registry of the directories, with --move-aside it puts those that no',
+    'tenant should have out of the way. It deletes nothing.',
+  ];
+  return new StartError(lines.join('\n'), options);
+}

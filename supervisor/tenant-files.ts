@@ -1,0 +1,235 @@
+/**
+ * The directories of the tenants, `<data>/tenants`, and what their names and contents say: they are what there is of a
+ * tenant, and the registry is a cache of them.
+ *
+ *   t_<id>_<n>, empty                          a creation that was interrupted before anybody was told of it
+ *   t_<id>_<n> with tenant.new alone           a tenant that was not used yet
+ *   t_<id>_<n> with anything else              a tenant
+ *   d_<id>_<n>                                 a tenant that is deleted: what is left of it is to be removed
+ */
+import {closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
+import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
+
+/** One of the directories. `name` may be none that we give: then `id` and `generation` are null. */
+export type FoundDirectory = {
+  name: string;
+  kind: 'tenant' | 'deleted' | 'foreign';
+  id: string | null;
+  generation: number | null;
+  /** `new`: nothing but a note that says the tenant was created; `torn`: nothing but a part of such a note. */
+  content: 'empty' | 'torn' | 'new' | 'used';
+  /** What the note says, when `content` is `new`. */
+  createdMs: number | null;
+};
+
+/** What is known of a tenant's file without opening it. */
+export type FileState = {
+  /** The tenant was not used yet: its file is still to be made, or being made. */
+  isNew: boolean;
+  /** The tenant was used before and its file is missing or empty. */
+  isLost: boolean;
+  /** When the file was last changed, whole epoch milliseconds; null: there is none. */
+  fileMs: number | null;
+  /** There is a log that was not put into the file by an orderly close. */
+  hasLog: boolean;
+};
+
+/** The changes, one system call or so each, so that a test can end the process between any two. */
+export const realSteps = {
+  mkdir: (path: string) => mkdir(path, {mode: 0o700}),
+  writeNote: async (path: string, text: string) => {
+    const handle = await open(path, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  },
+  rename,
+  unlink,
+  rmdir,
+  remove: (path: string) => rm(path, {recursive: true, force: true, maxRetries: 3}),
+  syncDirectory,
+};
+export type Steps = typeof realSteps;
+
+export class TenantFiles {
+  readonly root: string;
+  readonly #steps: Steps;
+
+  constructor(root: string, steps: Steps = realSteps) {
+    this.root = root;
+    this.#steps = steps;
+  }
+
+  static async open(data: string): Promise<TenantFiles> {
+    const root = join(data, 'tenants');
+    await mkdir(root, {recursive: true, mode: 0o700});
+    await syncDirectory(data);
+    return new TenantFiles(root);
+  }
+
+  path(id: string, generation: number): string {
+    return join(this.root, tenantDirectoryName(id, generation));
+  }
+
+  #deletedPath(id: string, generation: number): string {
+    return join(this.root, deletedDirectoryName(id, generation));
+  }
+
+  /** The directory and its note are on disk, whatever happens next, when this resolves; a failure leaves neither. */
+  async create(id: string, generation: number, createdMs: number): Promise<void> {
+    const path = this.path(id, generation);
+    const note: NewTenant = {tenant: id, generation, created_ms: createdMs};
+    await this.#steps.mkdir(path);
+    try {
+      await this.#steps.writeNote(join(path, NEW_TENANT_FILE), `${JSON.stringify(note)}\n`);
+      await this.#steps.syncDirectory(path);
+      await this.#steps.syncDirectory(this.root);
+    } catch (caught) {
+      await this.removeNew(id, generation);
+      throw caught;
+    }
+  }
+
+  /** Takes back a creation. Removes nothing of a tenant that was used: its directory is not empty then. */
+  async removeNew(id: string, generation: number): Promise<void> {
+    const path = this.path(id, generation);
+    await this.#steps.unlink(join(path, NEW_TENANT_FILE)).catch(unlessMissing);
+    await this.removeEmpty(id, generation);
+  }
+
+  async removeEmpty(id: string, generation: number): Promise<void> {
+    await this.#steps.rmdir(this.path(id, generation));
+    await this.#steps.syncDirectory(this.root);
+  }
+
+  /** From when this resolves the tenant is deleted, whatever happens next. Also when its directory was lost. */
+  async markDeleted(id: string, generation: number): Promise<void> {
+    const marked = this.#deletedPath(id, generation);
+    try {
+      await this.#steps.rename(this.path(id, generation), marked);
+    } catch (caught) {
+      unlessMissing(caught);
+      if (!existsSync(marked)) await this.#steps.mkdir(marked);
+    }
+    await this.#steps.syncDirectory(this.root);
+  }
+
+  /** Removes what a deleted tenant has left. Its mark stays until the registry has forgotten it. */
+  async emptyDeleted(id: string, generation: number): Promise<void> {
+    const marked = this.#deletedPath(id, generation);
+    for (const name of await readdir(marked)) await this.#steps.remove(join(marked, name));
+  }
+
+  async removeMark(id: string, generation: number): Promise<void> {
+    await this.#steps.rmdir(this.#deletedPath(id, generation));
+    await this.#steps.syncDirectory(this.root);
+  }
+
+  fileState(id: string, generation: number): FileState {
+    return fileStateOf(this.path(id, generation));
+  }
+
+  scan(): FoundDirectory[] {
+    return scanTenants(this.root);
+  }
+}
+
+export function fileStateOf(directory: string): FileState {
+  const file = statSync(join(directory, TENANT_FILE), {throwIfNoEntry: false});
+  const log = statSync(join(directory, `${TENANT_FILE}-wal`), {throwIfNoEntry: false});
+  const isNew = existsSync(join(directory, NEW_TENANT_FILE));
+  return {
+    isNew,
+    isLost: (file?.size ?? 0) === 0 && !isNew,
+    fileMs: file === undefined ? null : Math.floor(file.mtimeMs),
+    hasLog: (log?.size ?? 0) > 0,
+  };
+}
+
+/** All directories of `<data>/tenants`, in order of name; none when that is missing. */
+export function scanTenants(root: string): FoundDirectory[] {
+  if (!existsSync(root)) return [];
+  return readdirSync(root, {withFileTypes: true})
+    .filter(entry => entry.isDirectory() || /^[td]_/.test(entry.name))
+    .map(entry => described(root, entry.name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A directory that cannot be read is not an empty one. */
+function described(root: string, name: string): FoundDirectory {
+  const parsed = parseDirectoryName(name);
+  const used: FoundDirectory = {
+    name,
+    kind: parsed?.kind ?? 'foreign',
+    id: parsed?.id ?? null,
+    generation: parsed?.generation ?? null,
+    content: 'used',
+    createdMs: null,
+  };
+  const entries = entriesOf(join(root, name));
+  if (entries === null) return used;
+  if (entries.length === 0) return {...used, content: 'empty'};
+  if (entries.length > 1 || entries[0] !== NEW_TENANT_FILE) return used;
+  const createdMs = parsed === null ? null : createdIn(join(root, name, NEW_TENANT_FILE), parsed);
+  return createdMs === null ? {...used, content: 'torn'} : {...used, content: 'new', createdMs};
+}
+
+function entriesOf(path: string): string[] | null {
+  try {
+    return readdirSync(path);
+  } catch (caught) {
+    const {code} = caught as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM' || code === 'ENOTDIR' || code === 'ENOENT') return null;
+    throw caught;
+  }
+}
+
+/** Null: it is not whole, or not about this tenant. */
+function createdIn(path: string, owner: {id: string; generation: number}): number | null {
+  try {
+    const note = JSON.parse(readFileSync(path, 'utf8')) as Partial<NewTenant>;
+    const isOurs = note.tenant === owner.id && note.generation === owner.generation;
+    return isOurs && Number.isSafeInteger(note.created_ms) ? note.created_ms! : null;
+  } catch (caught) {
+    if (caught instanceof SyntaxError) return null;
+    throw caught;
+  }
+}
+
+/** Notes in the directory of a tenant from before there were notes that it was not used yet. */
+export function noteUnused(directory: string, note: NewTenant): void {
+  const path = join(directory, NEW_TENANT_FILE);
+  writeFileSync(path, `${JSON.stringify(note)}\n`, {mode: 0o600, flush: true});
+  const fd = openSync(directory, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function unlessMissing(caught: unknown): void {
+  if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
+}
+
+export async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes `path` and the directories above it that are missing, each on disk. */
+export async function makeDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, {recursive: true, mode: 0o700});
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
+}

@@ -1,0 +1,184 @@
+/**
+ * Creating and deleting tenants: directory, registry and placement in an order that a crash at any point leaves sound. What
+ * the directories say counts; `start-plan.ts` says what a start makes of them.
+ *
+ *   create  on disk so far                 a crash now leaves, and the next start
+ *   1       t_ directory, empty            nothing: removes it
+ *   2       … with a part of tenant.new    nothing: removes it
+ *   3       … with tenant.new              the tenant: adds its row (its client got no answer)
+ *   4       … and a row → served → 201     the tenant
+ *
+ *   delete  router forgets, worker ends    the tenant, whole (its client got no answer)
+ *   1       t_ renamed to d_               nothing: goes on from here
+ *   2       … and emptied                  nothing: goes on from here
+ *   3       … and the row gone             nothing: goes on from here
+ *   4       d_ gone → 204                  nothing
+ *
+ * Neither depends on the registry being there afterwards. Step 1 of a deletion needs no space and step 2 makes some, so a
+ * tenant can be deleted from a full disk; a row that cannot be removed even then stays until the next start, and d_ with it.
+ */
+import {assert} from '../shared/assert.ts';
+import {ServiceError} from '../shared/errors.ts';
+import type {SupervisorToRouter} from '../shared/ipc/control.ts';
+import {TENANTS_MAX} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {TENANT_ID} from '../shared/protocol/tenants.ts';
+import type {Placement} from './placement.ts';
+import type {Registry} from './registry.ts';
+import {planStart, type StartPlan} from './start-plan.ts';
+import type {TenantFiles} from './tenant-files.ts';
+
+export type TenantsParts = {
+  registry: Registry;
+  files: TenantFiles;
+  placement: Pick<Placement, 'add' | 'delete' | 'forget' | 'has' | 'isServed' | 'size'>;
+  sendToRouter: (message: SupervisorToRouter) => void;
+  now: () => number;
+  log: Logger;
+};
+
+export class Tenants {
+  readonly #parts: TenantsParts;
+  /** Ids whose directory is being made. */
+  readonly #creating = new Set<string>();
+  #lastGeneration = 0;
+
+  constructor(parts: TenantsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Once, at start: finishes what a crash interrupted and gives every tenant its place.
+   * @param refuse called, before anything is changed, when there are directories that the registry should name
+   */
+  async recover(refuse: (unknown: StartPlan['unknown']) => never): Promise<void> {
+    const {registry, files, log} = this.#parts;
+    const found = files.scan();
+    const plan = planStart(registry.rows(), found);
+    if (plan.unknown.length > 0) refuse(plan.unknown);
+    this.#lastGeneration = Math.max(registry.lastGeneration(), ...found.map(({generation}) => generation ?? 0));
+    for (const {name} of found.filter(({kind, name: its}) => kind === 'foreign' && /^[td]_/.test(its))) {
+      log.warn('a directory among those of the tenants has a name that none has; it is left alone', {name});
+    }
+    for (const {id, generation} of plan.impossible) {
+      log.error('a row of the registry is damaged: no tenant can be called so', {id, generation});
+    }
+    for (const {id, generation} of plan.deleted) {
+      await this.#finishDeletion(id, generation);
+      log.info('finished deleting a tenant', {tenant: id});
+    }
+    for (const {id, generation, name, content} of plan.interrupted) {
+      if (content === 'torn') await files.removeNew(id, generation);
+      else await files.removeEmpty(id, generation);
+      log.info('removed the empty directory of a creation that was interrupted', {name});
+    }
+    for (const {id, generation, createdMs} of plan.created) {
+      if (!registry.record(id, generation, createdMs))
+        log.warn('the disk is full: a tenant has no row yet', {tenant: id});
+      this.#parts.placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: false});
+      log.info('finished creating a tenant', {tenant: id});
+    }
+    for (const {row, isMissing} of plan.tenants) this.#place(row, isMissing);
+  }
+
+  #place(row: StartPlan['tenants'][number]['row'], isMissing: boolean): void {
+    const {placement, files, log} = this.#parts;
+    const {id, generation, created_ms: createdMs} = row;
+    const directory = files.path(id, generation);
+    const file = files.fileState(id, generation);
+    if (isMissing || file.isLost) {
+      log.error("a tenant's file is missing: the tenant is not served until it is put back", {tenant: id, directory});
+    }
+    if (!row.isSound) log.error('a row of the registry was damaged and is corrected', {tenant: id, directory});
+    // Written since the registry last heard of it: what it says of due work is not the latest.
+    const isChanged = file.hasLog || (row.file_ms !== null && file.fileMs !== row.file_ms);
+    const isMarkedAwake = row.awake === 1 && row.isSound;
+    placement.add({id, generation, createdMs}, {isMarkedAwake, isToOpen: row.awake === 1 || isChanged || !row.isSound});
+  }
+
+  /** @throws session.tenant_exists 409, session.overloaded 503, session.worker_unavailable 503, session.storage_full 507 */
+  async create(id: string): Promise<void> {
+    const {registry, files, placement, sendToRouter, now} = this.#parts;
+    assert(TENANT_ID.test(id), 'the router checked the id');
+    if (placement.has(id) || this.#creating.has(id)) {
+      throw new ServiceError('session.tenant_exists', `tenant ${id} exists already`);
+    }
+    if (placement.size + this.#creating.size >= TENANTS_MAX) {
+      throw new ServiceError('session.overloaded', `this server has ${TENANTS_MAX} tenants, which is its maximum`);
+    }
+    this.#creating.add(id);
+    try {
+      const generation = ++this.#lastGeneration;
+      const createdMs = now();
+      await files.create(id, generation, createdMs).catch(caught => this.#failed('made', id, caught));
+      try {
+        // Creations overlap, so a higher generation may have been recorded first: it is the highest that counts.
+        registry.create(id, generation, createdMs);
+      } catch (caught) {
+        // Only what a full disk refused can be taken back: after any other failure the registry may name it.
+        if (caught instanceof ServiceError) await files.removeNew(id, generation);
+        throw caught;
+      }
+      placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: false});
+      sendToRouter({type: 'tenant_added', tenant: id});
+    } finally {
+      this.#creating.delete(id);
+    }
+  }
+
+  /** @throws session.tenant_not_found 404, also while another deletion of it is under way; session.worker_unavailable 503 */
+  async delete(id: string): Promise<void> {
+    const {files, placement, sendToRouter} = this.#parts;
+    if (!placement.isServed(id)) {
+      throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
+    }
+    sendToRouter({type: 'tenant_removed', tenant: id});
+    const {generation, createdMs} = await placement.delete(id);
+    try {
+      await files.markDeleted(id, generation);
+    } catch (caught) {
+      // It is as it was, and goes on.
+      placement.forget(id);
+      placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: true});
+      sendToRouter({type: 'tenant_added', tenant: id});
+      this.#failed('removed', id, caught);
+    }
+    await this.#finishDeletion(id, generation);
+    placement.forget(id);
+  }
+
+  /** The tenant is gone already, whether or not this works: what is left is tried again at the next start. */
+  async #finishDeletion(id: string, generation: number): Promise<void> {
+    const {registry, files, log} = this.#parts;
+    try {
+      await files.emptyDeleted(id, generation);
+      registry.remove(id, generation);
+      await files.removeMark(id, generation);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError) && !isOfFileSystem(caught)) throw caught;
+      log.error('a tenant is deleted, but not all that it left could be removed; the next start tries again', {
+        tenant: id,
+        error: caught,
+      });
+    }
+  }
+
+  /** What the file system refused concerns this tenant alone. */
+  #failed(what: 'made' | 'removed', id: string, caught: unknown): never {
+    if (!isOfFileSystem(caught)) throw caught;
+    if (caught.code === 'ENOSPC' || caught.code === 'EDQUOT') {
+      throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
+        cause: caught,
+      });
+    }
+    this.#parts.log.error(`the directory of a tenant could not be ${what}`, {tenant: id, error: caught});
+    throw new ServiceError(
+      'session.worker_unavailable',
+      `the directory of tenant ${id} could not be ${what}; nothing was changed, and the log of the service says why`,
+    );
+  }
+}
+
+function isOfFileSystem(caught: unknown): caught is NodeJS.ErrnoException {
+  return caught instanceof Error && 'syscall' in caught;
+}

@@ -1,0 +1,153 @@
+/**
+ * Worker processes before they have a tenant. Spares are started ahead, so that a wake does not pay for a process start.
+ *
+ * A wake comes first: no spare is started while any worker opens its tenant, and then they are started one after another,
+ * because a starting process takes the processor from those that serve.
+ */
+
+import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
+import {SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {Child, type ChildEnd, type KillReason} from './child.ts';
+import type {KillPace} from './kill-pace.ts';
+
+export type WorkerEvents = {
+  onMessage: (message: WorkerToSupervisor) => void;
+  onEnd: (end: ChildEnd) => void;
+};
+
+export type PoolSettings = {
+  entry: string;
+  env: Record<string, string>;
+  sparesWanted: number;
+  pace: KillPace;
+  onKill: (reason: KillReason) => void;
+};
+
+/**
+ * isolated-vm requires this flag in every process it may be loaded in. Source maps are left off here: reading them costs a
+ * cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough.
+ */
+const NODE_FLAGS = ['--no-node-snapshot'];
+
+/** A worker process and, once it has a tenant, who hears of it. */
+export class Worker {
+  readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
+  #events: WorkerEvents;
+  #isOpening = false;
+
+  constructor(settings: PoolSettings, log: Logger, events: WorkerEvents) {
+    this.#events = events;
+    this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
+      entry: settings.entry,
+      nodeFlags: NODE_FLAGS,
+      env: settings.env,
+      log,
+      pace: settings.pace,
+      onKill: settings.onKill,
+      onMessage: message => this.#received(message),
+      onEnd: end => this.#events.onEnd(end),
+    });
+  }
+
+  /** Tells it its tenant. It may have started long ago, or not yet. */
+  open(settings: TenantSettings): void {
+    this.#isOpening = true;
+    this.child.starts();
+    this.child.send({type: 'open', settings});
+  }
+
+  #received(message: WorkerToSupervisor): void {
+    if (message.type === 'opened' || (message.type === 'spare' && !this.#isOpening)) this.child.serves();
+    this.#events.onMessage(message);
+  }
+
+  handOver(events: WorkerEvents): void {
+    this.#events = events;
+  }
+}
+
+export class WorkerPool {
+  readonly #settings: PoolSettings;
+  readonly #log: Logger;
+  readonly #ready: Worker[] = [];
+  #starting: Worker | null = null;
+  #pauseMs = 0;
+  #pauseTimer: NodeJS.Timeout | null = null;
+  #opening = 0;
+  #isClosed = false;
+
+  constructor(settings: PoolSettings, log: Logger) {
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  get spares(): number {
+    return this.#ready.length;
+  }
+
+  /**
+   * A worker for a tenant: the oldest spare, else one that is starting (it is further than a new one would be), else a new
+   * process. `opened` must be called when it has opened or ended.
+   */
+  take(fresh: boolean, events: WorkerEvents): {worker: Worker; kind: 'spare' | 'cold'} {
+    this.#opening++;
+    const spare = fresh ? undefined : this.#ready.shift();
+    const worker = spare ?? (fresh ? null : this.#takeStarting());
+    if (worker === null) return {worker: new Worker(this.#settings, this.#log, events), kind: 'cold'};
+    worker.handOver(events);
+    return {worker, kind: spare === undefined ? 'cold' : 'spare'};
+  }
+
+  #takeStarting(): Worker | null {
+    const worker = this.#starting;
+    this.#starting = null;
+    return worker;
+  }
+
+  /** A worker that was taken serves its tenant, or has ended. */
+  opened(): void {
+    this.#opening--;
+    this.refill();
+  }
+
+  refill(): void {
+    if (this.#isClosed || this.#opening > 0 || this.#starting !== null || this.#pauseTimer !== null) return;
+    if (this.#ready.length >= this.#settings.sparesWanted) return;
+    const worker: Worker = new Worker(this.#settings, this.#log, {
+      onMessage: message => {
+        if (message.type === 'spare' && this.#starting === worker) this.#started(worker);
+      },
+      onEnd: end => this.#ended(worker, end),
+    });
+    this.#starting = worker;
+  }
+
+  /** Ends the spares and starts no others; `take` still works, with new processes. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
+    this.#takeStarting()?.child.kill();
+    for (const worker of this.#ready.splice(0)) worker.child.kill();
+  }
+
+  #started(worker: Worker): void {
+    this.#starting = null;
+    this.#pauseMs = 0;
+    this.#ready.push(worker);
+    this.refill();
+  }
+
+  #ended(worker: Worker, end: ChildEnd): void {
+    if (this.#starting === worker) this.#starting = null;
+    const at = this.#ready.indexOf(worker);
+    if (at !== -1) this.#ready.splice(at, 1);
+    if (this.#isClosed) return;
+    this.#log.warn('a spare worker ended', {pid: worker.child.pid, ...end});
+    this.#pauseMs = Math.min(SPARE_PAUSE_MS_MAX, Math.max(SPARE_PAUSE_MS_MIN, this.#pauseMs * 2));
+    this.#pauseTimer ??= setTimeout(() => {
+      this.#pauseTimer = null;
+      this.refill();
+    }, this.#pauseMs);
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Tells whether the file was closed in order, or checked since it was not. The mark is cleared in the first commit after an
+ * open and set at the close, so a tenant that is only read is never written.
+ */
+import type {Writer} from './writer.ts';
+
+export class CleanMark {
+  readonly wasClean: boolean;
+  readonly #writer: Writer;
+  #set: boolean;
+  /** The file was sound at some time since the open. */
+  #isSound: boolean;
+
+  constructor(writer: Writer) {
+    this.#writer = writer;
+    this.wasClean = writer.statements.meta.get('clean') === 1;
+    this.#set = this.wasClean;
+    this.#isSound = this.wasClean;
+  }
+
+  /** Inside a group, before its commit. */
+  clear(writer: Writer): void {
+    if (!this.#set) return;
+    writer.statements.setMeta.run('clean', 0);
+    this.#set = false;
+    writer.onRollback(() => {
+      this.#set = true;
+    });
+  }
+
+  /** The check of a file that was not closed in order found nothing. */
+  checked(): void {
+    this.#isSound = true;
+  }
+
+  /** At the close, when no group is open. A check that has not ended is made again at the next open. */
+  set(): void {
+    if (this.#set || !this.#isSound) return;
+    this.#writer.statements.setMeta.run('clean', 1);
+    this.#set = true;
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * How many documents each table has. The writer keeps the counts with every write; tables that were there before counts were
+ * kept are counted once, in slices between which everything goes on, and remembered as far as they came.
+ */
+import {performance} from 'node:perf_hooks';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {COUNT_ROWS_AT_ONCE, SLICE_MS} from '../../shared/limits.ts';
+import {type Catalog, type CatalogTable, isCounted} from '../storage/catalog.ts';
+import type {BackgroundWrites} from './background.ts';
+import type {Writer} from './writer.ts';
+
+const KIND = 'counting documents';
+
+export class TableCounts {
+  readonly #catalog: Catalog;
+  readonly #background: BackgroundWrites;
+  #running = false;
+  #stopped = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(catalog: Catalog, background: BackgroundWrites) {
+    this.#catalog = catalog;
+    this.#background = background;
+  }
+
+  /** Counts what is not counted yet. Resolves when every table is, or when counting is put off or stopped. */
+  complete(): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.push(resolve);
+      if (!this.#running) void this.#run();
+      else if (this.#background.isParked(KIND)) this.#answer();
+    });
+  }
+
+  /** Ends after the slice under way; what is left goes on at the next open. */
+  stop(): void {
+    this.#stopped = true;
+    this.#answer();
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    for (let table = this.#next(); table !== undefined && !this.#stopped; table = this.#next()) {
+      const uncounted = table;
+      const countSlice = (writer: Writer) => {
+        const ends = performance.now() + SLICE_MS;
+        do writer.countSome(uncounted, COUNT_ROWS_AT_ONCE);
+        while (!isCounted(uncounted) && performance.now() < ends);
+      };
+      await this.#background.perform(KIND, countSlice, () => this.#answer());
+      await nextTurn();
+    }
+    this.#running = false;
+    this.#answer();
+  }
+
+  #answer(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #next(): CatalogTable | undefined {
+    for (const table of this.#catalog.tables()) if (!isCounted(table)) return table;
+    return undefined;
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * All live queries of the tenant. Equal queries are one, however many routers hold them. After each commit, and before its
+ * replies leave, the written documents are matched, the results they change are serialized once, and handed to the routers
+ * that hold them, closed by an end mark: so what a router shows is always one committed moment, and whoever was told that
+ * a write succeeded finds it in every result from then on.
+ *
+ * A query that would read much is evaluated on a scan thread (`evaluation.ts`); until its result is there, its holders are
+ * told that what they have is behind, and nothing else waits.
+ *
+ *   subscribed ──reads little──▶ current ◀──result taken in── evaluating ──refused──▶ ended
+ *        └──reads much──▶ evaluating         └── a write leaves its window too short, and it reads much ──▲
+ */
+import {hash} from 'node:crypto';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {Change} from '../commit/writer.ts';
+import {parseDocument} from '../documents/document.ts';
+import type {WorkerMetrics} from '../metrics.ts';
+import {HAND_OVER, InlineBudget, InlinePace} from '../queries/pace.ts';
+import type {LiveScans} from '../queries/scan-pool.ts';
+import {shapeText} from '../queries/shape.ts';
+import type {Reader} from '../storage/reader.ts';
+import type {TableInfo} from '../storage/rows.ts';
+import {Evaluation} from './evaluation.ts';
+import {LiveQuery, type ParsedDocument} from './live-query.ts';
+import {emplace, MatchIndex} from './match.ts';
+
+/** A router that holds live queries under stream ids of its own. */
+export interface LiveHolder {
+  live(stream: number, text: string): void;
+  /** The result is behind until the next one comes. */
+  liveBehind(stream: number): void;
+  liveFailed(stream: number, error: ServiceError): void;
+  liveEnd(sequence: number): void;
+  /** To be called after frames that no request of the holder asked for in this turn. */
+  flush(): void;
+}
+
+export type LiveParts = {
+  reader: Reader;
+  scans: LiveScans;
+  metrics: WorkerMetrics;
+  /** The newest committed one. */
+  sequence: () => number;
+  /** Documents of a table, as far as they are counted. */
+  count: (table: TableInfo) => number;
+};
+
+/** `evaluation` null: its result is that of the newest commit. */
+type Held = {
+  live: LiveQuery;
+  key: string;
+  holders: Map<LiveHolder, Set<number>>;
+  evaluation: Evaluation | null;
+};
+
+export class LiveQueries {
+  readonly #parts: LiveParts;
+  readonly #byKey = new Map<string, Held>();
+  readonly #byLive = new Map<LiveQuery, Held>();
+  readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
+  readonly #index = new MatchIndex();
+  #chars = 0;
+  /** Of the queries that begin in this turn; null: none has begun. */
+  #turnBudget: InlineBudget | null = null;
+
+  constructor(parts: LiveParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** Sends the current result, now or when it is there, and from then on every new one; or why the query cannot be. */
+  subscribe(holder: LiveHolder, stream: number, query: QueryObject): void {
+    try {
+      const held = this.#hold(query);
+      emplace(held.holders, holder, () => new Set<number>()).add(stream);
+      emplace(this.#byHolder, holder, () => new Map<number, Held>()).set(stream, held);
+      if (held.evaluation !== null) return;
+      holder.live(stream, held.live.text);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      holder.liveFailed(stream, caught);
+    }
+    holder.liveEnd(this.#parts.sequence());
+  }
+
+  unsubscribe(holder: LiveHolder, stream: number): void {
+    const held = this.#byHolder.get(holder)?.get(stream);
+    if (held === undefined) return; // it failed while the frame was under way
+    this.#byHolder.get(holder)!.delete(stream);
+    const streams = held.holders.get(holder)!;
+    streams.delete(stream);
+    if (streams.size === 0) held.holders.delete(holder);
+    if (held.holders.size === 0) this.#drop(held);
+  }
+
+  /** The router is gone. */
+  release(holder: LiveHolder): void {
+    for (const stream of [...(this.#byHolder.get(holder)?.keys() ?? [])]) this.unsubscribe(holder, stream);
+    this.#byHolder.delete(holder);
+  }
+
+  /** The changes of one commit, in order. */
+  committed(changes: readonly Change[]): void {
+    const touched = new Set<Held>();
+    for (const change of changes) {
+      if (this.#index.isUnwatched(change.table)) continue;
+      const after = change.after === null ? null : {row: change.after, parsed: parseDocument(change.after)};
+      for (const live of this.#concerned(change, after?.parsed ?? null)) {
+        const held = this.#byLive.get(live)!;
+        if (held.evaluation !== null) held.evaluation.wrote(change.doc);
+        else {
+          live.write(change.doc, after);
+          touched.add(held);
+        }
+      }
+    }
+    if (touched.size > 0) this.#publish(touched);
+  }
+
+  #concerned(change: Change, after: ParsedDocument | null): Set<LiveQuery> {
+    // Nobody knows what it was: whoever shows it, under whatever value, shows it no longer.
+    if (change.isDamaged) return this.#index.allOf(change.table);
+    const before = change.before === null ? null : parseDocument(change.before);
+    return this.#index.candidates(change.table, before, after);
+  }
+
+  #publish(touched: ReadonlySet<Held>): void {
+    const {reader, metrics} = this.#parts;
+    const told = new Set<LiveHolder>();
+    // All of them together: a commit that makes many queries run again must not wait for all of them.
+    const budget = new InlineBudget();
+    reader.inSnapshot();
+    for (const held of touched) {
+      const {live} = held;
+      try {
+        const isMatched = live.isTouched;
+        const text = this.#refreshed(held, budget);
+        metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
+        if (text !== null) this.#send(held, told);
+      } catch (caught) {
+        if (caught === HAND_OVER) this.#fallBehind(held);
+        // Anything else is a bug or a broken file, and ends the worker.
+        else if (caught instanceof ServiceError) this.#end(held, caught, told);
+        else throw caught;
+      }
+    }
+    reader.endTurn();
+    for (const holder of told) holder.liveEnd(this.#parts.sequence());
+  }
+
+  #refreshed({live}: Held, budget?: InlineBudget): string | null {
+    const {reader, count} = this.#parts;
+    const before = live.text.length;
+    const text = live.refresh(reader, live.isStale ? new InlinePace(count, budget) : undefined);
+    this.#chars += live.text.length - before;
+    return text;
+  }
+
+  #send(held: Held, told: Set<LiveHolder>): void {
+    for (const [holder, streams] of held.holders) {
+      for (const stream of streams) holder.live(stream, held.live.text);
+      told.add(holder);
+    }
+  }
+
+  /* ── queries that read much ── */
+
+  /** Before the replies of the commit leave: nobody is given the old result any more. */
+  #fallBehind(held: Held): void {
+    for (const [holder, streams] of held.holders) for (const stream of streams) holder.liveBehind(stream);
+    this.#evaluate(held);
+  }
+
+  #evaluate(held: Held): void {
+    const {reader, scans} = this.#parts;
+    held.evaluation = new Evaluation(held.live, reader, scans, {
+      current: () => this.#current(held),
+      failed: error => {
+        const told = new Set<LiveHolder>();
+        this.#end(held, error, told);
+        this.#endBatch(told);
+      },
+    });
+  }
+
+  /** The result is that of the newest commit. It is sent even if it is equal: it was said to be behind, or is the first. */
+  #current(held: Held): void {
+    held.evaluation = null;
+    const told = new Set<LiveHolder>();
+    try {
+      const text = this.#refreshed(held);
+      this.#parts.metrics.evaluated(text === null ? 'equal' : 'changed');
+      this.#send(held, told);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#end(held, caught, told);
+    }
+    this.#endBatch(told);
+  }
+
+  #endBatch(told: ReadonlySet<LiveHolder>): void {
+    for (const holder of told) {
+      holder.liveEnd(this.#parts.sequence());
+      holder.flush();
+    }
+  }
+
+  /** A live query that cannot go on is ended for everyone who holds it. */
+  #end(held: Held, error: ServiceError, told: Set<LiveHolder>): void {
+    for (const [holder, streams] of held.holders) {
+      for (const stream of streams) {
+        holder.liveFailed(stream, error);
+        this.#byHolder.get(holder)!.delete(stream);
+      }
+      told.add(holder);
+    }
+    this.#drop(held);
+  }
+
+  #hold(query: QueryObject): Held {
+    // Long texts of one length are slow keys: engines hash them by their length alone.
+    const key = hash('sha256', shapeText(query), 'base64');
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#chars >= LIVE_RESULT_BYTES_MAX) {
+      throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
+    }
+    const held: Held = {live: new LiveQuery(query), key, holders: new Map(), evaluation: null};
+    const isCurrent = this.#runInline(held.live);
+    this.#byKey.set(key, held);
+    this.#byLive.set(held.live, held);
+    this.#index.add(held.live);
+    this.#chars += held.live.text.length;
+    if (!isCurrent) this.#evaluate(held);
+    return held;
+  }
+
+  /** Runs the query as far as this turn's time goes: many may be asked for at once. @returns false: it reads more */
+  #runInline(live: LiveQuery): boolean {
+    const {reader, count} = this.#parts;
+    if (this.#turnBudget === null) {
+      this.#turnBudget = new InlineBudget();
+      setImmediate(() => {
+        this.#turnBudget = null;
+      });
+    }
+    reader.inSnapshot();
+    try {
+      live.run(reader, new InlinePace(count, this.#turnBudget));
+      live.refresh(reader);
+      return true;
+    } catch (caught) {
+      if (caught !== HAND_OVER) throw caught;
+      return false;
+    }
+  }
+
+  #drop(held: Held): void {
+    held.evaluation?.giveUp();
+    this.#byKey.delete(held.key);
+    this.#byLive.delete(held.live);
+    this.#index.remove(held.live);
+    this.#chars -= held.live.text.length;
+    assert(this.#chars >= 0, 'what live results take is counted once');
+  }
+}

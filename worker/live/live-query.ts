@@ -1,0 +1,188 @@
+/**
+ * One live query and its result, kept up to date from the documents that commits write.
+ *
+ * Invariants
+ * - `#entries` are the first matching documents in the query's order: all of them while `#isComplete`, else at least as many
+ *   as are shown. A removal that leaves fewer makes the query `stale`: it has to be run again.
+ * - At most `#limit + #reserve` are kept; what is beyond is forgotten, and the result is not complete from then on.
+ * - `text` is the JSON array of the first `#limit` entries as they were last shown.
+ */
+import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {LIVE_RESERVE_DOCUMENTS, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
+import type {Value} from '../../shared/values/value.ts';
+import {documentText, parseDocument} from '../documents/document.ts';
+import type {Position} from '../queries/cursor.ts';
+import {compileFilters, type Filter, matches, type Predicate} from '../queries/filter.ts';
+import type {Pace} from '../queries/pace.ts';
+import {orderOf} from '../queries/plan.ts';
+import {find} from '../queries/run.ts';
+import type {LivePiece, LiveScan} from '../queries/scan-message.ts';
+import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+
+/** A document with its system fields, parsed. */
+export type ParsedDocument = Readonly<Record<string, Value>>;
+
+const NO_KEY = Buffer.alloc(0);
+
+/** `bytes`: what the document takes in the result, with its comma. */
+type Entry = Position & {text: string; bytes: number};
+
+export class LiveQuery {
+  readonly query: QueryObject;
+  readonly filters: readonly Filter[];
+  readonly #matches: Predicate;
+  readonly #limit: number;
+  readonly #sign: number;
+  readonly #path: FieldPath | null;
+  #reserve = 0;
+  #entries: Entry[] = [];
+  #isComplete = true;
+  readonly #docs = new Set<number>();
+  #text = '[]';
+  /** Entries differ from what `text` shows. */
+  #changed = false;
+  #stale = false;
+
+  /** @throws op.invalid_input 400 */
+  constructor(query: QueryObject) {
+    this.query = query;
+    this.filters = compileFilters(query.filters);
+    this.#matches = matches(this.filters);
+    this.#limit = query.limit ?? Number.POSITIVE_INFINITY;
+    const order = orderOf(query);
+    this.#sign = order.reverse ? -1 : 1;
+    this.#path = order.by === null ? null : compilePath(order.by);
+  }
+
+  /** The writes since the last refresh concerned the result, or may have. */
+  get isTouched(): boolean {
+    return this.#changed || this.#stale;
+  }
+
+  get isStale(): boolean {
+    return this.#stale;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and what ends its pace */
+  run(reader: QueryReader, pace?: Pace): void {
+    const {rows} = find(reader, this.query, this.#limit, null, pace);
+    this.#begin(0);
+    for (const row of rows) this.#append(this.#entryOf(row, null));
+    this.#isComplete = rows.length < this.#limit;
+  }
+
+  /** What a scan thread is to find: its pieces are `take`n in, then the result is `taken`. */
+  scan(): LiveScan {
+    const most = Number.isFinite(this.#limit) ? this.#limit : null;
+    this.#begin(most === null ? 0 : LIVE_RESERVE_DOCUMENTS);
+    return {kind: 'live', query: this.query, most, reserve: this.#reserve};
+  }
+
+  take({docs, texts, bytes, keys, keyEnds}: LivePiece): void {
+    const all = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength);
+    for (const [i, doc] of docs.entries()) {
+      const key = this.#path === null ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);
+      this.#append({key, doc, text: texts[i]!, bytes: bytes[i]! + 1});
+    }
+  }
+
+  taken(isComplete: boolean): void {
+    this.#isComplete = isComplete;
+    assert(isComplete || this.#entries.length >= this.#limit, 'a result that is not complete is long enough');
+  }
+
+  /** Takes in one written document. `after` null: it was deleted. */
+  write(doc: number, after: {row: DocumentRow; parsed: ParsedDocument} | null): void {
+    if (this.#stale) return;
+    if (this.#docs.has(doc)) this.#remove(doc);
+    if (after !== null && this.#matches(after.parsed)) this.#add(this.#entryOf(after.row, after.parsed));
+    this.#stale = !this.#isComplete && this.#entries.length < this.#limit;
+  }
+
+  /**
+   * The new text after the writes of a commit, or null when the result is equal. A query that is stale is run again.
+   * @throws op.too_large 413 when it has outgrown RESULT_BYTES_MAX, and what ends its pace: then it is still stale
+   */
+  refresh(reader: QueryReader, pace?: Pace): string | null {
+    if (this.#stale) this.run(reader, pace);
+    if (!this.#changed) return null;
+    this.#changed = false;
+    const shown = this.#entries.length > this.#limit ? this.#entries.slice(0, this.#limit) : this.#entries;
+    if (shown.reduce((sum, {bytes}) => sum + bytes, 0) > RESULT_BYTES_MAX) {
+      throw new ServiceError(
+        'op.too_large',
+        `the result of a live query takes more than ${RESULT_BYTES_MAX} bytes; set a limit`,
+      );
+    }
+    assert(shown.length <= this.#limit, 'no more is shown than was asked for');
+    const text = `[${shown.map(entry => entry.text).join(',')}]`;
+    if (text === this.#text) return null;
+    this.#text = text;
+    return text;
+  }
+
+  #begin(reserve: number): void {
+    this.#reserve = reserve;
+    this.#entries = [];
+    this.#docs.clear();
+    this.#changed = true;
+    this.#stale = false;
+  }
+
+  #append(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#docs.add(entry.doc);
+  }
+
+  /** A row with where it stands in the query's order. */
+  #entryOf(row: DocumentRow, parsed: ParsedDocument | null): Entry {
+    const path = this.#path;
+    const key = path === null ? NO_KEY : encodeKey([valueAt(parsed ?? parseDocument(row), path)]);
+    const text = documentText(row);
+    return {key, doc: row.doc, text, bytes: Buffer.byteLength(text) + 1};
+  }
+
+  #add(entry: Entry): void {
+    assert(!this.#docs.has(entry.doc), `document ${entry.doc} is not among the entries`);
+    const at = this.#placeOf(entry);
+    // Behind all that is known: others that are not known may come before it.
+    if (at === this.#entries.length && !this.#isComplete) return;
+    this.#entries.splice(at, 0, entry);
+    this.#docs.add(entry.doc);
+    if (at < this.#limit) this.#changed = true;
+    if (this.#entries.length <= this.#limit + this.#reserve) return;
+    this.#docs.delete(this.#entries.pop()!.doc);
+    this.#isComplete = false;
+  }
+
+  #remove(doc: number): void {
+    const at = this.#entries.findIndex(entry => entry.doc === doc);
+    assert(at >= 0, `document ${doc} is among the entries`);
+    this.#entries.splice(at, 1);
+    this.#docs.delete(doc);
+    if (at < this.#limit) this.#changed = true;
+  }
+
+  /** Where a position belongs among the entries. */
+  #placeOf(position: Position): number {
+    let low = 0;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const entry = this.#entries[middle]!;
+      const order = this.#sign * (Buffer.compare(entry.key, position.key) || entry.doc - position.doc);
+      if (order < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
