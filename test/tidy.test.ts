@@ -77,6 +77,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/metrics.ts',
     'worker/commit',
     'worker/queries',
+    'worker/reads',
     'worker/live',
     'worker/ipc',
     'worker/wire-type.ts',
