@@ -22,7 +22,10 @@ export class Blob {
     if (typeof parts !== 'object' || parts === null || typeof parts[Symbol.iterator] !== 'function') {
       throw new TypeError('Blob: the parts must be a sequence');
     }
-    this.#bytes = concatenated([...parts].map(partBytes));
+    const endings = String(options?.endings ?? 'transparent');
+    if (endings !== 'transparent' && endings !== 'native')
+      throw new TypeError(`Blob: ${endings} is no kind of endings`);
+    this.#bytes = concatenated([...parts].map(part => partBytes(part, endings === 'native')));
     const type = String(options?.type ?? '');
     this.#type = /[^\x20-\x7e]/.test(type) ? '' : type.toLowerCase();
   }
@@ -60,7 +63,7 @@ export class File extends Blob {
   constructor(parts: Iterable<unknown>, name: unknown, options: {type?: unknown; lastModified?: unknown} = {}) {
     if (name === undefined) throw new TypeError('File: the parts and the name are needed');
     super(parts, options);
-    this.#name = String(name);
+    this.#name = String(name).toWellFormed();
     this.#lastModified = options?.lastModified === undefined ? nowMs() : Math.trunc(Number(options.lastModified)) || 0;
   }
 
@@ -81,7 +84,9 @@ export function blobBytes(blob: Blob): Uint8Array<ArrayBuffer> {
   return bytesOf(blob);
 }
 
-function partBytes(part: unknown): Uint8Array {
+function partBytes(part: unknown, hasNativeEnds: boolean): Uint8Array {
   if (part instanceof Blob) return bytesOf(part);
-  return isBufferSource(part) ? viewOf(part, 'a part') : encodeUtf8(String(part).toWellFormed());
+  if (isBufferSource(part)) return viewOf(part, 'a part');
+  const text = String(part).toWellFormed();
+  return encodeUtf8(hasNativeEnds ? text.replaceAll(/\r\n?/g, '\n') : text);
 }

@@ -11,26 +11,30 @@ export class FormData {
     if (form !== undefined) throw new TypeError('FormData: there are no form elements here');
   }
 
-  append(name: unknown, value: unknown, filename?: unknown): void {
-    this.#entries.push(entryOf(name, value, filename));
+  append(...args: [name?: unknown, value?: unknown, filename?: unknown]): void {
+    this.#entries.push(entryOf(args));
   }
-  set(name: unknown, value: unknown, filename?: unknown): void {
-    const entry = entryOf(name, value, filename);
+  set(...args: [name?: unknown, value?: unknown, filename?: unknown]): void {
+    const entry = entryOf(args);
     const at = this.#entries.findIndex(([known]) => known === entry[0]);
     if (at === -1) this.#entries.push(entry);
     else this.#entries = this.#entries.filter(([known], i) => i <= at || known !== entry[0]).with(at, entry);
   }
-  delete(name: unknown): void {
-    this.#entries = this.#entries.filter(([known]) => known !== String(name));
+  delete(...args: [name?: unknown]): void {
+    const name = nameOf(args);
+    this.#entries = this.#entries.filter(([known]) => known !== name);
   }
-  get(name: unknown): FormValue | null {
-    return this.#entries.find(([known]) => known === String(name))?.[1] ?? null;
+  get(...args: [name?: unknown]): FormValue | null {
+    const name = nameOf(args);
+    return this.#entries.find(([known]) => known === name)?.[1] ?? null;
   }
-  getAll(name: unknown): FormValue[] {
-    return this.#entries.filter(([known]) => known === String(name)).map(([, value]) => value);
+  getAll(...args: [name?: unknown]): FormValue[] {
+    const name = nameOf(args);
+    return this.#entries.filter(([known]) => known === name).map(([, value]) => value);
   }
-  has(name: unknown): boolean {
-    return this.#entries.some(([known]) => known === String(name));
+  has(...args: [name?: unknown]): boolean {
+    const name = nameOf(args);
+    return this.#entries.some(([known]) => known === name);
   }
   forEach(callback: (value: FormValue, name: string, form: FormData) => unknown, self?: unknown): void {
     for (const [name, value] of this) Reflect.apply(callback, self, [value, name, this]);
@@ -44,14 +48,20 @@ export class FormData {
   *values(): Generator<FormValue> {
     for (const [, value] of this.entries()) yield value;
   }
-  [Symbol.iterator](): Generator<[string, FormValue]> {
-    return this.entries();
-  }
+  declare [Symbol.iterator]: () => Generator<[string, FormValue]>;
 }
+define(FormData.prototype, Symbol.iterator, FormData.prototype.entries);
 define(FormData.prototype, Symbol.toStringTag, 'FormData');
 
-function entryOf(name: unknown, value: unknown, filename: unknown): [string, FormValue] {
-  const key = String(name).toWellFormed();
+function nameOf(args: readonly unknown[]): string {
+  if (args.length === 0) throw new TypeError('FormData: the name is needed');
+  return String(args[0]).toWellFormed();
+}
+
+function entryOf(args: readonly [name?: unknown, value?: unknown, filename?: unknown]): [string, FormValue] {
+  if (args.length < 2) throw new TypeError('FormData: a name and a value are needed');
+  const [, value, filename] = args;
+  const key = nameOf(args);
   if (!(value instanceof Blob)) {
     if (filename !== undefined) throw new TypeError('FormData: only a Blob has a file name');
     return [key, String(value).toWellFormed()];

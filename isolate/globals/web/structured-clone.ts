@@ -11,7 +11,9 @@ const ERRORS: Readonly<Record<string, ErrorConstructor>> = {
   URIError,
 };
 
-export function structuredClone(value: unknown, options?: {transfer?: unknown[]}): unknown {
+export function structuredClone(...args: [value?: unknown, options?: {transfer?: unknown[]}]): unknown {
+  if (args.length === 0) throw new TypeError('structuredClone: a value is needed');
+  const [value, options] = args;
   const transfer = options?.transfer;
   if (transfer !== undefined && [...transfer].length > 0) {
     throw new DOMException('structuredClone: transfer not supported', 'DataCloneError');

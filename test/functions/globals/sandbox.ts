@@ -1,4 +1,4 @@
-/** The real kernel in a real isolate, around code that means harm; its host only records what reaches it. */
+/** The kernel of dist/realm.js in a real isolate, around code that means harm; its host only records what reaches it. */
 
 import {HostOp, type InvocationKind} from '../../../isolate/host-call.ts';
 import {FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../shared/limits.ts';
