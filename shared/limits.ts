@@ -108,8 +108,6 @@ export const DRAIN_MS = 4_500;
 export const ROUTER_DRAIN_MS = 3_000;
 /** Tenants opened at once without being asked for (after a start, when due), so that they do not delay those that are. (ours) */
 export const SILENT_WAKES_MAX = 2;
-/** A child that lost its supervisor ends within this time. (design) */
-export const ORPHAN_EXIT_MS = 2_000;
 /** macOS and Linux cut longer Unix socket paths silently at 104 to 108 bytes. (design) */
 export const SOCKET_PATH_BYTES_MAX = 100;
 /** How often an idle worker looks whether its tenant's files are still there; a busy one looks with every commit. (ours) */
@@ -464,7 +462,7 @@ export const EVENT_STREAM_HEAD_HELD_MS = 100;
 /* Functions: globals of the default runtime */
 
 /** Text that showing one value to the log makes before it stops looking further. (ours) */
-export const INSPECT_CHARS_MAX = LOG_LINE_CHARS_MAX;
+export const INSPECT_CHARS_MAX = 32 * KIB;
 /** Maximum of one WebAssembly memory, in pages of 64 KiB, and memories of one invocation. Beyond: a RangeError. (ours) */
 export const WASM_MEMORY_PAGES_MAX = 512;
 export const WASM_MEMORIES_MAX = 16;

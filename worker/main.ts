@@ -4,7 +4,7 @@
  *
  *   spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
  *                      └ open_failed: exit 1
- *   any ──channel to the supervisor closes──▶ exit within ORPHAN_EXIT_MS (a commit under way is finished or rolled back)
+ *   any ──channel to the supervisor closes──▶ exit when the turn ends (a commit under way is finished or rolled back)
  *
  * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored
  * while its channel is open.

@@ -1,6 +1,6 @@
 /**
  * The messages between the supervisor and its children, over the channel Node gives a spawned process. The channel is also
- * the lifeline: when it closes, its other end is gone (a child then ends within ORPHAN_EXIT_MS).
+ * the lifeline: when it closes, its other end is gone (a child then ends when its turn does).
  *
  * Who decides what: the supervisor owns the tenant registry and every worker's life; the router keeps a copy of the list of
  * tenants, asks for a worker when a request needs one, and reports activity; a worker opens and closes its tenant when told.

@@ -1,9 +1,5 @@
 /** What a client may send on /ws after the handshake, tagged by `type`. Unknown fields are ignored. */
 import Type, {type Static} from 'typebox';
-import {PROTOCOL} from './version.ts';
-
-/** The handshake's one frame; expected within HELLO_TIMEOUT_MS. */
-export const ClientHello = Type.Object({type: Type.Literal('client_hello'), protocol: Type.Literal(PROTOCOL)});
 
 export const Subscribe = Type.Object({
   type: Type.Literal('subscribe'),

@@ -2,7 +2,6 @@ import {isDeepStrictEqual} from 'node:util';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import type {Value} from '../../../shared/values/value.ts';
-import {sizeOfValue} from '../../../shared/values/value-size.ts';
 import {
   checkWireValue,
   decodeValue,
@@ -175,15 +174,4 @@ describe('outside input', () => {
     expect(Object.keys(read)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(read)).toBe(Object.prototype);
   });
-});
-
-describe('the size of a value', () => {
-  test.each<[Value, number]>([
-    [null, 1],
-    [true, 1],
-    [5, 9],
-    ['aé😀', 2 + 1 + 2 + 4],
-    [[1, null], 2 + 9 + 1],
-    [{ab: 'c'}, 2 + 3 + 3],
-  ])('%o', (of, size) => expect(sizeOfValue(of)).toBe(size));
 });
