@@ -1,4 +1,4 @@
-/** A SyncRunner over a real isolate and a real file, with clocks that a test may set. */
+/** A SyncRunner over a real isolate, with the kernel of dist/realm.js, and a real file, with clocks that a test may set. */
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
