@@ -4,6 +4,7 @@ import {functionsPrinted, functionTargets} from './functions/report.ts';
 import type {LiveRound} from './live/measure.ts';
 import {livePrinted, liveTargets} from './live/report.ts';
 import type {Machine} from './measure/machine.ts';
+import type {CpuTimes} from './measure/process-tree.ts';
 import {median} from './measure/statistics.ts';
 import type {WakeResult} from './peers/svc/wake.ts';
 import type {Figures, Round} from './round.ts';
@@ -26,6 +27,10 @@ type RowReport = Row & {
   p50Ms: number | null;
   p99Ms: number | null;
   serverCpu: number | null;
+  /** Microseconds of processor time for each request: all processes, and those of svc. */
+  cpuUs: number | null;
+  routerUs: number | null;
+  workerUs: number | null;
   generatorCpu: number | null;
   errors: number;
   /** The generator used (nearly) a whole processor: the server could have done more. */
@@ -82,7 +87,7 @@ export function printed({machine, settings, pocketBaseVersion, rows, wake, live,
     `${settings.rounds} rounds of ${settings.seconds} s, ${settings.connections} connections, load from ${settings.generator}` +
       (pocketBaseVersion === null ? '' : `, PocketBase ${pocketBaseVersion}`),
     '',
-    row('', 'per s', 'range', 'p50 ms', 'p99 ms', 'server', 'load', 'writes'),
+    row('', 'per s', 'range', 'p50 ms', 'p99 ms', 'CPU µs', 'router', 'worker', 'server', 'load', 'writes'),
     ...rows.map(each =>
       row(
         each.name,
@@ -90,12 +95,16 @@ export function printed({machine, settings, pocketBaseVersion, rows, wake, live,
         `${Math.round(each.lowest)}-${Math.round(each.highest)}`,
         fixed(each.p50Ms),
         fixed(each.p99Ms),
+        whole(each.cpuUs),
+        whole(each.routerUs),
+        whole(each.workerUs),
         fixed(each.serverCpu),
         `${fixed(each.generatorCpu)}${each.generatorIsTheLimit ? ' !' : ''}`,
         `${each.durability}${each.errors > 0 ? `; ${each.errors} ERRORS` : ''}`,
       ),
     ),
     '',
+    'CPU µs: processor time for each request, of all processes of the server; of svc its router and worker beside it',
     'server, load: processors used, by the server with all its processes and by the load generator;',
     '! the load generator used a whole processor, so the server may be able to do more',
     '',
@@ -120,6 +129,9 @@ function rowReport(definition: Row, figures: Figures[]): RowReport {
   const of = (key: 'p50Ms' | 'p99Ms' | 'serverCpu' | 'generatorCpu'): number | null =>
     medianOrNull(figures.map(each => each[key] ?? null));
   const generatorCpu = of('generatorCpu');
+  const us = (part: (times: CpuTimes) => number): number | null =>
+    medianOrNull(figures.map(({cpuUs}) => (cpuUs == null ? null : part(cpuUs))));
+  const isSvc = /^(svc|before) /.test(definition.name);
   return {
     ...definition,
     perS: median(rates),
@@ -128,6 +140,9 @@ function rowReport(definition: Row, figures: Figures[]): RowReport {
     p50Ms: of('p50Ms'),
     p99Ms: of('p99Ms'),
     serverCpu: of('serverCpu'),
+    cpuUs: us(({router, worker, other}) => router + worker + other),
+    routerUs: isSvc ? us(({router}) => router) : null,
+    workerUs: isSvc ? us(({worker}) => worker) : null,
     generatorCpu,
     errors: figures.reduce((sum, each) => sum + (each.errors ?? 0), 0),
     generatorIsTheLimit: generatorCpu !== null && generatorCpu >= NEARLY_ONE_CPU,
@@ -139,7 +154,7 @@ function medianOrNull(values: (number | null)[]): number | null {
   return known.length === 0 ? null : median(known);
 }
 
-const WIDTHS = [24, 8, 14, 8, 8, 7, 7];
+const WIDTHS = [24, 8, 14, 8, 8, 7, 7, 7, 7, 7];
 
 function row(name: string, ...cells: string[]): string {
   const last = cells.length - 1;
@@ -147,6 +162,10 @@ function row(name: string, ...cells: string[]): string {
     name.padEnd(WIDTHS[0]!),
     ...cells.map((cell, i) => (i === last ? ` ${cell}` : cell.padStart(WIDTHS[i + 1]!))),
   ].join(' ');
+}
+
+function whole(value: number | null): string {
+  return value === null ? '' : value.toFixed(0);
 }
 
 function fixed(value: number | null): string {

@@ -3,6 +3,7 @@ import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
 import type {LoadResult} from './load/job.ts';
 import {type Measurement, runLoad} from './load/run.ts';
+import {type HandPeer, startHand} from './peers/hand/start.ts';
 import {type PocketBasePeer, pocketBasePath, startPocketBase} from './peers/pocketbase/start.ts';
 import {runSqlite, type SqliteResult} from './peers/sqlite/run.ts';
 import {type SvcRequests, seedTenant, type Workload} from './peers/svc/seed.ts';
@@ -16,6 +17,9 @@ export type Peers = {
   svc: SvcPeer;
   /** Of eight tenants. */
   svcRequests: SvcRequests[];
+  /** Another build, with its one tenant's requests; null: none. */
+  before: {svc: SvcPeer; requests: SvcRequests} | null;
+  hand: HandPeer;
   pocketBase: PocketBasePeer | null;
 };
 
@@ -34,31 +38,41 @@ export async function startPeers(root: string, settings: BenchSettings, say: (te
   const svc = await startSvc(join(root, 'svc'));
   const svcRequests: SvcRequests[] = [];
   for (let i = 0; i < TENANTS; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
+  const before = settings.before === null ? null : await startBefore(join(root, 'before'), settings.before);
+  const hand = await startHand(join(root, 'hand.sqlite'));
   const uws = await startUws(await documentReplyBytes(svc, svcRequests[0]!));
   const binary = settings.pocketbase ? pocketBasePath() : null;
   if (binary !== null) say('starting and filling PocketBase');
   const pocketBase = binary === null ? null : await startPocketBase(binary, join(root, 'pocketbase'));
-  return {uws, svc, svcRequests, pocketBase};
+  return {uws, svc, svcRequests, before, hand, pocketBase};
 }
 
-export async function stopPeers({uws, svc, pocketBase}: Peers): Promise<void> {
-  await Promise.all([uws.process.stop(), stopSvc(svc), pocketBase?.process.stop()]);
+async function startBefore(data: string, cli: string): Promise<Peers['before']> {
+  const svc = await startSvc(data, [], cli);
+  return {svc, requests: await seedTenant(svc, 't0')};
+}
+
+export async function stopPeers({uws, svc, before, hand, pocketBase}: Peers): Promise<void> {
+  if (before !== null) await stopSvc(before.svc);
+  await Promise.all([uws.process.stop(), stopSvc(svc), hand.process.stop(), pocketBase?.process.stop()]);
 }
 
 export async function runRound(
   peers: Peers,
   root: string,
-  {seconds, connections, generator}: BenchSettings,
+  {seconds, connections, generator, only}: BenchSettings,
   say: (text: string) => void,
 ): Promise<Round> {
   const round: Round = {};
   for (const {name} of ROWS) {
-    const load = loadOf(name, peers);
+    const load = only === null || only.test(name) ? loadOf(name, peers) : null;
     if (load === null) continue;
     const job = {port: load.port, connections, requests: load.requests};
     await runLoad(generator, {...job, seconds: WARM_UP_S}, load.pid);
     const measured = await runLoad(generator, {...job, seconds}, load.pid);
-    say(`${name}: ${Math.round(measured.requestsPerS)}/s`);
+    const {cpuUs} = measured;
+    const spent = cpuUs === null ? '' : `, ${Math.round(cpuUs.router + cpuUs.worker + cpuUs.other)} µs of CPU each`;
+    say(`${name}: ${Math.round(measured.requestsPerS)}/s${spent}`);
     round[name] = measured;
   }
   const directory = join(root, 'sqlite');
@@ -69,7 +83,7 @@ export async function runRound(
   return round;
 }
 
-function loadOf(name: RowName, {uws, svc, svcRequests, pocketBase}: Peers): Load | null {
+function loadOf(name: RowName, {uws, svc, svcRequests, before, hand, pocketBase}: Peers): Load | null {
   const [peer, workload, tenants] = name.split(' ');
   switch (peer) {
     case 'uws':
@@ -78,6 +92,13 @@ function loadOf(name: RowName, {uws, svc, svcRequests, pocketBase}: Peers): Load
       const of = svcRequests.slice(0, Number(tenants)).map(requests => requests[workload as Workload]);
       return {port: svc.port, pid: svc.process.pid, requests: interleaved(of)};
     }
+    case 'before': {
+      if (before === null) return null;
+      const {port, process: server} = before.svc;
+      return {port, pid: server.pid, requests: before.requests[workload as Workload]};
+    }
+    case 'hand':
+      return {port: hand.port, pid: hand.process.pid, requests: hand.requests[workload as keyof HandPeer['requests']]};
     case 'pocketbase': {
       if (pocketBase === null) return null;
       const requests = pocketBase.requests[workload as keyof PocketBasePeer['requests']];

@@ -3,6 +3,8 @@
 export type RowName =
   | 'uws static'
   | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal'} ${'1 tenant' | '8 tenants'}`
+  | `before ${'get' | 'insert' | 'query' | 'list'}`
+  | `hand ${'get' | 'insert' | 'query'}`
   | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
   | `sqlite ${'get' | 'query' | 'insert1' | 'insert8' | 'insert64'}`;
 
@@ -10,6 +12,7 @@ export type Row = {name: RowName; what: string; durability: string};
 
 const NO_WRITES = 'reads';
 const SVC_WRITES = 'fsync before each reply (WAL, synchronous=FULL, group commit)';
+const HAND_WRITES = 'fsync before each reply (WAL, synchronous=FULL, the inserts of a turn together)';
 const WORKLOADS = {
   get: 'a document by id',
   insert: 'a document',
@@ -22,12 +25,19 @@ const WORKLOADS = {
 export const ROWS: readonly Row[] = [
   {name: 'uws static', what: 'raw uWebSockets.js, one JSON text as long as a document', durability: 'no storage'},
   ...svcRows('get'),
+  {name: 'before get', what: WORKLOADS.get, durability: NO_WRITES},
+  {name: 'hand get', what: WORKLOADS.get, durability: NO_WRITES},
   {name: 'pocketbase get', what: WORKLOADS.get, durability: NO_WRITES},
   ...svcRows('insert'),
+  {name: 'before insert', what: WORKLOADS.insert, durability: SVC_WRITES},
+  {name: 'hand insert', what: WORKLOADS.insert, durability: HAND_WRITES},
   {name: 'pocketbase insert', what: WORKLOADS.insert, durability: 'no fsync per reply (WAL, synchronous=NORMAL)'},
   ...svcRows('query'),
+  {name: 'before query', what: WORKLOADS.query, durability: NO_WRITES},
+  {name: 'hand query', what: WORKLOADS.query, durability: NO_WRITES},
   {name: 'pocketbase query', what: WORKLOADS.query, durability: NO_WRITES},
   ...svcRows('list'),
+  {name: 'before list', what: WORKLOADS.list, durability: NO_WRITES},
   {name: 'pocketbase list', what: WORKLOADS.list, durability: NO_WRITES},
   ...svcRows('journal'),
   {name: 'sqlite get', what: 'better-sqlite3 in a loop: by primary key', durability: NO_WRITES},

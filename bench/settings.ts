@@ -10,13 +10,22 @@ export type BenchSettings = {
   connections: number;
   generator: Generator;
   pocketbase: boolean;
+  /** Another build's `cli.js`, measured beside this one; null: none. */
+  before: string | null;
+  /** Rows of HTTP that are measured; null: all. */
+  only: RegExp | null;
   live: boolean;
   functions: boolean;
   directory: string;
   output: string;
 };
 
-type Flags = Omit<BenchSettings, 'generator'> & {quick?: true; generator?: Generator};
+type Flags = Omit<BenchSettings, 'generator' | 'before' | 'only'> & {
+  quick?: true;
+  generator?: Generator;
+  before?: string;
+  only?: string;
+};
 
 export function benchSettings(argv: string[]): BenchSettings {
   const flags = new Command('bench')
@@ -25,6 +34,8 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--seconds <seconds>', 'length of each measurement', Number, 3)
     .option('--connections <count>', 'connections of the load generator', Number, 64)
     .addOption(new Option('--generator <name>', 'load generator; wrk if it is installed').choices([...GENERATORS]))
+    .option('--before <cli.js>', 'another build of svc, measured in the same run: rows `before …`')
+    .option('--only <pattern>', 'of the HTTP rows those whose name matches, such as "get|insert"')
     .option('--no-pocketbase', 'leave PocketBase out')
     .option('--no-live', 'leave live queries and scheduled jobs out')
     .option('--no-functions', 'leave functions out')
@@ -32,10 +43,12 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--output <file>', 'the result as JSON', 'bench/results/latest.json')
     .parse(argv)
     .opts<Flags>();
-  const {quick, generator, ...rest} = flags;
+  const {quick, generator, before, only, ...rest} = flags;
   return {
     ...rest,
     ...(quick === true ? {rounds: 1, seconds: 1} : {}),
+    before: before ?? null,
+    only: only === undefined ? null : new RegExp(only),
     generator: generator ?? (hasWrk() ? 'wrk' : 'node'),
   };
 }

@@ -16,16 +16,18 @@ import {NODE_FLAGS, startServer} from '../peers/server-process.ts';
 import {type SvcPeer, startSvc, stopSvc, workerPids} from '../peers/svc/start.ts';
 import {ACCOUNTS, type Pair, transfers, ZIPF_EXPONENT} from './accounts.ts';
 
+/** Requests a second, and what each takes of the processors: microseconds of all the server's processes; null: unknown. */
+export type Rate = {perS: number; cpuUs: number | null};
+
 export type FunctionRound = {
-  /** Requests a second. */
-  nativeGet: number;
-  query: number;
-  nativeInsert: number;
-  mutation: number;
-  transfer: number;
-  contendedTransfer: number;
-  plainTransfer: number;
-  plainContendedTransfer: number;
+  nativeGet: Rate;
+  query: Rate;
+  nativeInsert: Rate;
+  mutation: Rate;
+  transfer: Rate;
+  contendedTransfer: Rate;
+  plainTransfer: Rate;
+  plainContendedTransfer: Rate;
   /** Milliseconds of a query: the first of a sleeping tenant, and one of a warm one. */
   coldMs: number;
   warmMs: number;
@@ -51,12 +53,14 @@ export async function measureFunctions(
   await deployApp(svc, root);
   const [worker] = workerPids(svc);
   const before = memoryOf(worker);
-  const rate = async (what: string, port: number, pid: number, requests: string[]): Promise<number> => {
+  const rate = async (what: string, port: number, pid: number, requests: string[]): Promise<Rate> => {
     const job = {port, connections: CONNECTIONS, requests};
     await runLoad(generator, {...job, seconds: WARM_UP_S}, pid);
-    const {requestsPerS, errors} = await runLoad(generator, {...job, seconds}, pid);
-    say(`${what}: ${Math.round(requestsPerS)}/s${errors > 0 ? `, ${errors} ERRORS` : ''}`);
-    return requestsPerS;
+    const {requestsPerS, errors, cpuUs: times} = await runLoad(generator, {...job, seconds}, pid);
+    const cpuUs = times === null ? null : times.router + times.worker + times.other;
+    const spent = cpuUs === null ? '' : `, ${Math.round(cpuUs)} µs of CPU each`;
+    say(`${what}: ${Math.round(requestsPerS)}/s${spent}${errors > 0 ? `, ${errors} ERRORS` : ''}`);
+    return {perS: requestsPerS, cpuUs};
   };
   const ofSvc = (what: string, requests: string[]) => rate(what, svc.port, svc.process.pid, requests);
   const ids = await seedItems(svc);

@@ -2,25 +2,36 @@
 import {fork, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {join} from 'node:path';
-import {cpuSeconds} from '../measure/process-tree.ts';
+import {type CpuTimes, cpuSeconds, cpuTimes} from '../measure/process-tree.ts';
 import type {LoadJob, LoadResult} from './job.ts';
 import {wrkFiles, wrkResult} from './wrk.ts';
 
 export const GENERATORS = ['wrk', 'node'] as const;
 export type Generator = (typeof GENERATORS)[number];
 
-/** `cpu`: processor time a second, so 1 is one processor used up; null where the system does not tell. */
-export type Measurement = LoadResult & {generatorCpu: number | null; serverCpu: number | null};
+/**
+ * `cpu`: processor time a second, so 1 is one processor used up. `cpuUs`: microseconds of it for each request, which hold on a
+ * machine that does other things too. Null where the system does not tell.
+ */
+export type Measurement = LoadResult & {
+  generatorCpu: number | null;
+  serverCpu: number | null;
+  cpuUs: CpuTimes | null;
+};
 
 /** @param serverPid the process whose tree is the server */
 export async function runLoad(generator: Generator, job: LoadJob, serverPid: number): Promise<Measurement> {
-  const before = cpuSeconds(serverPid);
+  const before = cpuTimes(serverPid);
   const {result, cpuS} = generator === 'wrk' ? await runWrk(job) : await runNode(job);
-  const after = cpuSeconds(serverPid);
+  const after = cpuTimes(serverPid);
+  const known = before === null || after === null ? null : {before, after};
+  const taken = (part: keyof CpuTimes): number => (known === null ? 0 : known.after[part] - known.before[part]);
+  const us = (part: keyof CpuTimes): number => (taken(part) * 1e6) / Math.max(result.requestsPerS * job.seconds, 1);
   return {
     ...result,
     generatorCpu: cpuS === null ? null : cpuS / job.seconds,
-    serverCpu: before === null || after === null ? null : (after - before) / job.seconds,
+    serverCpu: known === null ? null : (taken('router') + taken('worker') + taken('other')) / job.seconds,
+    cpuUs: known === null ? null : {router: us('router'), worker: us('worker'), other: us('other')},
   };
 }
 

@@ -4,17 +4,33 @@ import {readdirSync, readFileSync} from 'node:fs';
 /** What the kernel counts processor time in; 100 on every Linux that Node runs on. */
 const TICKS_PER_S = 100;
 
+/** Seconds of processor time that a server's processes have taken; a server of one process is all `other`. */
+export type CpuTimes = {router: number; worker: number; other: number};
+
 /** Of a process and all its living descendants. */
 export function cpuSeconds(pid: number): number | null {
-  let ticks = 0;
+  const times = cpuTimes(pid);
+  return times === null ? null : times.router + times.worker + times.other;
+}
+
+/** Of a process and all its living descendants, by what each is of svc. */
+export function cpuTimes(pid: number): CpuTimes | null {
+  if (read(`/proc/${pid}/stat`) === null) return null;
+  const times: CpuTimes = {router: 0, worker: 0, other: 0};
   for (const each of [pid, ...descendants(pid)]) {
     const stat = read(`/proc/${each}/stat`);
     if (stat === null) continue;
     // The second field is a name in parentheses that may hold spaces; 14 and 15 are user and system time.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    ticks += Number(fields[11]) + Number(fields[12]);
+    times[partOf(each)] += (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
   }
-  return ticks === 0 && read(`/proc/${pid}/stat`) === null ? null : ticks / TICKS_PER_S;
+  return times;
+}
+
+function partOf(pid: number): keyof CpuTimes {
+  const words = commandLine(pid);
+  if (words.some(word => word.endsWith('/router.js'))) return 'router';
+  return words.some(word => word.endsWith('/worker.js')) ? 'worker' : 'other';
 }
 
 export function descendants(pid: number): number[] {

@@ -9,9 +9,10 @@ export type SvcPeer = {process: ServerProcess; url: string; port: number; token:
 
 export const BENCH_TOKEN = 'svc_access_for_the_benchmark_only';
 
-/** @param flags beyond the defaults */
-export async function startSvc(data: string, flags: string[] = []): Promise<SvcPeer> {
-  const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+
+/** @param flags beyond the defaults @param cli of this build, or of another */
+export async function startSvc(data: string, flags: string[] = [], cli = BUILT): Promise<SvcPeer> {
   // The client of the command line takes its token from the same variable.
   process.env.SVC_ACCESS_TOKEN = BENCH_TOKEN;
   const args = [cli, 'start', '--port', '0', '--data', data, '--log-level', 'warn', ...flags];
