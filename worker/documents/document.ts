@@ -11,6 +11,9 @@ import type {DocumentRow} from '../storage/rows.ts';
 
 export const FLAG_FLOATS = 1;
 
+/** A document with its system fields, parsed. */
+export type ParsedDocument = Readonly<Record<string, Value>>;
+
 /** As native responses show it. */
 export function documentText(row: DocumentRow): string {
   if ((row.flags & FLAG_FLOATS) === 0) return storedDocumentText(row);
@@ -30,6 +33,11 @@ export function parseDocument(row: DocumentRow): Record<string, Value> {
   document._creationTime = row.created;
   document._updateTime = row.updated;
   return document;
+}
+
+/** The same, of fields that have been parsed. */
+export function withSystemFields(row: DocumentRow, fields: Readonly<Record<string, unknown>>): ParsedDocument {
+  return {...fields, _id: row.id, _creationTime: row.created, _updateTime: row.updated} as ParsedDocument;
 }
 
 /** The user's own fields. */

@@ -19,7 +19,7 @@ import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {tenantTimeline} from '../storage/identity.ts';
-import {recordDigest} from '../storage/record-digest.ts';
+import {recordDigest, sealedRecord} from '../storage/record-digest.ts';
 
 export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 
@@ -99,7 +99,7 @@ export class JournalReader {
         bytes += Buffer.byteLength(row.record);
         hasMore = records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX;
         if (hasMore) break;
-        records.push(recordText(row));
+        records.push(sealedRecord(row.record, row.digest));
         previous = row.digest;
       }
     });
@@ -130,11 +130,6 @@ export class JournalReader {
 /** A damaged row may hold another type than its column has. */
 function fits(previous: string, {record, digest}: Row): boolean {
   return typeof record === 'string' && typeof digest === 'string' && recordDigest(previous, record) === digest;
-}
-
-/** A record as clients see it: the stored JSON with its digest as the last field. */
-function recordText(row: Row): string {
-  return `${row.record.slice(0, -1)},"integrity_sha256":"${row.digest}"}`;
 }
 
 /** The query string's parameters. Unknown ones are ignored. @throws op.invalid_input 400 */

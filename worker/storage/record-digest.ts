@@ -4,3 +4,8 @@ import {createHash} from 'node:crypto';
 export function recordDigest(previous: string, record: string): string {
   return createHash('sha256').update(previous).update('\n').update(record).digest('hex');
 }
+
+/** A record as clients and followers see it: the stored JSON with its digest as the last field. */
+export function sealedRecord(record: string, digest: string): string {
+  return `${record.slice(0, -1)},"integrity_sha256":"${digest}"}`;
+}
