@@ -13,14 +13,16 @@ import {PaginatedQueryBody, QueryObject} from '../shared/protocol/queries.ts';
 import {CronBody, ScheduleBody} from '../shared/protocol/schedule.ts';
 import {TableSchema} from '../shared/protocol/schema.ts';
 import {parseJson} from '../shared/values/json.ts';
-import type {CommitGroups, Reply, Write} from './commit/group.ts';
+import type {Fields} from './commit/commit.ts';
+import type {CommitGroups} from './commit/group.ts';
 import {checkIdempotencyKey, once, requestDigest} from './commit/idempotency.ts';
 import {deleteEffect, documentNotFound, type Effect, insertEffect, patchEffect} from './commit/mutation.ts';
-import type {Fields, Writer} from './commit/writer.ts';
+import type {Writer} from './commit/writer.ts';
 import {documentText} from './documents/document.ts';
 import {checkTableName} from './documents/table-name.ts';
 import type {FunctionPlatform} from './functions/platform.ts';
 import type {IncomingBody} from './ipc/incoming-body.ts';
+import {NO_CONTENT, type Reply} from './ipc/reply.ts';
 import type {RouterLink} from './ipc/router-link.ts';
 import {bootstrapPieces} from './journal/bootstrap.ts';
 import {cutUp} from './journal/pieces.ts';
@@ -34,7 +36,6 @@ import type {ScanPool} from './queries/scan-pool.ts';
 import {type CronReader, checkCronName, createCron, deleteCron, intervalOf} from './scheduler/crons.ts';
 import {cancelJob, type JobReader, scheduleJob} from './scheduler/jobs.ts';
 import {parseListParameters} from './scheduler/list-page.ts';
-import type {ScheduleRunner} from './scheduler/runner.ts';
 import {checkedMutation} from './scheduler/work.ts';
 import type {SchemaChanges} from './schema/change.ts';
 import {allSchemasText, schemaText} from './schema/read.ts';
@@ -56,7 +57,6 @@ export type TenantStages = {
   live: LiveQueries;
   jobs: JobReader;
   crons: CronReader;
-  schedule: ScheduleRunner;
   platform: FunctionPlatform;
   /** Epoch milliseconds. */
   clock: () => number;
@@ -68,7 +68,6 @@ const OK = 200;
 
 export class Dispatch {
   readonly #tenant: TenantStages;
-  readonly #unflushed = new Set<RouterLink>();
 
   constructor(tenant: TenantStages) {
     this.#tenant = tenant;
@@ -115,7 +114,7 @@ export class Dispatch {
         return;
       }
       case 'documents.delete':
-        this.#write(link, stream, meta, body, gone(deleteEffect(first, second)));
+        this.#write(link, stream, meta, body, done(deleteEffect(first, second)));
         return;
       case 'documents.list':
         checkTableName(first);
@@ -155,7 +154,7 @@ export class Dispatch {
       case 'schedule.cancel':
       case 'crons.create':
       case 'crons.delete':
-        this.#changeSchedule(link, stream, meta, body);
+        this.#write(link, stream, meta, body, this.#scheduleChange(meta, body));
         return;
       case 'schedule.list':
         reader.inSnapshot();
@@ -206,17 +205,7 @@ export class Dispatch {
     this.#tenant.platform
       .handle(link, stream, meta, body, incoming)
       .catch(caught => this.#fail(link, stream, meta, caught))
-      .finally(() => this.#flushSoon(link));
-  }
-
-  #flushSoon(link: RouterLink): void {
-    if (this.#unflushed.has(link)) return;
-    this.#unflushed.add(link);
-    // Node runs this after the microtasks: one write for all that was settled together.
-    process.nextTick(() => {
-      this.#unflushed.delete(link);
-      link.flush();
-    });
+      .finally(() => link.flushAfterTick());
   }
 
   #document(table: string, id: string): string {
@@ -244,24 +233,17 @@ export class Dispatch {
         link.forget(stream);
         if (outcome instanceof ServiceError) this.#fail(link, stream, meta, outcome);
         else link.replyBytes(stream, outcome);
-        this.#flushSoon(link);
+        link.flushAfterTick();
       });
       link.onCancel(stream, () => {
         giveUp();
         link.fail(stream, new ServiceError('session.worker_unavailable', 'the query was given up with its client'));
-        this.#flushSoon(link);
+        link.flushAfterTick();
       });
     }
   }
 
-  #write(
-    link: RouterLink,
-    stream: number,
-    meta: RequestMeta,
-    body: Buffer,
-    run: (writer: Writer) => Reply,
-    onCommitted?: () => void,
-  ): void {
+  #write(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, run: (writer: Writer) => Reply): void {
     let guarded = run;
     const {k: key} = meta;
     if (key !== undefined) {
@@ -269,23 +251,14 @@ export class Dispatch {
       const request = requestDigest(meta.op, meta.p ?? [], body);
       guarded = writer => once(writer, key, request, run);
     }
-    const write: Write = {
+    this.#tenant.groups.submit<Reply>({
       run: guarded,
       settle: outcome => {
         if (outcome instanceof ServiceError) link.fail(stream, outcome);
-        else {
-          link.reply(stream, outcome.status, outcome.body);
-          onCommitted?.();
-        }
+        else link.reply(stream, outcome.status, outcome.body);
+        link.flushAfterTick();
       },
-    };
-    this.#tenant.groups.submit(write);
-  }
-
-  /** A change of the schedule; the runner looks for the next due time once it is committed. */
-  #changeSchedule(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer): void {
-    const {schedule} = this.#tenant;
-    this.#write(link, stream, meta, body, this.#scheduleChange(meta, body), () => schedule.arm());
+    });
   }
 
   #scheduleChange(meta: RequestMeta, body: Buffer): (writer: Writer) => Reply {
@@ -295,26 +268,27 @@ export class Dispatch {
       case 'schedule.create': {
         const {run_after_ms: runAfterMs, mutation} = decodeBody(scheduleBody, body);
         const work = checkedMutation(mutation);
-        return writer => scheduleJob(writer, clock(), runAfterMs, work);
+        return writer => ({status: 201, body: `{"job_id":"${scheduleJob(writer, clock(), runAfterMs, work)}"}`});
       }
       case 'schedule.cancel':
-        return writer => cancelJob(writer, first);
+        return done(writer => cancelJob(writer, first));
       case 'crons.create': {
         const {name, schedule, mutation} = decodeBody(cronBody, body);
         checkCronName(name);
         const intervalMs = intervalOf(schedule.seconds);
         const work = checkedMutation(mutation);
-        return writer => createCron(writer, clock(), name, intervalMs, work);
+        return done(writer => createCron(writer, clock(), name, intervalMs, work), 201);
       }
       default:
-        return writer => deleteCron(writer, first);
+        return done(writer => deleteCron(writer, first));
     }
   }
 
-  #later(link: RouterLink, stream: number, meta: RequestMeta, outcome: Promise<Reply>): void {
-    outcome
+  /** A change that takes more than one write. */
+  #later(link: RouterLink, stream: number, meta: RequestMeta, change: Promise<void>): void {
+    change
       .then(
-        reply => link.reply(stream, reply.status, reply.body),
+        () => link.reply(stream, NO_CONTENT.status, NO_CONTENT.body),
         caught => this.#fail(link, stream, meta, caught),
       )
       .finally(() => link.flush());
@@ -353,7 +327,7 @@ function startStream(link: RouterLink, stream: number, pieces: () => Iterator<st
   link.stream(stream, pieces());
 }
 
-/* What a document change answers. */
+/* What a write answers. */
 
 function created(effect: Effect): (writer: Writer) => Reply {
   return writer => ({status: 201, body: `{"id":"${effect(writer)}"}`});
@@ -363,9 +337,10 @@ function changed(effect: Effect): (writer: Writer) => Reply {
   return writer => ({status: OK, body: `{"id":${JSON.stringify(effect(writer))}}`});
 }
 
-function gone(effect: Effect): (writer: Writer) => Reply {
+/** Nothing but that it is done. */
+function done(change: (writer: Writer) => unknown, status = NO_CONTENT.status): (writer: Writer) => Reply {
   return writer => {
-    effect(writer);
-    return {status: 204, body: ''};
+    change(writer);
+    return {status, body: ''};
   };
 }

@@ -70,9 +70,7 @@ function beat(): void {
 
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
-  const opened = await Tenant.open(settings, log, () => {
-    for (const link of links) link.flush();
-  });
+  const opened = await Tenant.open(settings, log);
   tenant = opened;
   const events = {
     onRequest: opened.dispatch.handle.bind(opened.dispatch),

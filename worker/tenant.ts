@@ -12,10 +12,11 @@ import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {TENANT_FILE} from '../shared/tenant-directory.ts';
 import {BackgroundWrites} from './commit/background.ts';
 import {CleanMark} from './commit/clean-mark.ts';
+import type {Stage} from './commit/commit.ts';
 import {CommitGroups} from './commit/group.ts';
 import {StorageQuota} from './commit/storage-quota.ts';
 import {TableCounts} from './commit/table-counts.ts';
-import {type Change, Writer} from './commit/writer.ts';
+import {Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
 import {FunctionPlatform} from './functions/platform.ts';
 import {JournalReader} from './journal/read-page.ts';
@@ -67,8 +68,7 @@ export class Tenant {
   readonly #schedule: ScheduleRunner;
   readonly #scrub: Scrub;
 
-  /** @param afterGroup called when the replies of a commit group are ready to leave */
-  static async open(settings: TenantSettings, log: Logger, afterGroup: () => void): Promise<Tenant> {
+  static async open(settings: TenantSettings, log: Logger): Promise<Tenant> {
     if (existsSync(join(settings.directory, DAMAGED_FILE))) {
       log.error('the tenant stays stopped: its file was found damaged', {note: join(settings.directory, DAMAGED_FILE)});
       throw new ServiceError('session.worker_unavailable', 'the tenant is stopped because its file is damaged');
@@ -76,7 +76,7 @@ export class Tenant {
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-      const tenant = new Tenant(settings, lock, log, afterGroup);
+      const tenant = new Tenant(settings, lock, log);
       await tenant.#scrub.first();
       return tenant;
     } catch (caught) {
@@ -84,7 +84,7 @@ export class Tenant {
     }
   }
 
-  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, afterGroup: () => void) {
+  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger) {
     this.#lock = lock;
     this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
@@ -121,22 +121,25 @@ export class Tenant {
       if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
     };
     this.#watchTimer = setInterval(checkFile, FILE_LOOK_MS).unref();
-    const onCommitted = (changes: readonly Change[]) => {
-      checkFile();
-      this.#reader.committed(changes);
-      this.live.committed(changes);
-    };
+    /** What a commit passes, in this order; then its writes are settled, which is where the replies come from. */
+    const stages: Stage[] = [
+      {committed: checkFile},
+      this.#reader, // the row cache: what follows reads what was committed
+      this.live, // before the replies: whoever learns of a write finds it in every result from then on
+      {committed: commit => this.#schedule.committed(commit)},
+      {committed: commit => this.#platform.committed(commit)},
+      // Here, last before the replies, a replica would be sent `commit.records`, and waited for if replies are to wait for it.
+    ];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
-    this.#groups = new CommitGroups(
-      this.#writer,
-      this.metrics,
+    this.#groups = new CommitGroups({
+      writer: this.#writer,
+      metrics: this.metrics,
       log,
       beforeCommit,
-      onCommitted,
-      afterGroup,
-      this.#quota,
-      this.#scans,
-    );
+      stages,
+      quota: this.#quota,
+      scans: this.#scans,
+    });
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
@@ -152,7 +155,6 @@ export class Tenant {
       clock: Date.now,
       log,
       metrics: this.metrics,
-      onSchedule: () => this.#schedule.arm(),
       redactErrors: settings.redactErrors,
     });
     const {runJob, prepareJob} = this.#platform;
@@ -177,7 +179,6 @@ export class Tenant {
       live: this.live,
       jobs: new JobReader(this.#readerDb),
       crons: new CronReader(this.#readerDb),
-      schedule: this.#schedule,
       platform: this.#platform,
       clock: Date.now,
       metrics: this.metrics,

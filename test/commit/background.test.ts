@@ -28,15 +28,8 @@ beforeEach(() => {
   lines = [];
   failures = [];
   const log = createLogger({}, {write: line => void lines.push(String(line))});
-  const ignore = () => undefined;
-  groups = new CommitGroups(
-    new Writer(db, Catalog.read(db), Date.now),
-    new WorkerMetrics(),
-    log,
-    ignore,
-    ignore,
-    ignore,
-  );
+  const writer = new Writer(db, Catalog.read(db), Date.now);
+  groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log, stages: []});
   background = new BackgroundWrites(groups, log, (kind, error) => failures.push({kind, error}));
 });
 afterEach(() => {

@@ -25,7 +25,6 @@ const threadFile = fileURLToPath(new URL('./overlapping-scans.cjs', import.meta.
 const failures: unknown[] = [];
 const pool = new ScanPool(path, error => failures.push(error), threadFile);
 const writer = new Writer(db, Catalog.read(db), Date.now);
-const ignore = () => undefined;
 const log = createLogger({process: 'worker'});
 const threads = new BroadcastChannel('overlapping-scans');
 let isPaused = false;
@@ -36,7 +35,7 @@ const scans = {
     pool.pause(whenNoneRuns);
   },
 };
-const groups = new CommitGroups(writer, new WorkerMetrics(), log, ignore, ignore, ignore, null, scans);
+const groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log, stages: [], scans});
 afterAll(async () => {
   isOver = true;
   await groups.close();

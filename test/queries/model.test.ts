@@ -42,7 +42,7 @@ function newTable(indexes: string[][]) {
     writer.appendRecord();
     writer.writeCounters();
     writer.statements.commit.run();
-    reader.committed(writer.changes);
+    reader.committed(writer.commit());
     writer.endGroup();
     return result;
   };

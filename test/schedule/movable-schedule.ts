@@ -6,6 +6,7 @@ import {vi} from 'vitest';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {BackgroundWrites} from '../../worker/commit/background.ts';
+import type {Stage} from '../../worker/commit/commit.ts';
 import {CommitGroups} from '../../worker/commit/group.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
@@ -43,10 +44,10 @@ export class Schedule {
     const log = createLogger({process: 'worker'}, {write: (line: string) => void this.logged.push(line)});
     const metrics = new WorkerMetrics();
     const clock = () => this.nowMs;
-    const ignore = () => undefined;
     this.db = openWriter(join(this.#directory, 'tenant.sqlite'));
     this.writer = new Writer(this.db, Catalog.read(this.db), clock);
-    this.#groups = new CommitGroups(this.writer, metrics, log, ignore, ignore, ignore);
+    const stages: Stage[] = [{committed: commit => this.runner.committed(commit)}];
+    this.#groups = new CommitGroups({writer: this.writer, metrics, log, stages});
     this.#background = new BackgroundWrites(this.#groups, log, (_, error) => this.failures.push(error));
     this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, () => undefined);
     this.runner.arm();
@@ -63,16 +64,13 @@ export class Schedule {
     rmSync(this.#directory, {recursive: true});
   }
 
-  /** A request's write, after which the runner is armed anew. */
-  async change<T>(write: (writer: Writer) => T): Promise<T> {
-    const result = await this.#groups.perform(write);
-    this.runner.arm();
-    return result;
+  /** A request's write. */
+  change<T>(write: (writer: Writer) => T): Promise<T> {
+    return this.#groups.perform(write);
   }
 
-  async job(runAfterMs: number, work = WORK): Promise<string> {
-    const {body} = await this.change(writer => scheduleJob(writer, this.nowMs, runAfterMs, work));
-    return (JSON.parse(body) as {job_id: string}).job_id;
+  job(runAfterMs: number, work = WORK): Promise<string> {
+    return this.change(writer => scheduleJob(writer, this.nowMs, runAfterMs, work));
   }
 
   cron(name: string, everyMs: number, work = WORK): Promise<unknown> {

@@ -99,7 +99,7 @@ class Received implements LiveHolder {
     this.behind.add(stream);
   }
 
-  flush(): void {}
+  flushAfterTick(): void {}
 
   liveFailed(stream: number): void {
     throw new Error(`stream ${stream} failed`);
@@ -181,7 +181,7 @@ function commit(table: string, writes: readonly Write[], ids: string[]): void {
   }
   writer.writeCounters();
   statements.commit.run();
-  reader.committed(writer.changes);
+  reader.committed(writer.commit());
 }
 
 describe('live results are what the model answers', () => {
@@ -219,7 +219,7 @@ describe('live results are what the model answers', () => {
           received.take();
           const before = new Map(received.latest);
           commit(name, group, ids);
-          live.committed(writer.changes);
+          live.committed(writer.commit());
           writer.endGroup();
           reader.endTurn();
 
@@ -289,7 +289,7 @@ describe('live results of queries that read much', () => {
           }
           check();
           commit(name, group, ids);
-          live.committed(writer.changes);
+          live.committed(writer.commit());
           writer.endGroup();
           reader.endTurn();
           check();

@@ -1,9 +1,10 @@
 /**
  * Group commit: the only write path. All writes of one event-loop turn run in one SQLite transaction, each in a savepoint of
- * its own, with one fsync for all; then all replies go out. While a commit waits for the disk, the next group's requests
- * gather in the socket, so the group grows with the load and a single write still commits at once.
+ * its own, with one fsync for all; then the stages are handed the commit, and all replies go out. While a commit waits for the
+ * disk, the next group's requests gather in the socket, so the group grows with the load and a single write still commits at
+ * once.
  *
- *   submit ──▶ queue ──end of turn──▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─▶ COMMIT ──▶ settle all
+ *   submit ──▶ queue ──end of turn──▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─▶ COMMIT ──▶ stages ──▶ settle all
  *                                                  │ a write fails alone: ROLLBACK TO, its caller learns why
  *                                                  └ no space: all of the group fails with 507
  *
@@ -24,17 +25,15 @@ import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
+import type {Stage} from './commit.ts';
 import type {StorageQuota} from './storage-quota.ts';
-import type {Change, Writer} from './writer.ts';
+import type {Writer} from './writer.ts';
 
-/** What a write answers: an HTTP status and a JSON body (empty for 204). */
-export type Reply = {status: number; body: string};
-
-export type Write = {
+export type Write<T> = {
   /** Makes the change. A throw takes back this write alone. Runs synchronously, inside the group's transaction. */
-  run(writer: Writer): Reply;
-  /** Called once: with the reply after the commit is on disk, or with the error. */
-  settle(outcome: Reply | ServiceError): void;
+  run(writer: Writer): T;
+  /** Called once: with what `run` returned after the commit is on disk, or with the error. */
+  settle(outcome: T | ServiceError): void;
 };
 
 /** What holds snapshots for long, one after the other. */
@@ -43,47 +42,36 @@ export interface Pausable {
   pause(whenNoneRuns: () => void): void;
 }
 
+export type GroupParts = {
+  writer: Writer;
+  metrics: WorkerMetrics;
+  log: Logger;
+  /** What each commit is handed to, in this order, before its writes are settled. */
+  stages: readonly Stage[];
+  /** The last thing inside each transaction. */
+  beforeCommit?: (writer: Writer) => void;
+  quota?: StorageQuota;
+  scans?: Pausable;
+};
+
 const PAGE_BYTES = 4096;
 
 export class CommitGroups {
+  readonly #parts: GroupParts;
   readonly #writer: Writer;
-  readonly #metrics: WorkerMetrics;
-  readonly #log: Logger;
-  /** Called after a group's writes are settled: replies are ready to leave. */
-  readonly #afterGroup: () => void;
-  readonly #beforeCommit: (writer: Writer) => void;
-  /** Called with the documents written by a group that is on disk. */
-  readonly #onCommitted: (changes: readonly Change[]) => void;
-  readonly #quota: StorageQuota | null;
-  readonly #scans: Pausable | null;
-  #queue: Write[] = [];
+  #queue: Write<unknown>[] = [];
   #scheduled = false;
   #walPages = 0;
   #closed = false;
   #onIdle: (() => void)[] = [];
 
-  constructor(
-    writer: Writer,
-    metrics: WorkerMetrics,
-    log: Logger,
-    beforeCommit: (writer: Writer) => void,
-    onCommitted: (changes: readonly Change[]) => void,
-    afterGroup: () => void,
-    quota: StorageQuota | null = null,
-    scans: Pausable | null = null,
-  ) {
-    this.#quota = quota;
-    this.#scans = scans;
-    this.#writer = writer;
-    this.#metrics = metrics;
-    this.#log = log;
-    this.#beforeCommit = beforeCommit;
-    this.#onCommitted = onCommitted;
-    this.#afterGroup = afterGroup;
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+    this.#writer = parts.writer;
   }
 
   /** Takes a write into the current turn's group. */
-  submit(write: Write): void {
+  submit<T>(write: Write<T>): void {
     if (this.#closed) {
       write.settle(new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again'));
       return;
@@ -92,20 +80,16 @@ export class CommitGroups {
       write.settle(new ServiceError('session.overloaded', 'too many writes are waiting; try again shortly'));
       return;
     }
-    this.#queue.push(write);
+    this.#queue.push(write as Write<unknown>);
     this.#schedule();
   }
 
   /** Runs a change of our own (back-fill, clean-up) in a group; resolves when it is on disk. */
   perform<T>(change: (writer: Writer) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      let result: T;
-      this.submit({
-        run: writer => {
-          result = change(writer);
-          return {status: 200, body: ''};
-        },
-        settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(result)),
+      this.submit<T>({
+        run: change,
+        settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(outcome)),
       });
     });
   }
@@ -128,62 +112,64 @@ export class CommitGroups {
     setImmediate(() => {
       this.#scheduled = false;
       this.#commitGroup();
-      this.#afterGroup();
       if (this.#queue.length > 0) this.#schedule();
       else for (const resolve of this.#onIdle.splice(0)) resolve();
     });
   }
 
   #commitGroup(): void {
+    const {metrics, log, quota, beforeCommit, stages} = this.#parts;
     const {statements} = this.#writer;
     const start = this.#writer.mark();
     const started = performance.now();
-    const done: Write[] = [];
-    const outcomes: (Reply | ServiceError)[] = [];
+    const done: Write<unknown>[] = [];
+    const outcomes: unknown[] = [];
     try {
       statements.begin.run();
-      this.#quota?.beginGroup();
+      quota?.beginGroup();
       while (done.length < this.#queue.length && done.length < GROUP_WRITES_MAX) {
         const write = this.#queue[done.length]!;
         done.push(write);
         outcomes.push(this.#runAlone(write));
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
-      this.#beforeCommit(this.#writer);
+      beforeCommit?.(this.#writer);
       this.#writer.writeCounters();
       const records = this.#writer.head.sequence - start.head.sequence;
       assert(records >= 0 && records <= done.length, `${done.length} writes made ${records} records`);
-      const beforeCommit = performance.now();
+      const beforeCommitMs = performance.now();
       statements.commit.run();
-      this.#metrics.committed(done.length, performance.now() - beforeCommit, performance.now() - started);
+      metrics.committed(done.length, performance.now() - beforeCommitMs, performance.now() - started);
     } catch (caught) {
       const failure = storageFailure(caught);
       if (failure !== 'full') throw caught;
       this.#rollBackGroup(start);
-      this.#log.error('the disk is full; a group of writes failed', {writes: done.length});
+      log.error('the disk is full; a group of writes failed', {writes: done.length});
       outcomes.length = 0;
       for (const _ of done) outcomes.push(storageFullError());
     }
     assert(outcomes.length === done.length, 'every write of a group has an outcome');
     const bytes = this.#writer.bytesWritten;
-    // Live results leave before the replies: whoever learns of a write finds it in what follows.
-    this.#onCommitted(this.#writer.changes);
+    const commit = this.#writer.commit();
+    assert(commit.firstSequence === start.head.sequence + 1, 'a commit continues from the one before');
     this.#writer.endGroup();
     this.#queue.splice(0, done.length);
+    for (const stage of stages) stage.committed(commit);
     for (const [i, write] of done.entries()) write.settle(outcomes[i]!);
     this.#checkpointWhenLong(4 + 2 * done.length + Math.ceil((2 * bytes) / PAGE_BYTES));
   }
 
-  #runAlone(write: Write): Reply | ServiceError {
+  #runAlone(write: Write<unknown>): unknown {
+    const {quota, log} = this.#parts;
     const {statements, db} = this.#writer;
     const mark = this.#writer.mark();
     statements.savepoint.run();
     try {
-      const reply = write.run(this.#writer);
+      const result = write.run(this.#writer);
       this.#writer.appendRecord();
-      this.#quota?.check(this.#writer, mark);
+      quota?.check(this.#writer, mark);
       statements.release.run();
-      return reply;
+      return result;
     } catch (caught) {
       if (caught instanceof AssertionError) throw caught;
       // A storage error may have ended the transaction, with all that came before in it. A broken structure has not: the
@@ -194,7 +180,7 @@ export class CommitGroups {
       statements.release.run();
       this.#writer.returnTo(mark);
       const error = asServiceError(failure === 'damaged' ? storageDamaged({check: 'engine'}) : caught);
-      if (error.cause !== undefined) this.#log.error('a write failed', {error: error.cause});
+      if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
       return error;
     }
   }
@@ -213,7 +199,7 @@ export class CommitGroups {
     this.#walPages += pages;
     if (this.#walPages < CHECKPOINT_WAL_PAGES) return;
     this.#walPages = 0;
-    if (this.#checkpoint() > WAL_PAGES_MAX) this.#scans?.pause(() => this.#checkpoint());
+    if (this.#checkpoint() > WAL_PAGES_MAX) this.#parts.scans?.pause(() => this.#checkpoint());
   }
 
   /** @returns pages of the WAL */
@@ -221,12 +207,12 @@ export class CommitGroups {
     const started = performance.now();
     try {
       const [found] = this.#writer.db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
-      this.#metrics.checkpointed(performance.now() - started);
+      this.#parts.metrics.checkpointed(performance.now() - started);
       return found!.log;
     } catch (caught) {
       // Without space the WAL stays as it is, complete and durable; the next checkpoint tries again.
       if (storageFailure(caught) !== 'full') throw caught;
-      this.#log.error('the disk is full; a checkpoint was put off');
+      this.#parts.log.error('the disk is full; a checkpoint was put off');
       return 0;
     }
   }

@@ -7,7 +7,7 @@ import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
 import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
 import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
-import type {Reply} from './group.ts';
+import type {KeptReply} from '../storage/statements.ts';
 import type {Writer} from './writer.ts';
 
 /** Other bytes of a header mean different text to different clients, and uWebSockets.js drops them at its ends. */
@@ -31,8 +31,11 @@ export function requestDigest(op: string, params: readonly string[], body: Buffe
     .digest('hex');
 }
 
+/** What the edge answered, which is what it answers again. */
+type Answered = Pick<KeptReply, 'status' | 'body'>;
+
 /** @throws op.conflict 409 when the key was used with another request */
-export function once(writer: Writer, key: string, request: string, run: (writer: Writer) => Reply): Reply {
+export function once(writer: Writer, key: string, request: string, run: (writer: Writer) => Answered): Answered {
   const {statements} = writer;
   const expiredMs = writer.nowMs() - IDEMPOTENCY_KEEP_MS;
   const stored = statements.idempotent.get(key);

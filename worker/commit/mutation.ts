@@ -10,7 +10,8 @@ import {checkTableName} from '../documents/table-name.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
 import {checkChosenId} from '../storage/ids.ts';
 import type {DocumentRow} from '../storage/rows.ts';
-import type {Fields, Writer} from './writer.ts';
+import type {Fields} from './commit.ts';
+import type {Writer} from './writer.ts';
 
 /** A checked change of one document; returns its id. Throws what the data says against it. */
 export type Effect = (writer: Writer) => string;

@@ -12,7 +12,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION, type JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
-import type {Catalog, CatalogTable} from '../storage/catalog.ts';
+import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
@@ -23,8 +23,7 @@ import {rowChecksum} from '../storage/row-checksum.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
-
-export type Fields = Record<string, unknown>;
+import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
 
 /** The newest record: the next one continues from it. */
 export type JournalHead = {sequence: number; digest: string; timestamp: number};
@@ -38,18 +37,10 @@ export type Mark = {
   undos: number;
   bytes: number;
   changes: number;
+  events: number;
+  records: number;
   grownBytes: number;
   grownWrites: number;
-};
-
-/** One written document, for live queries: as it was and as it is, null where it was not or is not there. */
-export type Change = {
-  table: string;
-  doc: number;
-  before: DocumentRow | null;
-  after: DocumentRow | null;
-  /** What `before` says is not what was written: it was deleted because it is damaged. */
-  isDamaged: boolean;
 };
 
 export class Writer {
@@ -66,6 +57,8 @@ export class Writer {
   #counted: CatalogTable[] = [];
   /** What the group has written so far, in order. */
   #changes: Change[] = [];
+  #events: CommittedEvent[] = [];
+  #records: StoredRecord[] = [];
   /** Bytes of documents and records written since the group began. */
   #bytes = 0;
   /** Never goes back, not even when a change is rolled back. Null: not read yet. */
@@ -154,6 +147,8 @@ export class Writer {
       undos: this.#undos.length,
       bytes: this.#bytes,
       changes: this.#changes.length,
+      events: this.#events.length,
+      records: this.#records.length,
       grownBytes: this.#grownBytes,
       grownWrites: this.#grownWrites,
     };
@@ -164,19 +159,24 @@ export class Writer {
     this.#head = mark.head;
     this.#bytes = mark.bytes;
     this.#changes.length = mark.changes;
+    this.#events.length = mark.events;
+    this.#records.length = mark.records;
     this.#grownBytes = mark.grownBytes;
     this.#grownWrites = mark.grownWrites;
     this.#record = newRecord();
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
   }
 
-  get changes(): readonly Change[] {
-    return this.#changes;
+  /** All that the group has written: what is on disk once its transaction is. */
+  commit(): Commit {
+    return new Commit(this.#head.sequence, this.nowMs(), this.#changes, this.#events, this.#records);
   }
 
   /** After the group's commit, or after all of it was taken back. */
   endGroup(): void {
     this.#changes = [];
+    this.#events = [];
+    this.#records = [];
     this.#undos = [];
     this.#bytes = 0;
     this.#grownBytes = 0;
@@ -288,8 +288,8 @@ export class Writer {
       throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
     }
     // A key that is too long must be known before anything is changed: a function may catch the error and go on.
-    const indexes = table.indexes.filter(index => index.state !== 'dropping');
-    const keys = indexes.map(index => indexKey(index, fields));
+    const indexes = keptIndexes(table);
+    const keys = keysOf(indexes, fields);
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
     table.lastCreated = after(table.lastCreated, this.#documentMs);
@@ -300,39 +300,37 @@ export class Writer {
     const row: DocumentRow = {doc, id, created, updated: created, body, flags};
     this.statements.insertDocument.run(doc, id, created, created, body, flags, documentChecksum(row));
     for (const [i, index] of indexes.entries()) this.statements.insertEntry.run(index.number, keys[i]!, doc);
-    this.#wrote(table, null, row);
+    this.#wrote(table, indexes, null, new Side(row, fields, keys));
     return id;
   }
 
   /** Replaces the fields of an existing document. @param old its parsed fields, @param body the stored text of `fields` */
   update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string, flags = 0): void {
     this.#checkSchema(table, fields);
-    const indexes = table.indexes.filter(index => index.state !== 'dropping');
-    const keys = indexes.map(index => indexKey(index, fields));
+    const indexes = keptIndexes(table);
+    const keys = keysOf(indexes, fields);
     const updated = Math.max(this.#documentMs, row.updated);
     const now: DocumentRow = {doc: row.doc, id: row.id, created: row.created, updated, body, flags};
     const {changes} = this.statements.updateDocument.run(updated, body, flags, documentChecksum(now), row.doc);
     assert(changes === 1, `document ${row.doc} is there to be replaced`);
+    const keysBefore = keysOf(indexes, old);
     for (const [i, index] of indexes.entries()) {
-      const before = indexKey(index, old);
-      const key = keys[i]!;
+      const [before, key] = [keysBefore[i]!, keys[i]!];
       if (before.equals(key)) continue;
       this.statements.deleteEntry.run(index.number, before, row.doc);
       this.statements.insertEntry.run(index.number, key, row.doc);
     }
-    this.#wrote(table, row, now);
+    this.#wrote(table, indexes, new Side(row, old, keysBefore), new Side(now, fields, keys));
   }
 
   delete(table: CatalogTable, row: DocumentRow): void {
     const {changes} = this.statements.deleteDocument.run(row.doc);
     assert(changes === 1, `document ${row.doc} is there to be deleted`);
-    if (table.indexes.length > 0) {
-      const old = parseFields(row);
-      for (const index of table.indexes) {
-        if (index.state !== 'dropping') this.statements.deleteEntry.run(index.number, indexKey(index, old), row.doc);
-      }
-    }
-    this.#wrote(table, row, null);
+    const indexes = keptIndexes(table);
+    const old = indexes.length === 0 ? null : parseFields(row);
+    const keys = old === null ? NO_KEYS : keysOf(indexes, old);
+    for (const [i, index] of indexes.entries()) this.statements.deleteEntry.run(index.number, keys[i]!, row.doc);
+    this.#wrote(table, indexes, new Side(row, old, keys), null);
   }
 
   /**
@@ -354,7 +352,7 @@ export class Writer {
     this.statements.deleteDocument.run(row.doc);
     for (const index of table.indexes) this.statements.deleteEntriesOf.run(index.number, row.doc);
     // A damaged row may hold another type than its column has.
-    this.#wrote(table, {...row, body: String(row.body)}, null, true);
+    this.#wrote(table, [], new Side({...row, body: String(row.body)}), null, true);
     return true;
   }
 
@@ -376,15 +374,21 @@ export class Writer {
     );
   }
 
-  #wrote(table: CatalogTable, before: DocumentRow | null, after: DocumentRow | null, isDamaged = false): void {
-    const {doc, id} = (after ?? before)!;
+  #wrote(
+    table: CatalogTable,
+    indexes: readonly CatalogIndex[],
+    before: Side | null,
+    after: Side | null,
+    isDamaged = false,
+  ): void {
+    const {doc, id} = (after ?? before)!.row;
     const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
     assert(Math.floor(doc / DOCS_PER_TABLE) === table.number, `document ${doc} is of table ${table.name}`);
-    this.grew((after?.body.length ?? 0) - (before?.body.length ?? 0));
+    this.grew((after?.row.body.length ?? 0) - (before?.row.body.length ?? 0));
     for (const watcher of table.watchers) watcher.add(doc);
-    this.#changes.push({table: table.name, doc, before, after, isDamaged});
+    this.#changes.push({table, doc, id, indexes, before, after, isDamaged});
     if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);
-    const document = after === null ? 'null' : storedDocumentText(after);
+    const document = after === null ? 'null' : storedDocumentText(after.row);
     const target = `"table":"${table.name}","id":${JSON.stringify(id)}`;
     this.#record.events.push(`{"type":"${EVENT_OF[op]}",${target}}`);
     this.#record.writes.push(`{${target},"op":"${op}","document":${document}}`);
@@ -445,12 +449,17 @@ export class Writer {
   /* ── journal ── */
 
   event(event: JournalEvent): void {
-    this.#record.events.push(JSON.stringify(event));
+    this.#happened(new CommittedEvent(event.type, JSON.stringify(event), event));
   }
 
-  /** @param text JSON of a JournalEvent: stored work is passed on without a parse */
-  eventText(text: string): void {
-    this.#record.events.push(text);
+  /** @param text JSON of a JournalEvent of this type: stored work is passed on without a parse */
+  eventText(type: JournalEvent['type'], text: string): void {
+    this.#happened(new CommittedEvent(type, text));
+  }
+
+  #happened(event: CommittedEvent): void {
+    this.#record.events.push(event.text);
+    this.#events.push(event);
   }
 
   /** Appends what the current write did as one record; nothing when it did nothing. */
@@ -467,12 +476,25 @@ export class Writer {
     const {changes} = this.statements.appendJournal.run(sequence, record, digest);
     assert(changes === 1, `record ${sequence} is appended once`);
     this.#head = {sequence, digest, timestamp};
+    this.#records.push({record, digest});
     this.#bytes += record.length;
     this.#record = newRecord();
   }
 }
 
 const EVENT_OF = {insert: 'document.inserted', update: 'document.updated', delete: 'document.deleted'} as const;
+
+const NO_INDEXES: readonly CatalogIndex[] = [];
+const NO_KEYS: readonly Buffer[] = [];
+
+/** The indexes that have entries of the table's documents. */
+function keptIndexes(table: CatalogTable): readonly CatalogIndex[] {
+  return table.indexes.length === 0 ? NO_INDEXES : table.indexes.filter(index => index.state !== 'dropping');
+}
+
+function keysOf(indexes: readonly CatalogIndex[], fields: Fields): readonly Buffer[] {
+  return indexes.length === 0 ? NO_KEYS : indexes.map(index => indexKey(index, fields));
+}
 
 function newRecord(): PendingRecord {
   return {events: [], writes: [], scheduledExecutionId: null};

@@ -9,7 +9,8 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {FunctionCallBody, FunctionRunBody, RunAfterBody, RunAtBody} from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
-import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
 import {cancelJob, cancelOwnJob, insertFunctionJob} from '../scheduler/jobs.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 import type {Identity} from './auth/identity.ts';
@@ -25,9 +26,8 @@ export type EndpointParts = {
   /** Of the active deployment; without one it refuses every token. */
   verifier: () => Verifier;
   groups: CommitGroups;
-  live: () => LiveDeployment | null;
-  /** Something was scheduled or cancelled. */
-  onSchedule: () => void;
+  /** Of the write under way. */
+  writing: () => LiveDeployment | null;
   clock: () => number;
   redactErrors: boolean;
 };
@@ -55,12 +55,12 @@ export class FunctionEndpoints {
 
   /** POST …/schedule/run_after and …/schedule/run_at → `{"jobId"}` */
   async schedule(meta: RequestMeta, body: Buffer): Promise<Reply> {
-    const {groups, live, onSchedule, clock} = this.#parts;
+    const {groups, writing, clock} = this.#parts;
     const {path, args, ...when} = scheduleRequest(meta.p?.[0] ?? '', body);
     const scheduledBy = ownerOf(meta, await this.#caller(meta));
     const origin = meta.w === 1 ? 'admin' : 'client';
     const id = await groups.perform(writer => {
-      const table = live()?.table ?? null;
+      const table = writing()?.table ?? null;
       const nowMs = Math.floor(clock());
       return refused(() => {
         findFunction(table, path, null, origin);
@@ -68,7 +68,6 @@ export class FunctionEndpoints {
         return insertFunctionJob(writer, nowMs, job, scheduledBy);
       });
     });
-    onSchedule();
     return {status: 200, body: `{"jobId":"${id}"}`};
   }
 
@@ -76,11 +75,10 @@ export class FunctionEndpoints {
   async unschedule(meta: RequestMeta): Promise<Reply> {
     const scheduledBy = ownerOf(meta, await this.#caller(meta));
     const id = meta.p?.[0] ?? '';
-    const reply = await this.#parts.groups.perform(writer =>
+    await this.#parts.groups.perform(writer =>
       scheduledBy === null ? cancelJob(writer, id) : cancelOwnJob(writer, id, scheduledBy),
     );
-    this.#parts.onSchedule();
-    return reply;
+    return NO_CONTENT;
   }
 
   /** Keeps nothing of the arguments while it waits. */

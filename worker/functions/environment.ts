@@ -7,14 +7,14 @@ import {
   ENVIRONMENT_VARIABLES_MAX,
 } from '../../shared/limits.ts';
 import {VariableBody} from '../../shared/protocol/deployments.ts';
-import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import {isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
-const NO_REPLY: Reply = {status: 204, body: ''};
 const variableBody = wireType(VariableBody);
 
 export class Environment {
@@ -60,7 +60,7 @@ export class Environment {
       writer.statements.setVariable.run(name, value, rowChecksum('environment', {name, value}));
       writer.event({type: 'environment.set', name});
     });
-    return NO_REPLY;
+    return NO_CONTENT;
   }
 
   /** @throws op.not_found 404 */
@@ -69,7 +69,7 @@ export class Environment {
       if (writer.statements.deleteVariable.run(name).changes === 0) throw notSet(name);
       writer.event({type: 'environment.deleted', name});
     });
-    return NO_REPLY;
+    return NO_CONTENT;
   }
 
   /** Readers see the change once it is committed. */

@@ -74,11 +74,12 @@ export type FunctionParts = {
   actions: ActionPool;
   log: ExecutionLog;
   metrics: WorkerMetrics;
+  /** Whose queries and actions are called: the one that is active in what is committed. */
   live: () => LiveDeployment | null;
+  /** Whose mutations are run: the one that is active for the write under way, or the next one. */
+  writing: () => LiveDeployment | null;
   env: () => Readonly<Record<string, string>>;
   egress: () => EgressSettings;
-  /** Jobs were scheduled or cancelled, and the change is committed. */
-  onSchedule: () => void;
   clock: () => number;
   /** Clients learn that a function failed, but not why. */
   redactErrors: boolean;
@@ -177,21 +178,14 @@ export class Functions {
     const failed = this.#parts.mutations.prepare(this.#execution(live, entry, args, call.caller));
     if (failed !== null) return finished(live, entry, failed.outcome, {lines: failed.lines, own: failed.lines});
     return new Promise((resolve, reject) => {
-      let result: CallResult & {scheduled?: boolean};
-      this.#parts.groups.submit({
-        run: () => {
-          result = this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
-          return {status: 200, body: ''};
-        },
+      this.#parts.groups.submit<CallResult>({
+        run: () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX),
         settle: outcome => {
           if (outcome instanceof MutationFailed) resolve(outcome.result);
           else if (outcome instanceof MutationUnprepared) resolve(this.#again(call, tries + 1));
           else if (outcome instanceof MutationStarved && outcome.starved === 'again') resolve(this.#again(call, tries));
           else if (outcome instanceof ServiceError) reject(outcome);
-          else {
-            if (result.scheduled === true) this.#parts.onSchedule();
-            resolve(result);
-          }
+          else resolve(outcome);
         },
       });
     });
@@ -199,14 +193,14 @@ export class Functions {
 
   /** From the beginning, with the code that serves now. */
   async #again(call: Call, tries: number): Promise<CallResult> {
-    const live = this.#parts.live();
+    const live = this.#parts.writing();
     const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
     return await this.#mutation(live!, entry, call, tries);
   }
 
   /** @param mayWait false: what has to be loaded is loaded here. @throws MutationUnprepared, or as `#mutate` */
-  #mutatePrepared(prepared: Prepared, call: Call, mayWait: boolean): CallResult & {ok: true; scheduled: boolean} {
-    const isCurrent = this.#parts.live() === prepared.live;
+  #mutatePrepared(prepared: Prepared, call: Call, mayWait: boolean): CallResult & {ok: true} {
+    const isCurrent = this.#parts.writing() === prepared.live;
     if (mayWait && !isCurrent) throw new MutationUnprepared();
     return this.#mutate(call, null, isCurrent ? prepared : null, mayWait);
   }
@@ -216,22 +210,17 @@ export class Functions {
    * @param prepared what is known of the call; null: it is found out here
    * @throws MutationFailed when it must be rolled back
    */
-  #mutate(
-    call: Call,
-    job: string | null,
-    prepared: Prepared | null = null,
-    mayWait = false,
-  ): CallResult & {ok: true; scheduled: boolean} {
+  #mutate(call: Call, job: string | null, prepared: Prepared | null = null, mayWait = false): CallResult & {ok: true} {
     try {
       const {live, entry, args} = prepared ?? this.#prepared(call);
       const execution = this.#execution(live, entry, args, call.caller);
       // It was dropped meanwhile, with a mutation that timed out for instance.
       if (mayWait && !this.#parts.mutations.isPrepared(execution)) throw new MutationUnprepared();
-      const {outcome, lines, scheduled, starved} = this.#parts.mutations.run(execution, job);
+      const {outcome, lines, starved} = this.#parts.mutations.run(execution, job);
       if (starved !== null) throw new MutationStarved(starved);
       const result = finished(live, entry, outcome, {lines, own: lines});
       if (!result.ok) throw new MutationFailed(result);
-      return {...result, scheduled};
+      return result;
     } catch (caught) {
       if (!(caught instanceof CallError)) throw caught;
       throw new MutationFailed({ok: false, error: caught.message, ...NO_LINES});
@@ -240,14 +229,14 @@ export class Functions {
 
   /** @throws CallError */
   #prepared(call: Call): Prepared {
-    const live = this.#parts.live();
+    const live = this.#parts.writing();
     const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
     return {live: live!, entry, args: checkArguments(live!.table, entry, call.args)};
   }
 
   /** Before a scheduled job's write: loads what it will run. What is wrong with it the run will say. */
   prepareJob(path: string): void {
-    const live = this.#parts.live();
+    const live = this.#parts.writing();
     try {
       const entry = findFunction(live?.table ?? null, path, 'mutation', 'job');
       this.#parts.mutations.prepare(this.#execution(live!, entry, '{}', {identity: null}));
@@ -315,7 +304,6 @@ export class Functions {
           return `+${await this.#schedule(parameters)}`;
         case 'cancel':
           await this.#parts.groups.perform(writer => cancelFunctionJob(writer, parameters));
-          this.#parts.onSchedule();
           return '+';
         default:
           return unreachable(operation);
@@ -342,13 +330,11 @@ export class Functions {
   }
 
   async #schedule(parameters: string): Promise<string> {
-    const {groups, live, clock, onSchedule} = this.#parts;
+    const {groups, writing, clock} = this.#parts;
     const nowMs = Math.floor(clock());
-    const id = await groups.perform(writer =>
-      insertFunctionJob(writer, nowMs, checkedJob(live()?.table ?? null, realmRequest(parameters), nowMs)),
+    return await groups.perform(writer =>
+      insertFunctionJob(writer, nowMs, checkedJob(writing()?.table ?? null, realmRequest(parameters), nowMs)),
     );
-    onSchedule();
-    return id;
   }
 
   /** `ctx.runQuery` takes both kinds of queries. */

@@ -4,15 +4,18 @@
  */
 import {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {corsHeaders, preflightHeaders} from '../../shared/ipc/cors.ts';
 import type {HeaderList, Operation, RequestMeta} from '../../shared/ipc/operations.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {Commit, CommittedEvent, Stage} from '../commit/commit.ts';
+import type {CommitGroups} from '../commit/group.ts';
 import type {TableCounts} from '../commit/table-counts.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
+import type {Reply} from '../ipc/reply.ts';
 import type {RouterLink} from '../ipc/router-link.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
@@ -37,9 +40,11 @@ import {readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
-import {Settings} from './settings.ts';
+import {Settings, type TenantFunctionSettings} from './settings.ts';
 import {SourcePositions} from './source-positions.ts';
 import {TableList} from './table-list.ts';
+
+type ServedDeployment = LiveDeployment & {table: ActiveDeployment};
 
 export type PlatformParts = {
   path: string;
@@ -52,8 +57,6 @@ export type PlatformParts = {
   clock: () => number;
   log: Logger;
   metrics: WorkerMetrics;
-  /** Jobs were scheduled or cancelled. */
-  onSchedule: () => void;
   /** Clients learn that a function failed, but not why. */
   redactErrors: boolean;
 };
@@ -68,7 +71,7 @@ const CROSS_ORIGIN: ReadonlySet<Operation> = new Set([
   'functions.unschedule',
 ]);
 
-export class FunctionPlatform {
+export class FunctionPlatform implements Stage {
   readonly #deployments: Deployments;
   readonly #environment: Environment;
   readonly #settings: Settings;
@@ -83,12 +86,15 @@ export class FunctionPlatform {
   readonly #httpActions: HttpActions;
   readonly #clock: () => number;
   readonly #redactErrors: boolean;
-  #live: LiveDeployment | null = null;
+  /** What queries and actions are called of: active in what is committed. */
+  #live: ServedDeployment | null;
+  /** What mutations are run of; another one from the write that activates it until that is committed. */
+  #writing: ServedDeployment | null;
   #verifier: Verifier;
   #egress: EgressPolicy;
 
   constructor(parts: PlatformParts) {
-    const {path, db, writer, groups, clock, onSchedule, redactErrors} = parts;
+    const {path, db, writer, groups, clock, redactErrors} = parts;
     this.#clock = clock;
     this.#redactErrors = redactErrors;
     this.#log = new ExecutionLog(
@@ -104,15 +110,15 @@ export class FunctionPlatform {
       process.kill(process.pid, 'SIGKILL');
     });
     this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
-    this.#mutations = new MutationRunner(writer, db, () => this.#live?.table ?? null);
+    this.#mutations = new MutationRunner(writer, db, () => this.#deployments.active);
     this.#memory.add(this.#mutations);
     this.#tables = new TableList(writer.catalog, parts.counts);
     this.#deployments = new Deployments({...parts, environment: this.#environment, analyze});
+    this.#writing = this.#newDeployment();
+    this.#live = this.#writing;
     this.#verifier = this.#newVerifier();
-    this.#serve();
-    this.#deployments.onActivated(() => this.#serve());
-    this.#settings.onChanged(() => this.#newPolicy());
     const live = () => this.#live;
+    const writing = () => this.#deploymentOfWrites();
     const env = () => this.#environment.current;
     const egress = () => this.#settings.current.egress;
     const verifier = () => this.#verifier;
@@ -126,15 +132,15 @@ export class FunctionPlatform {
       log: this.#log,
       metrics: parts.metrics,
       live,
+      writing,
       env,
       egress,
-      onSchedule,
       clock,
       redactErrors,
     });
     this.#functions = functions;
-    this.#endpoints = new FunctionEndpoints({functions, verifier, groups, live, onSchedule, clock, redactErrors});
-    const routes = () => this.#deployments.active?.manifest.routes ?? null;
+    this.#endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, redactErrors});
+    const routes = () => this.#live?.table.manifest.routes ?? null;
     this.#httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
   }
 
@@ -233,27 +239,41 @@ export class FunctionPlatform {
     }
   }
 
+  /** Events of a commit swap what the rest of the platform works with. */
+  committed({events}: Commit): void {
+    for (const committed of events) {
+      if (committed.type === 'deployment.activated') this.#serve();
+      else if (committed.type === 'settings.changed') this.#takeSettings(committed);
+    }
+  }
+
   async #deploy(incoming: IncomingBody | null): Promise<Reply> {
     const body = (await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0);
     return this.#deployments.upload(body);
   }
 
-  /** Puts the active deployment in the place of the one before. */
+  /** Puts the active deployment in the place of the one before. Deploys run one after another: no other is under way. */
   #serve(): void {
-    const {active} = this.#deployments;
-    this.#live = active === null ? null : this.#liveOf(active);
+    this.#live = this.#deploymentOfWrites();
     this.#verifier.close();
     this.#verifier = this.#newVerifier();
   }
 
-  #liveOf(active: ActiveDeployment): LiveDeployment {
+  #deploymentOfWrites(): ServedDeployment | null {
+    if (this.#writing?.table !== (this.#deployments.active ?? undefined)) this.#writing = this.#newDeployment();
+    return this.#writing;
+  }
+
+  #newDeployment(): ServedDeployment | null {
+    const {active} = this.#deployments;
+    if (active === null) return null;
     const {id, timestampMs, seed} = active;
     const positions = new SourcePositions(path => this.#deployments.sourceMap(active, path));
     return {code: {id, timestampMs, seed}, table: active, positions};
   }
 
   #newVerifier(): Verifier {
-    return Verifier.of(this.#deployments.active?.manifest.authProviders ?? [], {
+    return Verifier.of(this.#live?.table.manifest.authProviders ?? [], {
       fetch: request => egressFetch(this.#egress, request),
       clock: this.#clock,
       // Whoever sends a token of another one is told which there are, where errors are told at all.
@@ -261,7 +281,10 @@ export class FunctionPlatform {
     });
   }
 
-  #newPolicy(): void {
+  #takeSettings(committed: CommittedEvent): void {
+    const {event} = committed;
+    assert(event.type === 'settings.changed', 'an event is of the type it says');
+    this.#settings.changed(event.settings as TenantFunctionSettings);
     void closeEgress(this.#egress);
     this.#egress = EgressPolicy.of(this.#settings.current.egress);
   }

@@ -6,8 +6,9 @@ import type {Buffer} from 'node:buffer';
 import type {Static} from 'typebox';
 import {ServiceError} from '../../shared/errors.ts';
 import {SettingsBody} from '../../shared/protocol/deployments.ts';
-import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
 import type {Connection} from '../storage/database.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 import {checkEgressPattern} from './egress/pattern.ts';
@@ -26,7 +27,6 @@ export function storedSettings(db: Connection): TenantFunctionSettings {
 
 export class Settings {
   readonly #groups: CommitGroups;
-  readonly #listeners: (() => void)[] = [];
   #current: TenantFunctionSettings;
 
   constructor(writer: Writer, groups: CommitGroups) {
@@ -38,8 +38,9 @@ export class Settings {
     return this.#current;
   }
 
-  onChanged(listener: () => void): void {
-    this.#listeners.push(listener);
+  /** They were changed, and the change is committed. */
+  changed(settings: TenantFunctionSettings): void {
+    this.#current = settings;
   }
 
   /** Replaces all of them. @throws op.invalid_input 400 */
@@ -61,8 +62,6 @@ export class Settings {
       writer.statements.setMeta.run(KEY, JSON.stringify(settings));
       writer.event({type: 'settings.changed', settings});
     });
-    this.#current = settings;
-    for (const listener of this.#listeners) listener();
-    return {status: 204, body: ''};
+    return NO_CONTENT;
   }
 }

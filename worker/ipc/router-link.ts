@@ -79,6 +79,7 @@ export class RouterLink implements LiveHolder {
   /** Requests that wait for the next slice, with bodies of their own. */
   #requests: Waiting[] = [];
   #flushScheduled = false;
+  #tickScheduled = false;
   #sliceScheduled = false;
   /** When the slice under way has had its time. */
   #sliceEndsMs = 0;
@@ -334,6 +335,16 @@ export class RouterLink implements LiveHolder {
   #send(kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer): void {
     this.#writer.frame(kind, stream, flags, meta, body, true);
     this.flushSoon();
+  }
+
+  /** Once what is settled together has been answered: Node runs this after the microtasks. */
+  flushAfterTick(): void {
+    if (this.#tickScheduled) return;
+    this.#tickScheduled = true;
+    process.nextTick(() => {
+      this.#tickScheduled = false;
+      this.flush();
+    });
   }
 
   /** For what is answered outside of a turn. */

@@ -13,7 +13,7 @@
 import {performance} from 'node:perf_hooks';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_CATCH_UP_DOCUMENTS_MAX, SCAN_INLINE_MS} from '../../shared/limits.ts';
-import {parseDocument} from '../documents/document.ts';
+import {Side} from '../commit/commit.ts';
 import type {LiveScans} from '../queries/scan-pool.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {LiveQuery} from './live-query.ts';
@@ -99,7 +99,7 @@ export class Evaluation {
       for (const doc of this.#written) {
         this.#written.delete(doc);
         const [row] = this.#reader.documents(doc, doc, false, 1);
-        this.#live.write(doc, row === undefined ? null : {row, parsed: parseDocument(row)});
+        this.#live.write(doc, row === undefined ? null : new Side(row));
         if (performance.now() >= endsMs) return;
       }
     } finally {

@@ -15,8 +15,7 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import type {Change} from '../commit/writer.ts';
-import {parseDocument} from '../documents/document.ts';
+import type {Change, Commit, Stage} from '../commit/commit.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../queries/pace.ts';
 import type {LiveScans} from '../queries/scan-pool.ts';
@@ -24,7 +23,7 @@ import {shapeText} from '../queries/shape.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {TableInfo} from '../storage/rows.ts';
 import {Evaluation} from './evaluation.ts';
-import {LiveQuery, type ParsedDocument} from './live-query.ts';
+import {LiveQuery} from './live-query.ts';
 import {emplace, MatchIndex} from './match.ts';
 
 /** A router that holds live queries under stream ids of its own. */
@@ -35,7 +34,7 @@ export interface LiveHolder {
   liveFailed(stream: number, error: ServiceError): void;
   liveEnd(sequence: number): void;
   /** To be called after frames that no request of the holder asked for in this turn. */
-  flush(): void;
+  flushAfterTick(): void;
 }
 
 export type LiveParts = {
@@ -56,7 +55,7 @@ type Held = {
   evaluation: Evaluation | null;
 };
 
-export class LiveQueries {
+export class LiveQueries implements Stage {
   readonly #parts: LiveParts;
   readonly #byKey = new Map<string, Held>();
   readonly #byLive = new Map<LiveQuery, Held>();
@@ -105,17 +104,16 @@ export class LiveQueries {
     this.#byHolder.delete(holder);
   }
 
-  /** The changes of one commit, in order. */
-  committed(changes: readonly Change[]): void {
+  /** Takes in the documents it wrote, in order. */
+  committed({changes}: Commit): void {
     const touched = new Set<Held>();
     for (const change of changes) {
-      if (this.#index.isUnwatched(change.table)) continue;
-      const after = change.after === null ? null : {row: change.after, parsed: parseDocument(change.after)};
-      for (const live of this.#concerned(change, after?.parsed ?? null)) {
+      if (this.#index.isUnwatched(change.table.name)) continue;
+      for (const live of this.#concerned(change)) {
         const held = this.#byLive.get(live)!;
         if (held.evaluation !== null) held.evaluation.wrote(change.doc);
         else {
-          live.write(change.doc, after);
+          live.write(change.doc, change.after);
           touched.add(held);
         }
       }
@@ -123,11 +121,10 @@ export class LiveQueries {
     if (touched.size > 0) this.#publish(touched);
   }
 
-  #concerned(change: Change, after: ParsedDocument | null): Set<LiveQuery> {
+  #concerned({table, before, after, isDamaged}: Change): Set<LiveQuery> {
     // Nobody knows what it was: whoever shows it, under whatever value, shows it no longer.
-    if (change.isDamaged) return this.#index.allOf(change.table);
-    const before = change.before === null ? null : parseDocument(change.before);
-    return this.#index.candidates(change.table, before, after);
+    if (isDamaged) return this.#index.allOf(table.name);
+    return this.#index.candidates(table.name, before?.document ?? null, after?.document ?? null);
   }
 
   #publish(touched: ReadonlySet<Held>): void {
@@ -151,7 +148,7 @@ export class LiveQueries {
       }
     }
     reader.endTurn();
-    for (const holder of told) holder.liveEnd(this.#parts.sequence());
+    this.#endBatch(told);
   }
 
   #refreshed({live}: Held, budget?: InlineBudget): string | null {
@@ -173,7 +170,10 @@ export class LiveQueries {
 
   /** Before the replies of the commit leave: nobody is given the old result any more. */
   #fallBehind(held: Held): void {
-    for (const [holder, streams] of held.holders) for (const stream of streams) holder.liveBehind(stream);
+    for (const [holder, streams] of held.holders) {
+      for (const stream of streams) holder.liveBehind(stream);
+      holder.flushAfterTick();
+    }
     this.#evaluate(held);
   }
 
@@ -207,7 +207,7 @@ export class LiveQueries {
   #endBatch(told: ReadonlySet<LiveHolder>): void {
     for (const holder of told) {
       holder.liveEnd(this.#parts.sequence());
-      holder.flush();
+      holder.flushAfterTick();
     }
   }
 

@@ -14,8 +14,8 @@ import {LIVE_RESERVE_DOCUMENTS, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
-import type {Value} from '../../shared/values/value.ts';
-import {documentText, parseDocument} from '../documents/document.ts';
+import type {Side} from '../commit/commit.ts';
+import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
 import type {Position} from '../queries/cursor.ts';
 import {compileFilters, type Filter, matches, type Predicate} from '../queries/filter.ts';
 import type {Pace} from '../queries/pace.ts';
@@ -23,9 +23,6 @@ import {orderOf} from '../queries/plan.ts';
 import {find} from '../queries/run.ts';
 import type {LivePiece, LiveScan} from '../queries/scan-message.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
-
-/** A document with its system fields, parsed. */
-export type ParsedDocument = Readonly<Record<string, Value>>;
 
 const NO_KEY = Buffer.alloc(0);
 
@@ -101,10 +98,10 @@ export class LiveQuery {
   }
 
   /** Takes in one written document. `after` null: it was deleted. */
-  write(doc: number, after: {row: DocumentRow; parsed: ParsedDocument} | null): void {
+  write(doc: number, after: Side | null): void {
     if (this.#stale) return;
     if (this.#docs.has(doc)) this.#remove(doc);
-    if (after !== null && this.#matches(after.parsed)) this.#add(this.#entryOf(after.row, after.parsed));
+    if (after !== null && this.#matches(after.document)) this.#add(this.#entryOf(after.row, after.document));
     this.#stale = !this.#isComplete && this.#entries.length < this.#limit;
   }
 

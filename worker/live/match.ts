@@ -6,7 +6,8 @@
 import {hash} from 'node:crypto';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {type FieldPath, valueAt} from '../../shared/values/paths.ts';
-import type {LiveQuery, ParsedDocument} from './live-query.ts';
+import type {ParsedDocument} from '../documents/document.ts';
+import type {LiveQuery} from './live-query.ts';
 
 /** Longer keys are hashed: engines hash long texts of one length alike. */
 const KEY_BYTES_PLAIN = 1024;

@@ -9,7 +9,6 @@ import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
-import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {reportDamage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
@@ -35,7 +34,7 @@ export function intervalOf(seconds: number): number {
 }
 
 /** @throws op.conflict 409 when there is one of this name */
-export function createCron(writer: Writer, nowMs: number, name: string, intervalMs: number, mutation: string): Reply {
+export function createCron(writer: Writer, nowMs: number, name: string, intervalMs: number, mutation: string): void {
   const {statements} = writer;
   if (statements.cron.get(name) !== undefined) {
     throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it anew`);
@@ -58,17 +57,15 @@ export function createCron(writer: Writer, nowMs: number, name: string, interval
   };
   statements.insertCron.run(name, intervalMs, mutation, nextRun, nowMs, rowChecksum('crons', cron));
   writer.grew(Buffer.byteLength(mutation));
-  writer.eventText(`{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(cron)}}`);
-  return {status: 201, body: ''};
+  writer.eventText('cron.created', `{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(cron)}}`);
 }
 
 /** @throws op.not_found 404 */
-export function deleteCron(writer: Writer, name: string): Reply {
+export function deleteCron(writer: Writer, name: string): void {
   if (writer.statements.deleteCron.run(name).changes === 0) {
     throw new ServiceError('op.not_found', `there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
   }
   writer.event({type: 'cron.deleted', name});
-  return {status: 204, body: ''};
 }
 
 /** `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run. */

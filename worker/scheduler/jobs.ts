@@ -7,7 +7,6 @@ import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX} from '../../shared/limits.ts';
-import type {Reply} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {reading, reportDamage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
@@ -16,10 +15,9 @@ import type {JobRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
-/** @param nowMs the clock's time, @param mutation stored text of checked work */
-export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): Reply {
-  const id = insertJob(writer, nowMs, nowMs + runAfterMs, mutation);
-  return {status: 201, body: `{"job_id":"${id}"}`};
+/** @param nowMs the clock's time, @param mutation stored text of checked work. @returns the job's id */
+export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): string {
+  return insertJob(writer, nowMs, nowMs + runAfterMs, mutation);
 }
 
 /**
@@ -61,21 +59,20 @@ function insertJob(
   writer.pendingJobsChange(1, workBytes);
   const job: JobRow = {id, run_at: Math.round(runAtMs), created_at: nowMs, mutation: work, scheduled_by: scheduledBy};
   statements.insertJob.run(id, job.run_at, nowMs, work, scheduledBy, rowChecksum('jobs', job));
-  writer.eventText(`{"type":"job.scheduled","id":"${id}","job":${jobText(job)}}`);
+  writer.eventText('job.scheduled', `{"type":"job.scheduled","id":"${id}","job":${jobText(job)}}`);
   return id;
 }
 
 /** @throws op.not_found 404 when no such job is pending: it ran, was cancelled, or never was */
-export function cancelJob(writer: Writer, id: string): Reply {
+export function cancelJob(writer: Writer, id: string): void {
   if (!removeJob(writer, id)) throw jobNotFound(id, 'pending job');
-  return {status: 204, body: ''};
 }
 
 /** The same for a caller without an admin credential: another one's job is as if it were not there. */
-export function cancelOwnJob(writer: Writer, id: string, scheduledBy: string): Reply {
+export function cancelOwnJob(writer: Writer, id: string, scheduledBy: string): void {
   const job = writer.statements.jobToCancel.get(id);
   if (job === undefined || job.scheduled_by !== scheduledBy) throw jobNotFound(id, 'pending job of yours');
-  return cancelJob(writer, id);
+  cancelJob(writer, id);
 }
 
 /** @returns whether it was pending */

@@ -16,6 +16,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
+import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {type CronRun, isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
@@ -31,7 +32,7 @@ function refuseToRun(): never {
 
 const KIND = 'due work';
 
-export class ScheduleRunner {
+export class ScheduleRunner implements Stage {
   readonly #writer: Writer;
   readonly #background: BackgroundWrites;
   readonly #metrics: WorkerMetrics;
@@ -87,7 +88,12 @@ export class ScheduleRunner {
       .map(({due}) => due);
   }
 
-  /** To be called at the start and whenever something was scheduled or cancelled. */
+  /** What a commit scheduled or cancelled changes when the next is due. */
+  committed({events}: Commit): void {
+    if (events.some(({type}) => type.startsWith('job.') || type.startsWith('cron.'))) this.arm();
+  }
+
+  /** To be called at the start, too. */
   arm(): void {
     if (this.#running || this.#stopped) return;
     if (this.#timer !== null) clearTimeout(this.#timer);

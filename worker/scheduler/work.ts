@@ -4,8 +4,9 @@ import type {ServiceError} from '../../shared/errors.ts';
 import {SCHEDULED_ERROR_CHARS_MAX} from '../../shared/limits.ts';
 import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
+import type {Fields} from '../commit/commit.ts';
 import {deleteEffect, type Effect, insertEffect, patchEffect} from '../commit/mutation.ts';
-import type {Fields, Writer} from '../commit/writer.ts';
+import type {Writer} from '../commit/writer.ts';
 import {checkWireType, wireType} from '../wire-type.ts';
 
 const insertMutation = wireType(InsertMutation);

@@ -10,7 +10,7 @@ import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../../shared/l
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {TableSchema} from '../../shared/protocol/schema.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
-import type {CommitGroups, Reply} from '../commit/group.ts';
+import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
@@ -21,8 +21,6 @@ import {SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
 import {install, probes} from './install.ts';
 import {noSchema, schemaEvent} from './read.ts';
-
-const NO_REPLY: Reply = {status: 204, body: ''};
 
 export class SchemaChanges {
   readonly #catalog: Catalog;
@@ -53,14 +51,14 @@ export class SchemaChanges {
    * @throws op.invalid_input 400; op.conflict 409 for a table of the deployment; op.schema_violation 400 with the first
    * offenders, and nothing is changed
    */
-  put(pathTable: string, schema: TableSchema): Promise<Reply> {
+  put(pathTable: string, schema: TableSchema): Promise<void> {
     checkTableName(pathTable);
     checkTableSchema(schema, pathTable);
     return this.#inTurn(() => this.#put(schema));
   }
 
   /** @throws op.invalid_input 400, op.conflict 409, op.not_found 404 when the table has no schema */
-  delete(name: string): Promise<Reply> {
+  delete(name: string): Promise<void> {
     checkTableName(name);
     return this.#inTurn(async () => {
       await this.#groups.perform(writer => {
@@ -71,7 +69,6 @@ export class SchemaChanges {
         writer.event({type: 'schema.deleted', table: name});
       });
       this.#backFill.wake();
-      return NO_REPLY;
     });
   }
 
@@ -96,7 +93,7 @@ export class SchemaChanges {
     return turn;
   }
 
-  async #put(schema: TableSchema): Promise<Reply> {
+  async #put(schema: TableSchema): Promise<void> {
     const fields = schema.fields.map(({name, field_type, required}) => ({name, field_type, required}));
     const table = await this.#table(schema.table);
     refuseDeployed(table);
@@ -113,7 +110,6 @@ export class SchemaChanges {
     }
     this.#backFill.wake();
     if (check.documents < INDEX_BUILD_WAIT_DOCUMENTS) await this.#backFill.done(schema.table);
-    return NO_REPLY;
   }
 
   async #table(name: string): Promise<CatalogTable> {

@@ -97,9 +97,9 @@ export class Reader implements FunctionReader {
     }
   }
 
-  /** What a commit wrote; to be told before the next read. */
-  committed(changes: readonly {doc: number; after: DocumentRow | null}[]): void {
-    for (const {doc, after} of changes) this.#cache?.committed(doc, after);
+  /** The row cache follows a commit; to be told before the next read. */
+  committed({changes}: {readonly changes: readonly {doc: number; after: {row: DocumentRow} | null}[]}): void {
+    for (const {doc, after} of changes) this.#cache?.committed(doc, after?.row ?? null);
   }
 
   table(name: string): TableInfo | undefined {

@@ -80,9 +80,9 @@ describe('a commit that changes a result touches what was read for it', () => {
               if (change === 'insert' || victim === undefined) await db.insert(table.name, values);
               else if (change === 'delete') await db.delete(victim._id);
               else await db.patch(victim._id, {a: undefined, b: undefined, c: undefined, ...values});
-              for (const {before, after} of tenant.writer.changes) {
-                if (before !== null) told(before);
-                if (after !== null) told(after);
+              for (const {before, after} of tenant.writer.commit().changes) {
+                if (before !== null) told(before.row);
+                if (after !== null) told(after.row);
               }
             });
           await read();

@@ -1,5 +1,5 @@
 import {Buffer} from 'node:buffer';
-import {describe, expect, test} from 'vitest';
+import {describe, expect, onTestFinished, test, vi} from 'vitest';
 import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
 import type {DeploymentUpload, SchemaDefinition} from '../../../shared/protocol/functions.ts';
 import {EMPTY_UPLOAD, errorsOf, refusalOf, TenantDeployments} from './tenant-deployments.ts';
@@ -80,11 +80,15 @@ describe('a deployment', () => {
     const tenant = saying();
     const {deployments, groups, writer} = tenant;
     await tenant.upload(upload({}));
-    const served: (number | undefined)[] = [];
     let behind: Promise<void> | null = null;
     let seenBehind: number | undefined;
-    deployments.onActivated(() => {
-      served.push(deployments.active?.id);
+    // However slow the machine is, a group ends with its queue.
+    const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+    onTestFinished(() => now.mockRestore());
+    const {event} = writer;
+    vi.spyOn(writer, 'event').mockImplementation(activated => {
+      event.call(writer, activated);
+      if (activated.type !== 'deployment.activated') return;
       behind ??= groups.perform(() => {
         seenBehind = deployments.active?.id;
         for (let i = 0; i < 1_000; i++)
@@ -95,7 +99,7 @@ describe('a deployment', () => {
     writer.db.pragma(`max_page_count = ${pages + 20}`);
     expect((await refusalOf(tenant.upload(upload({})))).code).toBe('session.storage_full');
     await expect(behind).rejects.toMatchObject({code: 'session.storage_full'});
-    expect({seenBehind, served, active: deployments.active?.id}).toEqual({seenBehind: 2, served: [2, 1], active: 1});
+    expect({seenBehind, active: deployments.active?.id}).toEqual({seenBehind: 2, active: 1});
 
     writer.db.pragma(`max_page_count = ${1 << 30}`);
     await tenant.upload(upload({}));

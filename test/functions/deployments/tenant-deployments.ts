@@ -21,7 +21,8 @@ import type {
 } from '../../../shared/protocol/functions.ts';
 import type {JournalEvent} from '../../../shared/protocol/journal.ts';
 import {BackgroundWrites} from '../../../worker/commit/background.ts';
-import {CommitGroups, type Reply} from '../../../worker/commit/group.ts';
+import type {Commit} from '../../../worker/commit/commit.ts';
+import {CommitGroups} from '../../../worker/commit/group.ts';
 import {Writer} from '../../../worker/commit/writer.ts';
 import {
   type Analysed,
@@ -34,6 +35,7 @@ import {Deployments} from '../../../worker/functions/deployments/deployments.ts'
 import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import {Environment} from '../../../worker/functions/environment.ts';
 import {Settings} from '../../../worker/functions/settings.ts';
+import type {Reply} from '../../../worker/ipc/reply.ts';
 import {WorkerMetrics} from '../../../worker/metrics.ts';
 import {BackFill} from '../../../worker/schema/back-fill.ts';
 import {SchemaChanges} from '../../../worker/schema/change.ts';
@@ -78,8 +80,12 @@ export class TenantDeployments {
     const clock = () => this.#clock++;
     this.writer = new Writer(this.#writerDb, this.catalog, clock);
     const log = createLogger({}, {write: () => undefined});
-    const nothing = () => undefined;
-    this.groups = new CommitGroups(this.writer, new WorkerMetrics(), log, nothing, nothing, nothing);
+    this.groups = new CommitGroups({
+      writer: this.writer,
+      metrics: new WorkerMetrics(),
+      log,
+      stages: [{committed: commit => this.#committed(commit)}],
+    });
     const background = new BackgroundWrites(this.groups, log, (_, error) => {
       throw error;
     });
@@ -106,6 +112,10 @@ export class TenantDeployments {
     const next = new TenantDeployments(path);
     await next.schemas.resume();
     return next;
+  }
+
+  #committed({events}: Commit): void {
+    for (const {event} of events) if (event.type === 'settings.changed') this.settings.changed(event.settings as never);
   }
 
   /** Deploys sources given as text. @param files below `svc/` */

@@ -44,9 +44,9 @@ class MutationCalls {
       log: {add: () => undefined} as never,
       metrics: new WorkerMetrics(),
       live: () => this.#live(),
+      writing: () => this.#live(),
       env: () => this.#env,
       egress: null as never,
-      onSchedule: () => undefined,
       clock: Date.now,
       redactErrors: false,
     });

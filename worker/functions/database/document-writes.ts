@@ -8,7 +8,8 @@ import {DOCUMENT_BYTES_MAX, DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.
 import {mergeFields} from '../../../shared/values/json.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../../shared/values/wire-value.ts';
-import type {Fields, Writer} from '../../commit/writer.ts';
+import type {Fields} from '../../commit/commit.ts';
+import type {Writer} from '../../commit/writer.ts';
 import {FLAG_FLOATS, parseFields} from '../../documents/document.ts';
 import {decodeId} from '../../storage/ids.ts';
 import type {DocumentRow} from '../../storage/rows.ts';

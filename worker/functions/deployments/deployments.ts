@@ -14,8 +14,9 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
 import type {DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
 import type {JournalDeployment} from '../../../shared/protocol/journal.ts';
-import type {CommitGroups, Reply} from '../../commit/group.ts';
+import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
+import type {Reply} from '../../ipc/reply.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
 import {SchemaMismatch} from '../../schema/deploy.ts';
 import {schemaChanges} from '../../schema/deploy-changes.ts';
@@ -40,7 +41,6 @@ export const ACTIVE_KEY = 'active_deployment';
 
 export class Deployments {
   readonly #parts: DeploymentParts;
-  readonly #listeners: (() => void)[] = [];
   #active: ActiveDeployment | null = null;
   /** Ids are not given again even when the write that took one is rolled back: realms are kept by them. */
   #lastId: number;
@@ -59,13 +59,9 @@ export class Deployments {
     if (row !== undefined) this.#active = new ActiveDeployment(row, catalog.idCheck);
   }
 
+  /** The one that the next write runs on. A commit with `deployment.activated` tells when it is the one for everybody. */
   get active(): ActiveDeployment | null {
     return this.#active;
-  }
-
-  /** Called when another deployment became the active one, inside the write that did it: what follows it is served by it. */
-  onActivated(listener: () => void): void {
-    this.#listeners.push(listener);
   }
 
   /** @throws op.invalid_input 400 with every reason in `detail.errors`; session.overloaded 503 */
@@ -214,13 +210,10 @@ export class Deployments {
     const before = this.#active;
     const row = writer.statements.deployment.get(id);
     assert(row !== undefined, `deployment ${id} is stored`);
-    writer.onRollback(() => this.#serve(before));
-    this.#serve(new ActiveDeployment(row, writer.catalog.idCheck));
-  }
-
-  #serve(deployment: ActiveDeployment | null): void {
-    this.#active = deployment;
-    for (const listener of this.#listeners) listener();
+    writer.onRollback(() => {
+      this.#active = before;
+    });
+    this.#active = new ActiveDeployment(row, writer.catalog.idCheck);
   }
 
   /**

@@ -52,11 +52,10 @@ export class MutationRunner {
    * To be called inside a write. What the mutation wrote is to be rolled back by the caller when the outcome is not ok.
    * @param job the scheduled job this is the run of, or null
    */
-  run(execution: Execution, job: string | null): SyncResult & {scheduled: boolean} {
+  run(execution: Execution, job: string | null): SyncResult {
     this.#use();
     this.#scheduler.begin(job);
-    const result = this.#writer.at(execution.nowMs, () => this.#runner.run(execution));
-    return {...result, scheduled: this.#scheduler.hasChanged};
+    return this.#writer.at(execution.nowMs, () => this.#runner.run(execution));
   }
 
   /** Asked between mutations: those hold the thread that asks. What was prepared is prepared again. */

@@ -100,8 +100,6 @@ export class MutationScheduler implements FunctionScheduler {
   #job: string | null = null;
   #jobs = 0;
   #argumentChars = 0;
-  /** The mutation under way has scheduled or cancelled something. */
-  hasChanged = false;
 
   constructor(writer: Writer, table: () => FunctionTable | null) {
     this.#writer = writer;
@@ -112,7 +110,6 @@ export class MutationScheduler implements FunctionScheduler {
     this.#job = job;
     this.#jobs = 0;
     this.#argumentChars = 0;
-    this.hasChanged = false;
   }
 
   schedule(parameters: string, nowMs: number): string {
@@ -127,7 +124,6 @@ export class MutationScheduler implements FunctionScheduler {
       if (this.#argumentChars > SCHEDULED_ARGUMENTS_BYTES_MAX) {
         throw new ScheduleRefused('Too large total size of the arguments of scheduled functions (limit: 16 MiB)');
       }
-      this.hasChanged = true;
       return insertFunctionJob(this.#writer, nowMs, job);
     });
   }
@@ -135,7 +131,6 @@ export class MutationScheduler implements FunctionScheduler {
   cancel(jobId: string): string {
     return answered(() => {
       if (jobId === this.#job) throw new ScheduleRefused('A mutation cannot cancel itself');
-      this.hasChanged = true;
       cancelFunctionJob(this.#writer, jobId);
       return '';
     });
