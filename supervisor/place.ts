@@ -1,8 +1,10 @@
 /** What the supervisor holds of one tenant in memory: its state and, while it has one, its worker. */
 import type {ErrorObject} from '../shared/errors.ts';
 import type {WorkerAddress} from '../shared/ipc/control.ts';
+import type {Deaths} from './deaths.ts';
 import type {Residence} from './residence.ts';
 import type {Worker} from './worker-pool.ts';
+import {WorkerUsers} from './worker-users.ts';
 
 export type PlacedTenant = {id: string; generation: number; createdMs: number};
 export type PlaceMarks = {isMarkedAwake: boolean; isToOpen: boolean};
@@ -15,8 +17,12 @@ export class Place {
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is told to. */
   address: WorkerAddress | null = null;
-  /** The router said that the end of `worker` is not the tenant's fault before we know of that end. */
-  isHeld = false;
+  /** Which routers use `worker`, or wait for one. */
+  readonly users = new WorkerUsers();
+  /** Made with the first worker that ended unasked. */
+  deaths: Deaths | null = null;
+  /** A worker serves, and whoever asked is told when it is known what the last one's death is held against. */
+  isReadyOwed = false;
   /** Why `worker` could not open the tenant, when it said so. */
   openError: ErrorObject | null = null;
   /** The registry's mark, so that a second worker of the same tenant costs no second write. */
@@ -25,7 +31,7 @@ export class Place {
   wakingSinceMs = 0;
   /** It is opened when the server starts: it has work, or may have. */
   readonly isToOpen: boolean;
-  /** When the router last reported traffic or requests under way. */
+  /** When a router last reported traffic or requests under way. */
   lastActiveMs = 0;
   /** Not asked to let go before this: it answered that requests are under way. */
   busyUntilMs = 0;

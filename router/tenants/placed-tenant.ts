@@ -10,28 +10,34 @@
  * second of them must not fail what already waits for the next worker, so the lost worker is remembered until the
  * supervisor has spoken of it, and that worker_failed only repeats the wake.
  *
- * Calls of functions that were under way at a death are the quarantine's, and the supervisor is told not to hold that death
- * against the tenant.
+ * Calls of functions that were under way at a death are told to the supervisor, who hears of them from all routers and says
+ * what is suspected and refused from then on: before it names the next worker, so nothing waits there unchecked.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {WorkerAddress} from '../../shared/ipc/control.ts';
-import {WAITING_BYTES_MAX, WAITING_REQUESTS_MAX, WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
+import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes} from '../workers/forwarded.ts';
 import {HeldBytes, type RouterBytes} from '../workers/held-bytes.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
 import {type SocketHub, TenantLive} from '../ws/tenant-live.ts';
-import {Quarantine} from './quarantine.ts';
+import {Suspects} from './suspects.ts';
 
 export type TenantParts = {
   log: Logger;
   hub: () => SocketHub;
   bytes: RouterBytes;
+  limits: RouterLimits;
+  /** Routers there are: with one, a result that is current here is so everywhere. */
+  routers: number;
   /** Asks for a worker. */
   wake: () => void;
-  /** The death of this worker is held against calls, not against the tenant. */
-  held: (socketPath: string) => void;
+  /** The link to this worker is gone, with these calls under way. */
+  lost: (socketPath: string, calls: UserCall[]) => void;
+  /** A suspected call was answered. */
+  answered: (key: string) => void;
   /** A call was refused because it ended workers before. */
   onRefused: () => void;
 };
@@ -54,10 +60,8 @@ export class PlacedTenant implements Holder {
   #waitingBytes = 0;
   /** Socket of the worker whose link was lost while the supervisor has not spoken of it; null: none. */
   #lostSocketPath: string | null = null;
-  /** The worker whose death was looked into last: it may take another connection before it is gone. */
-  #blamedSocketPath: string | null = null;
-  /** Made at the first death with calls under way, gone when nothing is suspected any more. */
-  #quarantine: Quarantine | null = null;
+  /** Null: nothing is suspected. */
+  #suspects: Suspects | null = null;
   /** Set after a failed connect: the next wake is sent when it fires. */
   #retryTimer: NodeJS.Timeout | null = null;
   /** Set while live queries wait until a worker may be had again. */
@@ -69,7 +73,7 @@ export class PlacedTenant implements Holder {
     this.#parts = parts;
     this.#log = parts.log;
     this.#wake = parts.wake;
-    this.live = new TenantLive(parts.hub, () => this.#wakeForLive());
+    this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
   }
 
   get link(): WorkerLink | null {
@@ -87,7 +91,7 @@ export class PlacedTenant implements Holder {
   /** @throws session.overloaded 503, op.quarantined 503, session.tenant_not_found 404 */
   forward(request: Forwarded): void {
     if (this.isRemoved) throw tenantNotFound(this.id);
-    if (this.#quarantine !== null) this.#suspect(request, this.#quarantine);
+    if (this.#suspects !== null) this.#suspect(request, this.#suspects);
     if (this.#link !== null) this.#link.send(request);
     else this.#wait(request);
   }
@@ -101,10 +105,12 @@ export class PlacedTenant implements Holder {
       this.#dropLink(); // the new worker replaces it; its requests end when it closes
       current.retire();
     }
-    const link = new WorkerLink(address, this.#log, this.live, this.held, closed => this.#linkClosed(closed));
+    const link = new WorkerLink(address, this.#log, this.live, this.held, this.#parts.limits, closed =>
+      this.#linkClosed(closed),
+    );
     this.#link = link;
     this.live.attach(link);
-    for (const request of this.#takeWaiting()) this.#send(link, request);
+    for (const request of this.#takeWaiting()) this.#again(request);
   }
 
   workerFailed(error: ServiceError, retryAfterS: number): void {
@@ -159,26 +165,37 @@ export class PlacedTenant implements Holder {
     assert(false, 'a waiting request does not stream');
   }
 
-  #suspect(request: Forwarded, quarantine: Quarantine): void {
+  /** What is suspected from now on. */
+  suspect(state: Omit<TenantSuspects, 'tenant'>): void {
+    this.#suspects ??= new Suspects(this.#parts.answered);
+    this.#suspects.replace(state, performance.now());
+  }
+
+  /** Another router answered this call. */
+  innocent(key: string): void {
+    this.#suspects?.forget(key);
+  }
+
+  #suspect(request: Forwarded, suspects: Suspects): void {
     const nowMs = performance.now();
-    if (quarantine.isEmpty(nowMs)) {
-      this.#quarantine = null;
+    if (suspects.isEmpty(nowMs)) {
+      this.#suspects = null;
       return;
     }
     const {call} = request;
     if (call === null) return;
     try {
-      quarantine.check(call, nowMs);
+      suspects.check(call, nowMs);
     } catch (caught) {
       this.#parts.onRefused();
       throw caught;
     }
-    request.suspectedBy = quarantine;
+    request.suspectedBy = suspects;
   }
 
   #wait(request: Forwarded): void {
     const bytes = this.#waitingBytes + heldBytes(request);
-    if (this.#waiting.size >= WAITING_REQUESTS_MAX || bytes > WAITING_BYTES_MAX) {
+    if (this.#waiting.size >= this.#parts.limits.waitingRequests || bytes > this.#parts.limits.waitingBytes) {
       throw new ServiceError('session.overloaded', 'too many requests wait for this tenant to wake; try again later');
     }
     if (request.waitingSinceMs === 0) request.waitingSinceMs = performance.now();
@@ -217,24 +234,9 @@ export class PlacedTenant implements Holder {
     return requests;
   }
 
-  #send(link: WorkerLink, request: Forwarded): void {
-    try {
-      link.send(request);
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      request.fail(caught);
-    }
-  }
-
   #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
-    if (calls.length > 0 && link.address.socketPath !== this.#blamedSocketPath) {
-      this.#blamedSocketPath = link.address.socketPath;
-      this.#quarantine ??= new Quarantine();
-      const {isHeld, refused} = this.#quarantine.died(calls, performance.now());
-      if (isHeld) this.#parts.held(link.address.socketPath);
-      for (const refusal of refused)
-        this.#log.error('a call ended its worker too often', {tenant: this.id, ...refusal});
-    }
+    // A link that was given up had nothing under way, unless its worker was replaced.
+    if (!retired || calls.length > 0) this.#parts.lost(link.address.socketPath, calls);
     const isLostAgain = link.address.socketPath === this.#lostSocketPath;
     if (this.#link === link) {
       this.#dropLink();

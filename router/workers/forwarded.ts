@@ -4,9 +4,9 @@
  */
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
+import type {UserCall} from '../../shared/ipc/control.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
-import type {UserCall} from './user-call.ts';
 
 export interface Forwarded {
   /** RequestMeta as JSON. */

@@ -4,15 +4,9 @@
  */
 import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
+import type {UserCall} from '../../shared/ipc/control.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {CALL_BODY_BYTES_READ} from '../../shared/limits.ts';
-
-export type UserCall = {
-  /** The function, for people: its path, or an HTTP action's method and path. */
-  name: string;
-  /** The function and its arguments: a digest. */
-  key: string;
-};
 
 /** Long bodies that may say a function twice count as calls of one: whatever they say, they are alike in that. */
 const LONG_BODY = 'a function named twice';

@@ -1,5 +1,7 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {limitsOfOne} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
+import {RouterBytes} from '../../router/workers/held-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {
@@ -10,6 +12,7 @@ import {
   WAKE_TIMEOUT_MS,
 } from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {Quarantine} from '../../supervisor/quarantine.ts';
 import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 
 const log = createLogger({}, {write: () => undefined});
@@ -32,17 +35,25 @@ beforeEach(() => {
   asked = mine;
   workers = [];
   held = [];
+  const quarantine = new Quarantine();
   refused = 0;
   tenant = new PlacedTenant('acme', {
     log,
     hub: noHub,
-    bytes: {held: 0},
+    bytes: new RouterBytes(limitsOfOne(1)),
+    limits: limitsOfOne(1),
+    routers: 1,
     wake: () => {
       mine.wakes++;
       mine.next.resolve();
       mine.next = Promise.withResolvers();
     },
-    held: socketPath => held.push(socketPath),
+    lost: (socketPath, calls) => {
+      if (calls.length === 0) return;
+      if (quarantine.died(calls, performance.now()).isHeld) held.push(socketPath);
+      tenant.suspect(quarantine.suspects(performance.now()));
+    },
+    answered: key => quarantine.answered(key),
     onRefused: () => {
       refused++;
     },

@@ -5,9 +5,8 @@ import {createServer, type Server, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {Forwarded, Holder, RequestUpload, Suspicion} from '../../router/workers/forwarded.ts';
-import type {UserCall} from '../../router/workers/user-call.ts';
 import type {ServiceError} from '../../shared/errors.ts';
-import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter} from '../../shared/ipc/frame.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 

@@ -14,9 +14,12 @@
  *   may be deadly with some arguments and harmless with most; it takes many deaths instead.
  * - Each refusal of the same lasts twice as long as the one before.
  *
+ * Routers know what is suspected, and refuse (router/tenants/suspects.ts); answers are told from there.
+ *
  * Deaths that are held against calls do not count towards the tenant's rest, up to HELD_DEATHS_MAX within SUSPICION_MS.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {shownFunction} from '../shared/function-name.ts';
+import type {TenantSuspects, UserCall} from '../shared/ipc/control.ts';
 import {
   FUNCTION_DEATHS_MAX,
   HELD_DEATHS_MAX,
@@ -24,8 +27,7 @@ import {
   QUARANTINE_MS_MIN,
   SUSPECTS_MAX,
   SUSPICION_MS,
-} from '../../shared/limits.ts';
-import type {UserCall} from '../workers/user-call.ts';
+} from '../shared/limits.ts';
 
 /** Points of a call for a death in which it was the only one under way, and for one that it shared. */
 const POINTS_ALONE = 3;
@@ -50,16 +52,15 @@ export class Quarantine {
     return this.#calls.size === 0 && this.#functions.size === 0;
   }
 
-  /** @throws op.quarantined 503 */
-  check({name, key}: UserCall, nowMs: number): void {
-    const call = this.#calls.get(key);
-    if (call !== undefined && call.untilMs > nowMs) throw refusalOf(`this call of ${shown(name)}`, call, nowMs);
-    const whole = this.#functions.get(name);
-    if (whole !== undefined && whole.untilMs > nowMs) throw refusalOf(shown(name), whole, nowMs);
+  /** What routers have to know: calls that are suspected, because their answers matter, and functions that are refused. */
+  suspects(nowMs: number): Omit<TenantSuspects, 'tenant'> {
+    const calls = [...this.#calls].map(([key, {untilMs}]) => ({key, refusedMs: Math.max(0, untilMs - nowMs)}));
+    const functions = [...this.#functions].map(([name, {untilMs}]) => ({name, refusedMs: untilMs - nowMs}));
+    return {calls, functions: functions.filter(({refusedMs}) => refusedMs > 0)};
   }
 
   /** A call was answered. */
-  answered({key}: UserCall): void {
+  answered(key: string): void {
     this.#calls.delete(key);
   }
 
@@ -117,18 +118,5 @@ function forgetOld(suspects: Map<string, Suspect>, nowMs: number): void {
 }
 
 function refusal(what: Refusal['what'], {name, untilMs}: Suspect, nowMs: number): Refusal {
-  return {what, name: shown(name), seconds: Math.ceil((untilMs - nowMs) / 1_000)};
-}
-
-function refusalOf(what: string, {untilMs}: Suspect, nowMs: number): ServiceError {
-  const seconds = Math.ceil((untilMs - nowMs) / 1_000);
-  return new ServiceError(
-    'op.quarantined',
-    `${what} is refused for ${seconds} s, because the tenant's process ended each time while it ran; other calls go on`,
-    {retry_after_seconds: seconds},
-  );
-}
-
-function shown(name: string): string {
-  return name.length > 200 ? `${name.slice(0, 200)}…` : name;
+  return {what, name: shownFunction(name), seconds: Math.ceil((untilMs - nowMs) / 1_000)};
 }

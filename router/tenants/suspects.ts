@@ -1,0 +1,60 @@
+/**
+ * Which calls of one tenant are refused, and whose answers the supervisor wants to hear of, because they were under way when
+ * workers ended: a copy of what the supervisor's quarantine holds (supervisor/quarantine.ts), the same in every router.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import {shownFunction} from '../../shared/function-name.ts';
+import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
+import {SUSPICION_MS} from '../../shared/limits.ts';
+import type {Suspicion} from '../workers/forwarded.ts';
+
+export class Suspects implements Suspicion {
+  /** By key and by name: until when each is refused. */
+  #calls = new Map<string, number>();
+  #functions = new Map<string, number>();
+  /** When all of it is forgotten. */
+  #forgottenMs = 0;
+  readonly #onAnswered: (key: string) => void;
+
+  /** @param onAnswered a call that was suspected is innocent */
+  constructor(onAnswered: (key: string) => void) {
+    this.#onAnswered = onAnswered;
+  }
+
+  replace({calls, functions}: Omit<TenantSuspects, 'tenant'>, nowMs: number): void {
+    this.#calls = new Map(calls.map(({key, refusedMs}) => [key, nowMs + refusedMs]));
+    this.#functions = new Map(functions.map(({name, refusedMs}) => [name, nowMs + refusedMs]));
+    this.#forgottenMs = Math.max(nowMs, ...this.#calls.values(), ...this.#functions.values()) + SUSPICION_MS;
+  }
+
+  /** Nothing is suspected any more. */
+  isEmpty(nowMs: number): boolean {
+    return (this.#calls.size === 0 && this.#functions.size === 0) || nowMs >= this.#forgottenMs;
+  }
+
+  /** @throws op.quarantined 503 */
+  check({name, key}: UserCall, nowMs: number): void {
+    const callMs = (this.#calls.get(key) ?? 0) - nowMs;
+    if (callMs > 0) throw refusal(`this call of ${shownFunction(name)}`, callMs);
+    const functionMs = (this.#functions.get(name) ?? 0) - nowMs;
+    if (functionMs > 0) throw refusal(shownFunction(name), functionMs);
+  }
+
+  answered({key}: UserCall): void {
+    if (this.#calls.delete(key)) this.#onAnswered(key);
+  }
+
+  /** Another router said so. */
+  forget(key: string): void {
+    this.#calls.delete(key);
+  }
+}
+
+function refusal(what: string, forMs: number): ServiceError {
+  const seconds = Math.ceil(forMs / 1_000);
+  return new ServiceError(
+    'op.quarantined',
+    `${what} is refused for ${seconds} s, because the tenant's process ended each time while it ran; other calls go on`,
+    {retry_after_seconds: seconds},
+  );
+}
