@@ -26,9 +26,9 @@ export class ControlChannel {
     await this.#request(id => ({type: 'request', id, action, tenant}));
   }
 
-  /** prom-client's metrics of the supervisor as JSON. */
-  metrics(): Promise<unknown> {
-    return this.#request(id => ({type: 'request', id, action: 'metrics'}));
+  /** The page of the whole service, as Prometheus text. */
+  async metrics(): Promise<string> {
+    return String(await this.#request(id => ({type: 'request', id, action: 'metrics'})));
   }
 
   /** A reply to a request that is no longer waited for cannot come: requests wait until the process ends. */

@@ -1,5 +1,6 @@
-/** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The router asks for it as JSON. */
+/** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The page adds it to what the others count. */
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
+import type {MetricJson} from '../shared/metric-json.ts';
 import type {KillReason} from './child.ts';
 import type {Residence} from './residence.ts';
 
@@ -82,13 +83,13 @@ export class SupervisorMetrics {
     this.#kills.inc({process, reason});
   }
 
-  async json(): Promise<unknown> {
+  async json(): Promise<MetricJson[]> {
     const {tenants, spares, states} = this.#gauges();
     this.#tenants.set(tenants);
     this.#spares.set(spares);
     for (const state of STATES) this.#workers.set({state}, 0);
     for (const state of states) if (isShown(state)) this.#workers.inc({state});
-    return await this.#registry.getMetricsAsJSON();
+    return (await this.#registry.getMetricsAsJSON()) as unknown as MetricJson[];
   }
 }
 

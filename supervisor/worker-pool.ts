@@ -6,13 +6,17 @@
  */
 
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
-import {SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
+import {METRICS_TIMEOUT_MS, SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import {Answers} from './answers.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 
+/** What a worker says that is not an answer to a question of ours. */
+export type WorkerMessage = Exclude<WorkerToSupervisor, {type: 'metrics'}>;
+
 export type WorkerEvents = {
-  onMessage: (message: WorkerToSupervisor) => void;
+  onMessage: (message: WorkerMessage) => void;
   onEnd: (end: ChildEnd) => void;
 };
 
@@ -33,6 +37,7 @@ const NODE_FLAGS = ['--no-node-snapshot'];
 /** A worker process and, once it has a tenant, who hears of it. */
 export class Worker {
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
+  readonly #reports = new Answers<string>();
   #events: WorkerEvents;
   #isOpening = false;
 
@@ -46,8 +51,16 @@ export class Worker {
       pace: settings.pace,
       onKill: settings.onKill,
       onMessage: message => this.#received(message),
-      onEnd: end => this.#events.onEnd(end),
+      onEnd: end => {
+        this.#reports.end();
+        this.#events.onEnd(end);
+      },
     });
+  }
+
+  /** What it counts, as JSON; null: it does not say in time. */
+  report(): Promise<string | null> {
+    return this.#reports.ask(METRICS_TIMEOUT_MS, id => this.child.send({type: 'metrics', id}));
   }
 
   /** Tells it its tenant. It may have started long ago, or not yet. */
@@ -59,7 +72,8 @@ export class Worker {
 
   #received(message: WorkerToSupervisor): void {
     if (message.type === 'opened' || (message.type === 'spare' && !this.#isOpening)) this.child.serves();
-    this.#events.onMessage(message);
+    if (message.type === 'metrics') this.#reports.settle(message.id, message.report);
+    else this.#events.onMessage(message);
   }
 
   handOver(events: WorkerEvents): void {

@@ -16,6 +16,7 @@ import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
+import {LinkShare} from './ipc/link-share.ts';
 import {RouterLink} from './ipc/router-link.ts';
 import {Tenant} from './tenant.ts';
 
@@ -40,6 +41,9 @@ process.on('message', (message: SupervisorToWorker) => {
   switch (message.type) {
     case 'open':
       open(message.settings).catch(openFailed);
+      return;
+    case 'metrics':
+      send({type: 'metrics', id: message.id, report: tenant?.metricsText(lagSeconds) ?? '[]'});
       return;
     case 'close':
       close().catch(error => {
@@ -76,15 +80,15 @@ async function open(settings: TenantSettings): Promise<void> {
     onRequest: opened.dispatch.handle.bind(opened.dispatch),
     onSubscribe: opened.dispatch.subscribe.bind(opened.dispatch),
     onUnsubscribe: (link: RouterLink, stream: number) => opened.live.unsubscribe(link, stream),
-    onMetrics: (link: RouterLink, stream: number) => link.metrics(stream, opened.metricsText(lagSeconds)),
     onTurnEnd: () => opened.endTurn(),
     onClose: (link: RouterLink) => {
       links.delete(link);
       opened.live.release(link);
     },
   };
+  const share = new LinkShare(settings.routers);
   server = createServer((socket: Socket) => {
-    links.add(new RouterLink(socket, settings.secret, events, log));
+    links.add(new RouterLink(socket, settings.secret, share, events, log));
   });
   server.on('error', openFailed);
   server.listen(settings.socketPath, () => send({type: 'opened'}));

@@ -22,11 +22,12 @@ import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES, UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
+import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
-import {callOf, type UserCall} from '../workers/user-call.ts';
+import {callOf} from '../workers/user-call.ts';
 import type {AnnouncedBody} from './announced-body.ts';
 import {hasNoBody, retryAfterOf, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
@@ -40,6 +41,7 @@ type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
 export interface ExchangeObserver {
   /** Bytes of large replies kept for clients that read slowly, of all exchanges together. */
   unsentBytes: number;
+  readonly unsentBytesMax: number;
   began(exchange: Exchange): void;
   /** @param status what was answered, or 0 when the client went before the answer was handed over */
   ended(exchange: Exchange, status: number): void;
@@ -234,7 +236,7 @@ export class Exchange implements Forwarded {
 
   answer(meta: ResponseMeta, body: Buffer): void {
     if (this.aborted) return;
-    if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > UNSENT_REPLY_BYTES_MAX) {
+    if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > this.#observer.unsentBytesMax) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
       return;
     }

@@ -21,7 +21,7 @@ import {
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
-import {type MetricsPage, PROMETHEUS_TEXT} from '../metrics/page.ts';
+import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
@@ -38,7 +38,6 @@ export type IntakeParts = {
   failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   control: ControlChannel;
-  metrics: MetricsPage;
   observer: ExchangeObserver;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
@@ -204,7 +203,7 @@ export class Intake {
   }
 
   #answerHere(exchange: Exchange, handler: RouterHandler, parameters: string[], req: HttpRequest): void {
-    const {control, directory, metrics} = this.#parts;
+    const {control, directory} = this.#parts;
     switch (handler) {
       case 'health':
         exchange.reply(200, '{"ok":true}');
@@ -212,7 +211,7 @@ export class Intake {
       case 'metrics':
         this.#later(
           exchange,
-          metrics.render().then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT)),
+          control.metrics().then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT)),
         );
         return;
       case 'socket':

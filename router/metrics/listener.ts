@@ -1,16 +1,27 @@
 /** The metrics page on a port of its own, loopback only and without credential: for a Prometheus on the same machine. */
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/request-id.ts';
 import type {Handler} from '../server.ts';
-import {type MetricsPage, PROMETHEUS_TEXT} from './page.ts';
 
+export const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 /** Scrapes are not traffic. */
-const UNOBSERVED: ExchangeObserver = {unsentBytes: 0, began: () => undefined, ended: () => undefined};
+const UNOBSERVED: ExchangeObserver = {
+  unsentBytes: 0,
+  unsentBytesMax: UNSENT_REPLY_BYTES_MAX,
+  began: () => undefined,
+  ended: () => undefined,
+};
 
-export function metricsHandler(page: MetricsPage, originRule: OriginRule, onBug: (error: unknown) => void): Handler {
+/** @param render the page */
+export function metricsHandler(
+  render: () => Promise<string>,
+  originRule: OriginRule,
+  onBug: (error: unknown) => void,
+): Handler {
   const requestIds = new RequestIds();
   return (method: string, res: HttpResponse, req: HttpRequest) => {
     const exchange = new Exchange(res, method, requestIds.next(req.getHeader('x-request-id')), false, UNOBSERVED);
@@ -28,8 +39,7 @@ export function metricsHandler(page: MetricsPage, originRule: OriginRule, onBug:
       fail(caught);
       return;
     }
-    page
-      .render()
+    render()
       .then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT))
       .catch(fail);
   };

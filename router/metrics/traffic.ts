@@ -24,9 +24,11 @@ export class Traffic implements ExchangeObserver {
   #bytesOut = 0;
   #inFlight = 0;
   unsentBytes = 0;
+  readonly unsentBytesMax: number;
 
   /** @param onEnded called after every request, for the log */
-  constructor(onEnded: (exchange: Exchange, status: number, seconds: number) => void) {
+  constructor(unsentBytesMax: number, onEnded: (exchange: Exchange, status: number, seconds: number) => void) {
+    this.unsentBytesMax = unsentBytesMax;
     this.#onEnded = onEnded;
   }
 
@@ -53,6 +55,11 @@ export class Traffic implements ExchangeObserver {
     this.#bytesOut += exchange.bytesOut;
     this.#onEnded(exchange, status, seconds);
     if (this.#inFlight === 0 && this.#onIdle !== null) setImmediate(this.#onIdle);
+  }
+
+  /** Answered so far. */
+  get requests(): number {
+    return this.#counts.reduce((sum, count) => sum + count, 0);
   }
 
   json(): MetricJson[] {

@@ -17,7 +17,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Raised whenever what the frames mean changes. Both ends come from one build unless the files of a running server are
  * replaced: then its router speaks the old version and each worker started from now on the new one.
  */
-export const IPC_VERSION = 2;
+export const IPC_VERSION = 3;
 
 /** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
 export const FrameKind = {
@@ -33,8 +33,11 @@ export const FrameKind = {
   cancel: 5,
   /** The other end took this many streamed bytes (meta: decimal). */
   credit: 6,
-  /** router → worker: send your metrics. worker → router, same stream id: body is their JSON. */
-  metrics: 7,
+  /**
+   * router → worker, and back under the same stream id: what the worker sent before this one holds every write that was
+   * answered, by any router, before it was asked.
+   */
+  fence: 7,
   /** router → worker: hold this live query (body: query object, as JSON) under the stream id until `unsubscribe`. */
   subscribe: 8,
   unsubscribe: 9,

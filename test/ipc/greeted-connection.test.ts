@@ -10,6 +10,7 @@ import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../..
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {LinkShare} from '../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
 
 const SECRET = 'the secret of this worker';
@@ -27,6 +28,7 @@ beforeAll(async () => {
     new RouterLink(
       socket,
       SECRET,
+      new LinkShare(1),
       {
         onRequest: (link, stream, meta) => {
           if (meta.op === 'functions.http') return; // its body is left unread
@@ -35,7 +37,6 @@ beforeAll(async () => {
         },
         onSubscribe: ignored,
         onUnsubscribe: ignored,
-        onMetrics: (link, stream) => link.metrics(stream, '[]'),
         onTurnEnd: ignored,
         onClose: ignored,
       },

@@ -6,6 +6,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {FrameFlag, FrameKind, FrameWriter, IPC_VERSION} from '../../shared/ipc/frame.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {createLogger} from '../../shared/log.ts';
+import {LinkShare} from '../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
 
 const SECRET = 'the secret';
@@ -20,11 +21,10 @@ beforeAll(async () => {
     onRequest: (_link: RouterLink, _stream: number, meta: RequestMeta) => void received.push(meta),
     onSubscribe: () => undefined,
     onUnsubscribe: () => undefined,
-    onMetrics: () => undefined,
     onTurnEnd: () => undefined,
     onClose: () => undefined,
   };
-  server = createServer((socket: Socket) => void new RouterLink(socket, SECRET, events, log));
+  server = createServer((socket: Socket) => void new RouterLink(socket, SECRET, new LinkShare(1), events, log));
   await new Promise<void>(resolve => server.listen(path, resolve));
 });
 afterAll(() => {

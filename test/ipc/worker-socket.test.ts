@@ -82,7 +82,7 @@ describe("a connection to a worker's socket is closed without an answer, and the
     ['a hello with a wrong secret', frames([FrameKind.hello, 'x'.repeat(43)], [FrameKind.request, LIST])],
     ['a hello with the longest secret', frames([FrameKind.hello, 'x'.repeat(65_535)], [FrameKind.request, LIST])],
     ['a live query without a hello', frames([FrameKind.subscribe, '', '{"table":"t","filters":[]}'])],
-    ['a question for metrics without a hello', frames([FrameKind.metrics, ''])],
+    ['a fence without a hello', frames([FrameKind.fence, ''])],
     ['HTTP', Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')],
     ['zeros', Buffer.alloc(64)],
     ['ones', Buffer.alloc(64, 0xff)],

@@ -1,35 +1,24 @@
-/**
- * The metrics page: the router's own figures, the supervisor's, and those of all workers added up. Each process has
- * METRICS_TIMEOUT_MS to report; one that does not is left out and counted, so a stuck worker shows instead of hiding the rest.
- */
+/** What one router counts, as it reports it to the supervisor, which adds up those of all (supervisor/metrics-page.ts). */
 import {monitorEventLoopDelay} from 'node:perf_hooks';
-import {AggregatorRegistry, Registry} from 'prom-client';
-import {METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
-import type {Logger} from '../../shared/log.ts';
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
-import type {ControlChannel} from '../control-channel.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import type {Traffic} from './traffic.ts';
 
-export const PROMETHEUS_TEXT = Registry.PROMETHEUS_CONTENT_TYPE;
 /** How often the event loop's delay is sampled. */
 const LAG_RESOLUTION_MS = 20;
 
-export class MetricsPage {
+export class RouterFigures {
+  readonly #place: number;
   readonly #traffic: Traffic;
   readonly #directory: TenantDirectory;
-  readonly #control: ControlChannel;
-  readonly #log: Logger;
   readonly #lag = monitorEventLoopDelay({resolution: LAG_RESOLUTION_MS});
-  #missing = 0;
   /** Parts of the router that report themselves. */
   readonly #sources: (() => MetricJson[])[] = [];
 
-  constructor(traffic: Traffic, directory: TenantDirectory, control: ControlChannel, log: Logger) {
+  constructor(place: number, traffic: Traffic, directory: TenantDirectory) {
+    this.#place = place;
     this.#traffic = traffic;
     this.#directory = directory;
-    this.#control = control;
-    this.#log = log;
     this.#lag.enable();
   }
 
@@ -37,32 +26,7 @@ export class MetricsPage {
     this.#sources.push(source);
   }
 
-  /** Prometheus text. */
-  async render(): Promise<string> {
-    const links = this.#directory.links();
-    const reports = await Promise.all([
-      this.#supervisor(),
-      ...links.map(async link => parseReport(await link.requestMetrics())),
-    ]);
-    const present = reports.filter(report => report !== null);
-    this.#missing += reports.length - present.length;
-    return AggregatorRegistry.aggregate([this.#own(), ...present]).metrics();
-  }
-
-  async #supervisor(): Promise<MetricJson[] | null> {
-    const timedOut = Promise.withResolvers<null>();
-    const timer = setTimeout(() => timedOut.resolve(null), METRICS_TIMEOUT_MS);
-    try {
-      return asReport(await Promise.race([this.#control.metrics(), timedOut.promise]));
-    } catch (error) {
-      this.#log.warn('the supervisor did not report its metrics', {error});
-      return null;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #own(): MetricJson[] {
+  json(): MetricJson[] {
     const links = this.#directory.links();
     const sum = (of: (link: (typeof links)[number]) => number) => links.reduce((total, link) => total + of(link), 0);
     const lagSeconds = Math.max(0, this.#lag.max / 1e9 - LAG_RESOLUTION_MS / 1e3);
@@ -99,20 +63,17 @@ export class MetricsPage {
         lagSeconds,
         'max',
       ),
-      counter('svc_metrics_missing_total', 'Processes that did not report in time for a scrape.', this.#missing),
+      {
+        name: 'svc_router_requests_total',
+        help: 'Requests answered, by the place of the router that answered: how evenly the system spreads connections.',
+        type: 'counter',
+        aggregator: 'sum',
+        values: [{labels: {router: this.#place}, value: this.#traffic.requests}],
+      },
     ];
   }
 }
 
 function counter(name: string, help: string, value: number): MetricJson {
   return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
-}
-
-function parseReport(body: string | null): MetricJson[] | null {
-  return body === null ? null : asReport(JSON.parse(body));
-}
-
-/** Reports come from our own processes: their form is taken on trust, apart from being a list. */
-function asReport(report: unknown): MetricJson[] | null {
-  return Array.isArray(report) ? (report as MetricJson[]) : null;
 }

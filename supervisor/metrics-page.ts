@@ -1,0 +1,99 @@
+/**
+ * The metrics page: the figures of all routers, all workers and the supervisor added up, whichever router was asked. Each
+ * process has METRICS_TIMEOUT_MS to report; a worker that does not is left out and counted, so a stuck one shows instead of
+ * hiding the rest.
+ *
+ * What counts up never goes down because a router ended: of each place for a router the page keeps what its earlier
+ * processes had counted when they were last shown. A router that does not report is shown with its last figures.
+ */
+import {AggregatorRegistry} from 'prom-client';
+import type {MetricJson} from '../shared/metric-json.ts';
+
+export type Reporters = {
+  /** By place; null: it does not answer. */
+  routers: () => Promise<MetricJson[] | null>[];
+  /** Those of workers that serve. Text: the JSON of a report. */
+  workers: () => Promise<string | null>[];
+  supervisor: () => Promise<MetricJson[]>;
+};
+
+export class MetricsPage {
+  readonly #reporters: Reporters;
+  /** What each router said last. */
+  readonly #last: MetricJson[][] = [];
+  /** What routers that ended had counted. */
+  #ended: MetricJson[] = [];
+  #missing = 0;
+  #rendering: Promise<string> | null = null;
+
+  constructor(reporters: Reporters) {
+    this.#reporters = reporters;
+  }
+
+  /** Prometheus text. Scrapes that overlap are one. */
+  render(): Promise<string> {
+    this.#rendering ??= this.#render().finally(() => {
+      this.#rendering = null;
+    });
+    return this.#rendering;
+  }
+
+  /** The router at this place is gone; its next one counts from 0. */
+  routerEnded(place: number): void {
+    const last = this.#last[place];
+    if (last !== undefined) this.#ended = sumOfCounts(this.#ended, last);
+    delete this.#last[place];
+  }
+
+  async #render(): Promise<string> {
+    const {routers, workers, supervisor} = this.#reporters;
+    const [ofRouters, ofWorkers, own] = await Promise.all([
+      Promise.all(routers()),
+      Promise.all(workers()),
+      supervisor(),
+    ]);
+    const shown: MetricJson[][] = [own, this.#ended];
+    for (const [place, report] of ofRouters.entries()) {
+      if (report !== null) this.#last[place] = report;
+      else this.#missing++;
+      const last = report ?? countsOf(this.#last[place] ?? []);
+      shown.push(last);
+    }
+    for (const report of ofWorkers) {
+      if (report !== null) shown.push(JSON.parse(report) as MetricJson[]);
+      else this.#missing++;
+    }
+    shown.push([
+      {
+        name: 'svc_metrics_missing_total',
+        help: 'Processes that did not report in time for a scrape.',
+        type: 'counter',
+        aggregator: 'sum',
+        values: [{labels: {}, value: this.#missing}],
+      },
+    ]);
+    return AggregatorRegistry.aggregate(shown).metrics();
+  }
+}
+
+function countsOf(report: readonly MetricJson[]): MetricJson[] {
+  return report.filter(({type}) => type !== 'gauge');
+}
+
+/** Both together, of what counts up. */
+function sumOfCounts(before: readonly MetricJson[], added: readonly MetricJson[]): MetricJson[] {
+  const sums = new Map(before.map(metric => [metric.name, metric]));
+  for (const metric of countsOf(added)) {
+    const values = new Map((sums.get(metric.name)?.values ?? []).map(value => [seriesOf(value), value]));
+    for (const value of metric.values) {
+      const series = seriesOf(value);
+      values.set(series, {...value, value: value.value + (values.get(series)?.value ?? 0)});
+    }
+    sums.set(metric.name, {...metric, values: [...values.values()]});
+  }
+  return [...sums.values()];
+}
+
+function seriesOf({metricName, labels}: MetricJson['values'][number]): string {
+  return JSON.stringify([metricName, labels]);
+}

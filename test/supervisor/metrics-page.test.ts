@@ -1,0 +1,53 @@
+import {expect, test} from 'vitest';
+import {gauge, type MetricJson} from '../../shared/metric-json.ts';
+import {MetricsPage} from '../../supervisor/metrics-page.ts';
+
+function counter(value: number): MetricJson {
+  return {name: 'c_total', help: 'counts', type: 'counter', aggregator: 'sum', values: [{labels: {route: '/'}, value}]};
+}
+
+/** A page of these routers and workers; null: it does not report. */
+function pageOf(reports: {routers: (MetricJson[] | null)[]; workers: (string | null)[]}): MetricsPage {
+  return new MetricsPage({
+    routers: () => reports.routers.map(report => Promise.resolve(report)),
+    workers: () => reports.workers.map(report => Promise.resolve(report)),
+    supervisor: () => Promise.resolve([gauge('g', 'of the supervisor', 1)]),
+  });
+}
+
+async function shown(page: MetricsPage, name: string): Promise<number> {
+  const line = (await page.render()).split('\n').find(text => text.startsWith(name));
+  return Number(line?.split(' ').at(-1));
+}
+
+test('routers, workers and the supervisor are added up', async () => {
+  const page = pageOf({
+    routers: [[counter(1), gauge('g', 'of all', 10)], [counter(2)]],
+    workers: [JSON.stringify([counter(4)]), '[]'],
+  });
+  expect([await shown(page, 'c_total'), await shown(page, 'g ')]).toEqual([7, 11]);
+});
+
+test('who does not report is counted; a router keeps what it had counted, but not its gauges', async () => {
+  const reports = {
+    routers: [[counter(3), gauge('g', 'of all', 10)], [counter(2)]] as (MetricJson[] | null)[],
+    workers: [],
+  };
+  const page = pageOf(reports);
+  expect(await shown(page, 'c_total')).toBe(5);
+  reports.routers[0] = null;
+  expect([await shown(page, 'c_total'), await shown(page, 'g ')]).toEqual([5, 1]);
+  expect(await shown(page, 'svc_metrics_missing_total')).toBe(3);
+});
+
+test('what counts up goes on from where it was when a router is replaced, however often', async () => {
+  const reports = {routers: [[counter(3)], [counter(2)]] as (MetricJson[] | null)[], workers: []};
+  const page = pageOf(reports);
+  for (let count = 5, round = 0; round < 3; round++, count += 5) {
+    expect(await shown(page, 'c_total')).toBe(count);
+    page.routerEnded(0);
+    reports.routers[0] = null;
+    expect(await shown(page, 'c_total')).toBe(count);
+    reports.routers[0] = [counter(5)];
+  }
+});
