@@ -43,6 +43,13 @@ export const UNSENT_REPLY_BYTES_MAX = 512 * MIB;
 
 /* Placement: router and supervisor */
 
+/** Routers that share the port; the other limits of routers hold for all of them together, each has its share. (ours) */
+export const ROUTERS_MAX = 16;
+/** Cores for each router with `--routers auto`: the others are for workers and the system. (design) */
+export const CORES_PER_ROUTER = 4;
+/** How long a worker's death waits for what each router had under way; a router that says nothing had nothing. (ours) */
+export const DEATH_REPORT_MS = 1_000;
+
 /** Requests that wait for one waking tenant, by count and by body bytes. Beyond: 503 session.overloaded. (ours) */
 export const WAITING_REQUESTS_MAX = 1024;
 export const WAITING_BYTES_MAX = 32 * MIB;
@@ -692,6 +699,11 @@ assert(
   'a frame holds any body and result',
 );
 assert(BODY_BYTES_MAX > DOCUMENT_BYTES_MAX, 'a body holds any document');
+assert(
+  Math.min(TENANT_HELD_BYTES_MAX, IN_FLIGHT_BYTES_MAX) / ROUTERS_MAX >= BODY_BYTES_MAX &&
+    UNSENT_REPLY_BYTES_MAX / ROUTERS_MAX >= FRAME_BODY_BYTES_MAX,
+  "a router's share holds any request and any answer",
+);
 assert(ROUTER_DRAIN_MS < DRAIN_MS, 'a drain has time left for the workers');
 assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
 assert(

@@ -1,40 +1,38 @@
 /**
  * Slows down whoever shows wrong credentials: an address may fail AUTH_FAILURES_AT_ONCE times, and earns one failure back in
- * AUTH_FAILURE_EARNED_MS. Beyond that its wrong ones are answered late, and as 429. A right credential is served whatever its
+ * AUTH_FAILURE_EARNED_MS, over all routers: each has its share. Beyond that its wrong ones are answered late, and as 429. A right credential is served whatever its
  * address did before: behind a proxy all clients have one address, and nobody shall lock the others out.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  AUTH_FAILURE_ADDRESSES_MAX,
-  AUTH_FAILURE_DELAY_MS,
-  AUTH_FAILURE_EARNED_MS,
-  AUTH_FAILURES_AT_ONCE,
-  AUTH_FAILURES_DELAYED_MAX,
-} from '../../shared/limits.ts';
+import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_DELAY_MS, AUTH_FAILURE_EARNED_MS} from '../../shared/limits.ts';
+import type {RouterLimits} from '../router-limits.ts';
 
 /** As long as one failure counts. */
 export const RATE_LIMIT_RETRY_S = AUTH_FAILURE_EARNED_MS / 1000;
 
+type CredentialLimits = Pick<RouterLimits, 'authFailuresAtOnce' | 'authFailureEarnedMs' | 'authFailuresDelayed'>;
 type Failures = {count: number; countedMs: number};
 
 export class FailedCredentials {
   /** By address, the one that failed last at the end. */
   readonly #failures = new Map<string, Failures>();
   readonly #clock: () => number;
+  readonly #limits: CredentialLimits;
   #delayed = 0;
 
   /** @param clock milliseconds that never go back */
-  constructor(clock: () => number) {
+  constructor(clock: () => number, limits: CredentialLimits) {
     this.#clock = clock;
+    this.#limits = limits;
   }
 
   /** Counts one. @returns whether the address has failed too often */
   failed(address: string): boolean {
     const nowMs = this.#clock();
     const {count, countedMs} = this.#failures.get(address) ?? {count: 0, countedMs: nowMs};
-    const left = Math.max(0, count - (nowMs - countedMs) / AUTH_FAILURE_EARNED_MS);
-    const isTooMany = left + 1 > AUTH_FAILURES_AT_ONCE;
+    const left = Math.max(0, count - (nowMs - countedMs) / this.#limits.authFailureEarnedMs);
+    const isTooMany = left + 1 > this.#limits.authFailuresAtOnce;
     this.#failures.delete(address);
     this.#failures.set(address, {count: isTooMany ? left : left + 1, countedMs: nowMs});
     if (this.#failures.size > AUTH_FAILURE_ADDRESSES_MAX) this.#failures.delete(this.#failures.keys().next().value!);
@@ -43,7 +41,7 @@ export class FailedCredentials {
 
   /** Calls `answer` a little later; at once when too many wait already. */
   delay(answer: () => void): void {
-    if (this.#delayed >= AUTH_FAILURES_DELAYED_MAX) {
+    if (this.#delayed >= this.#limits.authFailuresDelayed) {
       answer();
       return;
     }

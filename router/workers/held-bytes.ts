@@ -7,16 +7,27 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../shared/limits.ts';
+import {TENANT_SHARE_BYTES} from '../../shared/limits.ts';
+import type {RouterLimits} from '../router-limits.ts';
 
-const SHARED_BYTES = 0.75 * ROUTER_HELD_BYTES_MAX;
+/** Of what the router may hold; the rest is kept for small needs. */
+const SHARED_PART = 0.75;
 
 export function tooManyBytes(): ServiceError {
   return new ServiceError('session.overloaded', 'requests under way are too long together; try again later');
 }
 
 /** The router's total; one object for all tenants. */
-export type RouterBytes = {held: number};
+export class RouterBytes {
+  held = 0;
+  readonly max: number;
+  readonly tenantMax: number;
+
+  constructor({heldBytes, tenantHeldBytes}: RouterLimits) {
+    this.max = heldBytes;
+    this.tenantMax = tenantHeldBytes;
+  }
+}
 
 export class HeldBytes {
   readonly #router: RouterBytes;
@@ -33,8 +44,8 @@ export class HeldBytes {
   /** To be asked before `take` where the bytes can still be refused. */
   hasRoom(bytes: number): boolean {
     const heldThen = this.#held + bytes;
-    if (heldThen <= TENANT_SHARE_BYTES) return this.#router.held + bytes <= ROUTER_HELD_BYTES_MAX;
-    return heldThen <= Math.min(TENANT_HELD_BYTES_MAX, SHARED_BYTES - this.#router.held);
+    if (heldThen <= TENANT_SHARE_BYTES) return this.#router.held + bytes <= this.#router.max;
+    return heldThen <= Math.min(this.#router.tenantMax, SHARED_PART * this.#router.max - this.#router.held);
   }
 
   take(bytes: number): void {

@@ -17,20 +17,14 @@
 import type {Buffer} from 'node:buffer';
 import {connect, type Socket} from 'node:net';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
-import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {
-  IN_FLIGHT_BYTES_MAX,
-  IN_FLIGHT_REQUESTS_MAX,
-  LINK_BUFFER_BYTES_MAX,
-  METRICS_TIMEOUT_MS,
-  READ_AGAIN_MS_MAX,
-} from '../../shared/limits.ts';
+import {READ_AGAIN_MS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes, type RequestUpload} from './forwarded.ts';
 import {type HeldBytes, tooManyBytes} from './held-bytes.ts';
 import {parseResponseMeta} from './response-meta.ts';
-import type {UserCall} from './user-call.ts';
 
 /** Stream ids are u32; 0 is the hello's. */
 const STREAM_MAX = 0xffff_ffff;
@@ -53,6 +47,8 @@ export interface LiveReceiver {
   failed(stream: number, error: ErrorObject): void;
   /** The result is behind until the next one comes: nobody may be given it any more. */
   behind(stream: number): void;
+  /** What came before this holds every write that was answered before the fence was asked for. */
+  fenced(stream: number): void;
   /** The results since the last end belong to one moment. @param committedMs epoch milliseconds, with fractions */
   endBatch(sequence: number, committedMs: number): void;
 }
@@ -66,6 +62,7 @@ export class WorkerLink implements Holder {
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #held: HeldBytes;
+  readonly #limits: RouterLimits;
   readonly #inFlight = new Map<number, Forwarded>();
   /** What they cost the worker. */
   #inFlightBytes = 0;
@@ -75,7 +72,6 @@ export class WorkerLink implements Holder {
   #bufferedBytes = 0;
   /** Streams of #inFlight whose first frame came. */
   readonly #streaming = new Set<number>();
-  readonly #metrics = new Map<number, (body: string | null) => void>();
   readonly #flush: () => void;
   #flushScheduled = false;
   #order = 0;
@@ -89,10 +85,12 @@ export class WorkerLink implements Holder {
     log: Logger,
     live: LiveReceiver,
     held: HeldBytes,
+    limits: RouterLimits,
     onClosed: (closed: LinkClosed) => void,
   ) {
     this.address = address;
     this.#held = held;
+    this.#limits = limits;
     this.#log = log;
     this.#onClosed = onClosed;
     this.#live = live;
@@ -138,10 +136,11 @@ export class WorkerLink implements Holder {
   /** @throws session.overloaded 503 when the worker is too far behind */
   send(request: Forwarded): void {
     const bytes = heldBytes(request);
-    if (this.#inFlight.size >= IN_FLIGHT_REQUESTS_MAX || this.#socket.writableLength > LINK_BUFFER_BYTES_MAX) {
+    const {inFlightRequests, inFlightBytes, linkBufferBytes} = this.#limits;
+    if (this.#inFlight.size >= inFlightRequests || this.#socket.writableLength > linkBufferBytes) {
       throw new ServiceError('session.overloaded', 'too many requests of this tenant are under way; try again later');
     }
-    if (this.#inFlightBytes + bytes > IN_FLIGHT_BYTES_MAX) {
+    if (this.#inFlightBytes + bytes > inFlightBytes) {
       throw tooManyBytes();
     }
     const stream = this.#nextStream();
@@ -193,25 +192,15 @@ export class WorkerLink implements Holder {
     this.#scheduleFlush();
   }
 
-  unsubscribe(stream: number): void {
-    this.#writer.frame(FrameKind.unsubscribe, stream, FrameFlag.none, '', '');
+  /** Asks when everything that is answered by now has come; `fenced` says so. */
+  fence(stream: number): void {
+    this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
     this.#scheduleFlush();
   }
 
-  /** The worker's metrics as JSON; null when it does not answer in time. */
-  requestMetrics(): Promise<string | null> {
-    return new Promise(resolve => {
-      const stream = this.#nextStream();
-      const timer = setTimeout(() => settle(null), METRICS_TIMEOUT_MS);
-      const settle = (body: string | null) => {
-        clearTimeout(timer);
-        this.#metrics.delete(stream);
-        resolve(body);
-      };
-      this.#metrics.set(stream, settle);
-      this.#writer.frame(FrameKind.metrics, stream, FrameFlag.none, '', '');
-      this.#scheduleFlush();
-    });
+  unsubscribe(stream: number): void {
+    this.#writer.frame(FrameKind.unsubscribe, stream, FrameFlag.none, '', '');
+    this.#scheduleFlush();
   }
 
   /** Cuts the answers that are streamed: their readers may take as long as they like for the rest. */
@@ -281,15 +270,15 @@ export class WorkerLink implements Holder {
       case FrameKind.liveBehind:
         if (!this.#retired) this.#live.behind(stream);
         return;
+      case FrameKind.fence:
+        if (!this.#retired) this.#live.fenced(stream);
+        return;
       case FrameKind.liveEnd: {
         if (this.#retired) return;
         const [sequence = 0, committedMs = 0] = meta.toString('latin1').split(' ').map(Number);
         this.#live.endBatch(sequence, committedMs);
         return;
       }
-      case FrameKind.metrics:
-        this.#metrics.get(stream)?.(body.toString('utf8'));
-        return;
       default:
         throw new MalformedFrame(`a worker does not send frames of kind ${kind}`);
     }
@@ -392,7 +381,6 @@ export class WorkerLink implements Holder {
     this.#unsent = [];
     this.#streaming.clear();
     this.#countBuffered();
-    for (const settle of [...this.#metrics.values()]) settle(null);
     this.#onClosed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered, calls});
   }
 }

@@ -4,7 +4,7 @@
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {SOCKET_FRAME_BYTES_READ, SOCKET_IDLE_SECONDS, SOCKET_OWED_BYTES_MAX, SOCKETS_MAX} from '../../shared/limits.ts';
+import {SOCKET_FRAME_BYTES_READ, SOCKET_IDLE_SECONDS, SOCKET_OWED_BYTES_MAX} from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
@@ -32,6 +32,8 @@ export type SocketParts = {
   directory: TenantDirectory;
   requestIds: RequestIds;
   observer: ExchangeObserver;
+  /** Open at once, in this router. */
+  socketsMax: number;
 };
 
 export class Sockets {
@@ -116,7 +118,8 @@ export class Sockets {
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    if (this.#open.size >= SOCKETS_MAX) throw new ServiceError('session.overloaded', 'too many sockets are open');
+    if (this.#open.size >= this.#parts.socketsMax)
+      throw new ServiceError('session.overloaded', 'too many sockets are open');
     return tenant;
   }
 

@@ -1,5 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {FailedCredentials} from '../../router/auth/failed-credentials.ts';
+import {limitsOfOne} from '../../router/router-limits.ts';
 import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_EARNED_MS, AUTH_FAILURES_AT_ONCE} from '../../shared/limits.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {expectError} from '../harness/tenant.ts';
@@ -10,7 +11,7 @@ describe('an address that shows wrong credentials', () => {
 
   test('may do so a number of times, then one more for each that it earned', () => {
     let nowMs = 5_000;
-    const failures = new FailedCredentials(() => nowMs);
+    const failures = new FailedCredentials(() => nowMs, limitsOfOne(1));
     expect(new Set(failTimes(failures, 'a', AUTH_FAILURES_AT_ONCE))).toEqual(new Set([false]));
     expect(failTimes(failures, 'a', 3)).toEqual([true, true, true]);
     nowMs += 2 * AUTH_FAILURE_EARNED_MS;
@@ -19,14 +20,24 @@ describe('an address that shows wrong credentials', () => {
     expect(new Set(failTimes(failures, 'a', AUTH_FAILURES_AT_ONCE))).toEqual(new Set([false]));
   });
 
+  test('may do so as often over all routers together, each of which has its share', () => {
+    let nowMs = 5_000;
+    const routers = Array.from({length: 4}, () => new FailedCredentials(() => nowMs, limitsOfOne(4)));
+    const passed = () =>
+      routers.flatMap(failures => failTimes(failures, 'a', AUTH_FAILURES_AT_ONCE)).filter(late => !late);
+    expect(passed()).toHaveLength(AUTH_FAILURES_AT_ONCE);
+    nowMs += 8 * AUTH_FAILURE_EARNED_MS;
+    expect(passed()).toHaveLength(8);
+  });
+
   test('is counted for itself', () => {
-    const failures = new FailedCredentials(() => 0);
+    const failures = new FailedCredentials(() => 0, limitsOfOne(1));
     failTimes(failures, 'a', AUTH_FAILURES_AT_ONCE + 1);
     expect([failures.failed('a'), failures.failed('b')]).toEqual([true, false]);
   });
 
   test('is forgotten when very many others failed after it, and not before', () => {
-    const failures = new FailedCredentials(() => 0);
+    const failures = new FailedCredentials(() => 0, limitsOfOne(1));
     failTimes(failures, 'a', AUTH_FAILURES_AT_ONCE);
     for (let i = 1; i < AUTH_FAILURE_ADDRESSES_MAX; i++) failures.failed(`other ${i}`);
     expect(failures.failed('a')).toBe(true);

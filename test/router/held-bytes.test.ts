@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {HeldBytes} from '../../router/workers/held-bytes.ts';
+import {limitsOfOne} from '../../router/router-limits.ts';
+import {HeldBytes, RouterBytes} from '../../router/workers/held-bytes.ts';
 import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../shared/limits.ts';
 
 /** Takes all it can get in pieces. */
@@ -11,7 +12,7 @@ function takeAll(tenant: HeldBytes, piece = 64 * 1024): number {
 
 describe('bytes that the router holds', () => {
   test('one tenant has TENANT_HELD_BYTES_MAX at most, and when many take all they can, the next has its share', () => {
-    const router = {held: 0};
+    const router = new RouterBytes(limitsOfOne(1));
     expect(takeAll(new HeldBytes(router))).toBe(TENANT_HELD_BYTES_MAX);
     for (let tenants = 1; tenants < 200; tenants++) {
       expect(takeAll(new HeldBytes(router))).toBeGreaterThanOrEqual(TENANT_SHARE_BYTES);
@@ -24,7 +25,7 @@ describe('bytes that the router holds', () => {
     const steps = fc.array(fc.record({tenant: fc.nat(4), bytes: fc.nat(300 * 1024 * 1024), gives: fc.boolean()}));
     fc.assert(
       fc.property(steps, all => {
-        const router = {held: 0};
+        const router = new RouterBytes(limitsOfOne(1));
         const tenants = Array.from({length: 5}, () => new HeldBytes(router));
         for (const {tenant: n, bytes, gives} of all) {
           const tenant = tenants[n]!;

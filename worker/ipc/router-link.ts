@@ -21,10 +21,11 @@ import {
   type ResponseMeta,
 } from '../../shared/ipc/operations.ts';
 import {appHeaders, headersFault} from '../../shared/ipc/response-headers.ts';
-import {FRAME_BODY_BYTES_MAX, SLICE_MS, WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
+import {FRAME_BODY_BYTES_MAX, SLICE_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {LiveHolder} from '../live/live-queries.ts';
 import {IncomingBody} from './incoming-body.ts';
+import type {LinkShare} from './link-share.ts';
 import {OutgoingBody} from './outgoing-body.ts';
 import {parseRequestMeta} from './request-meta.ts';
 import {StreamedBodies} from './streamed-bodies.ts';
@@ -46,7 +47,6 @@ export type LinkEvents = {
   /** Body: a query object as JSON. */
   onSubscribe: (link: RouterLink, stream: number, body: Buffer) => void;
   onUnsubscribe: (link: RouterLink, stream: number) => void;
-  onMetrics: (link: RouterLink, stream: number) => void;
   /** All frames of a chunk have been handled: the turn's reads are over. */
   onTurnEnd: () => void;
   onClose: (link: RouterLink) => void;
@@ -70,6 +70,7 @@ export class RouterLink implements LiveHolder {
   readonly #socket: Socket;
   readonly #secret: Buffer;
   readonly #events: LinkEvents;
+  readonly #share: LinkShare;
   readonly #log: Logger;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
@@ -85,16 +86,17 @@ export class RouterLink implements LiveHolder {
   #sliceEndsMs = 0;
   #greeted = false;
 
-  constructor(socket: Socket, secret: string, events: LinkEvents, log: Logger) {
+  constructor(socket: Socket, secret: string, share: LinkShare, events: LinkEvents, log: Logger) {
     this.#socket = socket;
     this.#secret = Buffer.from(secret);
     this.#events = events;
+    this.#share = share;
     this.#log = log;
     this.#writer = new FrameWriter(bytes => {
       if (!this.#socket.destroyed) this.#socket.write(bytes);
     });
     this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
-    this.#bodies = new StreamedBodies((...frame) => this.#send(...frame), log);
+    this.#bodies = new StreamedBodies((...frame) => this.#send(...frame), share, log);
     socket.on('data', chunk => this.#read(chunk as Buffer));
     socket.on('drain', () => {
       socket.resume();
@@ -169,10 +171,6 @@ export class RouterLink implements LiveHolder {
     return closed;
   }
 
-  metrics(stream: number, body: string): void {
-    this.#writer.frame(FrameKind.metrics, stream, FrameFlag.none, '', body);
-  }
-
   live(stream: number, text: string): void {
     this.#writer.frame(FrameKind.live, stream, FrameFlag.none, '', text);
   }
@@ -200,15 +198,15 @@ export class RouterLink implements LiveHolder {
     this.#bodies.feed(stream, pieces);
   }
 
-  /** Replies that iterators feed. */
+  /** Replies that iterators feed, of all routers. */
   get streams(): number {
-    return this.#bodies.fed;
+    return this.#share.fedStreams;
   }
 
   /** Sends what has gathered, and stops taking requests while the router is slow to read. */
   flush(): void {
     this.#writer.flush();
-    if (this.#socket.writableLength > WORKER_OUTPUT_BYTES_MAX) this.#socket.pause();
+    if (this.#socket.writableLength > this.#share.outputBytesMax) this.#socket.pause();
   }
 
   /** Sends what has gathered and closes. */
@@ -240,14 +238,14 @@ export class RouterLink implements LiveHolder {
       case FrameKind.request:
         this.#request(stream, flags, parseRequestMeta(meta), body);
         return;
-      case FrameKind.metrics:
-        this.#events.onMetrics(this, stream);
-        return;
       case FrameKind.subscribe:
         this.#events.onSubscribe(this, stream, body);
         return;
       case FrameKind.unsubscribe:
         this.#events.onUnsubscribe(this, stream);
+        return;
+      case FrameKind.fence:
+        this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
         return;
       case FrameKind.chunk:
         this.#bodies.chunk(stream, flags, body);
@@ -283,11 +281,11 @@ export class RouterLink implements LiveHolder {
   }
 
   #mayRun(): boolean {
-    return performance.now() < this.#sliceEndsMs && this.#socket.writableLength <= WORKER_OUTPUT_BYTES_MAX;
+    return performance.now() < this.#sliceEndsMs && this.#socket.writableLength <= this.#share.outputBytesMax;
   }
 
   #scheduleSlice(): void {
-    if (this.#sliceScheduled || this.#socket.writableLength > WORKER_OUTPUT_BYTES_MAX) return; // `drain` goes on
+    if (this.#sliceScheduled || this.#socket.writableLength > this.#share.outputBytesMax) return; // `drain` goes on
     this.#sliceScheduled = true;
     setImmediate(() => {
       this.#sliceScheduled = false;

@@ -3,6 +3,7 @@ import {Buffer} from 'node:buffer';
 import {FrameFlag, FrameKind, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {Logger} from '../../shared/log.ts';
 import {IncomingBody} from './incoming-body.ts';
+import type {LinkShare} from './link-share.ts';
 import {OutgoingBody} from './outgoing-body.ts';
 import {feed} from './piece-stream.ts';
 
@@ -13,19 +14,17 @@ const EMPTY = Buffer.alloc(0);
 
 export class StreamedBodies {
   readonly #send: Send;
+  readonly #share: LinkShare;
   readonly #log: Logger;
   readonly #incoming = new Map<number, IncomingBody>();
   readonly #outgoing = new Map<number, OutgoingBody>();
   /** Those of #outgoing that iterators feed. */
   readonly #fed = new Set<number>();
 
-  constructor(send: Send, log: Logger) {
+  constructor(send: Send, share: LinkShare, log: Logger) {
     this.#send = send;
+    this.#share = share;
     this.#log = log;
-  }
-
-  get fed(): number {
-    return this.#fed.size;
   }
 
   /** A request came whose body follows. @throws MalformedFrame */
@@ -79,6 +78,7 @@ export class StreamedBodies {
   /** Begins a plain answer whose body an iterator makes. */
   feed(stream: number, pieces: Iterator<string, void, void>): void {
     this.#fed.add(stream);
+    this.#share.fedStreams++;
     feed(this.open(stream, ''), pieces);
   }
 
@@ -103,6 +103,6 @@ export class StreamedBodies {
   #over(stream: number): void {
     this.answered(stream);
     this.#outgoing.delete(stream);
-    this.#fed.delete(stream);
+    if (this.#fed.delete(stream)) this.#share.fedStreams--;
   }
 }

@@ -1,0 +1,56 @@
+/**
+ * What of the service's limits one router may use. A limit is one of the whole service: each of its routers has an equal share,
+ * so that together they stay within it without asking each other. A share is never too small for one request of any size.
+ */
+import {
+  AUTH_FAILURE_EARNED_MS,
+  AUTH_FAILURES_AT_ONCE,
+  AUTH_FAILURES_DELAYED_MAX,
+  BODY_BYTES_MAX,
+  IN_FLIGHT_BYTES_MAX,
+  IN_FLIGHT_REQUESTS_MAX,
+  LINK_BUFFER_BYTES_MAX,
+  ROUTER_HELD_BYTES_MAX,
+  SOCKETS_MAX,
+  TENANT_HELD_BYTES_MAX,
+  UNSENT_REPLY_BYTES_MAX,
+  WAITING_BYTES_MAX,
+  WAITING_REQUESTS_MAX,
+} from '../shared/limits.ts';
+
+export type RouterLimits = {
+  heldBytes: number;
+  tenantHeldBytes: number;
+  /** Of one waking tenant. */
+  waitingRequests: number;
+  waitingBytes: number;
+  /** Of one worker. */
+  inFlightRequests: number;
+  inFlightBytes: number;
+  linkBufferBytes: number;
+  unsentReplyBytes: number;
+  sockets: number;
+  authFailuresAtOnce: number;
+  authFailureEarnedMs: number;
+  authFailuresDelayed: number;
+};
+
+/** @param routers how many share the port, 1 to ROUTERS_MAX */
+export function limitsOfOne(routers: number): RouterLimits {
+  const share = (of: number) => Math.floor(of / routers);
+  return {
+    heldBytes: share(ROUTER_HELD_BYTES_MAX),
+    tenantHeldBytes: share(TENANT_HELD_BYTES_MAX),
+    waitingRequests: share(WAITING_REQUESTS_MAX),
+    // What waits counts among the held bytes, too: they bound the sum where one body is more than a share.
+    waitingBytes: Math.max(BODY_BYTES_MAX, share(WAITING_BYTES_MAX)),
+    inFlightRequests: share(IN_FLIGHT_REQUESTS_MAX),
+    inFlightBytes: share(IN_FLIGHT_BYTES_MAX),
+    linkBufferBytes: share(LINK_BUFFER_BYTES_MAX),
+    unsentReplyBytes: share(UNSENT_REPLY_BYTES_MAX),
+    sockets: share(SOCKETS_MAX),
+    authFailuresAtOnce: share(AUTH_FAILURES_AT_ONCE),
+    authFailureEarnedMs: AUTH_FAILURE_EARNED_MS * routers,
+    authFailuresDelayed: share(AUTH_FAILURES_DELAYED_MAX),
+  };
+}
