@@ -18,6 +18,11 @@ export type Slot = {
   frame(): Buffer;
 };
 
+/**
+ * `isFresh`: what comes from now on holds whatever its client had been told was written, by any router, when it subscribed.
+ */
+export type Registration = {readonly holder: Subscriptions; readonly requestId: string; isFresh: boolean};
+
 export class LiveTopic {
   /** The stream id under which the worker knows it. */
   readonly stream: number;
@@ -25,8 +30,8 @@ export class LiveTopic {
   readonly query: string;
   readonly key: string;
   readonly slots: Slot[] = [];
-  /** Registrations that wait for the first result. */
-  readonly waiting: {holder: Subscriptions; requestId: string}[] = [];
+  /** Registrations that wait for their first result. */
+  readonly waiting: Registration[] = [];
   /** The newest result's JSON array; null before the first. */
   #data: Buffer | null = null;
   /** The journal sequence of the newest result. */
@@ -53,6 +58,17 @@ export class LiveTopic {
   get text(): string {
     assert(this.#data !== null, 'there is a result');
     return this.#data.toString('utf8');
+  }
+
+  /** Gives the newest result to those that wait and may be given it. */
+  admit(): void {
+    const registrations = this.waiting.splice(0);
+    for (const registration of registrations) {
+      const {holder, requestId, isFresh} = registration;
+      // Also if its client has gone: its fence will come, and is no other's.
+      if (!isFresh) this.waiting.push(registration);
+      else if (!holder.hasEnded) this.join(holder, requestId);
+    }
   }
 
   get isHeld(): boolean {

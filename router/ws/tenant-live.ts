@@ -5,6 +5,10 @@
  * worker dies, connections and subscriptions stay: every query is asked for again from the next worker, and whoever holds it
  * gets a frame only if the result has changed meanwhile. A result was shown only after its commit was on disk, and the next
  * worker starts from disk, so what a connection is shown never goes back.
+ *
+ * A first result holds every write that its client had an answer for. With one router it does by itself: the worker sends
+ * results before answers. An answer of another router may overtake the result here; so with several, whoever joins a query
+ * that is held already waits for a fence, which the worker sends back behind all that it sent before.
  */
 
 import type {TemplatedApp} from 'uWebSockets.js';
@@ -66,6 +70,7 @@ type Batch = {live: LiveTopic; data: Buffer}[];
 export class TenantLive {
   readonly connections = new Set<Connection>();
   readonly #hub: () => SocketHub;
+  readonly #hasPeers: boolean;
   readonly #wake: () => void;
   readonly #byKey = new Map<string, LiveTopic>();
   readonly #byStream = new Map<number, LiveTopic>();
@@ -73,9 +78,13 @@ export class TenantLive {
   #batch: Batch = [];
   #lastStream = 0;
 
-  /** @param wake asks for the tenant's worker, which comes by `attach` */
-  constructor(hub: () => SocketHub, wake: () => void) {
+  /**
+   * @param hasPeers there are other routers
+   * @param wake asks for the tenant's worker, which comes by `attach`
+   */
+  constructor(hub: () => SocketHub, hasPeers: boolean, wake: () => void) {
     this.#hub = hub;
+    this.#hasPeers = hasPeers;
     this.#wake = wake;
   }
 
@@ -89,6 +98,7 @@ export class TenantLive {
     // Long texts of one length are slow keys: engines hash them by their length alone.
     const key = hash('sha256', text, 'base64');
     let live = this.#byKey.get(key);
+    const needsFence = this.#hasPeers && live !== undefined && this.#link !== null;
     if (live === undefined) {
       live = new LiveTopic(++this.#lastStream, key, text, this.#hub().nextId, abandoned => this.#drop(abandoned));
       this.#byKey.set(key, live);
@@ -96,11 +106,12 @@ export class TenantLive {
       if (this.#link !== null) this.#link.subscribe(live.stream, live.query);
     }
     holder.await();
-    if (live.isCurrent) {
+    if (live.isCurrent && !needsFence) {
       live.join(holder, requestId);
       return;
     }
-    live.waiting.push({holder, requestId});
+    live.waiting.push({holder, requestId, isFresh: !needsFence});
+    if (needsFence) this.#link!.fence(live.stream);
     if (this.#link === null) this.#wake();
   }
 
@@ -110,6 +121,7 @@ export class TenantLive {
     this.#batch = [];
     for (const live of this.#byKey.values()) {
       live.isCurrent = false;
+      for (const registration of live.waiting) registration.isFresh = true;
       link.subscribe(live.stream, live.query);
     }
   }
@@ -153,6 +165,17 @@ export class TenantLive {
     if (live !== undefined) live.isCurrent = false;
   }
 
+  /** The first registration of this query that waits for a fence has it: they come back in the order in which they were asked for. */
+  fenced(stream: number): void {
+    const live = this.#byStream.get(stream);
+    const registration = live?.waiting.find(({isFresh}) => !isFresh);
+    if (live === undefined || registration === undefined) return; // ended meanwhile
+    registration.isFresh = true;
+    if (!live.isCurrent) return;
+    live.admit();
+    if (!live.isHeld) this.#drop(live);
+  }
+
   /** Shows the batch. */
   endBatch(sequence: number, committedMs: number): void {
     const batch = this.#batch;
@@ -161,7 +184,7 @@ export class TenantLive {
     for (const {live, data} of batch) {
       if (this.#byStream.get(live.stream) !== live) continue; // abandoned under way
       if (live.take(data, sequence)) this.#publish(live, turn, committedMs);
-      for (const {holder, requestId} of live.waiting.splice(0)) if (!holder.hasEnded) live.join(holder, requestId);
+      live.admit();
       if (!live.isHeld) this.#drop(live);
     }
   }
