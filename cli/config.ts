@@ -4,13 +4,20 @@
  */
 import {resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import {JOURNAL_KEEP_RECORDS_DEFAULT, TENANT_STORAGE_BYTES_DEFAULT} from '../shared/limits.ts';
+import {
+  CORES_PER_ROUTER,
+  JOURNAL_KEEP_RECORDS_DEFAULT,
+  ROUTERS_MAX,
+  TENANT_STORAGE_BYTES_DEFAULT,
+} from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
 import {isLoopback} from '../shared/loopback.ts';
+import {coresToUse} from './cores.ts';
 
 export type StartOptions = {
   port: number;
   host: string;
+  routers: number;
   data: string;
   /** Milliseconds; 0: never. */
   idleStop: number;
@@ -37,6 +44,9 @@ export function addStartOptions(command: Command): Command {
   const options = [
     new Option('--port <port>', 'port of the HTTP API; 0: any free one').argParser(integer(0, 65_535)).default(3210),
     new Option('--host <address>', 'address to listen on').default('127.0.0.1'),
+    new Option('--routers <count>', 'router processes that share the port; auto: one for each four cores')
+      .argParser(routers)
+      .default(1),
     new Option('--data <directory>', 'data directory, made if it is missing').default('./data'),
     new Option(
       '--idle-stop <duration>',
@@ -100,6 +110,16 @@ function checkTogether(command: Command): void {
   command.error(
     `error: --host ${host} can be reached from other machines: add --listen-beyond-loopback if that is meant`,
   );
+}
+
+/** Where routers cannot share a port, `auto` is one. */
+function routers(text: string): number {
+  if (text === 'auto') {
+    const wanted = process.platform === 'linux' ? Math.floor(coresToUse() / CORES_PER_ROUTER) : 1;
+    return Math.min(ROUTERS_MAX, Math.max(1, wanted));
+  }
+  if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= ROUTERS_MAX) return Number(text);
+  throw new InvalidArgumentError(`It must be an integer from 1 to ${ROUTERS_MAX}, or auto.`);
 }
 
 function integer(least: number, most: number): (text: string) => number {

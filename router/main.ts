@@ -8,7 +8,12 @@
  * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored here.
  */
 import {unreachable} from '../shared/assert.ts';
-import type {RouterSettings, RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
+import {
+  portTaken,
+  type RouterSettings,
+  type RouterToSupervisor,
+  type SupervisorToRouter,
+} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
@@ -17,9 +22,10 @@ import {ControlChannel} from './control-channel.ts';
 import type {Exchange} from './http/exchange.ts';
 import {Intake} from './http/intake.ts';
 import {OriginRule} from './http/origin.ts';
+import {RouterFigures} from './metrics/figures.ts';
 import {metricsHandler} from './metrics/listener.ts';
-import {MetricsPage} from './metrics/page.ts';
 import {Traffic} from './metrics/traffic.ts';
+import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
 import {TenantDirectory} from './tenants/directory.ts';
 import {Sockets} from './ws/sockets.ts';
@@ -27,14 +33,12 @@ import {SocketHub} from './ws/tenant-live.ts';
 
 const METRICS_HOST = '127.0.0.1';
 
-const log = createLogger({process: 'router'});
+let log = createLogger({process: 'router'});
 const control = new ControlChannel(send);
 const logsRequests = log.writes('debug');
-const traffic = new Traffic((exchange, status, seconds) => {
-  if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
-  else if (logsRequests) log.debug('request', requestFields(exchange, status, seconds));
-});
 let directory: TenantDirectory | null = null;
+let traffic: Traffic | null = null;
+let figures: RouterFigures | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
 let servers: Server[] = [];
@@ -71,10 +75,18 @@ function receive(message: SupervisorToRouter): void {
       return;
     case 'tenant_added':
     case 'tenant_removed':
+    case 'suspects':
+    case 'call_answered':
     case 'worker_ready':
     case 'worker_failed':
     case 'release':
       directory?.receive(message);
+      return;
+    case 'sync':
+      send({type: 'synced', id: message.id});
+      return;
+    case 'metrics':
+      send({type: 'metrics', id: message.id, report: figures?.json() ?? []});
       return;
     case 'drain':
       drain();
@@ -84,18 +96,28 @@ function receive(message: SupervisorToRouter): void {
   }
 }
 
-async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
-  const tenantDirectory = new TenantDirectory(tenants, workers, send, log);
+async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
+  const {routers, place} = settings;
+  if (routers > 1) log = createLogger({process: 'router', place});
+  const limits = limitsOfOne(routers);
+  const observer = new Traffic(limits.unsentReplyBytes, (exchange, status, seconds) => {
+    if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
+    else if (logsRequests) log.debug('request', requestFields(exchange, status, seconds));
+  });
+  traffic = observer;
+  const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log);
   directory = tenantDirectory;
-  const metrics = new MetricsPage(traffic, tenantDirectory, control, log);
-  const server = await Server.listen(settings.host, settings.port, (port, app) => {
+  const ownFigures = new RouterFigures(place, observer, tenantDirectory);
+  figures = ownFigures;
+  const sharing = routers > 1 ? 'shared' : 'exclusive';
+  const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const parts = {
       credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
-      failedCredentials: new FailedCredentials(() => performance.now()),
+      failedCredentials: new FailedCredentials(() => performance.now(), limits),
       directory: tenantDirectory,
       control,
-      metrics,
-      observer: traffic,
+      observer,
+      socketsMax: limits.sockets,
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
     };
@@ -104,7 +126,7 @@ async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {
     const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
     mounted.mount(app);
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic));
-    metrics.addSource(() => mounted.metrics());
+    ownFigures.addSource(() => mounted.metrics());
     sockets = mounted;
     intake = made;
     return (method, res, req) => made.handle(method, res, req);
@@ -113,7 +135,7 @@ async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {
     listenFailed(settings.host, settings.port);
     return;
   }
-  const metricsServer = await listenForMetrics(settings, metrics);
+  const metricsServer = await listenForMetrics(settings);
   if (metricsServer === undefined) {
     listenFailed(METRICS_HOST, settings.metricsPort!);
     return;
@@ -123,18 +145,19 @@ async function start({settings, tenants, workers}: Extract<SupervisorToRouter, {
 }
 
 /** @returns null when none is wanted, undefined when its port cannot be had */
-async function listenForMetrics(settings: RouterSettings, metrics: MetricsPage): Promise<Server | null | undefined> {
+async function listenForMetrics(settings: RouterSettings): Promise<Server | null | undefined> {
   if (settings.metricsPort === null) return null;
   const onBug = (error: unknown) => log.error('metrics could not be shown', {error});
-  const server = await Server.listen(METRICS_HOST, settings.metricsPort, port =>
-    metricsHandler(metrics, new OriginRule(METRICS_HOST, port, settings.allowedHosts), onBug),
+  const server = await Server.listen(METRICS_HOST, settings.metricsPort, 'exclusive', port =>
+    metricsHandler(() => control.metrics(), new OriginRule(METRICS_HOST, port, settings.allowedHosts), onBug),
   );
   return server ?? undefined;
 }
 
 function listenFailed(host: string, port: number): void {
-  const message = `cannot listen on ${host} port ${port}: it is taken, or the address is not this machine's`;
-  process.send?.({type: 'listen_failed', message} satisfies RouterToSupervisor, () => process.exit(1));
+  process.send?.({type: 'listen_failed', message: portTaken(host, port)} satisfies RouterToSupervisor, () =>
+    process.exit(1),
+  );
 }
 
 /** Requests under way go on; whatever is left after ROUTER_DRAIN_MS ends with the process. */
@@ -143,6 +166,7 @@ function drain(): void {
   intake?.drain();
   sockets?.drain();
   setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
+  if (traffic === null) process.exit(0);
   traffic.whenIdle(() => process.exit(0));
 }
 

@@ -1,11 +1,15 @@
 /** A listening HTTP server: mounts one handler for every method and path, nothing else. */
 
 import type {HttpRequest, HttpResponse, TemplatedApp, us_listen_socket} from 'uWebSockets.js';
+import {assert} from '../shared/assert.ts';
 import {FREE_PORT_ATTEMPTS} from '../shared/limits.ts';
 import {freePort} from './http/free-port.ts';
 import {uws} from './http/uws.ts';
 
 export type Handler = (method: string, res: HttpResponse, req: HttpRequest) => void;
+
+/** `shared`: other routers of this service listen on the port as well, and the kernel spreads connections over them. */
+export type PortSharing = 'exclusive' | 'shared';
 
 /** One app method each, so that the method need not be read from every request. */
 const MOUNTS = [
@@ -33,12 +37,14 @@ export class Server {
   static async listen(
     host: string,
     port: number,
+    sharing: PortSharing,
     mount: (port: number, app: TemplatedApp) => Handler,
   ): Promise<Server | null> {
-    if (port !== 0) return await Server.#listenOn(host, port, mount);
+    if (port !== 0) return await Server.#listenOn(host, port, sharing, mount);
+    assert(sharing === 'exclusive', 'who shares a port is told which');
     for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS; attempt++) {
       const free = await freePort(host);
-      const server = free === null ? null : await Server.#listenOn(host, free, mount);
+      const server = free === null ? null : await Server.#listenOn(host, free, sharing, mount);
       if (server !== null) return server;
     }
     return null;
@@ -47,6 +53,7 @@ export class Server {
   static #listenOn(
     host: string,
     port: number,
+    sharing: PortSharing,
     mount: (port: number, app: TemplatedApp) => Handler,
   ): Promise<Server | null> {
     return new Promise(resolve => {
@@ -55,7 +62,7 @@ export class Server {
       const handle: Handler = (method, res, req) => handler?.(method, res, req);
       for (const [name, method] of MOUNTS) app[name]('/*', (res, req) => handle(method, res, req));
       app.any('/*', (res, req) => handle(req.getCaseSensitiveMethod(), res, req));
-      listenExclusively(app, host, port, socket => {
+      listenOn(app, host, port, sharing, socket => {
         if (socket === false) {
           resolve(null);
           return;
@@ -74,7 +81,7 @@ export class Server {
   }
 }
 
-type ListenExclusively = (
+type ListenWithOptions = (
   host: string,
   port: number,
   options: number,
@@ -82,12 +89,15 @@ type ListenExclusively = (
 ) => TemplatedApp;
 
 /** The package's types lack the form with both a host and options. */
-function listenExclusively(
+function listenOn(
   app: TemplatedApp,
   host: string,
   port: number,
+  sharing: PortSharing,
   done: (s: us_listen_socket | false) => void,
 ): void {
-  const listen = app.listen as unknown as ListenExclusively;
-  listen.call(app, host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, done);
+  const listen = app.listen as unknown as ListenWithOptions;
+  // Without the option, uWebSockets.js sets SO_REUSEPORT.
+  const options = sharing === 'exclusive' ? uws.LIBUS_LISTEN_EXCLUSIVE_PORT : 0;
+  listen.call(app, host, port, options, done);
 }

@@ -1,15 +1,15 @@
 /**
- * The supervisor, process 0: composes registry, placement, spare workers and the router process. It carries no traffic, so
+ * The supervisor, process 0: composes registry, placement, spare workers and the router processes. It carries no traffic, so
  * starting a process or waiting for the disk here delays no request that is under way.
  *
- *   start:  own the data directory → finish interrupted deletions → router listens → spares, and tenants that were awake
- *   drain:  router stops accepting and finishes → workers close their files → exit 0, all within DRAIN_MS
+ *   start:  own the data directory → finish interrupted deletions → routers listen → spares, and tenants that were awake
+ *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
  */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
-import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts';
+import type {RouterSettings} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
@@ -20,10 +20,12 @@ import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
+import {MetricsPage} from './metrics-page.ts';
 import {openRegistry} from './open-registry.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
 import type {Registry} from './registry.ts';
-import {type Listening, type RouterMessage, RouterProcess} from './router-process.ts';
+import type {Listening, RouterMessage} from './router-process.ts';
+import {Routers} from './routers.ts';
 import {RunDirectory} from './run-directory.ts';
 import {registryRefusal} from './start-refusal.ts';
 import {TenantFiles} from './tenant-files.ts';
@@ -31,7 +33,7 @@ import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
 
 export type SupervisorSettings = PlacementSettings &
-  Pick<RouterSettings, 'host' | 'port' | 'metricsPort' | 'allowedHosts'> & {
+  Pick<RouterSettings, 'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'routers'> & {
     /** Absolute path of the data directory. */
     data: string;
     spareWorkers: number;
@@ -59,7 +61,8 @@ export class Supervisor {
   readonly #metrics: SupervisorMetrics;
   readonly #placement: Placement;
   readonly #tenants: Tenants;
-  readonly #router: RouterProcess;
+  readonly #routers: Routers;
+  readonly #page: MetricsPage;
 
   /** Everything but the router and the workers. @throws StartError */
   static async open(settings: SupervisorSettings, env: NodeJS.ProcessEnv, log: Logger): Promise<Supervisor> {
@@ -106,7 +109,6 @@ export class Supervisor {
       spares: this.#pool.spares,
       states: this.#placement.states(),
     }));
-    const sendToRouter = (message: SupervisorToRouter): boolean => this.#router.send(message);
     this.#placement = new Placement({
       settings,
       registry: this.#registry,
@@ -115,7 +117,8 @@ export class Supervisor {
       runDirectory: this.#runDirectory,
       pool: this.#pool,
       metrics: this.#metrics,
-      sendToRouter,
+      sendToRouter: (place, message) => this.#routers.send(place, message),
+      sendToRouters: message => this.#routers.broadcast(message),
       now: Date.now,
       log,
     });
@@ -123,27 +126,36 @@ export class Supervisor {
       registry: this.#registry,
       files,
       placement: this.#placement,
-      sendToRouter,
+      tellRouters: message => {
+        this.#routers.broadcast(message);
+        return this.#routers.settled();
+      },
       now: Date.now,
       log,
     });
-    const {host, port, metricsPort, allowedHosts} = settings;
+    const {host, port, metricsPort, allowedHosts, routers} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
-    this.#router = new RouterProcess({
+    this.#routers = new Routers({
       entry: entries.router,
       env: childEnv,
       settings: {
-        ...{host, port, metricsPort, allowedHosts, accessTokenSha256, adminTokenSha256},
+        ...{host, port, metricsPort, allowedHosts, routers, accessTokenSha256, adminTokenSha256},
         ...{version: VERSION, build: BUILD},
       },
-      placement: () => ({tenants: this.#placement.ids(), workers: this.#placement.addresses()}),
-      onMessage: message => this.#received(message),
-      onEnd: () => {
+      state: () => ({tenants: this.#tenants.ids(), suspects: this.#placement.suspects()}),
+      onMessage: (place, message) => this.#received(place, message),
+      onEnd: place => {
         this.#metrics.died('router');
-        this.#placement.routerEnded();
+        this.#page.routerEnded(place);
+        this.#placement.routerEnded(place);
       },
       onKill: reason => this.#metrics.killed('router', reason),
       log,
+    });
+    this.#page = new MetricsPage({
+      routers: () => this.#routers.reports(),
+      workers: () => this.#placement.reports(),
+      supervisor: () => this.#metrics.json(),
     });
   }
 
@@ -153,7 +165,7 @@ export class Supervisor {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
-    const listening = await this.#router.start();
+    const listening = await this.#routers.start();
     this.#pool.refill();
     this.#placement.start();
     return listening;
@@ -164,11 +176,11 @@ export class Supervisor {
     this.#log.info('draining');
     const deadline = setTimeout(() => {
       this.#log.warn('not everything ended in time; ending it');
-      this.#router.kill();
+      this.#routers.kill();
       this.#placement.killAll();
     }, DRAIN_MS);
     this.#pool.close();
-    await this.#router.drain();
+    await this.#routers.drain();
     await this.#placement.drain();
     clearTimeout(deadline);
     this.#reserve.close();
@@ -176,42 +188,45 @@ export class Supervisor {
     this.#lock.release();
   }
 
-  #received(message: RouterMessage): void {
+  #received(place: number, message: RouterMessage): void {
     switch (message.type) {
       case 'wake':
-        this.#placement.wake(message.tenant);
+        this.#placement.wake(message.tenant, place);
         return;
       case 'released':
-        this.#placement.released(message.tenant, message.busy);
+        this.#placement.released(message.tenant, place, message.busy);
         return;
-      case 'death_held':
-        this.#placement.deathHeld(message.tenant, message.socketPath);
+      case 'link_lost':
+        this.#placement.linkLost(message.tenant, place, message.socketPath, message.calls);
+        return;
+      case 'call_answered':
+        this.#placement.callAnswered(message.tenant, message.key);
         return;
       case 'activity':
         this.#placement.activity(message.active);
         this.#placement.activity(message.busy);
         return;
       case 'request':
-        void this.#answer(message);
+        void this.#answer(place, message);
         return;
       default:
         unreachable(message);
     }
   }
 
-  async #answer(message: RouterMessage & {type: 'request'}): Promise<void> {
+  async #answer(place: number, message: RouterMessage & {type: 'request'}): Promise<void> {
     const {id} = message;
     try {
       const result = await this.#perform(message);
-      this.#router.send({type: 'reply', id, result});
+      this.#routers.send(place, {type: 'reply', id, result});
     } catch (caught) {
       if (!(caught instanceof ServiceError)) {
         // A file that cannot be made or removed concerns one tenant. Anything else is a bug, or a registry whose storage
         // failed: this process ends and starts again from what is on disk.
         if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
-        this.#log.error('a request of the router failed', {action: message.action, error: caught});
+        this.#log.error('a request of a router failed', {action: message.action, error: caught});
       }
-      this.#router.send({type: 'reply_error', id, error: errorEnvelope(asServiceError(caught)).error});
+      this.#routers.send(place, {type: 'reply_error', id, error: errorEnvelope(asServiceError(caught)).error});
     }
   }
 
@@ -224,7 +239,7 @@ export class Supervisor {
         await this.#tenants.delete(message.tenant);
         return null;
       case 'metrics':
-        return await this.#metrics.json();
+        return await this.#page.render();
       default:
         return unreachable(message);
     }

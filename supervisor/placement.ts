@@ -9,9 +9,10 @@ import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../shared/assert.ts';
 import {ServiceError} from '../shared/errors.ts';
-import type {SupervisorToRouter, WorkerAddress, WorkerToSupervisor} from '../shared/ipc/control.ts';
+import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import {Deaths, type Verdict} from './deaths.ts';
 import {DueTimer} from './due-timer.ts';
 import type {SupervisorMetrics} from './metrics.ts';
 import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
@@ -20,7 +21,7 @@ import {type Effect, type Input, type Residence, step} from './residence.ts';
 import type {RunDirectory} from './run-directory.ts';
 import {Slots} from './slots.ts';
 import type {TenantFiles} from './tenant-files.ts';
-import type {Worker, WorkerPool} from './worker-pool.ts';
+import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
 
 export type PlacementSettings = {
   maxAwake: number;
@@ -30,6 +31,8 @@ export type PlacementSettings = {
   /** Bytes a tenant may keep; 0: no limit. */
   tenantStorageMax: number;
   redactErrors: boolean;
+  /** How many there are. */
+  routers: number;
 };
 
 export type PlacementParts = {
@@ -40,12 +43,14 @@ export type PlacementParts = {
   runDirectory: RunDirectory;
   pool: WorkerPool;
   metrics: SupervisorMetrics;
-  /** Returns false when there is no router now. */
-  sendToRouter: (message: SupervisorToRouter) => boolean;
+  /** @returns false when there is no router at this place now */
+  sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
+  sendToRouters: (message: SupervisorToRouter) => void;
   now: () => number;
   log: Logger;
 };
 
+const SERVING: ReadonlySet<Residence['state']> = new Set(['awake', 'releasing']);
 /** Idle tenants are looked for this often at most, and at least four times within the idle time. */
 const SWEEP_MS_MAX = 1_000;
 const SWEEP_MS_MIN = 25;
@@ -105,10 +110,18 @@ export class Placement {
     for (const place of this.#places.values()) yield place.residence.state;
   }
 
-  /** Where tenants are served now. */
-  addresses(): WorkerAddress[] {
-    const awake = [...this.#slots.occupied].filter(place => place.residence.state === 'awake');
-    return awake.map(place => addressOf(place));
+  /** What each worker that serves counts, as JSON; null: it does not say in time. */
+  reports(): Promise<string | null>[] {
+    const serving = [...this.#slots.occupied].filter(({residence: {state}}) => SERVING.has(state));
+    return serving.map(({worker}) => worker?.report() ?? Promise.resolve(null));
+  }
+
+  /** Of all tenants that have some. */
+  suspects(): TenantSuspects[] {
+    return [...this.#places.values()].flatMap(({id, deaths}) => {
+      const suspects = deaths?.suspects() ?? null;
+      return suspects === null ? [] : [{tenant: id, ...suspects}];
+    });
   }
 
   add(tenant: PlacedTenant, marks: PlaceMarks): void {
@@ -133,13 +146,15 @@ export class Placement {
     this.#places.delete(id);
   }
 
-  /** The router needs this tenant. */
-  wake(id: string): void {
+  /** A router needs this tenant. */
+  wake(id: string, router: number): void {
     const place = this.#places.get(id);
-    if (place !== undefined) this.#give(place, {type: 'want', asked: true});
+    if (place === undefined) return;
+    place.users.asking.add(router);
+    this.#give(place, {type: 'want', asked: true});
   }
 
-  released(id: string, busy: boolean): void {
+  released(id: string, router: number, busy: boolean): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
     const nowMs = this.#parts.now();
@@ -147,15 +162,22 @@ export class Placement {
       place.lastActiveMs = nowMs;
       place.busyUntilMs = nowMs + BUSY_MS;
     }
-    this.#give(place, {type: 'released', busy});
+    const released = place.users.released(router, busy);
+    if (released !== null) this.#give(place, {type: 'released', busy: released.isBusy});
   }
 
-  /** This worker ends, or has ended, and the router holds calls responsible. */
-  deathHeld(id: string, socketPath: string): void {
+  /** A router lost its link to this worker: it ends, or has ended. */
+  linkLost(id: string, router: number, socketPath: string, calls: UserCall[]): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
-    if (place.address?.socketPath === socketPath) place.isHeld = true;
-    else this.#give(place, {type: 'held'});
+    if (place.address?.socketPath === socketPath) place.users.lost(router, calls);
+    else place.deaths?.heard(router, socketPath, calls);
+  }
+
+  /** A router has the answer to a call that was suspected. */
+  callAnswered(id: string, key: string): void {
+    this.#places.get(id)?.deaths?.answered(key);
+    this.#parts.sendToRouters({type: 'call_answered', tenant: id, key});
   }
 
   activity(ids: string[]): void {
@@ -166,9 +188,13 @@ export class Placement {
     }
   }
 
-  routerEnded(): void {
+  routerEnded(router: number): void {
     for (const place of this.#places.values()) {
-      if (place.residence.state !== 'asleep') this.#give(place, {type: 'router_ended'});
+      place.users.routerEnded(router);
+      place.deaths?.routerEnded(router);
+      // A release is asked for again, of those that are left, when the tenant is still idle.
+      const isWaitedFor = place.users.asking.size > 0 && place.residence.state !== 'releasing';
+      if (place.residence.state !== 'asleep' && !isWaitedFor) this.#give(place, {type: 'router_ended'});
     }
   }
 
@@ -222,7 +248,7 @@ export class Placement {
         this.#startWorker(place, effect.fresh);
         return;
       case 'ready':
-        this.#parts.sendToRouter({type: 'worker_ready', address: addressOf(place)});
+        this.#tellReady(place);
         return;
       case 'confirm':
         // Two turns: what the system knew about ended processes before this turn has arrived by then.
@@ -230,17 +256,17 @@ export class Placement {
         return;
       case 'fail':
         this.#parts.metrics.wakeFailed();
-        this.#parts.sendToRouter({
-          type: 'worker_failed',
-          tenant: place.id,
-          error: effect.error,
-          retryAfterS: Math.max(1, Math.ceil(effect.retryAfterMs / 1000)),
-        });
+        for (const router of place.users.refuse()) {
+          this.#parts.sendToRouter(router, {
+            type: 'worker_failed',
+            tenant: place.id,
+            error: effect.error,
+            retryAfterS: Math.max(1, Math.ceil(effect.retryAfterMs / 1000)),
+          });
+        }
         return;
       case 'release':
-        // Without a router nobody uses the worker.
-        if (this.#parts.sendToRouter({type: 'release', tenant: place.id})) return;
-        this.#give(place, {type: 'released', busy: false});
+        this.#release(place);
         return;
       case 'close':
         place.worker?.child.send({type: 'close'});
@@ -257,11 +283,31 @@ export class Placement {
         return;
       case 'remove':
         if (place.laterTimer !== null) clearTimeout(place.laterTimer);
+        place.deaths?.end();
         place.onRemovable?.();
         return;
       default:
         unreachable(effect);
     }
+  }
+
+  /** Tells who asked where the worker is, once it is known what the last one's death is held against. */
+  #tellReady(place: Place): void {
+    place.isReadyOwed = place.deaths?.isOpen === true;
+    if (place.isReadyOwed) return;
+    const address = addressOf(place);
+    for (const router of place.users.tell()) this.#parts.sendToRouter(router, {type: 'worker_ready', address});
+  }
+
+  /** Asks every router that uses the worker; when there is none, and none is about to, it is idle. */
+  #release(place: Place): void {
+    if (place.users.asking.size > 0) {
+      this.#give(place, {type: 'released', busy: true});
+      return;
+    }
+    const routers = place.users.beginRelease();
+    for (const router of routers) this.#parts.sendToRouter(router, {type: 'release', tenant: place.id});
+    if (routers.length === 0) this.#give(place, {type: 'released', busy: false});
   }
 
   #startWorker(place: Place, fresh: boolean): void {
@@ -311,10 +357,11 @@ export class Placement {
       journalKeepRecords: settings.journalKeepRecords,
       storageBytesMax: settings.tenantStorageMax,
       redactErrors: settings.redactErrors,
+      routers: settings.routers,
     });
   }
 
-  #workerSaid(place: Place, message: WorkerToSupervisor): void {
+  #workerSaid(place: Place, message: WorkerMessage): void {
     switch (message.type) {
       case 'opened':
         this.#give(place, {type: 'opened'});
@@ -347,13 +394,28 @@ export class Placement {
         ...end,
       });
     }
-    const {isHeld} = place;
+    const socketPath = place.address?.socketPath ?? '';
     place.worker = null;
     place.address = null;
-    place.isHeld = false;
+    const {calls, unheard} = place.users.ended();
     this.#give(place, {type: 'ended', error: place.openError});
-    if (isHeld) this.#give(place, {type: 'held'});
+    if (!expected && (calls.length > 0 || unheard.size > 0)) {
+      place.deaths ??= new Deaths(
+        () => performance.now(),
+        verdict => this.#judged(place, verdict),
+      );
+      place.deaths.died(socketPath, calls, unheard);
+    }
     this.#checkDrained();
+  }
+
+  /** It is known what the last death is held against. */
+  #judged(place: Place, {isHeld, refused}: Verdict): void {
+    for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: place.id, ...refusal});
+    const suspects = place.deaths?.suspects() ?? null;
+    if (suspects !== null) this.#parts.sendToRouters({type: 'suspects', tenant: place.id, ...suspects});
+    if (isHeld) this.#give(place, {type: 'held'});
+    if (place.isReadyOwed && SERVING.has(place.residence.state)) this.#tellReady(place);
   }
 
   #store(place: Place, nextDueMs: number | null): void {

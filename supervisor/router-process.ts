@@ -1,24 +1,31 @@
 /**
- * The router process: started, watched and started again with a growing pause, on the port it had. Workers live on while it
- * is gone; a new one is told where they are.
+ * One router process: started, watched and started again with a growing pause, on the port it had. Workers live on while it
+ * is gone, and so do other routers.
  */
-import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, WorkerAddress} from '../shared/ipc/control.ts';
-import {HEALTHY_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
+import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspects} from '../shared/ipc/control.ts';
+import {HEALTHY_MS, METRICS_TIMEOUT_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import type {MetricJson} from '../shared/metric-json.ts';
+import {Answers} from './answers.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
-import {KillPace} from './kill-pace.ts';
+import type {KillPace} from './kill-pace.ts';
 import {StartError} from './start-error.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
 /** What a router says that is not about itself. */
-export type RouterMessage = Exclude<RouterToSupervisor, {type: 'listening' | 'listen_failed' | 'heartbeat'}>;
+export type RouterMessage = Exclude<
+  RouterToSupervisor,
+  {type: 'listening' | 'listen_failed' | 'synced' | 'metrics' | 'heartbeat'}
+>;
 
 export type RouterOptions = {
   entry: string;
   env: Record<string, string>;
   settings: RouterSettings;
   /** What a starting router has to know. */
-  placement: () => {tenants: string[]; workers: WorkerAddress[]};
+  state: () => {tenants: string[]; suspects: TenantSuspects[]};
+  /** The pace of kills that it shares with the other routers. */
+  pace: KillPace;
   onMessage: (message: RouterMessage) => void;
   /** It ended unasked and will be started again. */
   onEnd: () => void;
@@ -36,8 +43,8 @@ export class RouterProcess {
   #starting: {resolve: (listening: Listening) => void; reject: (error: StartError) => void} | null = null;
   #startedMs = 0;
   #deaths = 0;
-  /** Its own: a router that hangs is killed however many workers just were. */
-  readonly #pace = new KillPace(() => performance.now());
+  readonly #syncs = new Answers<true>();
+  readonly #reports = new Answers<MetricJson[]>();
   #onDrained: (() => void) | null = null;
 
   constructor(options: RouterOptions) {
@@ -57,6 +64,20 @@ export class RouterProcess {
   send(message: SupervisorToRouter): boolean {
     this.#child?.send(message);
     return this.#child !== null;
+  }
+
+  /** Resolves when it has taken all that was sent to it until now, or has ended. */
+  async settled(): Promise<void> {
+    await this.#syncs.ask(null, id => {
+      if (!this.send({type: 'sync', id})) this.#syncs.settle(id, null);
+    });
+  }
+
+  /** What it counts; null: it does not say in time. */
+  report(): Promise<MetricJson[] | null> {
+    return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
+      if (!this.send({type: 'metrics', id})) this.#reports.settle(id, null);
+    });
   }
 
   /** Lets it finish what is under way, within bounds. Resolves when it has ended; it is not started again. */
@@ -84,13 +105,13 @@ export class RouterProcess {
       nodeFlags: ['--enable-source-maps'],
       env: this.#options.env,
       log: this.#options.log,
-      pace: this.#pace,
+      pace: this.#options.pace,
       onKill: this.#options.onKill,
       onMessage: message => this.#received(message),
       onEnd: end => this.#ended(end),
     });
     this.#child = child;
-    child.send({type: 'start', settings: this.#settings, ...this.#options.placement()});
+    child.send({type: 'start', settings: this.#settings, ...this.#options.state()});
   }
 
   #received(message: RouterToSupervisor): void {
@@ -107,6 +128,12 @@ export class RouterProcess {
         this.#starting?.reject(new StartError(message.message));
         this.#starting = null;
         return;
+      case 'synced':
+        this.#syncs.settle(message.id, true);
+        return;
+      case 'metrics':
+        this.#reports.settle(message.id, message.report);
+        return;
       case 'heartbeat':
         return;
       default:
@@ -117,6 +144,8 @@ export class RouterProcess {
   #ended(end: ChildEnd): void {
     const pid = this.#child?.pid;
     this.#child = null;
+    this.#syncs.end();
+    this.#reports.end();
     if (this.#onDrained !== null) {
       this.#onDrained();
       return;
@@ -128,7 +157,12 @@ export class RouterProcess {
     }
     this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
     const pauseMs = PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
-    this.#options.log.error('the router ended; starting it again', {pid, ...end, pauseMs});
+    this.#options.log.error('the router ended; starting it again', {
+      pid,
+      place: this.#settings.place,
+      ...end,
+      pauseMs,
+    });
     this.#options.onEnd();
     setTimeout(() => this.#spawn(), pauseMs);
   }

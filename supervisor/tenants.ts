@@ -8,7 +8,7 @@
  *   3       … with tenant.new              the tenant: adds its row (its client got no answer)
  *   4       … and a row → served → 201     the tenant
  *
- *   delete  router forgets, worker ends    the tenant, whole (its client got no answer)
+ *   delete  routers forget, worker ends   the tenant, whole (its client got no answer)
  *   1       t_ renamed to d_               nothing: goes on from here
  *   2       … and emptied                  nothing: goes on from here
  *   3       … and the row gone             nothing: goes on from here
@@ -31,8 +31,9 @@ import type {TenantFiles} from './tenant-files.ts';
 export type TenantsParts = {
   registry: Registry;
   files: TenantFiles;
-  placement: Pick<Placement, 'add' | 'delete' | 'forget' | 'has' | 'isServed' | 'size'>;
-  sendToRouter: (message: SupervisorToRouter) => void;
+  placement: Pick<Placement, 'add' | 'delete' | 'forget' | 'has' | 'ids' | 'isServed' | 'size'>;
+  /** Resolves when every router has taken it. */
+  tellRouters: (message: SupervisorToRouter) => Promise<void>;
   now: () => number;
   log: Logger;
 };
@@ -41,6 +42,8 @@ export class Tenants {
   readonly #parts: TenantsParts;
   /** Ids whose directory is being made. */
   readonly #creating = new Set<string>();
+  /** Ids that routers are just forgetting. */
+  readonly #leaving = new Set<string>();
   #lastGeneration = 0;
 
   constructor(parts: TenantsParts) {
@@ -96,9 +99,14 @@ export class Tenants {
     placement.add({id, generation, createdMs}, {isMarkedAwake, isToOpen: row.awake === 1 || isChanged || !row.isSound});
   }
 
+  /** Those that routers serve. */
+  ids(): string[] {
+    return this.#parts.placement.ids().filter(id => !this.#leaving.has(id));
+  }
+
   /** @throws session.tenant_exists 409, session.overloaded 503, session.worker_unavailable 503, session.storage_full 507 */
   async create(id: string): Promise<void> {
-    const {registry, files, placement, sendToRouter, now} = this.#parts;
+    const {registry, files, placement, tellRouters, now} = this.#parts;
     assert(TENANT_ID.test(id), 'the router checked the id');
     if (placement.has(id) || this.#creating.has(id)) {
       throw new ServiceError('session.tenant_exists', `tenant ${id} exists already`);
@@ -120,7 +128,7 @@ export class Tenants {
         throw caught;
       }
       placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: false});
-      sendToRouter({type: 'tenant_added', tenant: id});
+      await tellRouters({type: 'tenant_added', tenant: id});
     } finally {
       this.#creating.delete(id);
     }
@@ -128,19 +136,23 @@ export class Tenants {
 
   /** @throws session.tenant_not_found 404, also while another deletion of it is under way; session.worker_unavailable 503 */
   async delete(id: string): Promise<void> {
-    const {files, placement, sendToRouter} = this.#parts;
-    if (!placement.isServed(id)) {
+    const {files, placement, tellRouters} = this.#parts;
+    if (!placement.isServed(id) || this.#leaving.has(id)) {
       throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
     }
-    sendToRouter({type: 'tenant_removed', tenant: id});
-    const {generation, createdMs} = await placement.delete(id);
+    // All of them, before its worker ends: none is to meet that end and take it for a death.
+    this.#leaving.add(id);
+    await tellRouters({type: 'tenant_removed', tenant: id});
+    const deleted = placement.delete(id);
+    this.#leaving.delete(id);
+    const {generation, createdMs} = await deleted;
     try {
       await files.markDeleted(id, generation);
     } catch (caught) {
       // It is as it was, and goes on.
       placement.forget(id);
       placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: true});
-      sendToRouter({type: 'tenant_added', tenant: id});
+      await tellRouters({type: 'tenant_added', tenant: id});
       this.#failed('removed', id, caught);
     }
     await this.#finishDeletion(id, generation);

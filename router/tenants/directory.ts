@@ -4,10 +4,12 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {RouterToSupervisor, SupervisorToRouter, WorkerAddress} from '../../shared/ipc/control.ts';
+import type {RouterToSupervisor, SupervisorToRouter, TenantSuspects, WorkerAddress} from '../../shared/ipc/control.ts';
 import {ACTIVITY_INTERVAL_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {limitsOfOne, type RouterLimits} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
+import {RouterBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import type {Connection} from '../ws/connection.ts';
 import type {SocketHub} from '../ws/tenant-live.ts';
@@ -16,7 +18,16 @@ import {PlacedTenant} from './placed-tenant.ts';
 type Send = (message: RouterToSupervisor) => void;
 export type PlacementMessage = Extract<
   SupervisorToRouter,
-  {type: 'tenant_added' | 'tenant_removed' | 'worker_ready' | 'worker_failed' | 'release'}
+  {
+    type:
+      | 'tenant_added'
+      | 'tenant_removed'
+      | 'suspects'
+      | 'call_answered'
+      | 'worker_ready'
+      | 'worker_failed'
+      | 'release';
+  }
 >;
 
 export class TenantDirectory {
@@ -29,14 +40,26 @@ export class TenantDirectory {
   readonly #send: Send;
   readonly #log: Logger;
   /** What the router holds for all tenants. */
-  readonly #bytes = {held: 0};
+  readonly #bytes: RouterBytes;
+  readonly #limits: RouterLimits;
+  readonly #routers: number;
   #refused = 0;
 
-  constructor(tenants: readonly string[], workers: readonly WorkerAddress[], send: Send, log: Logger) {
+  /** @param routers how many there are */
+  constructor(
+    tenants: readonly string[],
+    suspects: readonly TenantSuspects[],
+    routers: number,
+    send: Send,
+    log: Logger,
+  ) {
     this.#send = send;
     this.#log = log;
+    this.#routers = routers;
+    this.#limits = limitsOfOne(routers);
+    this.#bytes = new RouterBytes(this.#limits);
     for (const tenant of tenants) this.#add(tenant);
-    for (const address of workers) this.#workerReady(address);
+    for (const state of suspects) this.#tenants.get(state.tenant)?.suspect(state);
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
   }
 
@@ -85,6 +108,12 @@ export class TenantDirectory {
         this.#tenants.get(message.tenant)?.remove();
         this.#tenants.delete(message.tenant);
         return;
+      case 'suspects':
+        this.#tenants.get(message.tenant)?.suspect(message);
+        return;
+      case 'call_answered':
+        this.#tenants.get(message.tenant)?.innocent(message.key);
+        return;
       case 'worker_ready':
         this.#workerReady(message.address);
         return;
@@ -132,8 +161,11 @@ export class TenantDirectory {
       log: this.#log,
       hub: this.#hubNow,
       bytes: this.#bytes,
+      limits: this.#limits,
+      routers: this.#routers,
       wake: () => this.#send({type: 'wake', tenant: id}),
-      held: socketPath => this.#send({type: 'death_held', tenant: id, socketPath}),
+      lost: (socketPath, calls) => this.#send({type: 'link_lost', tenant: id, socketPath, calls}),
+      answered: key => this.#send({type: 'call_answered', tenant: id, key}),
       onRefused: () => {
         this.#refused++;
       },

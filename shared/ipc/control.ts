@@ -2,19 +2,45 @@
  * The messages between the supervisor and its children, over the channel Node gives a spawned process. The channel is also
  * the lifeline: when it closes, its other end is gone (a child then ends when its turn does).
  *
- * Who decides what: the supervisor owns the tenant registry and every worker's life; the router keeps a copy of the list of
- * tenants, asks for a worker when a request needs one, and reports activity; a worker opens and closes its tenant when told.
+ * Who decides what: the supervisor owns the tenant registry, every worker's life and what deaths are held against; each
+ * router keeps a copy of the list of tenants and of what is suspected, asks for a worker when a request needs one, and reports
+ * activity; a worker opens and closes its tenant when told. Routers do not know of each other.
  */
 import type {ErrorObject} from '../errors.ts';
+import type {MetricJson} from '../metric-json.ts';
 
 /** Where a router reaches a tenant's worker. The secret is made anew for every worker and never leaves memory. */
 export type WorkerAddress = {tenant: string; socketPath: string; secret: string};
 
 /* ── router ── */
 
+/** Which function a request called, and with what: what a worker's death is held against. */
+export type UserCall = {
+  /** The function, for people: its path, or an HTTP action's method and path. */
+  name: string;
+  /** The function and its arguments: a digest. */
+  key: string;
+};
+
+/** `refusedMs`: how much longer it is refused; 0: it is only suspected. */
+export type TenantSuspects = {
+  tenant: string;
+  calls: {key: string; refusedMs: number}[];
+  functions: {name: string; refusedMs: number}[];
+};
+
+/** Why a server cannot start, for the operator. */
+export function portTaken(host: string, port: number): string {
+  return `cannot listen on ${host} port ${port}: it is taken, or the address is not this machine's`;
+}
+
 export type RouterSettings = {
+  /** This router's number among them, from 0; a router that replaces it has the same. */
+  place: number;
+  /** How many share the port, and the limits. */
+  routers: number;
   host: string;
-  /** 0: any free port; the router reports the one it got, and gets that one again after a restart. */
+  /** 0: any free port, of a single router; it reports the one it got, and gets that one again after a restart. */
   port: number;
   /** Loopback port of the metrics listener without credential; null: none; 0: any free port. */
   metricsPort: number | null;
@@ -28,12 +54,18 @@ export type RouterSettings = {
 };
 
 export type SupervisorToRouter =
-  /** Once, first. Workers that outlived an earlier router are named, so that their tenants need no wake. */
-  | {type: 'start'; settings: RouterSettings; tenants: string[]; workers: WorkerAddress[]}
+  /** Once, first. */
+  | {type: 'start'; settings: RouterSettings; tenants: string[]; suspects: TenantSuspects[]}
   | {type: 'tenant_added'; tenant: string}
   /** The tenant is being deleted: forget it, fail what waits for it, close its link. */
   | {type: 'tenant_removed'; tenant: string}
-  /** A worker serves this tenant from now on; sent after a `wake`, or unasked. */
+  /** Everything sent before this was received: answered by `synced`. */
+  | {type: 'sync'; id: number}
+  /** What is suspected of ending this tenant's workers, all of it: what was known before is replaced. */
+  | ({type: 'suspects'} & TenantSuspects)
+  /** This suspected call was answered by another router: it is innocent. */
+  | {type: 'call_answered'; tenant: string; key: string}
+  /** A worker serves this tenant; answer to `wake`, and sent after what its predecessor's death led to. */
   | {type: 'worker_ready'; address: WorkerAddress}
   /** The worker of this tenant is gone or could not be had: fail what waits with this error. */
   | {type: 'worker_failed'; tenant: string; error: ErrorObject; retryAfterS: number}
@@ -41,6 +73,8 @@ export type SupervisorToRouter =
   | {type: 'release'; tenant: string}
   | {type: 'reply'; id: number; result: unknown}
   | {type: 'reply_error'; id: number; error: ErrorObject}
+  /** Answered by `metrics`. */
+  | {type: 'metrics'; id: number}
   /** Stop accepting, finish what is under way, then exit 0. */
   | {type: 'drain'};
 
@@ -52,14 +86,19 @@ export type RouterToSupervisor =
   | {type: 'wake'; tenant: string}
   /** Answered by `reply` (null) or `reply_error`. */
   | {type: 'request'; id: number; action: 'tenant_create' | 'tenant_delete'; tenant: string}
-  /** prom-client's metrics of the supervisor as JSON; answered by `reply`. */
+  /** The metrics page of the whole service, as Prometheus text; answered by `reply`. */
   | {type: 'request'; id: number; action: 'metrics'}
   /** Tenants that had traffic since the last report; `busy`: those with requests under way. Every second while there are any. */
   | {type: 'activity'; active: string[]; busy: string[]}
-  /** This worker's link was lost with calls of functions under way: its death is held against them, not the tenant. */
-  | {type: 'death_held'; tenant: string; socketPath: string}
+  | {type: 'synced'; id: number}
+  /** The link to this worker is gone, unasked: the worker ends, or it never was reached. `calls`: functions that it had under way. */
+  | {type: 'link_lost'; tenant: string; socketPath: string; calls: UserCall[]}
+  /** A suspected call was answered. */
+  | {type: 'call_answered'; tenant: string; key: string}
   /** Answer to `release`. `busy`: it is still in use and stays. */
   | {type: 'released'; tenant: string; busy: boolean}
+  /** Answer to `metrics`: what this router counts. */
+  | {type: 'metrics'; id: number; report: MetricJson[]}
   | {type: 'heartbeat'};
 
 /* ── worker ── */
@@ -76,6 +115,8 @@ export type TenantSettings = {
   /** Where to listen for routers. */
   socketPath: string;
   secret: string;
+  /** Routers that may connect. */
+  routers: number;
   journalKeepRecords: number;
   /** What the tenant may keep; 0: no limit. */
   storageBytesMax: number;
@@ -86,6 +127,8 @@ export type TenantSettings = {
 export type SupervisorToWorker =
   /** Open this tenant and listen; answered by `opened` or `open_failed`. */
   | {type: 'open'; settings: TenantSettings}
+  /** Answered by `metrics`. */
+  | {type: 'metrics'; id: number}
   /** Finish what is under way, checkpoint, close the file, answer `closed`, exit 0. */
   | {type: 'close'};
 
@@ -96,4 +139,6 @@ export type WorkerToSupervisor =
   | {type: 'open_failed'; error: ErrorObject}
   /** When the tenant next has work due, epoch milliseconds; null: nothing is scheduled. */
   | {type: 'closed'; nextDueMs: number | null}
+  /** Answer to `metrics`: prom-client's form of a registry as JSON; empty while no tenant is open. */
+  | {type: 'metrics'; id: number; report: string}
   | {type: 'heartbeat'};

@@ -87,11 +87,12 @@ class Server {
         add: tenant => void this.#places.set(tenant.id, tenant),
         delete: async id => this.#places.get(id)!,
         forget: id => void this.#places.delete(id),
+        ids: () => [...this.#places.keys()],
         has: id => this.#places.has(id),
         isServed: id => this.#places.has(id),
         size: 0,
       },
-      sendToRouter: () => undefined,
+      tellRouters: () => Promise.resolve(),
       now: () => 5,
       log,
     });

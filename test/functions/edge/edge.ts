@@ -12,13 +12,14 @@ import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
 import {Intake} from '../../../router/http/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
-import {MetricsPage} from '../../../router/metrics/page.ts';
 import {Traffic} from '../../../router/metrics/traffic.ts';
+import {limitsOfOne} from '../../../router/router-limits.ts';
 import {Server} from '../../../router/server.ts';
 import {TenantDirectory} from '../../../router/tenants/directory.ts';
 import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
+import {LinkShare} from '../../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../../worker/ipc/router-link.ts';
 
 export const ACCESS = 'the-access-token';
@@ -75,12 +76,12 @@ export class Edge {
       new RouterLink(
         socket,
         SECRET,
+        new LinkShare(1),
         {
           onRequest: (link, stream, meta, body, incoming) =>
             edge!.serve({link, stream, meta, body: body.toString(), incoming}),
           onSubscribe: ignored,
           onUnsubscribe: ignored,
-          onMetrics: ignored,
           onTurnEnd: ignored,
           onClose: ignored,
         },
@@ -91,23 +92,24 @@ export class Edge {
     const address = {tenant: TENANT, socketPath, secret: SECRET};
     const directory: TenantDirectory = new TenantDirectory(
       [TENANT, 'asleep'],
-      [address],
+      [],
+      1,
       message => {
         if (message.type === 'wake' && message.tenant === TENANT) directory.receive({type: 'worker_ready', address});
       },
       log,
     );
     const control = new ControlChannel(ignored);
-    const traffic = new Traffic(ignored);
+    const limits = limitsOfOne(1);
+    const traffic = new Traffic(limits.unsentReplyBytes, ignored);
     const credential = new AdminCredential(sha256(ACCESS), sha256(ADMIN));
-    const metrics = new MetricsPage(traffic, directory, control, log);
     const onBug = (_: unknown, error: unknown) => {
       throw error;
     };
-    const failedCredentials = new FailedCredentials(() => performance.now());
-    const parts = {credential, failedCredentials, directory, control, metrics, observer: traffic, onBug};
+    const failedCredentials = new FailedCredentials(() => performance.now(), limits);
+    const parts = {credential, failedCredentials, directory, control, observer: traffic, onBug};
     let intake: Intake | null = null;
-    const server = await Server.listen('127.0.0.1', 0, port => {
+    const server = await Server.listen('127.0.0.1', 0, 'exclusive', port => {
       const made = new Intake(parts, new OriginRule('127.0.0.1', port, []));
       intake = made;
       return (method, res, req) => made.handle(method, res, req);
