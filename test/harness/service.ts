@@ -18,6 +18,10 @@ const READY = 'svc listening on ';
 /** Servers of tests are not noted for the commands of whoever runs the tests. */
 export const STATE = {XDG_STATE_HOME: join(tmpdir(), 'svc-test-state')};
 
+/** `SVC_TEST_ROUTERS=2` runs the tests against services of so many routers. */
+const ROUTERS: Record<string, string> =
+  process.env.SVC_TEST_ROUTERS === undefined ? {} : {SVC_ROUTERS: process.env.SVC_TEST_ROUTERS};
+
 export type Reply = {
   status: number;
   headers: Record<string, string | string[] | undefined>;
@@ -60,6 +64,7 @@ export class Service {
         HOME: process.env.HOME ?? '',
         TMPDIR: tmpdir(),
         ...STATE,
+        ...ROUTERS,
         ...this.#options.env,
       },
     });

@@ -2,6 +2,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {DEATHS_BEFORE_REST, QUARANTINE_MS_MIN} from '../../shared/limits.ts';
 import {App} from '../functions/app.ts';
+import {RoutedClient, routersOf} from '../harness/routed.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
 import {expectError} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -32,11 +33,20 @@ beforeEach(() => service.showLogOnFailure());
 
 let calls = 0;
 
+type Args = {name: string; which: string};
+const callOf = (args: Args) => ({path: 'calls:hang', args});
+
 /** Calls `hang`, ends the worker while it runs, and returns what the caller was told. */
-async function dieDuring(app: App, args: {name: string; which: string}): Promise<Reply> {
+function dieDuring(app: App, args: Args): Promise<Reply> {
+  return dieWhile(app, args, () => app.svc('POST', '/action', callOf(args)));
+}
+
+/** @param call calls `hang` with these arguments, in whatever way */
+async function dieWhile<Told>(app: App, args: Args, call: () => Promise<Told>): Promise<Told> {
+  const {service} = app;
   const times = async () => (await app.query('calls:begun', {name: args.name})) as number;
   const before = await times();
-  const reply = app.svc('POST', '/action', {path: 'calls:hang', args});
+  const reply = call();
   await until('the call to have begun', async () => (await times()) > before);
   const worker = await service.workerOf(app.tenant);
   process.kill(worker, 'SIGKILL');
@@ -71,6 +81,34 @@ describe('an anonymous caller with ever new arguments', () => {
       expectError(await dieDuring(app, args), 503, 'session.outcome_unknown');
     }
     expect(await app.action('calls:echo', {which: 'fine'})).toBe('fine');
+  });
+});
+
+describe('with two routers', () => {
+  test('deaths are judged over both: what ended workers through one and the other is refused by each', async () => {
+    const two = await Service.start({args: ['--routers', '2']});
+    try {
+      const app = await App.deploy(two, FILES);
+      const args = {name: 'same', which: 'bomb'};
+      const clients: RoutedClient[] = [];
+      for (const router of await routersOf(two, 2)) clients.push(await RoutedClient.of(two, router));
+      const call = (client: RoutedClient) => client.request('POST', `/svc/${app.tenant}/action`, callOf(args));
+      for (const client of clients) expect((await dieWhile(app, args, () => call(client))).status).toBe(503);
+      for (const client of clients) expect((await call(client)).text).toContain('op.quarantined');
+      // A router that is replaced knows it, too.
+      const [first] = await routersOf(two, 2);
+      process.kill(first!, 'SIGKILL');
+      await until(
+        'another router',
+        () => !two.children('router').includes(first!) && two.children('router').length === 2,
+      );
+      const replaced = await RoutedClient.of(two, two.children('router').at(-1)!);
+      expect((await call(replaced)).text).toContain('op.quarantined');
+      expect(await app.action('calls:echo', {which: 'fine'})).toBe('fine');
+      for (const client of [...clients, replaced]) client.close();
+    } finally {
+      await two.stop();
+    }
   });
 });
 
