@@ -117,6 +117,8 @@ export const ROUTER_DRAIN_MS = 3_000;
 export const SILENT_WAKES_MAX = 2;
 /** macOS and Linux cut longer Unix socket paths silently at 104 to 108 bytes. (design) */
 export const SOCKET_PATH_BYTES_MAX = 100;
+/** How often a worker looks whether its socket is still there. (ours) */
+export const SOCKET_LOOK_MS = 1_000;
 /** How often an idle worker looks whether its tenant's files are still there; a busy one looks with every commit. (ours) */
 export const FILE_LOOK_MS = 1_000;
 /** Space kept for opening tenants on a full disk, given back in pieces, made whole again while so much more is free. (ours) */

@@ -92,7 +92,7 @@ export class Supervisor {
     this.#registryPath = join(settings.data, 'registry.sqlite');
     this.#registry = openRegistry(this.#registryPath, files);
     this.#reserve = new DiskReserve(join(settings.data, 'reserve'), log);
-    this.#runDirectory = RunDirectory.create();
+    this.#runDirectory = new RunDirectory(log);
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
     const workerEnv = {...childEnv, TZ: 'UTC'};

@@ -10,7 +10,6 @@
  * while its channel is open.
  */
 import {enableCompileCache} from 'node:module';
-import {createServer, type Server, type Socket} from 'node:net';
 import {performance} from 'node:perf_hooks';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
@@ -18,12 +17,13 @@ import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {LinkShare} from './ipc/link-share.ts';
 import {RouterLink} from './ipc/router-link.ts';
+import {WorkerSocket} from './ipc/worker-socket.ts';
 import {Tenant} from './tenant.ts';
 
 enableCompileCache();
 let log = createLogger({process: 'worker'});
 const links = new Set<RouterLink>();
-let server: Server | null = null;
+let server: WorkerSocket | null = null;
 let tenant: Tenant | null = null;
 let lagSeconds = 0;
 
@@ -87,11 +87,13 @@ async function open(settings: TenantSettings): Promise<void> {
     },
   };
   const share = new LinkShare(settings.routers);
-  server = createServer((socket: Socket) => {
-    links.add(new RouterLink(socket, settings.secret, share, events, log));
-  });
-  server.on('error', openFailed);
-  server.listen(settings.socketPath, () => send({type: 'opened'}));
+  server = new WorkerSocket(
+    settings.socketPath,
+    socket => links.add(new RouterLink(socket, settings.secret, share, events, log)),
+    log,
+  );
+  await server.listen();
+  send({type: 'opened'});
 }
 
 function openFailed(caught: unknown): void {

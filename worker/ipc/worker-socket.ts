@@ -1,0 +1,69 @@
+/**
+ * Where a worker listens for routers. Whatever tidies temporary folders may take the socket's name away: connections that are
+ * there stay, and no router that starts later would find the worker. So it is looked for now and then, and listened on anew.
+ *
+ *   closed ──listen──▶ listening ──name is gone──▶ listening on a socket of the same name
+ */
+import {existsSync} from 'node:fs';
+import {createServer, type Server, type Socket} from 'node:net';
+import {dirname} from 'node:path';
+import {SOCKET_LOOK_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import {ensurePrivateDirectory} from '../../shared/private-directory.ts';
+
+export class WorkerSocket {
+  readonly #path: string;
+  readonly #onConnection: (socket: Socket) => void;
+  readonly #log: Logger;
+  #server: Server | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(path: string, onConnection: (socket: Socket) => void, log: Logger) {
+    this.#path = path;
+    this.#onConnection = onConnection;
+    this.#log = log;
+  }
+
+  /** Resolves when routers can connect. */
+  async listen(): Promise<void> {
+    this.#server = await this.#listen();
+    this.#timer = setInterval(() => void this.#look(), SOCKET_LOOK_MS).unref();
+  }
+
+  /** Takes no more connections; those that are there stay. */
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+    this.#server?.close();
+    this.#server = null;
+  }
+
+  #listen(): Promise<Server> {
+    return new Promise((resolve, reject) => {
+      const server = createServer(this.#onConnection);
+      server.once('error', reject);
+      server.listen(this.#path, () => resolve(server));
+    });
+  }
+
+  async #look(): Promise<void> {
+    // Null: the last look has not ended.
+    if (this.#server === null || existsSync(this.#path)) return;
+    if (!ensurePrivateDirectory(dirname(this.#path))) return;
+    // Its end removes whatever has the name, so it comes first.
+    this.#server.close();
+    this.#server = null;
+    try {
+      const server = await this.#listen();
+      if (this.#timer === null) server.close();
+      else this.#server = server;
+      this.#log.warn('the socket of a worker was removed; it listens on a new one', {path: this.#path});
+    } catch (error) {
+      // Its routers are served. One that starts later asks for a worker until the tenant has slept.
+      this.#log.error('the socket of a worker was removed, and it cannot listen on a new one', {
+        path: this.#path,
+        error,
+      });
+    }
+  }
+}
