@@ -82,6 +82,8 @@ export function openFailure(caught: unknown, directory: string): unknown {
     code === 'ENOSPC' ||
     code === 'EDQUOT' ||
     storageFailure(caught) === 'full' ||
+    // There may be space again by now, as there is when another tenant has just closed its file.
+    code === 'SQLITE_IOERR_SHMSIZE' ||
     (/^SQLITE_(IOERR|CANTOPEN)/.test(code) && isDiskFull(directory));
   if (!isFull) return caught;
   const message = 'the disk is full: the tenant cannot be opened; free space and try again';
