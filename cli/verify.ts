@@ -3,11 +3,11 @@
  * the journal says; and that registry and directories name the same tenants. Read-only; a server may be running on the
  * directory. Exit code 0: all is well; 1: something is not.
  */
-import {existsSync} from 'node:fs';
+import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {performance} from 'node:perf_hooks';
 import type {Command} from 'commander';
-import {TENANT_FILE} from '../shared/tenant-directory.ts';
+import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {tenantDirectoryName} from '../supervisor/directory-name.ts';
 import {fileStateOf} from '../supervisor/tenant-files.ts';
 import {type VerifyReport, verifyFile} from '../worker/verify/verify-file.ts';
@@ -87,7 +87,9 @@ function tenantsOf({tenantsPath, registryFinding, plan, isOld}: Survey): Checked
 /** A tenant that was never used has no file. A file that cannot even be opened is a finding like others. */
 function verifyOne({id, generation, directory, isUnused, finding}: Checked): VerifyReport {
   const empty = {documents: 0, records: 0, floor: 1, indexEntries: 0};
+  const note = join(directory, DAMAGED_FILE);
   const known = finding === null ? [] : [finding];
+  if (existsSync(note)) known.push(`file: the tenant is stopped by ${note}: ${readFileSync(note, 'utf8').trim()}`);
   if (isUnused) return {...empty, findings: known};
   try {
     const file = fileStateOf(directory);

@@ -14,3 +14,6 @@ export const TENANT_FILE = 'tenant.sqlite';
 export const NEW_TENANT_FILE = 'tenant.new';
 
 export type NewTenant = {tenant: string; generation: number; created_ms: number};
+
+/** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
+export const DAMAGED_FILE = 'damaged.txt';

@@ -4,12 +4,11 @@
  */
 import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {ServiceError} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
-import {TENANT_FILE} from '../shared/tenant-directory.ts';
+import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {BackgroundWrites} from './commit/background.ts';
 import {CleanMark} from './commit/clean-mark.ts';
 import type {Stage} from './commit/commit.ts';
@@ -35,13 +34,13 @@ import {Catalog} from './storage/catalog.ts';
 import {placeOf, reportDamageTo} from './storage/damage.ts';
 import {type Connection, openReader, storageFailure} from './storage/database.ts';
 import {FileWatch} from './storage/file-watch.ts';
+import {damagedError} from './storage/identity.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import {openWithReserve} from './storage/reserve.ts';
 import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
 
-/** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
-const DAMAGED_FILE = 'damaged.txt';
+const CHANGED = "the tenant's file is not the one that was opened";
 
 export class Tenant {
   readonly dispatch: Dispatch;
@@ -69,10 +68,8 @@ export class Tenant {
   readonly #scrub: Scrub;
 
   static async open(settings: TenantSettings, log: Logger): Promise<Tenant> {
-    if (existsSync(join(settings.directory, DAMAGED_FILE))) {
-      log.error('the tenant stays stopped: its file was found damaged', {note: join(settings.directory, DAMAGED_FILE)});
-      throw new ServiceError('session.worker_unavailable', 'the tenant is stopped because its file is damaged');
-    }
+    const note = join(settings.directory, DAMAGED_FILE);
+    if (existsSync(note)) throw damagedError(`the tenant stays stopped: its file was found damaged, as ${note} says`);
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
@@ -118,7 +115,10 @@ export class Tenant {
     // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
     const checkFile = () => {
       const finding = this.#watch.finding();
-      if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
+      if (finding === null) return;
+      // The next process finds a file that is gone or another one; that its log is gone it might not.
+      if (finding.isOfLog) stopDamaged(settings.directory, log, finding.what, CHANGED);
+      fail(log, CHANGED, finding.what);
     };
     this.#watchTimer = setInterval(checkFile, FILE_LOOK_MS).unref();
     /** What a commit passes, in this order; then its writes are settled, which is where the replies come from. */
@@ -283,9 +283,9 @@ function sizeOf(path: string): number {
 }
 
 /** Serving a damaged file would spread the damage: the tenant stops until somebody has repaired it and removed the note. */
-function stopDamaged(directory: string, log: Logger, finding: string): never {
+function stopDamaged(directory: string, log: Logger, finding: string, message = 'the file is damaged'): never {
   writeFileSync(join(directory, DAMAGED_FILE), `${finding}\n`, {flush: true});
-  return fail(log, 'the file is damaged', finding);
+  return fail(log, message, finding);
 }
 
 /** The tenant cannot go on in this process: end it, so that the next one starts from disk. */

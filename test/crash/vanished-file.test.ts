@@ -109,6 +109,7 @@ describe('while its tenant is awake', () => {
   test.each<[string, () => void]>([
     ['the file is deleted', () => rmSync(path)],
     ['its log is deleted', () => rmSync(`${path}-wal`)],
+    ['its log and the index of that are deleted', removeLog],
     ['its directory is deleted', () => rmSync(directory, {recursive: true})],
     ['its directory is renamed', () => renameSync(directory, join(service.data, 'elsewhere'))],
     ['the file is cut to nothing', () => truncateSync(path, 0)],
@@ -123,6 +124,23 @@ describe('while its tenant is awake', () => {
     await expectLost();
   });
 
+  test('a log that was removed is not forgotten: the tenant stays 503 until somebody takes the note away', async () => {
+    // Once in order, so that the file is whole without its log, and would be served as it was then.
+    await service.end('SIGTERM');
+    await service.run();
+    expect((await insert()).status).toBe(201);
+    removeLog();
+    await until('the tenant to be refused', async () => (await insert()).text.includes('op.storage_damaged'));
+    await service.end('SIGTERM');
+    expect(readFileSync(join(directory, 'damaged.txt'), 'utf8')).toBe(`${path}-wal was removed\n`);
+    expect((await svc(['verify', '--data', service.data])).code).toBe(1);
+    await service.run();
+    await expectLost();
+    rmSync(join(directory, 'damaged.txt'));
+    await until('the tenant to be served', async () => (await tenant.request('GET', '/documents/t')).status === 200);
+    expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+  });
+
   test('and nobody writes: it is noticed all the same', async () => {
     rmSync(directory, {recursive: true});
     await until('the finding in the log', () =>
@@ -133,6 +151,12 @@ describe('while its tenant is awake', () => {
     });
   });
 });
+
+/** All that was ever in the file is there: nothing but its worker knows that there was more. */
+function removeLog(): void {
+  rmSync(`${path}-wal`);
+  rmSync(`${path}-shm`);
+}
 
 function emptyDirectory(): void {
   for (const name of readdirSync(directory)) rmSync(join(directory, name));

@@ -8,29 +8,40 @@ import {statSync} from 'node:fs';
 
 type Seen = {dev: number; ino: number; size: number};
 
+export type FileFinding = {
+  what: string;
+  /** The file itself is as it was: without its log it would be taken for whole, and is what it was a while ago. */
+  isOfLog: boolean;
+};
+
 export class FileWatch {
+  readonly #path: string;
   readonly #paths: readonly string[];
   readonly #seen = new Map<string, Seen>();
 
   /** @param path of the tenant's file, which is open */
   constructor(path: string) {
+    this.#path = path;
     this.#paths = [path, `${path}-wal`];
     this.finding();
   }
 
   /** What was done to the files since the last look; null: nothing. */
-  finding(): string | null {
+  finding(): FileFinding | null {
     for (const path of this.#paths) {
       const seen = this.#seen.get(path);
       const now = statSync(path, {throwIfNoEntry: false});
-      if (now === undefined) {
-        if (seen !== undefined) return `${path} was removed`;
-        continue; // The log is made by the first write.
-      }
-      if (seen !== undefined && (now.ino !== seen.ino || now.dev !== seen.dev)) return `${path} was replaced`;
-      if (seen !== undefined && now.size < seen.size) return `${path} was cut to ${now.size} bytes`;
-      this.#seen.set(path, {dev: now.dev, ino: now.ino, size: now.size});
+      if (seen === undefined && now === undefined) continue; // The log is made by the first write.
+      const change = seen === undefined ? null : changeOf(seen, now);
+      if (change !== null) return {what: `${path} was ${change}`, isOfLog: path !== this.#path};
+      this.#seen.set(path, {dev: now!.dev, ino: now!.ino, size: now!.size});
     }
     return null;
   }
+}
+
+function changeOf(seen: Seen, now: Seen | undefined): string | null {
+  if (now === undefined) return 'removed';
+  if (now.ino !== seen.ino || now.dev !== seen.dev) return 'replaced';
+  return now.size < seen.size ? `cut to ${now.size} bytes` : null;
 }
