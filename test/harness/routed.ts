@@ -77,7 +77,9 @@ export class RoutedClient {
 
   request(method: string, path: string, body?: unknown): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const headers = {authorization: `Bearer ${this.#service.accessToken}`, 'content-type': 'application/json'};
+      // On a deployment a bearer token is a tenant's.
+      const authorization = path.startsWith('/svc/') ? {} : {authorization: `Bearer ${this.#service.accessToken}`};
+      const headers = {...authorization, 'content-type': 'application/json'};
       const {port} = this.#service;
       const sent = request({host: '127.0.0.1', port, method, path, headers, agent: this.#agent}, response => {
         this.#port = response.socket.localPort!;
