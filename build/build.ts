@@ -4,7 +4,8 @@
  *
  *   cli.js        the svc command: checks Node, then loads the verb it was given from its own chunk
  *   router.js     the router process
- *   worker.js     a tenant's worker process
+ *   worker.js     a tenant's worker process; what it may need later, functions above all, is in chunks, worker-*.js
+ *   wire-faults.cjs  what a worker needs to say why a request is refused
  *   analysis.js   the process that looks at an upload for a worker
  *   *.thread.js   threads of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
@@ -20,6 +21,7 @@ import {fileURLToPath} from 'node:url';
 import {type BuildOptions, build} from 'esbuild';
 import {declarations} from './declarations.ts';
 import {realmBundle} from './realm-bundle.ts';
+import {wireChecks} from './wire-checks.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -67,15 +69,28 @@ const sdk: BuildOptions = {
 
 const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {
-  router: 'router/main.ts',
-  worker: 'worker/main.ts',
   analysis: 'worker/functions/deployments/analysis/main.ts',
 };
 for (const thread of threads) processes[basename(thread, '.ts')] = thread;
 
 const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
-  build({...common, entryPoints: processes}),
+  build({...common, entryPoints: {router: 'router/main.ts'}}),
+  build({
+    ...common,
+    entryPoints: {worker: 'worker/main.ts'},
+    splitting: true,
+    chunkNames: 'worker-[name]-[hash]',
+    plugins: [wireChecks(root)],
+  }),
+  build({...common, entryPoints: processes, plugins: [wireChecks(root)]}),
+  build({
+    ...common,
+    entryPoints: {'wire-faults': 'worker/wire/faults.ts'},
+    format: 'cjs',
+    outExtension: {'.js': '.cjs'},
+    banner: {},
+  }),
   build({...realmBundle, outdir: dist}),
   build(sdk),
 ]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.

@@ -80,6 +80,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/reads',
     'worker/live',
     'worker/ipc',
+    'worker/wire',
     'worker/wire-type.ts',
     'worker/scheduler',
     'worker/schema',

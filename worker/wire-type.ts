@@ -5,28 +5,29 @@
  * walk that begins with `after: null` is meant as one without `after`.
  */
 import type {Static, TSchema} from 'typebox';
-import {Compile, type Validator} from 'typebox/compile';
 import {ServiceError} from '../shared/errors.ts';
 import {parseJson} from '../shared/values/json.ts';
+import {type WireCheck, wireCheck} from './wire/check.ts';
+import type {Fault} from './wire/faults.ts';
 
-export type WireType<T extends TSchema> = () => Validator<Record<never, never>, T>;
-type Fault = ReturnType<Validator['Errors']>[number];
+/** The schema's check. Its type is in the name of the value only. */
+export type WireType<T extends TSchema> = (() => WireCheck) & {readonly of?: T};
 
 export function wireType<T extends TSchema>(schema: T): WireType<T> {
-  let compiled: Validator<Record<never, never>, T> | undefined;
+  let compiled: WireCheck | undefined;
   return () => {
-    compiled ??= Compile(schema);
+    compiled ??= wireCheck(schema);
     return compiled;
   };
 }
 
 /** The value as its wire type. @throws op.invalid_input 400 that names the first field at fault, behind `prefix` */
 export function checkWireType<T extends TSchema>(type: WireType<T>, value: unknown, prefix = ''): Static<T> {
-  const validator = type();
-  if (validator.Check(value)) return value as Static<T>;
-  dropNulls(validator.Type() as Shape, value);
-  if (validator.Check(value)) return value as Static<T>;
-  const [fault] = validator.Errors(value);
+  const {check, schema, faults} = type();
+  if (check(value)) return value as Static<T>;
+  dropNulls(schema as Shape, value);
+  if (check(value)) return value as Static<T>;
+  const [fault] = faults(value);
   const path = fault === undefined ? '' : fault.instancePath.slice(1).replaceAll('/', '.');
   const at = `${prefix}${path}`.replace(/\.$/, '') || 'the body';
   throw new ServiceError(

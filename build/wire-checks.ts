@@ -1,0 +1,61 @@
+/**
+ * An esbuild plugin for the worker: wire types are checked by code that typebox generates now, so that typebox itself is not
+ * in the memory of every tenant. Each schema that a module of `shared/protocol` exports becomes `{check, schema}`, and
+ * `worker/wire/generated-check.ts` takes the place of `worker/wire/check.ts`. All schemas, one way; a test holds that both
+ * ways say the same of any value.
+ */
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import type {Plugin} from 'esbuild';
+import type {TSchema} from 'typebox';
+import {Code} from 'typebox/compile';
+
+const PROTOCOL = /[/\\]shared[/\\]protocol[/\\].*\.ts$/;
+
+export function wireChecks(root: string): Plugin {
+  return {
+    name: 'wire checks',
+    setup({onResolve, onLoad}) {
+      onResolve({filter: /^\.\/wire\/check\.ts$/}, () => ({path: join(root, 'worker/wire/generated-check.ts')}));
+      onLoad({filter: PROTOCOL}, async ({path}) => {
+        if (!readFileSync(path, 'utf8').includes("from 'typebox'")) return undefined;
+        const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+        return {contents: generatedModule(module), loader: 'js', resolveDir: root};
+      });
+    },
+  };
+}
+
+/** The module that has the same exports, its schemas as `GeneratedType`. */
+function generatedModule(module: Record<string, unknown>): string {
+  const exported = Object.entries(module);
+  const code = exported.map(([name, value]) => {
+    if (typeof value === 'function')
+      throw new Error(`${name}: a module of wire types exports types and constants only`);
+    if (!isSchema(value)) return `export const ${name} = ${JSON.stringify(value)};`;
+    return `export const ${name} = /* @__PURE__ */ (() => {\n${checkOf(value)}\nreturn {check: Check, schema: ${JSON.stringify(value)}};\n})();`;
+  });
+  return [`import {Guard} from 'typebox/guard';`, ...code].join('\n');
+}
+
+/** Statements that end with a function `Check`. What the check refers to besides `Guard` is written out. */
+function checkOf(schema: TSchema): string {
+  const {External, Code: source} = Code(schema);
+  const statements = source
+    .split('\n')
+    .filter(line => line !== '' && !/^(import |\/\/ |let External |export function SetExternal)/.test(line))
+    .map(line => line.replace(/^export /, ''));
+  const code = statements.join('\n');
+  if (/\bHashing\./.test(code)) throw new Error(`a wire type needs what is not generated: ${JSON.stringify(schema)}`);
+  return `const ${External.identifier} = [${External.variables.map(written).join(', ')}];\n${code}`;
+}
+
+function written(variable: unknown): string {
+  if (variable instanceof RegExp) return variable.toString();
+  throw new Error(`a check refers to what cannot be written out: ${String(variable)}`);
+}
+
+function isSchema(value: unknown): value is TSchema {
+  return typeof value === 'object' && value !== null && '~kind' in value;
+}
