@@ -395,6 +395,8 @@ export const QUERY_QUEUE_MAX = 8_192;
 /** Threads and isolates without work for this long end, so that memory returns after a burst; threads a little later. (ours) */
 export const FUNCTION_IDLE_MS = 30_000;
 export const FUNCTION_IDLE_MARGIN_MS = 5_000;
+/** A tenant with functions has opened this long before it loads what runs them: what woke it comes first. (ours) */
+export const FUNCTIONS_WARM_DELAY_MS = 20;
 /** Jobs one mutation schedules, the arguments of one, and of all of them. Beyond: the call fails. (reference 3.8, 4) */
 export const SCHEDULED_JOBS_PER_MUTATION_MAX = 1_000;
 export const SCHEDULED_ARGUMENT_BYTES_MAX = 4 * MIB;

@@ -5,6 +5,7 @@
  */
 import {AssertionError, unreachable} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
+import {preflightHeaders} from '../shared/ipc/cors.ts';
 import type {RequestMeta} from '../shared/ipc/operations.ts';
 import {BOOTSTRAPS_MAX, RESULT_BYTES_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
@@ -20,7 +21,8 @@ import {deleteEffect, documentNotFound, type Effect, insertEffect, patchEffect} 
 import type {Writer} from './commit/writer.ts';
 import {documentText} from './documents/document.ts';
 import {checkTableName} from './documents/table-name.ts';
-import type {FunctionPlatform} from './functions/platform.ts';
+import type {FunctionGate} from './functions/gate.ts';
+import type {TableList} from './functions/table-list.ts';
 import type {IncomingBody} from './ipc/incoming-body.ts';
 import {NO_CONTENT, type Reply} from './ipc/reply.ts';
 import type {RouterLink} from './ipc/router-link.ts';
@@ -57,7 +59,8 @@ export type TenantStages = {
   live: LiveQueries;
   jobs: JobReader;
   crons: CronReader;
-  platform: FunctionPlatform;
+  tables: TableList;
+  functions: FunctionGate;
   /** Epoch milliseconds. */
   clock: () => number;
   metrics: WorkerMetrics;
@@ -172,6 +175,12 @@ export class Dispatch {
         reader.inSnapshot();
         link.reply(stream, OK, this.#tenant.crons.list(parseListParameters(meta.q ?? '')));
         return;
+      case 'tables.list':
+        this.#list(link, stream, meta);
+        return;
+      case 'functions.preflight':
+        link.replyWith(stream, 204, preflightHeaders(meta.o, this.#tenant.functions.allowedOrigins), '');
+        return;
       case 'deployments.create':
       case 'deployments.list':
       case 'deployments.activate':
@@ -184,7 +193,6 @@ export class Dispatch {
       case 'logs.read':
       case 'settings.get':
       case 'settings.put':
-      case 'tables.list':
       case 'functions.query':
       case 'functions.paginated':
       case 'functions.mutation':
@@ -192,7 +200,6 @@ export class Dispatch {
       case 'functions.http':
       case 'functions.schedule':
       case 'functions.unschedule':
-      case 'functions.preflight':
         this.#functions(link, stream, meta, body, incoming);
         return;
       default:
@@ -202,10 +209,23 @@ export class Dispatch {
 
   /** Operations of the function platform. Their replies gather until the turn's microtasks are done. */
   #functions(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
-    this.#tenant.platform
-      .handle(link, stream, meta, body, incoming)
+    const {functions} = this.#tenant;
+    this.#answerWith(functions, link, stream, meta, body, incoming)
       .catch(caught => this.#fail(link, stream, meta, caught))
       .finally(() => link.flushAfterTick());
+  }
+
+  #answerWith(
+    {platform, loaded}: FunctionGate,
+    link: RouterLink,
+    stream: number,
+    meta: RequestMeta,
+    body: Buffer,
+    incoming: IncomingBody | null,
+  ): Promise<void> {
+    if (platform !== null) return platform.handle(link, stream, meta, body, incoming);
+    const kept = Buffer.from(body); // It is the link's, for this turn only.
+    return loaded().then(platform => platform.handle(link, stream, meta, kept, incoming));
   }
 
   #document(table: string, id: string): string {
@@ -284,6 +304,16 @@ export class Dispatch {
     }
   }
 
+  #list(link: RouterLink, stream: number, meta: RequestMeta): void {
+    this.#tenant.tables
+      .text()
+      .then(
+        text => link.reply(stream, OK, text),
+        caught => this.#fail(link, stream, meta, caught),
+      )
+      .finally(() => link.flush());
+  }
+
   /** A change that takes more than one write. */
   #later(link: RouterLink, stream: number, meta: RequestMeta, change: Promise<void>): void {
     change
@@ -302,7 +332,7 @@ export class Dispatch {
       const level = error.status !== null && error.status < 500 ? 'debug' : 'error';
       this.#tenant.log[level]('a request failed', {op: meta.op, request: meta.r, error: error.cause});
     }
-    link.fail(stream, error, this.#tenant.platform.headersOf(meta));
+    link.fail(stream, error, this.#tenant.functions.headersOf(meta));
   }
 }
 

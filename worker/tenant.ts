@@ -17,7 +17,8 @@ import {StorageQuota} from './commit/storage-quota.ts';
 import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
-import {FunctionPlatform} from './functions/platform.ts';
+import {FunctionGate} from './functions/gate.ts';
+import {TableList} from './functions/table-list.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {LiveQueries} from './live/live-queries.ts';
@@ -62,7 +63,7 @@ export class Tenant {
   readonly #counts: TableCounts;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
-  readonly #platform: FunctionPlatform;
+  readonly #functions: FunctionGate;
   readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
   readonly #scrub: Scrub;
@@ -127,7 +128,7 @@ export class Tenant {
       this.#reader, // the row cache: what follows reads what was committed
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
       {committed: commit => this.#schedule.committed(commit)},
-      {committed: commit => this.#platform.committed(commit)},
+      {committed: commit => this.#functions.committed(commit)},
       // Here, last before the replies, a replica would be sent `commit.records`, and waited for if replies are to wait for it.
     ];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
@@ -144,20 +145,19 @@ export class Tenant {
     this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
     const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#background, this.#backFill);
-    this.#platform = new FunctionPlatform({
+    this.#functions = new FunctionGate({
       path: this.#path,
       db: this.#writerDb,
       writer: this.#writer,
       reader: this.#reader,
       groups: this.#groups,
       schemas,
-      counts: this.#counts,
       clock: Date.now,
       log,
       metrics: this.metrics,
       redactErrors: settings.redactErrors,
     });
-    const {runJob, prepareJob} = this.#platform;
+    const {runJob, prepareJob} = this.#functions;
     this.#schedule = new ScheduleRunner(
       this.#writer,
       this.#background,
@@ -179,7 +179,8 @@ export class Tenant {
       live: this.live,
       jobs: new JobReader(this.#readerDb),
       crons: new CronReader(this.#readerDb),
-      platform: this.#platform,
+      tables: new TableList(catalog, this.#counts),
+      functions: this.#functions,
       clock: Date.now,
       metrics: this.metrics,
       log,
@@ -198,6 +199,7 @@ export class Tenant {
     this.#backFill.wake();
     void this.#counts.complete();
     this.#schedule.arm();
+    this.#functions.warm();
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
       checkInBackground(
@@ -241,7 +243,7 @@ export class Tenant {
     this.#backFill.stop();
     this.#counts.stop();
     this.#schedule.stop();
-    await Promise.all([this.#platform.close(), this.#scans.close()]);
+    await Promise.all([this.#functions.close(), this.#scans.close()]);
     await this.#groups.close();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);

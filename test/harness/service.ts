@@ -29,7 +29,8 @@ export type Reply = {
   /** The parsed body; null when there is none. */
   body: never;
 };
-type Options = {args?: string[]; env?: Record<string, string>; data?: string};
+/** `dist`: another build than the one beside the tests. */
+type Options = {args?: string[]; env?: Record<string, string>; data?: string; dist?: string};
 
 export class Service {
   readonly data: string;
@@ -55,9 +56,13 @@ export class Service {
     return service;
   }
 
+  get #cli(): string {
+    return this.#options.dist === undefined ? CLI : join(this.#options.dist, 'cli.js');
+  }
+
   /** Starts it (again) on its data directory. `args` override those given at first. */
   async run(args: string[] = this.#options.args ?? []): Promise<void> {
-    const child = spawn(process.execPath, [CLI, 'start', '--port', '0', '--data', this.data, ...args], {
+    const child = spawn(process.execPath, [this.#cli, 'start', '--port', '0', '--data', this.data, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: process.env.PATH ?? '',

@@ -13,6 +13,7 @@ import {WorkerMetrics} from '../../worker/metrics.ts';
 import {createCron} from '../../worker/scheduler/crons.ts';
 import {scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {ScheduleRunner} from '../../worker/scheduler/runner.ts';
+import type {RunFunctionJob} from '../../worker/scheduler/work.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {type Connection, openWriter} from '../../worker/storage/database.ts';
 
@@ -32,6 +33,10 @@ export class Schedule {
   /** What would have ended the process. */
   readonly failures: unknown[] = [];
   nowMs = START_MS;
+  /** How functions are run and prepared; the next `open` takes it. */
+  functions: [run: RunFunctionJob, isCareful?: boolean, prepare?: (path: string) => Promise<boolean>] = [
+    () => undefined,
+  ];
   /** Lines of the log, as they were written. */
   readonly logged: string[] = [];
 
@@ -49,7 +54,7 @@ export class Schedule {
     const stages: Stage[] = [{committed: commit => this.runner.committed(commit)}];
     this.#groups = new CommitGroups({writer: this.writer, metrics, log, stages});
     this.#background = new BackgroundWrites(this.#groups, log, (_, error) => this.failures.push(error));
-    this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, () => undefined);
+    this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, ...this.functions);
     this.runner.arm();
   }
 

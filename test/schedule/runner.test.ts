@@ -12,8 +12,9 @@ import {
   JOBS_PENDING_BYTES_MAX,
   SCHEDULED_ERROR_CHARS_MAX,
 } from '../../shared/limits.ts';
+import {insertEffect} from '../../worker/commit/mutation.ts';
 import {deleteCron} from '../../worker/scheduler/crons.ts';
-import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
+import {cancelJob, insertFunctionJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {failureText} from '../../worker/scheduler/work.ts';
 import {Schedule, START_MS, WORK} from './movable-schedule.ts';
 
@@ -134,6 +135,23 @@ test('a bug while due work runs is not taken for a refusal of the writer', async
   });
   await schedule.pass(MINUTE);
   expect(schedule.failures).toHaveLength(1);
+});
+
+describe('a job of a function that cannot be loaded', () => {
+  test('stays due, holds up nothing else, and runs once it can be', async () => {
+    let isThere = false;
+    schedule.close();
+    schedule.functions = [writer => void insertEffect('ran', {})(writer), false, () => Promise.resolve(isThere)];
+    schedule.open();
+    await schedule.change(writer => insertFunctionJob(writer, START_MS, {path: 'a:b', args: '{}', runAtMs: START_MS}));
+    const other = await schedule.job(0);
+    await schedule.pass(0);
+    expect(schedule.runs).toEqual([other]);
+    isThere = true;
+    await schedule.pass(BACKGROUND_RETRY_MS);
+    expect(schedule.runs).toHaveLength(2);
+    expect(schedule.failures).toEqual([]);
+  });
 });
 
 describe('a clock that is set', () => {

@@ -6,13 +6,11 @@ import {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {corsHeaders, preflightHeaders} from '../../shared/ipc/cors.ts';
-import type {HeaderList, Operation, RequestMeta} from '../../shared/ipc/operations.ts';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Commit, CommittedEvent, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
-import type {TableCounts} from '../commit/table-counts.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {Reply} from '../ipc/reply.ts';
@@ -23,12 +21,11 @@ import type {Connection} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
+import {crossOriginHeaders} from './cross-origin.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';
 import {analyze} from './deployments/analysis/analysis.ts';
 import {Deployments} from './deployments/deployments.ts';
-import {closeEgress} from './egress/connector.ts';
-import {egressFetch} from './egress/fetch.ts';
-import {EgressPolicy} from './egress/policy.ts';
+import {LazyFetch} from './egress/lazy-fetch.ts';
 import {FunctionEndpoints} from './endpoints.ts';
 import {Environment} from './environment.ts';
 import {Functions, type LiveDeployment} from './functions.ts';
@@ -40,9 +37,9 @@ import {readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
-import {Settings, type TenantFunctionSettings} from './settings.ts';
+import {Settings} from './settings.ts';
 import {SourcePositions} from './source-positions.ts';
-import {TableList} from './table-list.ts';
+import type {TenantFunctionSettings} from './stored-settings.ts';
 
 type ServedDeployment = LiveDeployment & {table: ActiveDeployment};
 
@@ -53,23 +50,12 @@ export type PlatformParts = {
   reader: Reader;
   groups: CommitGroups;
   schemas: SchemaChanges;
-  counts: TableCounts;
   clock: () => number;
   log: Logger;
   metrics: WorkerMetrics;
   /** Clients learn that a function failed, but not why. */
   redactErrors: boolean;
 };
-
-/** Operations that a page in a browser may call: their answers carry CORS headers, errors included. */
-const CROSS_ORIGIN: ReadonlySet<Operation> = new Set([
-  'functions.query',
-  'functions.paginated',
-  'functions.mutation',
-  'functions.action',
-  'functions.schedule',
-  'functions.unschedule',
-]);
 
 export class FunctionPlatform implements Stage {
   readonly #deployments: Deployments;
@@ -80,7 +66,6 @@ export class FunctionPlatform implements Stage {
   readonly #actions: ActionPool;
   readonly #memory = new ProcessMemory();
   readonly #log: ExecutionLog;
-  readonly #tables: TableList;
   readonly #functions: Functions;
   readonly #endpoints: FunctionEndpoints;
   readonly #httpActions: HttpActions;
@@ -91,7 +76,7 @@ export class FunctionPlatform implements Stage {
   /** What mutations are run of; another one from the write that activates it until that is committed. */
   #writing: ServedDeployment | null;
   #verifier: Verifier;
-  #egress: EgressPolicy;
+  readonly #egress: LazyFetch;
 
   constructor(parts: PlatformParts) {
     const {path, db, writer, groups, clock, redactErrors} = parts;
@@ -103,7 +88,7 @@ export class FunctionPlatform implements Stage {
     );
     this.#environment = new Environment(writer, groups);
     this.#settings = new Settings(writer, groups);
-    this.#egress = EgressPolicy.of(this.#settings.current.egress);
+    this.#egress = new LazyFetch(this.#settings.current.egress);
     this.#queries = new QueryPool(path, this.#memory, () => {
       parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
       // Leaving in order would wait for the thread that hangs. What is acknowledged is on disk.
@@ -112,7 +97,6 @@ export class FunctionPlatform implements Stage {
     this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
     this.#mutations = new MutationRunner(writer, db, () => this.#deployments.active);
     this.#memory.add(this.#mutations);
-    this.#tables = new TableList(writer.catalog, parts.counts);
     this.#deployments = new Deployments({...parts, environment: this.#environment, analyze});
     this.#writing = this.#newDeployment();
     this.#live = this.#writing;
@@ -150,9 +134,9 @@ export class FunctionPlatform implements Stage {
   /** Loads what a scheduled function's run will need, before the write of its job. */
   readonly prepareJob: Functions['prepareJob'] = path => this.#functions.prepareJob(path);
 
-  /** Headers that an error of this operation carries so that a page may read it. */
-  headersOf({op, o: origin}: RequestMeta): HeaderList | null {
-    return CROSS_ORIGIN.has(op) ? corsHeaders(origin, this.#settings.current.allowed_origins) : null;
+  /** Pages of these origins may call the functions; null: any. */
+  get allowedOrigins(): readonly string[] | null {
+    return this.#settings.current.allowed_origins;
   }
 
   /**
@@ -175,14 +159,16 @@ export class FunctionPlatform implements Stage {
             link.flushSoon();
           },
         });
-      case 'functions.preflight':
-        link.replyWith(stream, 204, preflightHeaders(meta.o, this.#settings.current.allowed_origins), '');
-        return Promise.resolve();
       case 'logs.read':
         return readLog(this.#log, link, stream, meta.q ?? '');
       default:
         return this.#answer(meta, body, incoming).then(reply => {
-          link.reply(stream, reply.status, reply.body, this.headersOf(meta));
+          link.reply(
+            stream,
+            reply.status,
+            reply.body,
+            crossOriginHeaders(meta, () => this.allowedOrigins),
+          );
         });
     }
   }
@@ -191,7 +177,7 @@ export class FunctionPlatform implements Stage {
     this.#verifier.close();
     this.#mutations.close();
     this.#memory.close();
-    await Promise.all([this.#queries.close(), this.#actions.close(), closeEgress(this.#egress)]);
+    await Promise.all([this.#queries.close(), this.#actions.close(), this.#egress.close()]);
     await this.#log.close();
   }
 
@@ -232,8 +218,6 @@ export class FunctionPlatform implements Stage {
         return found(JSON.stringify(this.#settings.current));
       case 'settings.put':
         return this.#settings.put(body);
-      case 'tables.list':
-        return this.#tables.text().then(found);
       default:
         throw new ServiceError('op.not_found', `${meta.op} is not an operation of the function platform`);
     }
@@ -274,7 +258,7 @@ export class FunctionPlatform implements Stage {
 
   #newVerifier(): Verifier {
     return Verifier.of(this.#live?.table.manifest.authProviders ?? [], {
-      fetch: request => egressFetch(this.#egress, request),
+      fetch: this.#egress.fetch,
       clock: this.#clock,
       // Whoever sends a token of another one is told which there are, where errors are told at all.
       listProviders: !this.#redactErrors,
@@ -285,8 +269,7 @@ export class FunctionPlatform implements Stage {
     const {event} = committed;
     assert(event.type === 'settings.changed', 'an event is of the type it says');
     this.#settings.changed(event.settings as TenantFunctionSettings);
-    void closeEgress(this.#egress);
-    this.#egress = EgressPolicy.of(this.#settings.current.egress);
+    void this.#egress.use(this.#settings.current.egress);
   }
 }
 

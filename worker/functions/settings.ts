@@ -3,27 +3,16 @@
  * GET|PUT /api/tenants/{tenant_id}/settings
  */
 import type {Buffer} from 'node:buffer';
-import type {Static} from 'typebox';
 import {ServiceError} from '../../shared/errors.ts';
 import {SettingsBody} from '../../shared/protocol/deployments.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
-import type {Connection} from '../storage/database.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 import {checkEgressPattern} from './egress/pattern.ts';
+import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from './stored-settings.ts';
 
-export type TenantFunctionSettings = Static<typeof SettingsBody>;
-
-const KEY = 'function_settings';
-const DEFAULT: TenantFunctionSettings = {egress: {allow: [], deny: []}, allowed_origins: null};
 const settingsBody = wireType(SettingsBody);
-
-/** What was decided last, or what holds until then. */
-export function storedSettings(db: Connection): TenantFunctionSettings {
-  const stored = db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(KEY);
-  return stored === undefined ? DEFAULT : (JSON.parse(stored) as TenantFunctionSettings);
-}
 
 export class Settings {
   readonly #groups: CommitGroups;
@@ -59,7 +48,7 @@ export class Settings {
     }
     const settings = {egress: {allow: egress.allow, deny: egress.deny}, allowed_origins};
     await this.#groups.perform(writer => {
-      writer.statements.setMeta.run(KEY, JSON.stringify(settings));
+      writer.statements.setMeta.run(SETTINGS_KEY, JSON.stringify(settings));
       writer.event({type: 'settings.changed', settings});
     });
     return NO_CONTENT;

@@ -2,8 +2,7 @@
  * What a bootstrap says besides schema and documents: scheduled work, deployments (what names their code, not the code),
  * settings and the names of variables. The events of the journal after it bring all of this up to date.
  */
-import {ACTIVE_KEY, journalDeployment} from '../functions/deployments/deployments.ts';
-import {storedSettings} from '../functions/settings.ts';
+import {ACTIVE_KEY, journalDeployment, storedSettings} from '../functions/stored-settings.ts';
 import {CronReader} from '../scheduler/crons.ts';
 import {JobReader} from '../scheduler/jobs.ts';
 import type {Connection} from '../storage/database.ts';

@@ -39,10 +39,12 @@ export class ScheduleRunner implements Stage {
   readonly #log: Logger;
   readonly #clock: () => number;
   readonly #runFunction: RunFunctionJob;
-  readonly #prepareFunction: (path: string) => void;
+  readonly #prepareFunction: (path: string) => Promise<boolean>;
   /** Refused by the writer, and being tried again. */
   readonly #refusedJobs = new Set<string>();
   readonly #refusedCrons = new Set<string>();
+  /** Jobs whose functions could not be loaded: left out until the next look. */
+  readonly #unprepared = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #running = false;
   /** The process before did not end in order, and what was due since has not all run yet. */
@@ -51,7 +53,10 @@ export class ScheduleRunner implements Stage {
   /** Jobs and crons that cannot be run because their row is damaged: all else runs, and they stay where they are. */
   readonly #damaged = new Set<string>();
 
-  /** @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write */
+  /**
+   * @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write.
+   *   False: it cannot be run now
+   */
   constructor(
     writer: Writer,
     background: BackgroundWrites,
@@ -60,7 +65,7 @@ export class ScheduleRunner implements Stage {
     clock: () => number,
     runFunction: RunFunctionJob,
     isCareful = false,
-    prepareFunction: (path: string) => void = () => undefined,
+    prepareFunction: (path: string) => Promise<boolean> = () => Promise.resolve(true),
   ) {
     this.#writer = writer;
     this.#background = background;
@@ -107,7 +112,7 @@ export class ScheduleRunner implements Stage {
 
   /** What was refused stays due: there is no use in looking at it all the time. */
   get #leastWaitMs(): number {
-    return this.#refusedJobs.size + this.#refusedCrons.size > 0 ? BACKGROUND_RETRY_MS : 0;
+    return this.#refusedJobs.size + this.#refusedCrons.size + this.#unprepared.size > 0 ? BACKGROUND_RETRY_MS : 0;
   }
 
   /** Starts nothing more; what has been handed to the writer is finished there. */
@@ -119,6 +124,7 @@ export class ScheduleRunner implements Stage {
   async #run(): Promise<void> {
     this.#timer = null;
     this.#running = true;
+    this.#unprepared.clear();
     await this.#rephase();
     while (!this.#stopped && (await this.#runDue()) > 0);
     this.#isCareful = false;
@@ -138,9 +144,9 @@ export class ScheduleRunner implements Stage {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
     const jobs = statements.dueJobs
-      .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedJobs.size)
-      .filter(id => !this.#damaged.has(id) && !this.#refusedJobs.has(id))
-      .slice(0, DUE_AT_ONCE - this.#refusedJobs.size);
+      .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedJobs.size + this.#unprepared.size)
+      .filter(id => !this.#damaged.has(id) && !this.#refusedJobs.has(id) && !this.#unprepared.has(id))
+      .slice(0, Math.max(0, DUE_AT_ONCE - this.#refusedJobs.size - this.#unprepared.size));
     const crons = statements.dueCrons
       .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedCrons.size)
       .filter(name => !this.#damaged.has(name) && !this.#refusedCrons.has(name))
@@ -193,7 +199,10 @@ export class ScheduleRunner implements Stage {
 
   async #runJob(id: string, runFunction: RunFunctionJob): Promise<void> {
     const path = this.#writer.statements.jobFunction.get(id) ?? null;
-    if (path !== null) this.#prepareFunction(path);
+    if (path !== null && !(await this.#prepareFunction(path))) {
+      this.#unprepared.add(id);
+      return;
+    }
     const run = (writer: Writer) => runJob(writer, this.#clock(), id, runFunction);
     await this.#perform(id, this.#refusedJobs, run, ran => {
       if (ran === 'damaged') this.#damaged.add(id);

@@ -7,7 +7,7 @@
  * - A key id that is not there may be newer than what is kept, so the keys are fetched again; but, like after a failure, at
  *   most once in AUTH_REFETCH_PAUSE_MS, whatever tokens somebody makes up.
  */
-import {createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet} from 'jose';
+import type {JSONWebKeySet, LocalJWKSet} from 'jose';
 import {AUTH_KEYS_FRESH_MS, AUTH_KEYS_STALE_MS_MAX, AUTH_REFETCH_PAUSE_MS} from '../../../shared/limits.ts';
 
 type Kept = {ids: Set<unknown>; keys: LocalJWKSet; fetchedMs: number};
@@ -52,6 +52,7 @@ export class ProviderKeys {
   async #fetchNow(): Promise<void> {
     try {
       const set = await this.#fetch();
+      const {createLocalJWKSet} = await import('jose');
       this.#kept = {ids: new Set(set.keys.map(key => key.kid)), keys: createLocalJWKSet(set), fetchedMs: this.#clock()};
       this.#failure = null;
     } catch (error) {

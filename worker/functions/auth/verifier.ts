@@ -1,9 +1,8 @@
 /**
  * Decides whether a bearer token is one of this tenant's users, by the auth providers of its active deployment. A tenant has
  * one verifier, chosen before the token is looked at; a new deployment brings a new one, so nothing that an older config
- * accepted is accepted longer.
+ * accepted is accepted longer. jose is loaded with the first token.
  */
-import {errors, jwtVerify} from 'jose';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../../../shared/limits.ts';
@@ -94,6 +93,7 @@ export class Verifier {
       );
     }
     const keys = await this.#keys.get(provider)!.keysFor(unverified.keyId);
+    const {errors, jwtVerify} = await import('jose');
     const now = this.#options.clock();
     try {
       const {payload} = await jwtVerify(token, keys, {
@@ -105,7 +105,7 @@ export class Verifier {
       checkIssuedAt(payload, now);
       return payload as CheckedClaims;
     } catch (error) {
-      throw error instanceof ServiceError ? error : explained(error, unverified.keyId, now);
+      throw error instanceof ServiceError ? error : explained(errors, error, unverified.keyId, now);
     }
   }
 
@@ -130,7 +130,12 @@ function checkIssuedAt({iat}: Claims, nowMs: number): void {
 }
 
 /** What jose found, in the contract's words. Anything it throws means that the token is not good. */
-function explained(error: unknown, keyId: string, nowMs: number): ServiceError {
+function explained(
+  errors: typeof import('jose')['errors'],
+  error: unknown,
+  keyId: string,
+  nowMs: number,
+): ServiceError {
   if (error instanceof errors.JWTExpired) {
     const seconds = Math.floor(nowMs / 1000) - Number(error.payload.exp);
     return rejected('InvalidAuthHeader', `Token expired ${seconds} seconds ago`, {cause: error});

@@ -13,7 +13,6 @@ import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
 import type {DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
-import type {JournalDeployment} from '../../../shared/protocol/journal.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {Reply} from '../../ipc/reply.ts';
@@ -22,6 +21,7 @@ import {SchemaMismatch} from '../../schema/deploy.ts';
 import {schemaChanges} from '../../schema/deploy-changes.ts';
 import type {DeploymentRow} from '../../storage/statements.ts';
 import type {Environment} from '../environment.ts';
+import {ACTIVE_KEY, journalDeployment} from '../stored-settings.ts';
 import {ActiveDeployment} from './active-deployment.ts';
 import type {Analysed, AnalysedFile} from './analysis/analysis.ts';
 import type {AnalysisTask, UploadFacts} from './analysis/analysis-message.ts';
@@ -36,8 +36,6 @@ export type DeploymentParts = {
   analyze: (body: Buffer, task: AnalysisTask) => Promise<Analysed>;
   clock: () => number;
 };
-
-export const ACTIVE_KEY = 'active_deployment';
 
 export class Deployments {
   readonly #parts: DeploymentParts;
@@ -244,12 +242,6 @@ export class Deployments {
       hash: row.hash,
     };
   }
-}
-
-export function journalDeployment(row: Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>): JournalDeployment {
-  const {id, created_at, activated_at, message, hash} = row;
-  const files = JSON.parse(row.files) as JournalDeployment['files'];
-  return {id, created_at, activated_at, message, development: row.development === 1, hash, files};
 }
 
 /** @throws op.invalid_input 400 when documents do not fit the schema */

@@ -1,0 +1,26 @@
+/** What is kept of a tenant's functions in its file, for whoever looks without calling one: the platform need not be loaded. */
+import type {Static} from 'typebox';
+import type {SettingsBody} from '../../shared/protocol/deployments.ts';
+import type {JournalDeployment} from '../../shared/protocol/journal.ts';
+import type {Connection} from '../storage/database.ts';
+import type {DeploymentRow} from '../storage/statements.ts';
+
+export type TenantFunctionSettings = Static<typeof SettingsBody>;
+
+/** The meta value with the id of the deployment that serves. */
+export const ACTIVE_KEY = 'active_deployment';
+export const SETTINGS_KEY = 'function_settings';
+const DEFAULT: TenantFunctionSettings = {egress: {allow: [], deny: []}, allowed_origins: null};
+
+/** What was decided last, or what holds until then. */
+export function storedSettings(db: Connection): TenantFunctionSettings {
+  const stored = db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(SETTINGS_KEY);
+  return stored === undefined ? DEFAULT : (JSON.parse(stored) as TenantFunctionSettings);
+}
+
+/** A deployment as the journal tells of it: what names its code, not the code. */
+export function journalDeployment(row: Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>): JournalDeployment {
+  const {id, created_at, activated_at, message, hash} = row;
+  const files = JSON.parse(row.files) as JournalDeployment['files'];
+  return {id, created_at, activated_at, message, development: row.development === 1, hash, files};
+}
