@@ -5,6 +5,7 @@
  */
 import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
+import {measureChurn} from './churn/measure.ts';
 import {measureFunctions} from './functions/measure.ts';
 import {measureLive} from './live/measure.ts';
 import {machine} from './measure/machine.ts';
@@ -14,6 +15,9 @@ import {runRound, startPeers, stopPeers} from './round.ts';
 import {benchSettings} from './settings.ts';
 
 const WAKES = 8;
+const CHURN_TENANTS = 1_000;
+/** With `--quick`: a few times as many as may be awake. */
+const CHURN_TENANTS_QUICK = 100;
 
 const settings = benchSettings(process.argv);
 const root = mkdtempSync(join(settings.directory, 'svc-bench-'));
@@ -33,7 +37,9 @@ for (let i = 1; i <= settings.rounds; i++) {
   say(`wakes: cold ${wake.coldMs.toFixed(1)} ms, spare ${wake.spareMs.toFixed(1)} ms`);
   const live = settings.live ? await measureLive(peers.svc, root, i, settings.seconds, say) : null;
   const functions = settings.functions ? await measureFunctions(join(root, `functions-${i}`), settings, say) : null;
-  rounds.push({rows, wake, live, functions});
+  const churned = settings.seconds > 1 ? CHURN_TENANTS : CHURN_TENANTS_QUICK;
+  const churn = settings.churn ? await measureChurn(join(root, `churn-${i}`), churned, say) : null;
+  rounds.push({rows, wake, live, functions, churn});
 }
 await stopPeers(peers);
 

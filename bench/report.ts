@@ -1,4 +1,6 @@
 /** All rounds together: medians, and ratios taken within a round before their median. As a table and as JSON. */
+import type {ChurnRound} from './churn/measure.ts';
+import {churnPrinted} from './churn/report.ts';
 import type {FunctionRound} from './functions/measure.ts';
 import {functionsPrinted, functionTargets} from './functions/report.ts';
 import type {LiveRound} from './live/measure.ts';
@@ -16,8 +18,14 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** live, functions: null when they were left out. */
-  rounds: {rows: Round; wake: WakeResult; live: LiveRound | null; functions: FunctionRound | null}[];
+  /** live, functions, churn: null when they were left out. */
+  rounds: {
+    rows: Round;
+    wake: WakeResult;
+    live: LiveRound | null;
+    functions: FunctionRound | null;
+    churn: ChurnRound | null;
+  }[];
 };
 
 type RowReport = Row & {
@@ -42,6 +50,7 @@ export type Report = Omit<Results, 'rounds'> & {
   wake: WakeResult;
   live: string[];
   functions: string[];
+  churn: string[];
   targets: TargetReport[];
   rounds: Results['rounds'];
 };
@@ -67,6 +76,7 @@ export function report(results: Results): Report {
     },
     live: livePrinted(live),
     functions: functionsPrinted(functions),
+    churn: churnPrinted(rounds.flatMap(round => round.churn ?? [])),
     targets: [
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
@@ -80,7 +90,17 @@ export function report(results: Results): Report {
   };
 }
 
-export function printed({machine, settings, pocketBaseVersion, rows, wake, live, functions, targets}: Report): string {
+export function printed({
+  machine,
+  settings,
+  pocketBaseVersion,
+  rows,
+  wake,
+  live,
+  functions,
+  churn,
+  targets,
+}: Report): string {
   const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
   const lines = [
     `${cpu}, ${cpus} processors, ${memoryGiB} GiB, ${system}, Node ${node}, file system ${fileSystemType}, revision ${revision}`,
@@ -115,6 +135,8 @@ export function printed({machine, settings, pocketBaseVersion, rows, wake, live,
     ...live,
     '',
     ...functions,
+    '',
+    ...churn,
     '',
     ...targets.map(
       ({what, measured, wanted, isMet}) =>

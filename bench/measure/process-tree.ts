@@ -18,13 +18,29 @@ export function cpuTimes(pid: number): CpuTimes | null {
   if (read(`/proc/${pid}/stat`) === null) return null;
   const times: CpuTimes = {router: 0, worker: 0, other: 0};
   for (const each of [pid, ...descendants(pid)]) {
-    const stat = read(`/proc/${each}/stat`);
-    if (stat === null) continue;
-    // The second field is a name in parentheses that may hold spaces; 14 and 15 are user and system time.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    times[partOf(each)] += (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
+    const fields = statFields(each);
+    if (fields !== null) times[partOf(each)] += (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
   }
   return times;
+}
+
+/** Of a process with all its descendants, those that ended and were waited for included. */
+export function cpuSecondsWithEnded(pid: number): number | null {
+  if (read(`/proc/${pid}/stat`) === null) return null;
+  let ticks = 0;
+  for (const each of [pid, ...descendants(pid)]) {
+    const fields = statFields(each);
+    // 16 and 17 are what its children took that it has waited for, theirs included.
+    if (fields !== null) for (const at of [11, 12, 13, 14]) ticks += Number(fields[at]);
+  }
+  return ticks / TICKS_PER_S;
+}
+
+/** The fields of a process's stat from the third on. */
+function statFields(pid: number): string[] | null {
+  const stat = read(`/proc/${pid}/stat`);
+  // The second field is a name in parentheses that may hold spaces; 14 and 15 are user and system time.
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 function partOf(pid: number): keyof CpuTimes {
