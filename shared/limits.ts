@@ -565,10 +565,6 @@ export const FUNCTION_WRITTEN_BYTES_MAX = 16 * MIB;
 export const FUNCTION_LIMIT_WARNING = 0.8;
 /** Text of documents handed to an isolate at once; at least one document. (ours) */
 export const QUERY_PIECE_CHARS = 1 * MIB;
-/** Rows read from the storage at once for a function's query: at first, at most, and what they should hold together. (ours) */
-export const SCAN_PIECE_ROWS_FIRST = 16;
-export const SCAN_PIECE_ROWS = 256;
-export const SCAN_PIECE_CHARS = 1 * MIB;
 /** Operators, fields and values in the filters of one query. Beyond: the call fails. (ours) */
 export const FILTER_NODES_MAX = 2_000;
 /** Items of one page of a function's `paginate`. Beyond: the call fails. (reference 3.7) */

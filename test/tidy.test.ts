@@ -76,7 +76,6 @@ const HOUSE: Record<string, string[]> = {
     'worker/documents',
     'worker/metrics.ts',
     'worker/commit',
-    'worker/queries',
     'worker/reads',
     'worker/live',
     'worker/ipc',

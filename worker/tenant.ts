@@ -23,7 +23,7 @@ import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {LiveQueries} from './live/live-queries.ts';
 import {WorkerMetrics} from './metrics.ts';
-import {ScanPool} from './queries/scan-pool.ts';
+import {ScanPool} from './reads/scan-pool.ts';
 import {CronReader} from './scheduler/crons.ts';
 import {JobReader} from './scheduler/jobs.ts';
 import {ScheduleRunner} from './scheduler/runner.ts';

@@ -11,7 +11,7 @@ import {CommitGroups} from '../../worker/commit/group.ts';
 import {insertEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
-import {ScanPool} from '../../worker/queries/scan-pool.ts';
+import {ScanPool} from '../../worker/reads/scan-pool.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {openWriter} from '../../worker/storage/database.ts';
 

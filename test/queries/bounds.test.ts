@@ -7,7 +7,7 @@ import {
   SCAN_CHARS_MAX,
   SCAN_ROWS_CHARS,
 } from '../../shared/limits.ts';
-import {listTable, runPage, runQuery} from '../../worker/queries/run.ts';
+import {listTable, runPage, runQuery} from '../../worker/reads/run.ts';
 import type {DocumentRow, QueryReader} from '../../worker/storage/rows.ts';
 
 const DOCS = 2 ** 37;
@@ -58,6 +58,10 @@ class ArrayReader implements QueryReader {
   }
 
   indexEntries(): DocumentRow[] {
+    return [];
+  }
+
+  documentsByIds(): DocumentRow[] {
     return [];
   }
 }

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {compileFilters, matches} from '../../worker/queries/filter.ts';
+import {compileFilters, matches} from '../../worker/reads/filter.ts';
 
 type Clause = QueryObject['filters'][number];
 

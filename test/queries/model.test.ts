@@ -2,6 +2,7 @@
  * The query engine on a real file, held against a model that sorts and filters arrays: whatever plan is chosen, the answer
  * is the model's; and a walk over pages delivers every document that was there throughout exactly once, in order.
  */
+import {createHash} from 'node:crypto';
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -9,9 +10,11 @@ import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {Writer} from '../../worker/commit/writer.ts';
-import {runPage, runQuery} from '../../worker/queries/run.ts';
+import {runPage, runQuery} from '../../worker/reads/run.ts';
+import {shapeText} from '../../worker/reads/shape.ts';
 import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
@@ -197,6 +200,26 @@ describe('a walk over pages delivers what was there throughout exactly once, in 
 
   test.each(['', 'x', 'AAAA', 'AQ'.repeat(30), 'Aw'.repeat(30), '!'.repeat(40)])('%j is not a cursor', after => {
     expect(() => runPage(reader, {query: {table: 't', filters: []}, page_size: 1, after})).toThrow('not a cursor');
+  });
+
+  test('a cursor of the form that was handed out before goes on where it stood', () => {
+    const table = newTable([]);
+    for (let i = 0; i < 4; i++) table.insert({a: 3 - i});
+    const query: QueryObject = {table: table.name, filters: [], order: {field: 'a', direction: 'asc'}, limit: 3};
+    const second = reader.documentById(table.all()[2]!._id)!;
+    const head = Buffer.alloc(25);
+    head[0] = 2;
+    createHash('sha256')
+      .update(`${reader.timeline}\n${shapeText(query)}`)
+      .digest()
+      .copy(head, 1, 0, 8);
+    head.writeDoubleBE(2, 9); // delivered
+    head.writeDoubleBE(second.doc, 17);
+    const after = Buffer.concat([head, encodeKey([1])]).toString('base64url');
+    const page = JSON.parse(runPage(reader, {query, page_size: 5, after})) as {data: Doc[]; next_cursor: string | null};
+    expect([page.data.map(doc => doc.a), page.next_cursor]).toEqual([[2], null]);
+    expect(() => runPage(reader, {query: {...query, limit: 4}, page_size: 5, after})).toThrow('another query');
+    expect(() => runPage(reader, {query, page_size: 5, after: after.slice(0, 30)})).toThrow('not a cursor');
   });
 
   test('a cursor of another query is refused', () => {

@@ -13,11 +13,11 @@ import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutat
 import {Writer} from '../../worker/commit/writer.ts';
 import {type LiveHolder, LiveQueries} from '../../worker/live/live-queries.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
-import {type LiveRows, livePieces, liveRows} from '../../worker/queries/live-scan.ts';
-import {UNHURRIED} from '../../worker/queries/pace.ts';
-import {runQuery} from '../../worker/queries/run.ts';
-import type {LiveScan} from '../../worker/queries/scan-message.ts';
-import type {LiveScans, LiveTaker} from '../../worker/queries/scan-pool.ts';
+import {type LiveRows, livePieces, liveRows} from '../../worker/reads/live-scan.ts';
+import {UNHURRIED} from '../../worker/reads/pace.ts';
+import {runQuery} from '../../worker/reads/run.ts';
+import type {LiveScan} from '../../worker/reads/scan-message.ts';
+import type {LiveScans, LiveTaker} from '../../worker/reads/scan-pool.ts';
 import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';

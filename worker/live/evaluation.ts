@@ -14,7 +14,7 @@ import {performance} from 'node:perf_hooks';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_CATCH_UP_DOCUMENTS_MAX, SCAN_INLINE_MS} from '../../shared/limits.ts';
 import {Side} from '../commit/commit.ts';
-import type {LiveScans} from '../queries/scan-pool.ts';
+import type {LiveScans} from '../reads/scan-pool.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {LiveQuery} from './live-query.ts';
 

@@ -16,18 +16,18 @@ import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Side} from '../commit/commit.ts';
 import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
-import type {Position} from '../queries/cursor.ts';
-import {compileFilters, type Filter, matches, type Predicate} from '../queries/filter.ts';
-import type {Pace} from '../queries/pace.ts';
-import {orderOf} from '../queries/plan.ts';
-import {find} from '../queries/run.ts';
-import type {LivePiece, LiveScan} from '../queries/scan-message.ts';
+import {compileFilters, type Filter, matches, type Predicate} from '../reads/filter.ts';
+import type {Pace} from '../reads/pace.ts';
+import {orderOf} from '../reads/plan.ts';
+import {NO_KEY, type Position} from '../reads/position.ts';
+import type {ReadSet} from '../reads/read-set.ts';
+import {find} from '../reads/run.ts';
+import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 
-const NO_KEY = Buffer.alloc(0);
 
 /** `bytes`: what the document takes in the result, with its comma. */
-type Entry = Position & {text: string; bytes: number};
+type Entry = Pick<Position, 'key' | 'doc'> & {text: string; bytes: number};
 
 export class LiveQuery {
   readonly query: QueryObject;
@@ -41,6 +41,7 @@ export class LiveQuery {
   #isComplete = true;
   readonly #docs = new Set<number>();
   #text = '[]';
+  #readSet: ReadSet | null = null;
   /** Entries differ from what `text` shows. */
   #changed = false;
   #stale = false;
@@ -69,10 +70,19 @@ export class LiveQuery {
     return this.#text;
   }
 
+  /**
+   * What was looked at for the entries there are: a write outside of it concerns them neither now nor later, until the query is
+   * run again. Null: it is being evaluated, and any write to its table may.
+   */
+  get readSet(): ReadSet | null {
+    return this.#readSet;
+  }
+
   /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and what ends its pace */
   run(reader: QueryReader, pace?: Pace): void {
-    const {rows} = find(reader, this.query, this.#limit, null, pace);
+    const {rows, readSet} = find(reader, this.query, this.#limit, null, pace);
     this.#begin(0);
+    this.#readSet = readSet();
     for (const row of rows) this.#append(this.#entryOf(row, null));
     this.#isComplete = rows.length < this.#limit;
   }
@@ -84,12 +94,13 @@ export class LiveQuery {
     return {kind: 'live', query: this.query, most, reserve: this.#reserve};
   }
 
-  take({docs, texts, bytes, keys, keyEnds}: LivePiece): void {
+  take({docs, texts, bytes, keys, keyEnds, readSet}: LivePiece): void {
     const all = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength);
     for (const [i, doc] of docs.entries()) {
       const key = this.#path === null ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);
       this.#append({key, doc, text: texts[i]!, bytes: bytes[i]! + 1});
     }
+    this.#readSet = readSet;
   }
 
   taken(isComplete: boolean): void {
@@ -130,6 +141,7 @@ export class LiveQuery {
   #begin(reserve: number): void {
     this.#reserve = reserve;
     this.#entries = [];
+    this.#readSet = null;
     this.#docs.clear();
     this.#changed = true;
     this.#stale = false;
@@ -170,7 +182,7 @@ export class LiveQuery {
   }
 
   /** Where a position belongs among the entries. */
-  #placeOf(position: Position): number {
+  #placeOf(position: Pick<Position, 'key' | 'doc'>): number {
     let low = 0;
     let high = this.#entries.length;
     while (low < high) {

@@ -31,7 +31,7 @@ const SHORT_ENTRIES = `SELECT ${JOINED.replace('d.body AS body', shortBody('d.bo
 const NUMBERS = 'SELECT e.doc AS doc FROM index_entries e WHERE e.index_number = ?';
 
 /** The index knows the document numbers: rows of other tables are passed over without being read. */
-const BY_IDS = `SELECT ${DOCUMENT} FROM documents INDEXED BY documents_by_id
+const BY_IDS = `SELECT ${SHORT_DOCUMENT} FROM documents INDEXED BY documents_by_id
   WHERE id >= ? AND id < ? AND doc >= ? AND doc <= ? ORDER BY id`;
 
 /** `body` null: it is long, or damaged. */
@@ -50,8 +50,8 @@ export class Reader implements FunctionReader {
   readonly #backward: Database.Statement<[number, number, number], StoredRow>;
   readonly #shortForward: Database.Statement<[number, number, number], ShortRow>;
   readonly #shortBackward: Database.Statement<[number, number, number], ShortRow>;
-  readonly #idsForward: Database.Statement<unknown[], StoredRow>;
-  readonly #idsBackward: Database.Statement<unknown[], StoredRow>;
+  readonly #idsForward: Database.Statement<unknown[], ShortRow>;
+  readonly #idsBackward: Database.Statement<unknown[], ShortRow>;
   readonly #joined: Prepared<StoredRow> = {};
   readonly #shortJoined: Prepared<ShortRow> = {};
   readonly #numbers: Prepared<{doc: number}> = {};
@@ -122,9 +122,20 @@ export class Reader implements FunctionReader {
     return this.#checked(reading(() => (reverse ? this.#backward : this.#forward).all(low, high, limit)));
   }
 
-  documentsByIds(from: string, to: string, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] {
+  documentsByIds(
+    from: string,
+    to: string,
+    low: number,
+    high: number,
+    reverse: boolean,
+    limit: number,
+    chars = Number.POSITIVE_INFINITY,
+  ): DocumentRow[] {
     const statement = reverse ? this.#idsBackward : this.#idsForward;
-    return this.#checked(reading(() => statement.all(from, to, low, high, limit)));
+    return this.#whole(
+      reading(() => statement.all(from, to, low, high, limit)),
+      chars,
+    );
   }
 
   isBuilding(table: string, index: string): boolean {

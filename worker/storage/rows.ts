@@ -32,4 +32,14 @@ export interface QueryReader {
     limit: number,
     chars?: number,
   ): DocumentRow[];
+  /** Rows with from ≤ id < to and low ≤ doc ≤ high, in the order of their ids' bytes or its reverse; `limit`, `chars` as above. */
+  documentsByIds(
+    from: string,
+    to: string,
+    low: number,
+    high: number,
+    reverse: boolean,
+    limit: number,
+    chars?: number,
+  ): DocumentRow[];
 }

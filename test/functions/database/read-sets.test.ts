@@ -2,42 +2,16 @@
  * What an invocation is said to have read. Whatever commit changes its result must touch that; and it is no more than what
  * was looked at: a page or a `take` does not depend on what lies behind its last row.
  */
-import {Buffer} from 'node:buffer';
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
-import {encodeKey} from '../../../shared/values/key-encoding.ts';
-import {compareUtf8} from '../../../shared/values/order.ts';
-import {valueAt} from '../../../shared/values/paths.ts';
-import {parseFields} from '../../../worker/documents/document.ts';
-import type {ReadInterval, ReadSet} from '../../../worker/functions/database/read-set.ts';
-import type {CatalogTable} from '../../../worker/storage/catalog.ts';
+import {ANY_TABLE, BY_ID} from '../../../worker/reads/read-set.ts';
 import type {DocumentRow} from '../../../worker/storage/rows.ts';
+import {touches} from '../../harness/touches.ts';
 import {draft, fields, INDEXES, queryOf, rangeOf} from './naive-index.ts';
 import {type Db, type Query, type RangeBuilder, TenantDatabase} from './tenant-database.ts';
 
 const tenant = new TenantDatabase();
 afterAll(() => tenant.close());
-
-/** Whether a document as it was or is lies in what was read. */
-function touches(readSet: ReadSet, table: CatalogTable, row: DocumentRow): boolean {
-  if (readSet.ids.has(row.id)) return true;
-  return readSet.ranges.flatMap(range => range.intervals()).some(interval => holds(interval, table, row));
-}
-
-function holds(interval: ReadInterval, table: CatalogTable, row: DocumentRow): boolean {
-  if (interval.table !== table.name) return false;
-  if (interval.kind === 'ids') return compareUtf8(interval.from, row.id) <= 0 && compareUtf8(row.id, interval.to) < 0;
-  const place = (end: {key: Buffer; doc: number}) =>
-    Buffer.compare(keyOf(interval.index, table, row), end.key) || row.doc - end.doc;
-  return place(interval.lower) >= 0 && place(interval.upper) < 0;
-}
-
-function keyOf(index: number | null, table: CatalogTable, row: DocumentRow): Buffer {
-  if (index === null) return Buffer.alloc(0);
-  const values = parseFields(row);
-  const {paths} = table.indexes.find(({number}) => number === index)!;
-  return encodeKey(paths.map(path => valueAt(values, path)));
-}
 
 const terminal = fc.record({
   kind: fc.constantFrom('collect' as const, 'take' as const, 'page' as const),
@@ -181,7 +155,9 @@ describe('what was not looked at is not in it', () => {
     const gone = tenant.insertNative(table, {c: 'C', n: 1});
     await tenant.mutation(db => db.delete(gone));
     await tenant.query(db => db.get(gone));
-    expect([...tenant.reads.readSet.ids]).toEqual([gone]);
+    expect(tenant.reads.readSet.intervals).toEqual([
+      {table: ANY_TABLE, index: BY_ID, lower: Buffer.from(gone), upper: Buffer.from(`${gone}\0`)},
+    ]);
   });
 
   test('a table that is not there is one, too', async () => {

@@ -11,13 +11,12 @@ import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../
 import type {Fields} from '../../commit/commit.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {FLAG_FLOATS, parseFields} from '../../documents/document.ts';
+import {isTableName} from '../../documents/table-name.ts';
 import {decodeId} from '../../storage/ids.ts';
 import type {DocumentRow} from '../../storage/rows.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
 import {parseRealmJson} from './realm-json.ts';
-
-const TABLE_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
 export class DocumentWrites {
   readonly #writer: Writer;
@@ -94,7 +93,7 @@ export class DocumentWrites {
 }
 
 function checkWritable(table: string): void {
-  if (TABLE_NAME.test(table)) return;
+  if (isTableName(table)) return;
   if (table.startsWith('_')) throw new DatabaseFault('System tables (prefixed with _) are read-only');
   throw new DatabaseFault(
     `Invalid table name ${JSON.stringify(table).slice(0, 100)}: a letter, then letters, digits and underscores, at most 64`,

@@ -9,6 +9,8 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {storedDocumentText} from '../../documents/document.ts';
+import {ReadLog} from '../../reads/read-log.ts';
+import type {ReadSet} from '../../reads/read-set.ts';
 import type {FunctionReader} from '../../storage/function-reader.ts';
 import {decodeId} from '../../storage/ids.ts';
 import type {Deadline} from '../isolate/deadline.ts';
@@ -18,7 +20,6 @@ import {DocumentWrites} from './document-writes.ts';
 import {OpenQuery} from './open-query.ts';
 import {pageOptions, paginate} from './paginate.ts';
 import {QueryPlan} from './query-plan.ts';
-import {ReadRange, ReadSet} from './read-set.ts';
 import {parseRealmJson} from './realm-json.ts';
 
 type Argument = string | number | undefined;
@@ -30,7 +31,7 @@ export class HostDatabase {
   readonly #open = new Map<number, OpenQuery>();
   #lastHandle = 0;
   #endCursor: string | null = null;
-  #readSet = new ReadSet();
+  #reads = new ReadLog();
   #paginated: {endCursor: string} | null = null;
   #warnings: string[] = [];
 
@@ -47,7 +48,7 @@ export class HostDatabase {
   begin({endCursor, deadline = null}: {endCursor: string | null; deadline?: Deadline | null}): void {
     this.#budget.begin(deadline);
     this.#endCursor = endCursor;
-    this.#readSet = new ReadSet();
+    this.#reads = new ReadLog();
     this.#paginated = null;
   }
 
@@ -68,8 +69,9 @@ export class HostDatabase {
     return this.#budget.exceeded;
   }
 
+  /** What the invocation has looked at so far. */
   get readSet(): ReadSet {
-    return this.#readSet;
+    return this.#reads.readSet();
   }
 
   /** Where the page that was made ends; null: there was none. */
@@ -126,7 +128,7 @@ export class HostDatabase {
     this.#budget.read();
     // Before it is kept: what is longer than any id takes memory and time for nothing.
     if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable('get');
-    this.#readSet.ids.add(id);
+    this.#reads.id(id);
     const row = this.#reader.documentById(id);
     if (row === undefined) {
       if (decodeId(id) !== null) return '';
@@ -139,10 +141,10 @@ export class HostDatabase {
   #openQuery(spec: string, wanted: number): string {
     this.#budget.read();
     const plan = new QueryPlan(this.#reader, spec);
-    const range = new ReadRange(plan, null);
-    this.#readSet.ranges.push(range);
+    const query = new OpenQuery(plan, this.#budget, {canWrite: this.#writes !== null});
+    this.#reads.query(() => query.readSet());
     const handle = ++this.#lastHandle;
-    this.#open.set(handle, new OpenQuery(plan, this.#budget, range, {canWrite: this.#writes !== null}));
+    this.#open.set(handle, query);
     return this.#next(handle, wanted);
   }
 
@@ -163,8 +165,8 @@ export class HostDatabase {
     }
     const plan = new QueryPlan(this.#reader, spec);
     const asked = pageOptions(parseRealmJson(options), this.#endCursor);
-    const {endCursor, text, range} = paginate(plan, asked, this.#budget);
-    this.#readSet.ranges.push(range);
+    const {endCursor, text, readSet} = paginate(plan, asked, this.#budget);
+    this.#reads.query(() => readSet);
     this.#paginated = {endCursor};
     return text;
   }

@@ -4,21 +4,10 @@
  */
 
 import type {QueryRangeOp} from '../../../isolate/host-call.ts';
-import {compareValues} from '../../../shared/values/order.ts';
 import type {Value} from '../../../shared/values/value.ts';
+import type {IndexRange} from '../../reads/range.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
-
-export type Bound = {value: Value | undefined; inclusive: boolean};
-
-export type IndexRange = {
-  /** Values of the leading fields. */
-  fixed: (Value | undefined)[];
-  lower: Bound | null;
-  upper: Bound | null;
-  /** A value that the field of the bounds must not have; `{value}` so that the missing value can be one. */
-  except: {value: Value | undefined} | null;
-};
 
 const SYMBOLS = {gt: '>', gte: '>=', lt: '<', lte: '<='} as const;
 
@@ -99,17 +88,4 @@ function fixedValues(
 
 function outOfOrder(index: string): DatabaseFault {
   return new DatabaseFault(`Tried to query index ${index} but the query didn't use the index fields in order.`);
-}
-
-/** Whether a value lies within the bounds. */
-export function isWithin({lower, upper, except}: IndexRange, value: Value | undefined): boolean {
-  if (lower !== null) {
-    const order = compareValues(value, lower.value);
-    if (order < 0 || (order === 0 && !lower.inclusive)) return false;
-  }
-  if (upper !== null) {
-    const order = compareValues(value, upper.value);
-    if (order > 0 || (order === 0 && !upper.inclusive)) return false;
-  }
-  return except === null || compareValues(value, except.value) !== 0;
 }

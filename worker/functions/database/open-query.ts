@@ -1,28 +1,31 @@
 /** A query that hands its rows over in pieces: `collect`, `take` and the like, and `for await`. */
 import {QUERY_PIECE_CHARS} from '../../../shared/limits.ts';
 import {storedDocumentText} from '../../documents/document.ts';
+import type {ReadSet} from '../../reads/read-set.ts';
+import type {Scan} from '../../reads/scan.ts';
 import type {Budget} from './budget.ts';
 import type {QueryPlan} from './query-plan.ts';
-import type {ReadRange} from './read-set.ts';
-import type {Scan} from './scan.ts';
 
 export class OpenQuery {
   readonly #plan: QueryPlan;
   readonly #scan: Scan;
   readonly #budget: Budget;
-  readonly #range: ReadRange;
   /**
    * Documents given, in a mutation: one that the mutation moves forward in the index while it reads would come again, and a
    * loop that moves each would never end. Null: nothing is written.
    */
   readonly #given: Set<number> | null;
 
-  constructor(plan: QueryPlan, budget: Budget, range: ReadRange, {canWrite}: {canWrite: boolean}) {
+  constructor(plan: QueryPlan, budget: Budget, {canWrite}: {canWrite: boolean}) {
     this.#plan = plan;
     this.#scan = plan.scan(null);
     this.#budget = budget;
-    this.#range = range;
     this.#given = canWrite ? new Set() : null;
+  }
+
+  /** What was looked at so far. */
+  readSet(): ReadSet {
+    return this.#scan.readSet();
   }
 
   /** The next matching documents as a JSON array, at most `wanted`. @throws DatabaseFault */
@@ -31,7 +34,6 @@ export class OpenQuery {
     let chars = 0;
     while (texts.length < wanted && chars < QUERY_PIECE_CHARS) {
       const row = this.#scan.next(wanted - texts.length);
-      this.#range.readTo(row);
       if (row === null) return {text: `[${texts.join(',')}]`, isDone: true};
       this.#budget.scanned(row.body);
       if (!this.#plan.passes(row) || this.#given?.has(row.doc) === true) continue;

@@ -8,14 +8,15 @@ import {
   PAGE_SPLIT_RECOMMENDED_PART,
 } from '../../../shared/limits.ts';
 import {storedDocumentText} from '../../documents/document.ts';
+import {type Cursor, decodeCursor, encodeCursor} from '../../reads/cursor.ts';
+import {comparePositions, type Position} from '../../reads/position.ts';
+import {positionOn, readOf} from '../../reads/read-path.ts';
+import type {ReadSet} from '../../reads/read-set.ts';
+import type {Scan} from '../../reads/scan.ts';
 import type {DocumentRow} from '../../storage/rows.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
-import {decodeCursor, encodeCursor, type PageCursor} from './page-cursor.ts';
-import {comparePositions, type Position} from './position.ts';
 import type {QueryPlan} from './query-plan.ts';
-import {ReadRange} from './read-set.ts';
-import type {Scan} from './scan.ts';
 
 export type PageOptions = {
   numItems: number;
@@ -55,19 +56,31 @@ export function paginate(
   plan: QueryPlan,
   options: PageOptions,
   budget: Budget,
-): {endCursor: string; text: string; range: ReadRange} {
-  const fingerprint = plan.fingerprint();
-  const start = options.cursor === null ? null : decodeCursor(fingerprint, options.cursor);
-  const end = options.endCursor === null ? null : decodeCursor(fingerprint, options.endCursor);
+): {endCursor: string; text: string; readSet: ReadSet} {
+  const binding = plan.binding();
+  const start = options.cursor === null ? null : checkedCursor(binding, options.cursor);
+  const end = options.endCursor === null ? null : checkedCursor(binding, options.endCursor);
   const page = new Page(plan, options, budget, start?.position ?? null, end);
   page.read();
-  const continued = end === null ? encodeCursor(fingerprint, page.continueCursor) : options.endCursor!;
+  const continued = end === null ? encodeCursor(binding, page.continueCursor) : options.endCursor!;
   const split = page.splitPosition;
-  const splitCursor = split === null ? null : encodeCursor(fingerprint, {position: split, isEnd: false});
+  const splitCursor = split === null ? null : encodeCursor(binding, {position: split, isEnd: false, delivered: 0});
   const text =
     `{"page":[${page.texts.join(',')}],"isDone":${page.isDone},"continueCursor":${JSON.stringify(continued)},` +
     `"splitCursor":${JSON.stringify(splitCursor)},"pageStatus":${JSON.stringify(page.status)}}`;
-  return {endCursor: continued, text, range: page.range()};
+  return {endCursor: continued, text, readSet: page.readSet()};
+}
+
+/** @throws DatabaseFault that contains `InvalidCursor`, by which clients know to start again */
+function checkedCursor(binding: string, text: string): Cursor {
+  const cursor = decodeCursor(binding, text);
+  if (cursor === 'malformed') throw invalidCursor('it is not a cursor');
+  if (cursor !== 'of another query') return cursor;
+  throw invalidCursor('it was made by another query or for another tenant; begin with a cursor of null');
+}
+
+function invalidCursor(why: string): DatabaseFault {
+  return new DatabaseFault(`InvalidCursor: the cursor cannot be used here: ${why}`);
 }
 
 class Page {
@@ -77,14 +90,14 @@ class Page {
   readonly #options: PageOptions;
   readonly #budget: Budget;
   readonly #start: Position | null;
-  readonly #end: PageCursor | null;
+  readonly #end: Cursor | null;
   readonly #scan: Scan;
   readonly #scanned: DocumentRow[] = [];
   #bytes = 0;
   #chars = 0;
   #wasCut = false;
 
-  constructor(plan: QueryPlan, options: PageOptions, budget: Budget, start: Position | null, end: PageCursor | null) {
+  constructor(plan: QueryPlan, options: PageOptions, budget: Budget, start: Position | null, end: Cursor | null) {
     this.#plan = plan;
     this.#options = options;
     this.#budget = budget;
@@ -118,23 +131,22 @@ class Page {
     }
   }
 
-  get continueCursor(): PageCursor {
+  get continueCursor(): Cursor {
     const last = this.#scanned.at(-1);
-    return {position: last === undefined ? this.#start : this.#plan.position(last), isEnd: this.isDone};
+    const position = last === undefined ? this.#start : positionOn(this.#plan.path, last);
+    return {position, isEnd: this.isDone, delivered: 0};
   }
 
-  range(): ReadRange {
-    const range = new ReadRange(this.#plan, this.#start);
+  /** A page that is computed again covers all of its interval, whatever rows it still has. */
+  readSet(): ReadSet {
     const last = this.#scanned.at(-1);
-    if (this.isDone) range.readTo(null);
-    else if (this.#end?.position != null) range.readUntil(this.#end.position);
-    else if (last !== undefined) range.readTo(last);
-    return range;
+    const lastPosition = last === undefined ? null : positionOn(this.#plan.path, last);
+    return readOf(this.#plan.path, this.#start, this.isDone ? 'end' : (this.#end?.position ?? lastPosition));
   }
 
   get splitPosition(): Position | null {
     if (this.#scanned.length <= 2) return null;
-    return this.#plan.position(this.#scanned[Math.floor((this.#scanned.length - 1) / 2)]!);
+    return positionOn(this.#plan.path, this.#scanned[Math.floor((this.#scanned.length - 1) / 2)]!);
   }
 
   get status(): 'SplitRequired' | 'SplitRecommended' | null {
@@ -157,8 +169,8 @@ class Page {
     const end = this.#end;
     if (end === null || end.isEnd) return false;
     if (end.position === null) return true;
-    const order = comparePositions(this.#plan.position(row), end.position, this.#plan.byId);
-    return this.#plan.reverse ? order < 0 : order > 0;
+    const order = comparePositions(positionOn(this.#plan.path, row), end.position, this.#plan.byId);
+    return this.#plan.path.reverse ? order < 0 : order > 0;
   }
 
   get #wanted(): number {

@@ -1,43 +1,40 @@
-/** What a realm asks of a query (QuerySpec), checked and made into a scan. */
-import {createHash} from 'node:crypto';
+/** What a realm asks of a query (QuerySpec), checked and made into a path that is read. */
 import type {QuerySpec} from '../../../isolate/host-call.ts';
 import {parseDocument} from '../../documents/document.ts';
+import {isTableName} from '../../documents/table-name.ts';
+import {bindingOf} from '../../reads/cursor.ts';
+import type {Predicate} from '../../reads/filter.ts';
+import type {Position} from '../../reads/position.ts';
+import {WHOLE} from '../../reads/range.ts';
+import type {ReadPath} from '../../reads/read-path.ts';
+import {Scan} from '../../reads/scan.ts';
+import {idSegments, indexSegments, type Segment, tableSegments} from '../../reads/segments.ts';
 import type {FunctionReader} from '../../storage/function-reader.ts';
 import type {DocumentRow, TableInfo} from '../../storage/rows.ts';
 import {DatabaseFault} from './database-fault.ts';
-import {compileFilters, type Filter} from './filter.ts';
-import {type IndexRange, indexRange} from './index-range.ts';
-import {type Position, positionOf} from './position.ts';
+import {compileExpressions} from './filter-expressions.ts';
+import {indexRange} from './index-range.ts';
 import {readQuerySpec} from './query-spec.ts';
-import {Scan} from './scan.ts';
-import {idSegments, indexSegments, type Segment, tableSegments} from './segments.ts';
-
-const TABLE_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
-const WHOLE: IndexRange = {fixed: [], lower: null, upper: null, except: null};
 
 export class QueryPlan {
-  readonly table: string;
-  readonly reverse: boolean;
+  readonly path: ReadPath;
   /** Rows are in the order of their ids. */
   readonly byId: boolean;
-  /** In the order in which they are read; null: the table was never written. */
-  readonly segments: readonly Segment[] | null;
   readonly #reader: FunctionReader;
-  readonly #filters: readonly Filter[];
+  readonly #filters: readonly Predicate[];
   readonly #shape: string;
 
   /** @param text JSON of a QuerySpec, from a realm. @throws DatabaseFault */
   constructor(reader: FunctionReader, text: string) {
     const spec = readQuerySpec(text);
     checkReadable(spec.table);
-    this.table = spec.table;
-    this.reverse = spec.order === 'desc';
     this.byId = spec.index?.name === 'by_id';
     this.#reader = reader;
-    this.#filters = compileFilters(spec.filters);
+    this.#filters = compileExpressions(spec.filters);
     const table = reader.table(spec.table);
     const segments = segmentsOf(reader, table, spec);
-    this.segments = table === undefined ? null : this.reverse ? segments.reverse() : segments;
+    const reverse = spec.order === 'desc';
+    this.path = {name: spec.table, table: table ?? null, segments: reverse ? segments.reverse() : segments, reverse};
     this.#shape = `${text}\n${JSON.stringify(indexOf(table, spec)?.fields ?? null)}`;
   }
 
@@ -49,23 +46,18 @@ export class QueryPlan {
 
   /** @param after rows up to here are left out */
   scan(after: Position | null): Scan {
-    return new Scan(this.#reader, this.segments ?? [], this.reverse, after, this.#filters.length > 0);
+    return new Scan(this.#reader, this.path, {after, isFiltered: this.#filters.length > 0});
   }
 
-  /** Where a row that a scan gave lies. */
-  position(row: DocumentRow): Position {
-    return positionOf(this.segments![0]!, row);
-  }
-
-  /** Tells this query from any other, of other tenants too, and its index from one of the same name with other fields. */
-  fingerprint(): string {
-    return createHash('sha256').update(`${this.#reader.timeline}\n${this.#shape}`).digest('base64url').slice(0, 16);
+  /** What its cursors are bound to: this query, and its index as its fields are now. */
+  binding(): string {
+    return bindingOf(this.#reader.timeline, this.#shape);
   }
 }
 
 /** @throws DatabaseFault */
 function checkReadable(table: string): void {
-  if (TABLE_NAME.test(table)) return;
+  if (isTableName(table)) return;
   const shown = JSON.stringify(table).slice(0, 100);
   if (table.startsWith('_')) throw new DatabaseFault(`${shown} is a system table, which cannot be queried`);
   throw new DatabaseFault(`Invalid table name ${shown}: a letter, then letters, digits and underscores, at most 64`);

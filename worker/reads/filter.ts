@@ -1,5 +1,4 @@
 /** Filter clauses as predicates, by the total order of all values: no clause ever fails on a value's type. */
-import {unreachable} from '../../shared/assert.ts';
 import type {FilterOperator, QueryObject} from '../../shared/protocol/queries.ts';
 import {checkValue} from '../../shared/values/json.ts';
 import {compareValues} from '../../shared/values/order.ts';
@@ -22,31 +21,23 @@ function positiveZero(value: Value): Value {
   return value === 0 ? 0 : value;
 }
 
+/** Of what `compareValues` says of two values. */
+export const COMPARISONS: Readonly<Record<FilterOperator, (order: number) => boolean>> = {
+  eq: order => order === 0,
+  neq: order => order !== 0,
+  gt: order => order > 0,
+  gte: order => order >= 0,
+  lt: order => order < 0,
+  lte: order => order <= 0,
+};
+
 /** True for documents that pass every filter. */
 export function matches(filters: readonly Filter[]): Predicate {
+  const tests = filters.map(({path, op, value}) => ({path, value, holds: COMPARISONS[op]}));
   return document => {
-    for (const {path, op, value} of filters) {
-      if (!holds(op, compareValues(valueAt(document, path), value))) return false;
+    for (const {path, value, holds} of tests) {
+      if (!holds(compareValues(valueAt(document, path), value))) return false;
     }
     return true;
   };
-}
-
-function holds(op: FilterOperator, order: number): boolean {
-  switch (op) {
-    case 'eq':
-      return order === 0;
-    case 'neq':
-      return order !== 0;
-    case 'gt':
-      return order > 0;
-    case 'gte':
-      return order >= 0;
-    case 'lt':
-      return order < 0;
-    case 'lte':
-      return order <= 0;
-    default:
-      return unreachable(op);
-  }
 }

@@ -15,13 +15,18 @@ import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import {documentText, parseDocument} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
-import type {DocumentRow, QueryReader, TableInfo} from '../storage/rows.ts';
-import {Candidates, NO_KEY} from './candidates.ts';
-import {decodeCursor, encodeCursor, type Position} from './cursor.ts';
-import {compileFilters} from './filter.ts';
+import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+import {Candidates} from './candidates.ts';
+import {bindingOf, type Cursor, decodeCursor, encodeCursor} from './cursor.ts';
+import {compileFilters, matches} from './filter.ts';
 import {type Pace, UNHURRIED} from './pace.ts';
 import {orderOf, type Plan, planQuery} from './plan.ts';
+import {NO_KEY, type Position} from './position.ts';
+import {readOf} from './read-path.ts';
+import type {ReadSet} from './read-set.ts';
+import {Scan} from './scan.ts';
 import type {RequestScan} from './scan-message.ts';
+import {shapeText} from './shape.ts';
 import {FirstInOrder} from './top.ts';
 
 /** Below what the system fields of a document take, beside its id. */
@@ -58,7 +63,8 @@ export function runPage(
   {query, page_size, after}: PaginatedQueryBody,
   pace: Pace = UNHURRIED,
 ): string {
-  const cursor = after === undefined ? null : decodeCursor(reader.timeline, query, after);
+  const binding = bindingOf(reader.timeline, shapeText(query));
+  const cursor = after === undefined ? null : checkedCursor(decodeCursor(binding, after));
   const delivered = cursor?.delivered ?? 0;
   const left = query.limit === undefined ? Number.POSITIVE_INFINITY : query.limit - delivered;
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
@@ -71,9 +77,22 @@ export function runPage(
   if (hasMore) {
     const last = rows[count - 1]!;
     const key = path === null ? NO_KEY : encodeKey([valueAt(parseDocument(last), path)]);
-    next = `"${encodeCursor(reader.timeline, query, {position: {key, doc: last.doc}, delivered: delivered + count})}"`;
+    const position: Position = {key, doc: last.doc, id: last.id};
+    next = `"${encodeCursor(binding, {position, isEnd: false, delivered: delivered + count})}"`;
   }
   return `{"data":[${text}],"next_cursor":${next},"has_more":${hasMore}}`;
+}
+
+/** @throws op.invalid_input 400 for what is not a cursor of this query in this timeline */
+function checkedCursor(cursor: ReturnType<typeof decodeCursor>): Cursor {
+  if (cursor === 'of another query') {
+    throw new ServiceError(
+      'op.invalid_input',
+      'after is a cursor of another query or another tenant; a walk keeps its query unchanged',
+    );
+  }
+  if (cursor !== 'malformed' && cursor.position !== null && cursor.delivered > 0) return cursor;
+  throw new ServiceError('op.invalid_input', "after is not a cursor: pass a previous page's next_cursor as it is");
 }
 
 /** As many of the first `most` rows as fit in an answer; one does always. */
@@ -101,7 +120,15 @@ function joinDocuments(rows: DocumentRow[]): string {
   return text;
 }
 
-/** The first `most` matching rows beyond `after`, in order; `path` is that of the order field, null for creation order. */
+export type Found = {
+  rows: DocumentRow[];
+  /** That of the order field; null: creation order. */
+  path: FieldPath | null;
+  /** What was looked at; only worth its making for who keeps the result. */
+  readSet: () => ReadSet;
+};
+
+/** The first `most` matching rows beyond `after`, in order. @throws op.invalid_input 400, op.too_large 413, what ends the pace */
 export function find(
   reader: QueryReader,
   query: QueryObject,
@@ -109,24 +136,31 @@ export function find(
   after: Position | null,
   pace: Pace = UNHURRIED,
   whenFull: WhenFull = 'refuse',
-): {rows: DocumentRow[]; path: FieldPath | null} {
+): Found {
   checkTableName(query.table);
   const filters = compileFilters(query.filters);
   const order = orderOf(query);
   const path = order.by === null ? null : compilePath(order.by);
-  const table = reader.table(query.table);
-  if (table === undefined || most === 0) return {rows: [], path};
-  const plan = planQuery(reader, table, filters, order);
-  if (readsAll(plan, table, most)) pace.willReadAll(table);
-  const candidates = new Candidates(reader, table, plan, after, pace);
-  if (plan.kind !== 'id' && plan.ordered) return {rows: takeInOrder(candidates, most, whenFull), path};
+  if (most === 0) return {rows: [], path, readSet: () => ({intervals: [], absentTables: []})};
+  const plan = planQuery(reader, query.table, filters, order);
+  const {table} = plan.path;
+  if (table === null) return {rows: [], path, readSet: () => readOf(plan.path, null, 'end')};
+  if (readsAll(plan, most)) pace.willReadAll(table);
+  const start = after !== null && plan.ordered ? plan.resume(after) : null;
+  const passes = plan.residual.length === 0 ? null : matches(plan.residual);
+  const scan = new Scan(reader, plan.path, {after: start, isFiltered: passes !== null, pace});
+  const candidates = new Candidates(scan, passes, pace);
+  const readSet = () => scan.readSet();
+  if (plan.ordered) return {rows: takeInOrder(candidates, most, whenFull), path, readSet};
   const first = new FirstInOrder(most, order.reverse, after);
-  return {rows: pickFirst(reader, candidates, first, path, most, whenFull), path};
+  return {rows: pickFirst(reader, candidates, first, path, most, whenFull), path, readSet};
 }
 
-function readsAll(plan: Plan, table: TableInfo, most: number): boolean {
-  if (plan.kind !== 'table' || plan.low > table.lowDoc || plan.high < table.highDoc) return false;
-  return !plan.ordered || most === Number.POSITIVE_INFINITY;
+function readsAll({path: {table, segments}, ordered}: Plan, most: number): boolean {
+  const [segment] = segments;
+  if (table === null || segment?.kind !== 'table') return false;
+  if (segment.low > table.lowDoc || segment.high < table.highDoc) return false;
+  return !ordered || most === Number.POSITIVE_INFINITY;
 }
 
 function takeInOrder(candidates: Candidates, most: number, whenFull: WhenFull): DocumentRow[] {

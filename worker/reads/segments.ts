@@ -6,17 +6,19 @@
  * values are in number order, so a bound on the creation time is a bound on the number, found by bisection.
  */
 import {Buffer} from 'node:buffer';
-import {encodeKey, keySuccessor} from '../../../shared/values/key-encoding.ts';
-import {compareUtf8, compareValues} from '../../../shared/values/order.ts';
-import type {Value} from '../../../shared/values/value.ts';
-import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../../storage/rows.ts';
-import {type Bound, type IndexRange, isWithin} from './index-range.ts';
+import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
+import {compareUtf8, compareValues} from '../../shared/values/order.ts';
+import type {Value} from '../../shared/values/value.ts';
+import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
+import {type Bound, type IndexRange, isWithin} from './range.ts';
 
 export type Segment =
   /** Documents by number, both ends included. */
   | {kind: 'table'; low: number; high: number}
   /** Entries with lower ≤ key < upper; `low` and `high` bound the number of those with that one key. */
   | {kind: 'index'; index: IndexInfo; lower: Buffer; upper: Buffer; low: number | null; high: number | null}
+  /** The document of this id, if its number is the table's. */
+  | {kind: 'id'; id: string; low: number; high: number}
   /** Documents of the table with these numbers in the order of their ids, from ≤ id < to. */
   | {kind: 'ids'; from: string; to: string; low: number; high: number};
 
@@ -32,7 +34,7 @@ export function indexSegments(reader: QueryReader, table: TableInfo, index: Inde
   const declared = index.fields.length;
   const {fixed} = range;
   const prefix = encodeKey(fixed.slice(0, declared));
-  if (fixed.length >= declared) {
+  if (fixed.length > declared || (fixed.length === declared && isBounded(range))) {
     const upper = keySuccessor(prefix);
     return numberRanges(reader, table, range, declared).map(([low, high]) => {
       return {kind: 'index', index, lower: prefix, upper, low, high};
@@ -48,16 +50,18 @@ export function indexSegments(reader: QueryReader, table: TableInfo, index: Inde
   }));
 }
 
+function isBounded({lower, upper, except}: IndexRange): boolean {
+  return lower !== null || upper !== null || except !== null;
+}
+
 /** Documents by their ids. The range has no field but `_id`. */
 export function idSegments({lowDoc: low, highDoc: high}: TableInfo, range: IndexRange): Segment[] {
+  const [id] = range.fixed;
+  if (range.fixed.length > 0) return typeof id === 'string' ? [{kind: 'id', id, low, high}] : [];
   return idRanges(range).map(([from, to]) => ({kind: 'ids', from, to, low, high}));
 }
 
-function idRanges({fixed, lower, upper, except}: IndexRange): [string, string][] {
-  if (fixed.length > 0) {
-    const [id] = fixed;
-    return typeof id === 'string' ? [[id, afterId(id)]] : [];
-  }
+function idRanges({lower, upper, except}: IndexRange): [string, string][] {
   const from = lower === null ? '' : idBound(lower, !lower.inclusive);
   const to = upper === null ? AFTER_IDS : idBound(upper, upper.inclusive);
   if (typeof except?.value !== 'string') return [[from, to]];
@@ -148,7 +152,7 @@ function firstCreated(
   let low = table.lowDoc;
   let high = last.doc;
   while (low < high) {
-    const middle = Math.floor((low + high) / 2);
+    const middle = low + Math.floor((high - low) / 2); // low + high may be beyond 2^53
     const row = reader.documents(middle, high, false, 1)[0];
     if (row === undefined || isFrom(row)) high = middle;
     else low = row.doc + 1;

@@ -7,21 +7,11 @@ import {FILTER_NODES_MAX, NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
 import {compareValues} from '../../../shared/values/order.ts';
 import {compilePath, type FieldPath, valueAt} from '../../../shared/values/paths.ts';
 import type {Value} from '../../../shared/values/value.ts';
+import {COMPARISONS, type Predicate} from '../../reads/filter.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 
-type Document = Readonly<Record<string, Value>>;
-type Evaluate = (document: Document) => Value | undefined;
-export type Filter = (document: Document) => boolean;
-
-const COMPARISONS: Readonly<Record<string, (order: number) => boolean>> = {
-  eq: order => order === 0,
-  neq: order => order !== 0,
-  lt: order => order < 0,
-  lte: order => order <= 0,
-  gt: order => order > 0,
-  gte: order => order >= 0,
-};
+type Evaluate = (document: Parameters<Predicate>[0]) => Value | undefined;
 
 type Arithmetic = {verb: string; join: string; of: (a: number, b: number) => number};
 const ARITHMETIC: Readonly<Record<string, Arithmetic>> = {
@@ -33,7 +23,7 @@ const ARITHMETIC: Readonly<Record<string, Arithmetic>> = {
 };
 
 /** The filters of one query. @param expressions from a realm, so anything. @throws DatabaseFault */
-export function compileFilters(expressions: readonly unknown[]): Filter[] {
+export function compileExpressions(expressions: readonly unknown[]): Predicate[] {
   const size = {nodes: 0};
   return expressions.map(expression => {
     const evaluate = compile(expression, 1, size);
@@ -66,7 +56,7 @@ function compile(expression: unknown, level: number, size: {nodes: number}): Eva
   const inner = operands.map(item => compile(item, level + 1, size));
   const [a, b] = inner;
   if (Object.hasOwn(COMPARISONS, name) && a !== undefined && b !== undefined) {
-    const test = COMPARISONS[name]!;
+    const test = COMPARISONS[name as keyof typeof COMPARISONS];
     return document => test(compareValues(a(document), b(document)));
   }
   if (Object.hasOwn(ARITHMETIC, name) && a !== undefined && b !== undefined) return arithmetic(ARITHMETIC[name]!, a, b);

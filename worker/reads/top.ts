@@ -7,21 +7,23 @@ import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {ORDER_KEYS_BYTES_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
-import type {Position} from './cursor.ts';
+import type {Position} from './position.ts';
 
+/** What the order of a query object says of a document; ids do not matter to it. */
+type Place = Pick<Position, 'key' | 'doc'>;
 /** `row` null: it was too much to keep. */
-export type Kept = Position & {row: DocumentRow | null};
+export type Kept = Place & {row: DocumentRow | null};
 
 export class FirstInOrder {
   readonly #most: number;
   readonly #sign: number;
-  readonly #after: Position | null;
+  readonly #after: Place | null;
   readonly #heap: Kept[] = [];
   #keyBytes = 0;
   #rowChars = 0;
 
   /** @param most k, or Infinity to keep all, @param after only positions strictly beyond this one are kept */
-  constructor(most: number, reverse: boolean, after: Position | null) {
+  constructor(most: number, reverse: boolean, after: Place | null) {
     this.#most = most;
     this.#sign = reverse ? -1 : 1;
     this.#after = after;
@@ -56,7 +58,7 @@ export class FirstInOrder {
     if (row !== null) this.#rowChars += sign * row.body.length;
   }
 
-  #compare(a: Position, b: Position): number {
+  #compare(a: Place, b: Place): number {
     return this.#sign * (Buffer.compare(a.key, b.key) || a.doc - b.doc);
   }
 

@@ -1,6 +1,7 @@
 /** What crosses between the main thread and a scan thread. One scan at a time is under way in a thread. */
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
+import type {ReadSet} from './read-set.ts';
 
 /** What a thread is told at its start. */
 export type ScanThreadSettings = {databasePath: string};
@@ -24,6 +25,8 @@ export type LivePiece = {
   /** Encoded values of the order field, one after the other, and where each ends; empty when creation order is asked for. */
   keys: Uint8Array;
   keyEnds: number[];
+  /** With the last piece: what was looked at for the whole result. */
+  readSet: ReadSet | null;
 };
 
 export type ToScanThread =

@@ -1,0 +1,40 @@
+/** The rows of a scan that pass a filter. */
+import {SCAN_ROWS_BETWEEN_LOOKS} from '../../shared/limits.ts';
+import type {Value} from '../../shared/values/value.ts';
+import {parseDocument} from '../documents/document.ts';
+import type {DocumentRow} from '../storage/rows.ts';
+import type {Predicate} from './filter.ts';
+import type {Pace} from './pace.ts';
+import type {Scan} from './scan.ts';
+
+export class Candidates {
+  readonly #scan: Scan;
+  readonly #passes: Predicate | null;
+  readonly #pace: Pace;
+  #looked = 0;
+  /** The row given last, if a filter had to parse it. */
+  #parsed: Record<string, Value> | null = null;
+
+  /** @param passes null: all do */
+  constructor(scan: Scan, passes: Predicate | null, pace: Pace) {
+    this.#scan = scan;
+    this.#passes = passes;
+    this.#pace = pace;
+  }
+
+  /** @param wanted how many more the caller would take at most */
+  next(wanted: number): DocumentRow | null {
+    for (;;) {
+      const row = this.#scan.next(wanted);
+      if (row === null || this.#passes === null) return row;
+      if (++this.#looked % SCAN_ROWS_BETWEEN_LOOKS === 0) this.#pace.hasRead(0, 0);
+      this.#parsed = parseDocument(row);
+      if (this.#passes(this.#parsed)) return row;
+    }
+  }
+
+  /** The row that `next` gave last, parsed. */
+  parsed(row: DocumentRow): Record<string, Value> {
+    return this.#parsed ?? parseDocument(row);
+  }
+}

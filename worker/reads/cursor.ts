@@ -1,0 +1,72 @@
+/**
+ * Cursors of pages, of query objects and of functions: after which row a page begins, bound to the query they were made by and
+ * to the tenant's timeline: document numbers mean nothing in another tenant, or in one that was made again under the same
+ * name. They hold what the order says of a row, so they stay valid when it is deleted, whatever path reads the next page.
+ *
+ *   base64url of JSON [binding, isEnd, key as base64url, document number, id, delivered]
+ *     key "" and number -1: before the first row; delivered: by the walk so far, left out where nobody asks (functions)
+ *
+ * Query objects had a form of their own, which is still read:
+ *   base64url of: 02, 8 bytes of the binding, f64 delivered, f64 document number, key bytes
+ */
+import {Buffer} from 'node:buffer';
+import {hash} from 'node:crypto';
+import {CURSOR_CHARS_MAX} from '../../shared/limits.ts';
+import {NO_KEY, type Position} from './position.ts';
+
+/** `isEnd`: made at the end of a scan; it goes on from there when documents are added behind it. */
+export type Cursor = {position: Position | null; isEnd: boolean; delivered: number};
+
+const BINDING_CHARS = 16;
+const OLD_VERSION = 2;
+const OLD_BINDING_BYTES = 8;
+const OLD_HEAD_BYTES = 1 + OLD_BINDING_BYTES + 8 + 8;
+
+/** Tells a query of this timeline from every other. @param shape equal for equal queries alone */
+export function bindingOf(timeline: string, shape: string): string {
+  return hash('sha256', `${timeline}\n${shape}`, 'base64url').slice(0, BINDING_CHARS);
+}
+
+export function encodeCursor(binding: string, {position, isEnd, delivered}: Cursor): string {
+  const {key, doc, id} = position ?? {key: NO_KEY, doc: -1, id: ''};
+  const fields: unknown[] = [binding, isEnd ? 1 : 0, key.toString('base64url'), doc, id];
+  if (delivered > 0) fields.push(delivered);
+  return Buffer.from(JSON.stringify(fields)).toString('base64url');
+}
+
+/** What `text` says, or what it is instead. */
+export function decodeCursor(binding: string, text: unknown): Cursor | 'malformed' | 'of another query' {
+  if (typeof text !== 'string' || text.length > CURSOR_CHARS_MAX) return 'malformed';
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.toString('base64url') !== text) return 'malformed';
+  return bytes[0] === OLD_VERSION ? decodeOld(binding, bytes) : decodeJson(binding, bytes);
+}
+
+function decodeJson(binding: string, bytes: Buffer): ReturnType<typeof decodeCursor> {
+  let fields: unknown;
+  try {
+    fields = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return 'malformed';
+  }
+  const [made, isEnd, key, doc, id, delivered = 0] = (Array.isArray(fields) ? fields : []) as unknown[];
+  if (typeof key !== 'string' || !isNumber(doc, -1) || typeof id !== 'string' || !isNumber(delivered, 0))
+    return 'malformed';
+  if (made !== binding) return 'of another query';
+  const position = doc === -1 ? null : {key: Buffer.from(key, 'base64url'), doc, id};
+  return {position, isEnd: isEnd === 1, delivered};
+}
+
+function decodeOld(binding: string, bytes: Buffer): ReturnType<typeof decodeCursor> {
+  if (bytes.length < OLD_HEAD_BYTES) return 'malformed';
+  const bound = Buffer.from(binding, 'base64url').subarray(0, OLD_BINDING_BYTES);
+  if (!bytes.subarray(1, 1 + OLD_BINDING_BYTES).equals(bound)) return 'of another query';
+  const delivered = bytes.readDoubleBE(1 + OLD_BINDING_BYTES);
+  const doc = bytes.readDoubleBE(1 + OLD_BINDING_BYTES + 8);
+  if (!isNumber(delivered, 1) || !isNumber(doc, 0)) return 'malformed';
+  return {position: {key: bytes.subarray(OLD_HEAD_BYTES), doc, id: ''}, isEnd: false, delivered};
+}
+
+function isNumber(value: unknown, least: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= least;
+}

@@ -1,0 +1,59 @@
+/** A range of an index: values its leading fields are fixed to, and bounds on the next one. What every query becomes. */
+import {compareValues} from '../../shared/values/order.ts';
+import type {Value} from '../../shared/values/value.ts';
+import type {Filter} from './filter.ts';
+
+export type Bound = {value: Value | undefined; inclusive: boolean};
+
+export type IndexRange = {
+  /** Values of the leading fields. */
+  fixed: (Value | undefined)[];
+  lower: Bound | null;
+  upper: Bound | null;
+  /** A value that the field of the bounds must not have; `{value}` so that the missing value can be one. */
+  except: {value: Value | undefined} | null;
+};
+
+export const WHOLE: IndexRange = {fixed: [], lower: null, upper: null, except: null};
+
+/** Whether a value lies within the bounds. */
+export function isWithin({lower, upper, except}: IndexRange, value: Value | undefined): boolean {
+  if (lower !== null) {
+    const order = compareValues(value, lower.value);
+    if (order < 0 || (order === 0 && !lower.inclusive)) return false;
+  }
+  if (upper !== null) {
+    const order = compareValues(value, upper.value);
+    if (order > 0 || (order === 0 && !upper.inclusive)) return false;
+  }
+  return except === null || compareValues(value, except.value) !== 0;
+}
+
+/** The range of an index with these fields that the filters leave, and those of them that it says in full. */
+export function rangeOf(fields: readonly string[], filters: readonly Filter[]): {range: IndexRange; used: Filter[]} {
+  const used: Filter[] = [];
+  const range: IndexRange = {fixed: [], lower: null, upper: null, except: null};
+  for (const field of fields) {
+    const eq = filters.find(filter => filter.field === field && filter.op === 'eq');
+    if (eq === undefined) break;
+    used.push(eq);
+    range.fixed.push(eq.value);
+  }
+  const next = fields[range.fixed.length];
+  for (const filter of filters) {
+    const {field, op, value} = filter;
+    if (field !== next || op === 'eq' || op === 'neq') continue;
+    used.push(filter);
+    const bound = {value, inclusive: op === 'gte' || op === 'lte'};
+    if (op === 'gt' || op === 'gte') range.lower = tighter(range.lower, bound, 1);
+    else range.upper = tighter(range.upper, bound, -1);
+  }
+  return {range, used};
+}
+
+/** @param sign 1: the higher one is tighter */
+function tighter(known: Bound | null, other: Bound, sign: 1 | -1): Bound {
+  if (known === null) return other;
+  const order = sign * compareValues(other.value, known.value);
+  return order > 0 || (order === 0 && !other.inclusive) ? other : known;
+}

@@ -1,0 +1,187 @@
+/**
+ * Rows of a query in the order of its path, read in pieces and one at a time. A piece begins behind the last row given,
+ * wherever that is by then: a scan goes on at the right place whatever was written in between, also by the mutation that reads.
+ *
+ * Pieces grow while rows are small, so that a query for a few documents reads few, and end with the row that makes them
+ * SCAN_ROWS_CHARS long, so that large ones do not fill the memory.
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {
+  SCAN_CHARS_MAX,
+  SCAN_DOCUMENTS_MAX,
+  SCAN_ROWS_CHARS,
+  SCAN_ROWS_FIRST,
+  SCAN_ROWS_FIRST_FILTERED,
+  SCAN_ROWS_LEAST,
+  SCAN_ROWS_MOST,
+} from '../../shared/limits.ts';
+import {compareUtf8} from '../../shared/values/order.ts';
+import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+import {type Pace, UNHURRIED} from './pace.ts';
+import type {Position} from './position.ts';
+import {positionOn, type ReadPath, readOf} from './read-path.ts';
+import type {ReadSet} from './read-set.ts';
+import {afterId, type Segment} from './segments.ts';
+
+export type ScanOptions = {
+  /** Rows up to here are left out. */
+  after: Position | null;
+  /** The caller leaves rows out: more may have to be read than are wanted. */
+  isFiltered: boolean;
+  pace?: Pace;
+};
+
+type Piece = {rows: readonly DocumentRow[]; endsSegment: boolean};
+
+export class Scan {
+  readonly #reader: QueryReader;
+  readonly #path: ReadPath;
+  readonly #start: Position | null;
+  readonly #isFiltered: boolean;
+  readonly #pace: Pace;
+  #segment = 0;
+  #rows: readonly DocumentRow[] = [];
+  /** The segment that `#rows` are of. */
+  #rowsSegment = 0;
+  #at = 0;
+  #size: number;
+  #rowsRead = 0;
+  #charsRead = 0;
+  /** The row given last. */
+  #last: DocumentRow | null = null;
+  #isDone = false;
+
+  constructor(reader: QueryReader, path: ReadPath, {after, isFiltered, pace = UNHURRIED}: ScanOptions) {
+    this.#reader = reader;
+    this.#path = path;
+    this.#start = after;
+    this.#isFiltered = isFiltered;
+    this.#pace = pace;
+    this.#size = isFiltered ? SCAN_ROWS_FIRST_FILTERED : SCAN_ROWS_FIRST;
+  }
+
+  /** @param wanted how many more the caller would take at most. @throws op.too_large 413, and what ends its pace */
+  next(wanted: number): DocumentRow | null {
+    while (this.#at >= this.#rows.length) {
+      const segment = this.#path.segments[this.#segment];
+      if (segment === undefined) {
+        this.#isDone = true;
+        return null;
+      }
+      this.#read(segment, this.#isFiltered ? this.#size : Math.min(wanted, this.#size));
+    }
+    this.#last = this.#rows[this.#at++]!;
+    return this.#last;
+  }
+
+  /** Lets go of rows that were read and not given. */
+  release(): void {
+    if (this.#at >= this.#rows.length) return;
+    this.#segment = this.#rowsSegment;
+    this.#rows = [];
+    this.#at = 0;
+  }
+
+  /** What was looked at: up to the row given last, or all of the path once the scan ran off its end. */
+  readSet(): ReadSet {
+    const last = this.#last === null ? null : positionOn(this.#path, this.#last);
+    return readOf(this.#path, this.#start, this.#isDone ? 'end' : last);
+  }
+
+  /** One piece more. */
+  #read(segment: Segment, size: number): void {
+    const after = this.#last === null ? this.#start : positionOn(this.#path, this.#last);
+    const {rows, endsSegment} = this.#piece(segment, after, size);
+    let chars = 0;
+    for (const row of rows) chars += row.body.length;
+    this.#rows = rows;
+    this.#at = 0;
+    this.#rowsSegment = this.#segment;
+    // A piece that is shorter ended with the segment, or with as much text as one may hold.
+    if (endsSegment || (rows.length < size && chars < SCAN_ROWS_CHARS)) this.#segment++;
+    this.#rowsRead += rows.length;
+    this.#charsRead += chars;
+    if (this.#rowsRead > SCAN_DOCUMENTS_MAX) throw tooLarge(`${SCAN_DOCUMENTS_MAX} documents`);
+    if (this.#charsRead > SCAN_CHARS_MAX) throw tooLarge(`${SCAN_CHARS_MAX} characters of documents`);
+    this.#pace.hasRead(rows.length, chars);
+    const fitting = Math.floor((SCAN_ROWS_CHARS * rows.length) / (chars + 1));
+    if (rows.length > 0) this.#size = Math.max(SCAN_ROWS_LEAST, Math.min(this.#size * 2, SCAN_ROWS_MOST, fitting));
+  }
+
+  #piece(segment: Segment, after: Position | null, size: number): Piece {
+    switch (segment.kind) {
+      case 'table':
+        return this.#tableRows(segment, after, size);
+      case 'index':
+        return this.#indexRows(segment, after, size);
+      case 'ids':
+        return this.#idRows(segment, after, size);
+      case 'id':
+        return this.#oneRow(segment, after);
+    }
+  }
+
+  #tableRows({low, high}: Segment & {kind: 'table'}, after: Position | null, size: number): Piece {
+    const {reverse} = this.#path;
+    const from = after === null || reverse ? low : Math.max(low, after.doc + 1);
+    const to = after === null || !reverse ? high : Math.min(high, after.doc - 1);
+    if (from > to) return NOTHING;
+    return {rows: this.#reader.documents(from, to, reverse, size, SCAN_ROWS_CHARS), endsSegment: false};
+  }
+
+  #idRows({from, to, low, high}: Segment & {kind: 'ids'}, after: Position | null, size: number): Piece {
+    const {reverse} = this.#path;
+    const start = after === null || reverse ? from : later(from, afterId(after.id));
+    const end = after === null || !reverse ? to : earlier(to, after.id);
+    return {
+      rows: this.#reader.documentsByIds(start, end, low, high, reverse, size, SCAN_ROWS_CHARS),
+      endsSegment: false,
+    };
+  }
+
+  #oneRow({id, low, high}: Segment & {kind: 'id'}, after: Position | null): Piece {
+    const order = after === null ? 1 : compareUtf8(id, after.id);
+    if (this.#path.reverse ? after !== null && order >= 0 : order <= 0) return NOTHING;
+    const row = this.#reader.documentById(id);
+    const isThere = row !== undefined && row.doc >= low && row.doc <= high;
+    return {rows: isThere ? [row] : [], endsSegment: true};
+  }
+
+  #indexRows(segment: Segment & {kind: 'index'}, after: Position | null, size: number): Piece {
+    const {reverse} = this.#path;
+    const {index, lower, upper, low, high} = segment;
+    if (Buffer.compare(lower, upper) >= 0 || (low !== null && high !== null && low > high)) return NOTHING;
+    const start = this.#indexStart(segment, after);
+    const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, SCAN_ROWS_CHARS);
+    if (low === null || high === null) return {rows, endsSegment: false};
+    // Number order within the one key: the first row outside ends the segment.
+    const end = rows.findIndex(row => (reverse ? row.doc < low : row.doc > high));
+    return end === -1 ? {rows, endsSegment: false} : {rows: rows.slice(0, end), endsSegment: true};
+  }
+
+  #indexStart({lower, low, high}: Segment & {kind: 'index'}, after: Position | null) {
+    if (low === null || high === null) return after;
+    const {reverse} = this.#path;
+    const edge = reverse ? {key: lower, doc: high + 1} : {key: lower, doc: low - 1};
+    if (after === null) return edge;
+    const isBeyond = reverse ? after.doc < edge.doc : after.doc > edge.doc;
+    return isBeyond ? after : edge;
+  }
+}
+
+const NOTHING: Piece = {rows: [], endsSegment: true};
+
+function later(a: string, b: string): string {
+  return compareUtf8(a, b) >= 0 ? a : b;
+}
+function earlier(a: string, b: string): string {
+  return compareUtf8(a, b) <= 0 ? a : b;
+}
+
+function tooLarge(what: string): ServiceError {
+  return new ServiceError(
+    'op.too_large',
+    `the query would read more than ${what}; add an index for its filters and order`,
+  );
+}
