@@ -33,7 +33,7 @@ const HOLDS: Record<string, (order: number) => boolean> = {
 };
 
 /** JSON has no -0 to write. */
-function withoutNegativeZero(value: unknown): Value {
+export function withoutNegativeZero(value: unknown): Value {
   return JSON.parse(JSON.stringify(value)) as Value;
 }
 

@@ -25,7 +25,6 @@ import {find} from '../reads/run.ts';
 import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 
-
 /** `bytes`: what the document takes in the result, with its comma. */
 type Entry = Pick<Position, 'key' | 'doc'> & {text: string; bytes: number};
 

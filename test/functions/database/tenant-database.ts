@@ -63,8 +63,9 @@ export class TenantDatabase {
   #clock = 1_800_000_000_000;
   #tables = 0;
   readonly writer = new Writer(this.#writerDb, this.#catalog, () => this.#clock++);
+  readonly reader = new Reader(this.#readerDb, this.#catalog, {cachesRows: false});
   /** Of queries, and of mutations. */
-  readonly reads = new HostDatabase(new Reader(this.#readerDb, this.#catalog, {cachesRows: false}), null);
+  readonly reads = new HostDatabase(this.reader, null);
   readonly writes = new HostDatabase(new Reader(this.#writerDb, this.#catalog, {cachesRows: false}), this.writer);
 
   close(): void {
