@@ -54,35 +54,53 @@ export async function connectMany(service: Service, count: number): Promise<() =
 
 export type Answer = {status: number; text: string; body: never};
 
-/** One kept connection to one router. */
+/** One kept connection to one router; made anew, to the same, when the server closed it for being idle. */
 export class RoutedClient {
   readonly #service: Service;
-  readonly #agent = new Agent({keepAlive: true, maxSockets: 1});
-  #port = 0;
+  readonly #router: number;
+  #agent = new Agent({keepAlive: true, maxSockets: 1});
+  #socket: TcpSocket | null = null;
 
-  private constructor(service: Service) {
+  private constructor(service: Service, router: number) {
     this.#service = service;
+    this.#router = router;
   }
 
   /** Connected to the router with this process id. */
   static async of(service: Service, router: number): Promise<RoutedClient> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const client = new RoutedClient(service);
-      await client.request('GET', '/health');
-      if (clientsOf(service).get(router)?.includes(client.#port)) return client;
-      client.close();
-    }
-    throw new Error(`no connection came to router ${router}`);
+    const client = new RoutedClient(service, router);
+    await client.#connect();
+    return client;
   }
 
-  request(method: string, path: string, body?: unknown): Promise<Answer> {
+  async request(method: string, path: string, body?: unknown): Promise<Answer> {
+    if (this.#socket === null || this.#socket.destroyed) await this.#connect();
+    return this.#send(method, path, body);
+  }
+
+  async #connect(): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      this.#agent = new Agent({keepAlive: true, maxSockets: 1});
+      await this.#send('GET', '/health');
+      if (
+        clientsOf(this.#service)
+          .get(this.#router)
+          ?.includes(this.#socket?.localPort ?? 0)
+      )
+        return;
+      this.close();
+    }
+    throw new Error(`no connection came to router ${this.#router}`);
+  }
+
+  #send(method: string, path: string, body?: unknown): Promise<Answer> {
     return new Promise((resolve, reject) => {
       // On a deployment a bearer token is a tenant's.
       const authorization = path.startsWith('/svc/') ? {} : {authorization: `Bearer ${this.#service.accessToken}`};
       const headers = {...authorization, 'content-type': 'application/json'};
       const {port} = this.#service;
       const sent = request({host: '127.0.0.1', port, method, path, headers, agent: this.#agent}, response => {
-        this.#port = response.socket.localPort!;
+        this.#socket = response.socket;
         let text = '';
         response.on('data', chunk => {
           text += String(chunk);
