@@ -8,6 +8,7 @@ import {type PocketBasePeer, pocketBasePath, startPocketBase} from './peers/pock
 import {runSqlite, type SqliteResult} from './peers/sqlite/run.ts';
 import {type SvcRequests, seedTenant, type Workload} from './peers/svc/seed.ts';
 import {type SvcPeer, startSvc, stopSvc} from './peers/svc/start.ts';
+import {startTwoRouters, type TwoRouters} from './peers/svc/two-routers.ts';
 import {startUws, type UwsPeer} from './peers/uws/start.ts';
 import {ROWS, type RowName} from './rows.ts';
 import type {BenchSettings} from './settings.ts';
@@ -17,6 +18,8 @@ export type Peers = {
   svc: SvcPeer;
   /** Of eight tenants. */
   svcRequests: SvcRequests[];
+  /** Of as many. */
+  twoRouters: TwoRouters;
   /** Another build, with its one tenant's requests; null: none. */
   before: {svc: SvcPeer; requests: SvcRequests} | null;
   hand: HandPeer;
@@ -38,13 +41,14 @@ export async function startPeers(root: string, settings: BenchSettings, say: (te
   const svc = await startSvc(join(root, 'svc'));
   const svcRequests: SvcRequests[] = [];
   for (let i = 0; i < TENANTS; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
+  const twoRouters = await startTwoRouters(join(root, 'two-routers'), TENANTS);
   const before = settings.before === null ? null : await startBefore(join(root, 'before'), settings.before);
   const hand = await startHand(join(root, 'hand.sqlite'));
   const uws = await startUws(await documentReplyBytes(svc, svcRequests[0]!));
   const binary = settings.pocketbase ? pocketBasePath() : null;
   if (binary !== null) say('starting and filling PocketBase');
   const pocketBase = binary === null ? null : await startPocketBase(binary, join(root, 'pocketbase'));
-  return {uws, svc, svcRequests, before, hand, pocketBase};
+  return {uws, svc, svcRequests, twoRouters, before, hand, pocketBase};
 }
 
 async function startBefore(data: string, cli: string): Promise<Peers['before']> {
@@ -52,9 +56,15 @@ async function startBefore(data: string, cli: string): Promise<Peers['before']> 
   return {svc, requests: await seedTenant(svc, 't0')};
 }
 
-export async function stopPeers({uws, svc, before, hand, pocketBase}: Peers): Promise<void> {
+export async function stopPeers({uws, svc, twoRouters, before, hand, pocketBase}: Peers): Promise<void> {
   if (before !== null) await stopSvc(before.svc);
-  await Promise.all([uws.process.stop(), stopSvc(svc), hand.process.stop(), pocketBase?.process.stop()]);
+  await Promise.all([
+    uws.process.stop(),
+    stopSvc(svc),
+    stopSvc(twoRouters.svc),
+    hand.process.stop(),
+    pocketBase?.process.stop(),
+  ]);
 }
 
 export async function runRound(
@@ -83,7 +93,7 @@ export async function runRound(
   return round;
 }
 
-function loadOf(name: RowName, {uws, svc, svcRequests, before, hand, pocketBase}: Peers): Load | null {
+function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand, pocketBase}: Peers): Load | null {
   const [peer, workload, tenants] = name.split(' ');
   switch (peer) {
     case 'uws':
@@ -91,6 +101,10 @@ function loadOf(name: RowName, {uws, svc, svcRequests, before, hand, pocketBase}
     case 'svc': {
       const of = svcRequests.slice(0, Number(tenants)).map(requests => requests[workload as Workload]);
       return {port: svc.port, pid: svc.process.pid, requests: interleaved(of)};
+    }
+    case '2-routers': {
+      const of = twoRouters.requests.map(requests => requests[workload as Workload]);
+      return {port: twoRouters.svc.port, pid: twoRouters.svc.process.pid, requests: interleaved(of)};
     }
     case 'before': {
       if (before === null) return null;

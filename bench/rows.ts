@@ -1,8 +1,11 @@
 /** Every row of the result: what is measured, of whom, and how durable its writes are. */
 
+import {twoRoutersRow} from './peers/svc/two-routers.ts';
+
 export type RowName =
   | 'uws static'
   | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal'} ${'1 tenant' | '8 tenants'}`
+  | `2-routers ${'get' | 'insert'} 8 tenants`
   | `before ${'get' | 'insert' | 'query' | 'list'}`
   | `hand ${'get' | 'insert' | 'query'}`
   | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
@@ -25,10 +28,12 @@ const WORKLOADS = {
 export const ROWS: readonly Row[] = [
   {name: 'uws static', what: 'raw uWebSockets.js, one JSON text as long as a document', durability: 'no storage'},
   ...svcRows('get'),
+  twoRoutersRow('get', {what: WORKLOADS.get, durability: NO_WRITES}),
   {name: 'before get', what: WORKLOADS.get, durability: NO_WRITES},
   {name: 'hand get', what: WORKLOADS.get, durability: NO_WRITES},
   {name: 'pocketbase get', what: WORKLOADS.get, durability: NO_WRITES},
   ...svcRows('insert'),
+  twoRoutersRow('insert', {what: WORKLOADS.insert, durability: SVC_WRITES}),
   {name: 'before insert', what: WORKLOADS.insert, durability: SVC_WRITES},
   {name: 'hand insert', what: WORKLOADS.insert, durability: HAND_WRITES},
   {name: 'pocketbase insert', what: WORKLOADS.insert, durability: 'no fsync per reply (WAL, synchronous=NORMAL)'},
