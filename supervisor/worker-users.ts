@@ -49,10 +49,10 @@ export class WorkerUsers {
     return {isBusy: release.isBusy};
   }
 
-  /** A router that loses it twice has reached a dying worker once more. */
+  /** A router that loses it twice has reached a dying worker once more, or did not reach it the first time. */
   lost(router: number, calls: UserCall[]): void {
     this.told.delete(router);
-    if (!this.#lost.has(router)) this.#lost.set(router, calls);
+    if (calls.length > 0 && !this.#lost.has(router)) this.#lost.set(router, calls);
   }
 
   /** The router's process is gone, and with it what it asked for and what it used. */

@@ -118,6 +118,15 @@ describe('the death of a worker', () => {
     expect(verdicts.map(({isHeld}) => isHeld)).toEqual([true, true]);
   });
 
+  test('is told by a router that could not connect at first, and did then', () => {
+    const users = usedBy(0);
+    users.lost(0, []);
+    users.asking.add(0);
+    users.tell();
+    users.lost(0, [call('bomb')]);
+    expect(users.ended()).toEqual({calls: [call('bomb')], unheard: new Set()});
+  });
+
   test('is not told twice by a router, nor by one that did not use the worker', () => {
     const users = usedBy(0);
     users.lost(0, [call('bomb')]);
