@@ -2,6 +2,7 @@
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import Database from 'better-sqlite3';
 import {vi} from 'vitest';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
@@ -15,6 +16,7 @@ import {scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {ScheduleRunner} from '../../worker/scheduler/runner.ts';
 import type {RunFunctionJob} from '../../worker/scheduler/work.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
+import {type Damage, reportDamageTo} from '../../worker/storage/damage.ts';
 import {type Connection, openWriter} from '../../worker/storage/database.ts';
 
 /** What the clock says at first. */
@@ -37,6 +39,8 @@ export class Schedule {
   functions: [run: RunFunctionJob, isCareful?: boolean, prepare?: (path: string) => Promise<boolean>] = [
     () => undefined,
   ];
+  /** What was found damaged. */
+  readonly damage: Damage[] = [];
   /** Lines of the log, as they were written. */
   readonly logged: string[] = [];
 
@@ -46,6 +50,7 @@ export class Schedule {
   }
 
   open(): void {
+    reportDamageTo(damage => void this.damage.push(damage));
     const log = createLogger({process: 'worker'}, {write: (line: string) => void this.logged.push(line)});
     const metrics = new WorkerMetrics();
     const clock = () => this.nowMs;
@@ -113,6 +118,25 @@ export class Schedule {
       )
       .pluck()
       .all();
+  }
+
+  /** Changes the rows of a table behind the back of an index, which keeps its entries. */
+  behind(index: string, ...statements: string[]): void {
+    const path = join(this.#directory, 'tenant.sqlite');
+    const change = (run: (db: Connection) => void) => {
+      const db = new Database(path);
+      db.unsafeMode();
+      db.pragma('writable_schema = ON');
+      run(db);
+      db.pragma(`schema_version = ${(db.pragma('schema_version', {simple: true}) as number) + 1}`);
+      db.close();
+    };
+    const row = this.db.prepare('SELECT * FROM sqlite_schema WHERE name = ?').raw().get(index);
+    change(db => db.prepare('DELETE FROM sqlite_schema WHERE name = ?').run(index));
+    change(db => {
+      for (const statement of statements) db.exec(statement);
+      db.prepare('INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)').run(row);
+    });
   }
 
   nextRun(name: string): number {

@@ -43,6 +43,20 @@ describe('a job', () => {
     expect(schedule.runs).toEqual([id]);
   });
 
+  test.each([
+    ['has no row', 'DELETE FROM jobs'],
+    ['says it is due and its row says later', `UPDATE jobs SET run_at = ${START_MS + DAY}, checksum = NULL`],
+  ])('whose entry among the due ones %s is damage: it is not looked at again and again', async (_, statement) => {
+    const ghost = await schedule.job(HOUR);
+    schedule.behind('jobs_by_time', statement);
+    const sound = await schedule.job(2 * HOUR);
+    await schedule.pass(HOUR);
+    expect(schedule.runner.nextDueMs()).toBe(START_MS + 2 * HOUR);
+    await schedule.pass(HOUR);
+    expect(schedule.runs).toEqual([sound]);
+    expect(schedule.damage).toEqual([{check: 'entry', stored: `the job "${ghost}"`, index: 'jobs_by_time'}]);
+  });
+
   test('may lie further ahead than a timer can count', async () => {
     const id = await schedule.job(60 * DAY); // a timer of more than 2^31 ms fires at once
     await schedule.pass(59 * DAY);

@@ -223,10 +223,10 @@ export class RouterLink implements LiveHolder {
       if (!(caught instanceof MalformedFrame)) throw caught;
       this.#log.warn('closing a router connection', {reason: caught.message});
       this.#socket.destroy();
-      return;
     }
+    // Frames before a malformed one were served: what they read is over, too.
     this.#events.onTurnEnd();
-    this.flush();
+    if (!this.#socket.destroyed) this.flush();
   }
 
   #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {

@@ -191,9 +191,10 @@ class ScanThread {
     this.#post({type: 'run', scan: job.scan, flag: job.flag});
   }
 
-  /** Gives up the scan under way. Resolves when the thread has ended. */
+  /** Gives up the scan under way, and says so to who waits for it. Resolves when the thread has ended. */
   async end(): Promise<void> {
-    if (this.#job !== null) Atomics.store(this.#job.flag, 0, 1);
+    const job = this.#job;
+    if (job !== null && Atomics.exchange(job.flag, 0, 1) === 0 && job.kind === 'request') job.settle(closing());
     const ended = once(this.#worker, 'exit');
     this.#leave();
     await ended;

@@ -6,11 +6,12 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX} from '../../shared/limits.ts';
+import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 import type {Writer} from '../commit/writer.ts';
 import {reading, reportDamage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
+import {checkSums} from '../storage/row-sums.ts';
 import type {JobRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
@@ -87,7 +88,7 @@ export function removeJob(writer: Writer, id: string): boolean {
 
 export type JobRun = {lateMs: number; failed: boolean};
 
-/** Runs a job that is due. One that is gone by now was cancelled. A damaged one stays as it is. */
+/** Runs a job that is due. One that is gone by now was cancelled, and one that is not due stays. A damaged one stays as it is. */
 export function runJob(
   writer: Writer,
   nowMs: number,
@@ -101,6 +102,7 @@ export function runJob(
     reportDamage(rowDamage('jobs', job));
     return 'damaged';
   }
+  if (job.run_at > nowMs) return null;
   writer.executing(id);
   const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
   // Nothing was wrong with the job: it stays due, and the runner tries again.
@@ -129,8 +131,10 @@ export class JobReader {
   readonly #job: Database.Statement<[string], JobRow>;
   readonly #result: Database.Statement<[string], ResultRow>;
   readonly #resultIds: Database.Statement<[], string>;
+  readonly #db: Connection;
 
   constructor(db: Connection) {
+    this.#db = db;
     this.#pending = db.prepare('SELECT * FROM jobs WHERE (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?');
     this.#job = db.prepare('SELECT * FROM jobs WHERE id = ?');
     this.#result = db.prepare('SELECT * FROM job_results WHERE id = ?');
@@ -144,6 +148,7 @@ export class JobReader {
 
   /** `{"jobs": [pending job]}`, the next one first, or a page of them. @throws op.too_large 413, op.invalid_input 400 */
   list(request: ListRequest): string {
+    checkSums(this.#db, 'jobs', ROWS_SUMMED_MAX);
     return listText('jobs', this.#entries(request), request);
   }
 

@@ -19,6 +19,7 @@ import type {BackgroundWrites} from '../commit/background.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
+import {reportDamage} from '../storage/damage.ts';
 import {type CronRun, isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
 import {runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
@@ -52,6 +53,8 @@ export class ScheduleRunner implements Stage {
   #stopped = false;
   /** Jobs and crons that cannot be run because their row is damaged: all else runs, and they stay where they are. */
   readonly #damaged = new Set<string>();
+  /** Listed as due in this run, and not there or not due: cancelled just now. One that is listed again never was. */
+  readonly #notDue = new Set<string>();
 
   /**
    * @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write.
@@ -127,6 +130,7 @@ export class ScheduleRunner implements Stage {
     this.#unprepared.clear();
     await this.#rephase();
     while (!this.#stopped && (await this.#runDue()) > 0);
+    this.#notDue.clear();
     this.#isCareful = false;
     this.#running = false;
     this.arm();
@@ -206,7 +210,8 @@ export class ScheduleRunner implements Stage {
     const run = (writer: Writer) => runJob(writer, this.#clock(), id, runFunction);
     await this.#perform(id, this.#refusedJobs, run, ran => {
       if (ran === 'damaged') this.#damaged.add(id);
-      else if (ran !== null) this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
+      else if (ran === null) this.#wasNotDue('job', id);
+      else this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
     });
   }
 
@@ -216,8 +221,19 @@ export class ScheduleRunner implements Stage {
     await this.#perform(cron, this.#refusedCrons, run, ran => this.#cronRan(cron, ran));
   }
 
+  /** The index of due times has an entry that no row has: it would be found due for ever. */
+  #wasNotDue(kind: 'job' | 'cron', id: string): void {
+    if (!this.#notDue.has(id)) {
+      this.#notDue.add(id);
+      return;
+    }
+    this.#damaged.add(id);
+    reportDamage({check: 'entry', stored: `the ${kind} ${JSON.stringify(id)}`, index: `${kind}s_by_time`});
+  }
+
   #cronRan(cron: string, ran: CronRun | 'damaged' | null): void {
     if (ran === 'damaged') this.#damaged.add(cron);
+    if (ran === null) this.#wasNotDue('cron', cron);
     if (ran === null || ran === 'damaged') return;
     const {lateMs, error, failures, failuresBefore} = ran;
     this.#metrics.ran('cron', lateMs / 1000, error !== null);
