@@ -181,6 +181,18 @@ export const SCRUB_FIRST_MS = 100;
 /** Slices after which its position is written, so that a kill costs little of a long pass. (ours) */
 export const SCRUB_REMEMBER_SLICES = 60;
 
+/** Rows of a small table (jobs, crons, schemas …) up to which it is counted and summed up at each open and listing. (ours) */
+export const ROWS_SUMMED_MAX = 2_000;
+/** The same in the scrub. Beyond: `svc verify` alone. (ours) */
+export const ROWS_SUMMED_BY_SCRUB_MAX = 100_000;
+/** Rows of a table from before rows had checksums that get theirs when the file is brought to this version; more by the scrub. (ours) */
+export const ROW_CHECKSUMS_AT_ONCE = 70_000;
+/** The same in one slice of the scrub. (ours) */
+export const ROW_CHECKSUMS_A_SLICE = 2_000;
+
+/** A damaged row in which a repair looks for the one bit that has changed. Beyond: it is taken away. (ours) */
+export const REPAIR_ROW_BYTES_MAX = 8_192;
+
 /* Queries */
 
 export const PAGE_DOCUMENTS_MAX = 1_000;

@@ -3,6 +3,21 @@ import type Database from 'better-sqlite3';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string> = {
+  10: [
+    ...[
+      'jobs',
+      'job_results',
+      'crons',
+      'environment',
+      'idempotency',
+      'tables',
+      'indexes',
+      'meta',
+      'deployments',
+    ].flatMap(table => ['added', 'removed', 'changed'].map(event => `DROP TRIGGER ${table}_${event};`)),
+    `DROP TABLE row_sums; ALTER TABLE meta DROP COLUMN checksum; ALTER TABLE deployments DROP COLUMN checksum;
+     ALTER TABLE deployments DROP COLUMN manifest_crc;`,
+  ].join(''),
   9: ['jobs', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes']
     .map(table => `ALTER TABLE ${table} DROP COLUMN checksum;`)
     .join(''),

@@ -1,8 +1,12 @@
 /**
  * Tells whether the file was closed in order, or checked since it was not. The mark is cleared in the first commit after an
- * open and set at the close, so a tenant that is only read is never written.
+ * open and set at the close, so a tenant that is only read is never written. With it stands the head of the journal then: a
+ * journal that ends before has lost its end, and a new record would take the number of one that was acknowledged.
  */
+import {storageDamaged} from '../storage/damage.ts';
 import type {Writer} from './writer.ts';
+
+const HEAD_KEY = 'journal_head';
 
 export class CleanMark {
   readonly wasClean: boolean;
@@ -11,9 +15,15 @@ export class CleanMark {
   /** The file was sound at some time since the open. */
   #isSound: boolean;
 
+  /** @throws op.storage_damaged 503 */
   constructor(writer: Writer) {
     this.#writer = writer;
     this.wasClean = writer.statements.meta.get('clean') === 1;
+    const noted = writer.statements.meta.get(HEAD_KEY);
+    const {sequence} = writer.head;
+    if (noted !== undefined && (sequence < Number(noted) || (this.wasClean && sequence !== noted))) {
+      throw storageDamaged({check: 'rows', stored: `the journal ends with record ${sequence}, and had ${noted}`});
+    }
     this.#set = this.wasClean;
     this.#isSound = this.wasClean;
   }
@@ -36,6 +46,7 @@ export class CleanMark {
   /** At the close, when no group is open. A check that has not ended is made again at the next open. */
   set(): void {
     if (this.#set || !this.#isSound) return;
+    this.#writer.statements.setMeta.run(HEAD_KEY, this.#writer.head.sequence);
     this.#writer.statements.setMeta.run('clean', 1);
     this.#set = true;
   }

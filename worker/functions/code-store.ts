@@ -41,12 +41,16 @@ export class CodeStore {
   #filesOf(deployment: number): Sources {
     const known = this.#files.get(deployment);
     if (known !== undefined) return known;
-    const text = this.#connection
-      .prepare<[number], string>('SELECT files FROM deployments WHERE id = ?')
-      .pluck()
+    const stored = this.#connection
+      .prepare<[number], {files: string; hash: string}>('SELECT files, hash FROM deployments WHERE id = ?')
       .get(deployment);
-    assert(text !== undefined, `deployment ${deployment} is stored`);
-    const files = new Map((JSON.parse(text) as {path: string; sha256: string}[]).map(file => [file.path, file.sha256]));
+    assert(stored !== undefined, `deployment ${deployment} is stored`);
+    if (digestOf(stored.files) !== stored.hash) {
+      throw storageDamaged({check: 'code', stored: `the list of files of deployment ${deployment}`});
+    }
+    const files = new Map(
+      (JSON.parse(stored.files) as {path: string; sha256: string}[]).map(file => [file.path, file.sha256]),
+    );
     this.#files.set(deployment, files);
     for (const id of this.#files.keys()) {
       if (this.#files.size <= REALMS_PER_ISOLATE_MAX) break;

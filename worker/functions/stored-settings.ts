@@ -3,6 +3,7 @@ import type {Static} from 'typebox';
 import type {SettingsBody} from '../../shared/protocol/deployments.ts';
 import type {JournalDeployment} from '../../shared/protocol/journal.ts';
 import type {Connection} from '../storage/database.ts';
+import {storedMeta} from '../storage/meta.ts';
 import type {DeploymentRow} from '../storage/statements.ts';
 
 export type TenantFunctionSettings = Static<typeof SettingsBody>;
@@ -14,12 +15,12 @@ const DEFAULT: TenantFunctionSettings = {egress: {allow: [], deny: []}, allowed_
 
 /** What was decided last, or what holds until then. */
 export function storedSettings(db: Connection): TenantFunctionSettings {
-  const stored = db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(SETTINGS_KEY);
-  return stored === undefined ? DEFAULT : (JSON.parse(stored) as TenantFunctionSettings);
+  const stored = storedMeta(db, SETTINGS_KEY);
+  return stored === undefined ? DEFAULT : (JSON.parse(String(stored)) as TenantFunctionSettings);
 }
 
 /** A deployment as the journal tells of it: what names its code, not the code. */
-export function journalDeployment(row: Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>): JournalDeployment {
+export function journalDeployment(row: Omit<DeploymentRow, 'manifest'>): JournalDeployment {
   const {id, created_at, activated_at, message, hash} = row;
   const files = JSON.parse(row.files) as JournalDeployment['files'];
   return {id, created_at, activated_at, message, development: row.development === 1, hash, files};

@@ -2,15 +2,21 @@
  * What a bootstrap says besides schema and documents: scheduled work, deployments (what names their code, not the code),
  * settings and the names of variables. The events of the journal after it bring all of this up to date.
  */
+import {ROWS_SUMMED_BY_SCRUB_MAX} from '../../shared/limits.ts';
 import {ACTIVE_KEY, journalDeployment, storedSettings} from '../functions/stored-settings.ts';
 import {CronReader} from '../scheduler/crons.ts';
 import {JobReader} from '../scheduler/jobs.ts';
 import type {Connection} from '../storage/database.ts';
+import {storedMeta} from '../storage/meta.ts';
+import {checkedRowOf} from '../storage/row-checksum.ts';
+import {checkSums} from '../storage/row-sums.ts';
 import type {DeploymentRow} from '../storage/statements.ts';
+import {SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {arrayPieces} from './pieces.ts';
 
 /** Members of `snapshot`, see JournalSnapshotRest, in pieces. Reads while it is read from. */
 export function* snapshotRest(db: Connection): Generator<string, void, void> {
+  for (const kind of SUMMED_KINDS) checkSums(db, kind, ROWS_SUMMED_BY_SCRUB_MAX);
   const jobs = new JobReader(db);
   yield '"scheduled_execution_ids":';
   yield* arrayPieces(jobs.resultIds().map(id => JSON.stringify(id)));
@@ -25,15 +31,16 @@ export function* snapshotRest(db: Connection): Generator<string, void, void> {
   yield* arrayPieces(names.map(name => JSON.stringify(name)));
 }
 
-type ListedDeployment = Omit<DeploymentRow, 'manifest' | 'seed' | 'modified_ms'>;
+type ListedDeployment = Omit<DeploymentRow, 'manifest'>;
 
 /** The oldest first. Manifests may be long and are not read. */
 function deployments(db: Connection): string[] {
-  const active = db.prepare<[string], number>('SELECT value FROM meta WHERE key = ?').pluck().get(ACTIVE_KEY);
+  const active = storedMeta(db, ACTIVE_KEY);
   return db
     .prepare<[], ListedDeployment>(
-      'SELECT id, created_at, activated_at, message, files, hash, development FROM deployments ORDER BY id',
+      `SELECT id, created_at, activated_at, message, files, modified_ms, seed, hash, development, manifest_crc, checksum
+         FROM deployments ORDER BY id`,
     )
     .all()
-    .map(row => JSON.stringify({...journalDeployment(row), active: row.id === active}));
+    .map(row => JSON.stringify({...journalDeployment(checkedRowOf('deployments', row)), active: row.id === active}));
 }

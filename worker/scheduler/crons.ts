@@ -7,12 +7,13 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX} from '../../shared/limits.ts';
+import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
 import type {Writer} from '../commit/writer.ts';
 import {reportDamage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
+import {checkSums} from '../storage/row-sums.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
@@ -142,8 +143,10 @@ function cronText(row: CronRow): string {
 
 export class CronReader {
   readonly #after: Database.Statement<[string, number], CronRow>;
+  readonly #db: Connection;
 
   constructor(db: Connection) {
+    this.#db = db;
     this.#after = db.prepare('SELECT * FROM crons WHERE name > ? ORDER BY name LIMIT ?');
   }
 
@@ -154,6 +157,7 @@ export class CronReader {
 
   /** `{"crons": [cron object]}`, by name, or a page of them. @throws op.too_large 413, op.invalid_input 400 */
   list(request: ListRequest): string {
+    checkSums(this.#db, 'crons', ROWS_SUMMED_MAX);
     return listText('crons', this.#entries(request), request);
   }
 

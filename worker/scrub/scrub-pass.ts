@@ -1,16 +1,18 @@
 /**
  * One pass over everything of a tenant that can be held against something else, in steps of a few rows:
  *
- *   documents ──▶ entries ──▶ journal ──▶ done
+ *   documents ──▶ entries ──▶ journal ──▶ rows ──▶ done
  *
  * - documents: the checksum; the index by id leads back to the document; every enabled index has its entry
  * - entries: each belongs to a document that has this key
  * - journal: each record fits its digest and the record before it
+ * - rows: those of a small table are as many as there were, and fit their checksums
  *
  * So a hidden document, a stray entry and a broken record are found, whichever side is damaged. A step reads one snapshot; what
  * is written between two steps is right by itself, so the position is all that has to be remembered.
  */
 import {assert} from '../../shared/assert.ts';
+import {ROWS_SUMMED_BY_SCRUB_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
 import {parseFields} from '../documents/document.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
@@ -18,8 +20,11 @@ import {damagedDocument, isSound, type StoredRow} from '../storage/checksum.ts';
 import type {Damage} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {indexKey} from '../storage/index-key.ts';
+import {type FilledKind, hasMissingChecksums, isFilled} from '../storage/missing-checksums.ts';
 import {recordDigest} from '../storage/record-digest.ts';
-import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
+import {rowDamage} from '../storage/row-checksum.ts';
+import {hasFewRows, indexesFinding, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
+import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 
 const ROWS_AT_ONCE = 32;
 const NO_KEY = Buffer.alloc(0);
@@ -29,6 +34,7 @@ export type ScrubPosition =
   | {phase: 'documents'; doc: number}
   | {phase: 'entries'; index: number; key: string; doc: number}
   | {phase: 'journal'; sequence: number}
+  | {phase: 'rows'; kind: number}
   | {phase: 'done'};
 
 export type ScrubFinding =
@@ -45,23 +51,39 @@ export type ScrubStep = {
   findings: ScrubFinding[];
   /** Documents that were written before there were checksums. */
   unsummed: number[];
+  /** A small table has such rows. */
+  unsummedRows: FilledKind | null;
 };
 
 type Entry = StoredRow & {key: Buffer; entryDoc: number};
 type JournalRow = {sequence: number; record: string; digest: string};
 
 export class ScrubPass {
+  readonly #db: Connection;
   readonly #catalog: Catalog;
   readonly #statements: ReturnType<typeof prepare>;
 
   constructor(db: Connection, catalog: Catalog) {
+    this.#db = db;
     this.#catalog = catalog;
     this.#statements = prepare(db);
   }
 
+  /** Whether each table has the documents that it counts; reads all of them. */
+  counts(): ScrubFinding[] {
+    const findings: ScrubFinding[] = [];
+    for (const {name, documents, countedTo, info} of this.#catalog.tables()) {
+      const found = this.#statements.count.get(info.lowDoc, Math.min(countedTo, info.highDoc))!;
+      if (found === documents) continue;
+      const stored = `table ${name} had ${documents} documents, and ${found} are found`;
+      findings.push({of: 'structure', damage: {check: 'rows', stored}});
+    }
+    return findings;
+  }
+
   /** The next few rows from here. All reads must see one snapshot. */
   step(from: ScrubPosition): ScrubStep {
-    const step: ScrubStep = {next: from, checked: 0, findings: [], unsummed: []};
+    const step: ScrubStep = {next: from, checked: 0, findings: [], unsummed: [], unsummedRows: null};
     switch (from.phase) {
       case 'documents':
         this.#documents(from.doc, step);
@@ -72,10 +94,32 @@ export class ScrubPass {
       case 'journal':
         this.#journal(from.sequence, step);
         break;
+      case 'rows':
+        this.#rows(from.kind, step);
+        break;
       case 'done':
         break;
     }
     return step;
+  }
+
+  #rows(number: number, step: ScrubStep): void {
+    const kind = SUMMED_KINDS[number];
+    if (kind === undefined) {
+      step.next = {phase: 'done'};
+      return;
+    }
+    step.next = {phase: 'rows', kind: number + 1};
+    if (isFilled(kind) && hasMissingChecksums(this.#db, kind)) {
+      step.unsummedRows = kind;
+      step.next = {phase: 'rows', kind: number};
+      return;
+    }
+    const finding =
+      sumsFinding(this.#db, kind, ROWS_SUMMED_BY_SCRUB_MAX) ?? indexesFinding(this.#db, kind, ROWS_SUMMED_MAX);
+    if (finding !== null) step.findings.push({of: 'structure', damage: {check: 'rows', stored: finding}});
+    if (!hasFewRows(this.#db, kind, ROWS_SUMMED_MAX)) return;
+    for (const row of unsoundRows(this.#db, kind)) step.findings.push({of: 'row', damage: rowDamage(kind, row)});
   }
 
   #documents(after: number, step: ScrubStep): void {
@@ -170,7 +214,7 @@ export class ScrubPass {
       expected = sequence + 1;
     }
     step.checked = rows.length;
-    step.next = rows.length === 0 ? {phase: 'done'} : {phase: 'journal', sequence: expected - 1};
+    step.next = rows.length === 0 ? {phase: 'rows', kind: 0} : {phase: 'journal', sequence: expected - 1};
   }
 }
 
@@ -186,6 +230,7 @@ function fieldsOf(row: StoredRow): ReturnType<typeof parseFields> | null {
 
 function prepare(db: Connection) {
   return {
+    count: db.prepare<[number, number], number>('SELECT count(*) FROM documents WHERE doc BETWEEN ? AND ?').pluck(),
     documents: db.prepare<[number, number], StoredRow>('SELECT * FROM documents WHERE doc > ? ORDER BY doc LIMIT ?'),
     docOfId: db.prepare<[string], number>('SELECT doc FROM documents INDEXED BY documents_by_id WHERE id = ?').pluck(),
     entry: db

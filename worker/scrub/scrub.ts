@@ -12,6 +12,7 @@
 import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
 import {
+  ROW_CHECKSUMS_A_SLICE,
   SCRUB_FIRST_DOCUMENTS_MAX,
   SCRUB_FIRST_MS,
   SCRUB_PAUSE_MS,
@@ -25,6 +26,7 @@ import type {WorkerMetrics} from '../metrics.ts';
 import {addIndexes, dropIndexes} from '../schema/install.ts';
 import {documentChecksum} from '../storage/checksum.ts';
 import {isEngineDamage, placeOf, reportDamage} from '../storage/damage.ts';
+import {addMissingChecksums, type FilledKind} from '../storage/missing-checksums.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {ScrubFinding, ScrubPass, ScrubPosition} from './scrub-pass.ts';
 
@@ -86,6 +88,7 @@ export class Scrub {
     if (documents <= SCRUB_FIRST_DOCUMENTS_MAX) {
       const before = this.#state.position;
       this.#state.position = START;
+      await this.#settle(this.#parts.pass.counts(), []);
       await this.#slice(SCRUB_FIRST_MS);
       if (this.#state.position.phase !== 'done' && before.phase !== 'done') this.#state.position = before;
     }
@@ -123,6 +126,7 @@ export class Scrub {
     const ends = performance.now() + mostMs;
     const found: ScrubFinding[] = [];
     const unsummed: number[] = [];
+    let rows: FilledKind | null = null;
     reader.inSnapshot();
     try {
       do {
@@ -132,7 +136,8 @@ export class Scrub {
         found.push(...step.findings);
         unsummed.push(...step.unsummed);
         this.#state.position = step.next;
-      } while (this.#state.position.phase !== 'done' && performance.now() < ends);
+        rows = step.unsummedRows;
+      } while (rows === null && this.#state.position.phase !== 'done' && performance.now() < ends);
     } catch (caught) {
       if (!isEngineDamage(caught)) throw caught;
       onStructure(`${(caught as Error).message}, found while reading all of it`);
@@ -146,6 +151,7 @@ export class Scrub {
       this.#findings = 0;
     }
     await this.#settle(found, unsummed);
+    if (rows !== null) await this.#write(({db}) => addMissingChecksums(db, rows, ROW_CHECKSUMS_A_SLICE));
   }
 
   async #settle(found: readonly ScrubFinding[], unsummed: readonly number[]): Promise<void> {

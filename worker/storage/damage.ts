@@ -21,6 +21,8 @@ export type DamageCheck =
   | 'chain'
   /** A file of a deployment does not fit its digest. */
   | 'code'
+  /** Rows of a table are missing, or are others than were written. */
+  | 'rows'
   /** SQLite found its own structures broken. */
   | 'engine';
 
@@ -94,6 +96,8 @@ export function placeOf({check, table, id, document, sequence, index, path, stor
       return `${what} is damaged in the file: it does not fit its digest, or the record before it is missing`;
     case 'code':
       return `${what} is damaged in the file: it does not fit its digest`;
+    case 'rows':
+      return `${what}: the file is damaged`;
     case 'engine':
       return 'what was asked for lies in a damaged part of the file';
   }

@@ -10,10 +10,11 @@ import {closeSync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {READER_CACHE_KIB, READER_MMAP_BYTES, WRITER_CACHE_KIB} from '../../shared/limits.ts';
+import {READER_CACHE_KIB, READER_MMAP_BYTES, ROWS_SUMMED_MAX, WRITER_CACHE_KIB} from '../../shared/limits.ts';
 import {isEngineDamage} from './damage.ts';
 import {damagedError} from './identity.ts';
-import {migrate} from './migrations.ts';
+import {LAYOUT_VERSION, migrate} from './migrations.ts';
+import {layoutFinding, smallTablesFinding} from './row-sums.ts';
 import {APPLICATION_ID} from './tables.sql.ts';
 
 export type Connection = Database.Database;
@@ -48,13 +49,24 @@ export function openWriter(path: string, mayCreate = true): Connection {
     for (const pragma of PRAGMAS) setPragma(db, pragma);
     db.pragma(`cache_size = -${WRITER_CACHE_KIB}`);
     const id = db.pragma('application_id', {simple: true});
-    if (id !== 0 && id !== APPLICATION_ID) throw new Error(`${path} is not a tenant file: its application_id is ${id}`);
-    if (migrate(db) === 'created') syncDirectory(dirname(path));
+    if (id !== 0 && id !== APPLICATION_ID) {
+      throw damagedError(`${path} is not a tenant file: its application_id is ${id}`);
+    }
+    // Before anything is written by these definitions, and before anybody believes these rows.
+    if ((db.pragma('user_version', {simple: true}) as number) >= LAYOUT_VERSION) refuse(path, layoutFinding(db));
+    const migrated = migrate(db);
+    refuse(path, smallTablesFinding(db, ROWS_SUMMED_MAX));
+    if (migrated === 'created') syncDirectory(dirname(path));
     return db;
   } catch (error) {
     db.close();
     throw error;
   }
+}
+
+/** @throws op.storage_damaged 503 */
+function refuse(path: string, finding: string | null): void {
+  if (finding !== null) throw damagedError(`${path}: ${finding}`);
 }
 
 /** A read-only connection to a file that a writer has open. */

@@ -8,6 +8,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Connection} from './database.ts';
+import {metaRow, SET_META} from './meta.ts';
 
 export type TenantIdentity = {
   tenant: string;
@@ -44,11 +45,11 @@ export function tenantTimeline(db: Connection): string {
 export function claimFile(db: Connection, tenant: TenantIdentity): void {
   const stored = readIdentity(db);
   if (stored === null) {
-    const set = db.prepare<[string, string | number]>('INSERT INTO meta VALUES (?, ?)');
+    const set = db.prepare<[string, string | number, number]>(SET_META);
     db.transaction(() => {
-      set.run('tenant_id', tenant.tenant);
-      set.run('tenant_generation', tenant.generation);
-      set.run('tenant_created_ms', tenant.createdMs);
+      set.run(...metaRow('tenant_id', tenant.tenant));
+      set.run(...metaRow('tenant_generation', tenant.generation));
+      set.run(...metaRow('tenant_created_ms', tenant.createdMs));
     }).immediate();
     return;
   }

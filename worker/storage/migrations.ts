@@ -2,14 +2,19 @@
  * Versions of the storage layout, in PRAGMA user_version. A step brings a file from the version before to its own, in one
  * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
  */
+import {ROW_CHECKSUMS_AT_ONCE} from '../../shared/limits.ts';
 import type {Connection} from './database.ts';
+import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-checksums.ts';
+import {noteLayout} from './row-sums.ts';
 import {
   ADD_CHECKSUMS,
   ADD_COUNTS,
   ADD_CRON_OUTCOMES,
   ADD_DEVELOPMENT,
   ADD_JOB_OWNERS,
+  ADD_MORE_ROW_CHECKSUMS,
   ADD_ROW_CHECKSUMS,
+  ADD_ROW_SUMS,
   ADD_TIMELINE,
   APPLICATION_ID,
   CREATE_FUNCTION_TABLES,
@@ -35,9 +40,19 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_DEVELOPMENT),
   // 9: checksums of the other rows.
   db => db.exec(ADD_ROW_CHECKSUMS),
+  // 10: all rows of small tables have one now, and each table knows how many rows it has.
+  db => {
+    db.exec(ADD_MORE_ROW_CHECKSUMS);
+    addManifestCrcs(db);
+    // Of very many jobs the rest is for the scrub.
+    for (const kind of FILLED_KINDS) addMissingChecksums(db, kind, ROW_CHECKSUMS_AT_ONCE);
+    db.exec(ADD_ROW_SUMS);
+  },
 ];
 
 export const STORAGE_VERSION = STEPS.length;
+/** From this version on the definitions have a checksum. */
+export const LAYOUT_VERSION = 10;
 
 export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
   const from = db.pragma('user_version', {simple: true}) as number;
@@ -49,6 +64,7 @@ export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
     db.transaction(() => {
       STEPS[version - 1]!(db);
       if (version === 1) db.pragma(`application_id = ${APPLICATION_ID}`);
+      if (version >= LAYOUT_VERSION) noteLayout(db);
       db.pragma(`user_version = ${version}`);
     }).immediate();
   }

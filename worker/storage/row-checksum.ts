@@ -1,7 +1,9 @@
 /**
  * Checksums of the rows that are neither documents nor journal records: scheduled work and its results, schemas, indexes,
- * environment variables and replies kept for an `Idempotency-Key`. These tables are small and change seldom, so their
- * checksum is a CRC-32 over the row's JSON; it is looked at whenever a row is read.
+ * environment variables, replies kept for an `Idempotency-Key`, deployments, and the single values in `meta` (settings, which
+ * deployment is active, whose file it is). These tables are small and change seldom, so their checksum is a CRC-32 over the
+ * row's JSON; it is looked at whenever a row is read. A manifest, which may be long, has its own (`manifest_crc`), so that a
+ * deployment can be listed without it.
  */
 import {crc32} from 'node:zlib';
 import {type Damage, storageDamaged} from './damage.ts';
@@ -26,6 +28,19 @@ const COLUMNS = {
   idempotency: ['key', 'request', 'status', 'body', 'created_ms'],
   tables: ['number', 'name', 'fields', 'deployed'],
   indexes: ['number', 'table_number', 'name', 'fields'],
+  meta: ['key', 'value'],
+  deployments: [
+    'id',
+    'created_at',
+    'activated_at',
+    'message',
+    'manifest_crc',
+    'files',
+    'modified_ms',
+    'seed',
+    'hash',
+    'development',
+  ],
 } as const;
 
 export type RowKind = keyof typeof COLUMNS;
@@ -44,6 +59,8 @@ const WHAT: Record<RowKind, string> = {
   idempotency: 'the reply kept for Idempotency-Key',
   tables: 'the schema of table',
   indexes: 'the index',
+  meta: 'the value',
+  deployments: 'the deployment',
 };
 
 /** 32 bits with a sign, which SQLite keeps in four bytes. */
@@ -70,4 +87,16 @@ export function rowDamage<Kind extends RowKind>(kind: Kind, row: CheckedColumns<
   const named: Record<string, unknown> = row;
   const name = named.name ?? named.id ?? named.key ?? '';
   return {check: 'checksum', stored: `${WHAT[kind]} ${JSON.stringify(name)}`};
+}
+
+/** The CRC-32 of a manifest, as it is kept beside it. */
+export function manifestCrc(manifest: string): number {
+  return crc32(manifest) | 0;
+}
+
+/** Of a deployment with its manifest. @throws op.storage_damaged 503 */
+export function checkedDeployment<Row extends CheckedColumns<'deployments'> & {manifest: string}>(row: Row): Row {
+  checkedRowOf('deployments', row);
+  if (row.manifest_crc === null || row.manifest_crc === manifestCrc(row.manifest)) return row;
+  throw storageDamaged(rowDamage('deployments', row));
 }

@@ -2,6 +2,7 @@
 import type Database from 'better-sqlite3';
 import type {StoredRow} from './checksum.ts';
 import type {Connection} from './database.ts';
+import {metaRow, SET_META} from './meta.ts';
 import type {CheckedColumns} from './row-checksum.ts';
 
 export type JobRow = {
@@ -38,8 +39,9 @@ export type DeploymentRow = {
   seed: string;
   hash: string;
   development: 0 | 1;
+  manifest_crc: number | null;
+  checksum: number | null;
 };
-type DeploymentValues = [number, number, number, string | null, string, string, number, string, string, 0 | 1];
 
 /** `checksum` is of the whole row. */
 export type KeptReply = {
@@ -61,6 +63,7 @@ export type Statements = ReturnType<typeof prepareStatements>;
 
 export function prepareStatements(db: Connection) {
   const run = <P extends unknown[]>(sql: string): Run<P> => db.prepare<P>(sql);
+  const setMeta = run<[string, string | number, number]>(SET_META);
   return {
     begin: run<[]>('BEGIN IMMEDIATE'),
     commit: run<[]>('COMMIT'),
@@ -172,24 +175,26 @@ export function prepareStatements(db: Connection) {
     trimJournal: run<[number]>('DELETE FROM journal WHERE sequence < ?'),
 
     meta: db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck(),
-    setMeta: run<[string, string | number]>(
-      'INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
-    ),
+    setMeta: {run: (key: string, value: string | number) => setMeta.run(...metaRow(key, value))},
 
     insertCode: run<[string, string, string | null]>('INSERT OR IGNORE INTO code VALUES (?, ?, ?)'),
     code: db.prepare<[string], {source: string; source_map: string | null}>(
       'SELECT source, source_map FROM code WHERE sha256 = ?',
     ),
-    insertDeployment: run<DeploymentValues>(
-      `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash, development)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    insertDeployment: run<[DeploymentRow]>(
+      `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash, development,
+                                manifest_crc, checksum)
+         VALUES (@id, @created_at, @activated_at, @message, @manifest, @files, @modified_ms, @seed, @hash, @development,
+                 @manifest_crc, @checksum)`,
     ),
     deployment: db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
     lastDeployment: db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
     /** Those to be kept longest first. */
     deploymentIdsToKeep: db.prepare<[], number>('SELECT id FROM deployments ORDER BY development, id DESC').pluck(),
     deployments: db.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY id DESC'),
-    deploymentActivated: run<[number, number]>('UPDATE deployments SET activated_at = ? WHERE id = ?'),
+    deploymentActivated: run<[number, number, number]>(
+      'UPDATE deployments SET activated_at = ?, checksum = ? WHERE id = ?',
+    ),
     forgetDeployment: run<[number]>('DELETE FROM deployments WHERE id = ?'),
     forgetCode: run<[]>(
       `DELETE FROM code WHERE sha256 NOT IN
@@ -207,7 +212,9 @@ export function prepareStatements(db: Connection) {
 
     idempotent: db.prepare<[string], KeptReply>('SELECT * FROM idempotency WHERE key = ?'),
     insertIdempotent: run<[string, string, number, string, number, number]>(
-      'INSERT OR REPLACE INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)',
+      `INSERT INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET request = excluded.request, status = excluded.status, body = excluded.body,
+           created_ms = excluded.created_ms, checksum = excluded.checksum`,
     ),
     expireIdempotent: run<[number, number]>(
       'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ?)',

@@ -6,7 +6,7 @@
  * creation times strictly increase within a table. Index entries end in `doc` for the same reason, where the two columns
  * would say the same in more bytes.
  */
-import {ROW_KINDS} from './row-checksum.ts';
+import type {RowKind} from './row-checksum.ts';
 
 export const DOCS_PER_TABLE = 2 ** 37;
 
@@ -14,7 +14,8 @@ export const DOCS_PER_TABLE = 2 ** 37;
 export const APPLICATION_ID = 0x73766374;
 
 export const CREATE_TABLES = `
-  -- One value a key: clean (1 after an orderly close), journal_floor and floor_previous_digest (what retention kept).
+  -- One value a key: clean (1 after an orderly close), journal_head (its sequence then), journal_floor and
+  -- floor_previous_digest (what retention kept), and more beside what uses them.
   CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value ANY
@@ -167,13 +168,6 @@ export const ADD_CHECKSUMS = `
   ALTER TABLE documents ADD COLUMN checksum INTEGER;
 `;
 
-/** Who scheduled a job, from version 7 on. */
-export const ADD_JOB_OWNERS = `
-  -- Who may cancel a job without an admin credential: the token identifier of who scheduled it over HTTP, empty for a caller
-  -- without a token; null: nobody.
-  ALTER TABLE jobs ADD COLUMN scheduled_by TEXT;
-`;
-
 /** How the runs of crons ended, from version 6 on. */
 export const ADD_CRON_OUTCOMES = `
   -- last_outcome: completed, failed, or null before the first run. last_error: why it failed. failures: those in a row.
@@ -183,10 +177,61 @@ export const ADD_CRON_OUTCOMES = `
   CREATE INDEX crons_failing ON crons (name) WHERE failures > 0;
 `;
 
+/** Who scheduled a job, from version 7 on. */
+export const ADD_JOB_OWNERS = `
+  -- Who may cancel a job without an admin credential: the token identifier of who scheduled it over HTTP, empty for a caller
+  -- without a token; null: nobody.
+  ALTER TABLE jobs ADD COLUMN scheduled_by TEXT;
+`;
+
 /** From version 8 on. development: 1 for a deployment of svc dev, which the history forgets before others. */
 export const ADD_DEVELOPMENT = `
   ALTER TABLE deployments ADD COLUMN development INTEGER NOT NULL DEFAULT 0;
 `;
 
+const KINDS_OF_VERSION_9 = ['jobs', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'] as const;
+
 /** From version 9 on: rows that are neither documents nor records can be held against what was written, see row-checksum.ts. */
-export const ADD_ROW_CHECKSUMS = ROW_KINDS.map(kind => `ALTER TABLE ${kind} ADD COLUMN checksum INTEGER;`).join('\n');
+export const ADD_ROW_CHECKSUMS = KINDS_OF_VERSION_9.map(
+  kind => `ALTER TABLE ${kind} ADD COLUMN checksum INTEGER;`,
+).join('\n');
+
+/** From version 10 on: the rest of them can, too. manifest_crc: of the manifest alone. */
+export const ADD_MORE_ROW_CHECKSUMS = `
+  ALTER TABLE meta ADD COLUMN checksum INTEGER;
+  ALTER TABLE deployments ADD COLUMN manifest_crc INTEGER;
+  ALTER TABLE deployments ADD COLUMN checksum INTEGER;
+`;
+
+/** Small tables whose rows are counted and summed up. */
+export const SUMMED_KINDS: readonly RowKind[] = [...KINDS_OF_VERSION_9, 'meta', 'deployments'];
+
+/** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
+export function weightOf(kind: RowKind, row = ''): string {
+  return kind === 'deployments' ? `${row}id` : `coalesce(${row}checksum, 0)`;
+}
+
+/**
+ * From version 10 on. How many rows each small table has, and the sum of their checksums, kept by triggers in the transaction
+ * that changes them: a table that lost rows, by whatever damage, does not fit them. See row-sums.ts.
+ */
+export const ADD_ROW_SUMS = `
+  CREATE TABLE row_sums (
+    kind TEXT PRIMARY KEY,
+    rows INTEGER NOT NULL,
+    sum  INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+${SUMMED_KINDS.map(
+  kind => `
+  INSERT INTO row_sums SELECT '${kind}', count(*), coalesce(sum(${weightOf(kind)}), 0) FROM ${kind};
+  CREATE TRIGGER ${kind}_added AFTER INSERT ON ${kind} BEGIN
+    UPDATE row_sums SET rows = rows + 1, sum = sum + ${weightOf(kind, 'new.')} WHERE kind = '${kind}';
+  END;
+  CREATE TRIGGER ${kind}_removed AFTER DELETE ON ${kind} BEGIN
+    UPDATE row_sums SET rows = rows - 1, sum = sum - ${weightOf(kind, 'old.')} WHERE kind = '${kind}';
+  END;
+  CREATE TRIGGER ${kind}_changed AFTER UPDATE OF checksum ON ${kind} BEGIN
+    UPDATE row_sums SET sum = sum + ${weightOf(kind, 'new.')} - ${weightOf(kind, 'old.')} WHERE kind = '${kind}';
+  END;`,
+).join('\n')}
+`;

@@ -75,7 +75,8 @@ export function openFailure(caught: unknown, directory: string): unknown {
   if (caught instanceof ServiceError) return caught;
   const code = (caught as {code?: unknown}).code;
   if (typeof code !== 'string') return caught;
-  if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+  // SQLITE_ERROR: a table or a column that is always there was not found.
+  if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|ERROR|CONSTRAINT)/.test(code)) {
     return damagedError(`${join(directory, TENANT_FILE)}: ${caught.message}`);
   }
   const isFull =

@@ -7,6 +7,7 @@
 
 import {hash} from 'node:crypto';
 import Database from 'better-sqlite3';
+import {ServiceError} from '../../shared/errors.ts';
 import {VERIFY_FINDINGS_MAX} from '../../shared/limits.ts';
 import {FIRST_PREVIOUS_DIGEST, type JournalRecord} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
@@ -17,9 +18,13 @@ import {placeOf} from '../storage/damage.ts';
 import {type Connection, openReader} from '../storage/database.ts';
 import {readIdentity} from '../storage/identity.ts';
 import {indexKey} from '../storage/index-key.ts';
+import {STORAGE_VERSION} from '../storage/migrations.ts';
+import {Reader} from '../storage/reader.ts';
 import {recordDigest} from '../storage/record-digest.ts';
-import {type CheckedColumns, isSoundRow, ROW_KINDS, rowDamage} from '../storage/row-checksum.ts';
-import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
+import {manifestCrc, ROW_KINDS, rowDamage} from '../storage/row-checksum.ts';
+import {layoutFinding, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
+import {prepareStatements} from '../storage/statements.ts';
+import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
 
 export type VerifyReport = {
@@ -42,6 +47,8 @@ export function verifyFile(path: string, owner: {tenant: string; generation: num
     db.exec('BEGIN');
     const report: VerifyReport = {documents: 0, records: 0, floor: 1, indexEntries: 0, findings: []};
     checkIntegrity(db, report);
+    const version = db.pragma('user_version', {simple: true}) as number;
+    if (version === STORAGE_VERSION && !checkDefinitions(db, report)) return report;
     checkOwner(db, owner, report);
     said.exec(
       'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; CREATE TABLE said (id TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID',
@@ -74,6 +81,25 @@ function find(report: VerifyReport, finding: string): void {
 function checkIntegrity(db: Connection, report: VerifyReport): void {
   const rows = db.pragma(`integrity_check(${VERIFY_FINDINGS_MAX})`) as {integrity_check: string}[];
   for (const {integrity_check: finding} of rows) if (finding !== 'ok') find(report, `file: ${finding}`);
+}
+
+/** @returns whether the tenant's tables can be asked at all */
+function checkDefinitions(db: Connection, report: VerifyReport): boolean {
+  try {
+    const finding = layoutFinding(db);
+    if (finding !== null) find(report, `file: ${finding}`);
+    prepareStatements(db);
+    new Reader(db, new Catalog());
+    for (const kind of SUMMED_KINDS) {
+      const wrong = sumsFinding(db, kind, Number.MAX_SAFE_INTEGER);
+      if (wrong !== null) find(report, `state: ${wrong}`);
+    }
+    return true;
+  } catch (caught) {
+    if (!(caught instanceof Database.SqliteError || caught instanceof ServiceError)) throw caught;
+    find(report, `file: its definitions cannot be used: ${caught.message}`);
+    return false;
+  }
 }
 
 /** A file that no tenant opened since files know whose they are says nothing of it. */
@@ -113,8 +139,7 @@ function checkChain(db: Connection, said: Connection, report: VerifyReport): voi
 function checkRows(db: Connection, report: VerifyReport): boolean {
   let isCatalogSound = true;
   for (const kind of ROW_KINDS) {
-    for (const row of db.prepare<[], CheckedColumns<typeof kind>>(`SELECT * FROM ${kind}`).iterate()) {
-      if (isSoundRow(kind, row)) continue;
+    for (const row of unsoundRows(db, kind)) {
       find(report, `state: ${placeOf(rowDamage(kind, row))}`);
       if (kind === 'tables' || kind === 'indexes') isCatalogSound = false;
     }
@@ -122,8 +147,16 @@ function checkRows(db: Connection, report: VerifyReport): boolean {
   return isCatalogSound;
 }
 
-/** Every file of the deployments that are kept. */
+/** Every file of the deployments that are kept, and their manifests. */
 function checkCode(db: Connection, report: VerifyReport): void {
+  const manifests = db.prepare<[], {id: number; manifest: string; manifest_crc?: number | null}>(
+    'SELECT * FROM deployments',
+  );
+  for (const {id, manifest, manifest_crc: crc = null} of manifests.iterate()) {
+    if (crc !== null && crc !== manifestCrc(manifest)) {
+      find(report, `state: the manifest of deployment ${id} does not fit its checksum`);
+    }
+  }
   const rows = db.prepare<[], {sha256: string; source: string; source_map: string | null}>('SELECT * FROM code');
   for (const row of rows.iterate()) {
     if (fileDigest(row.source, row.source_map ?? '') !== row.sha256)

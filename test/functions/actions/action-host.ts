@@ -44,8 +44,8 @@ export class ActionHost {
     });
     db.prepare(
       `INSERT INTO deployments (id, created_at, activated_at, manifest, files, modified_ms, seed, hash)
-       VALUES (1, 0, 0, '{}', ?, 0, ?, '')`,
-    ).run(JSON.stringify(files), SEED);
+       VALUES (1, 0, 0, '{}', ?, 0, ?, ?)`,
+    ).run(JSON.stringify(files), SEED, digestOf(JSON.stringify(files)));
     db.close();
     this.pool = new ActionPool({
       databasePath,

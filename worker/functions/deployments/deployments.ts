@@ -11,7 +11,12 @@ import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
+import {
+  DEPLOYMENT_SLICE_CHARS,
+  DEPLOYMENTS_KEEP,
+  DEPLOYS_WAITING_MAX,
+  ROWS_SUMMED_MAX,
+} from '../../../shared/limits.ts';
 import type {DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
@@ -19,6 +24,10 @@ import type {Reply} from '../../ipc/reply.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
 import {SchemaMismatch} from '../../schema/deploy.ts';
 import {schemaChanges} from '../../schema/deploy-changes.ts';
+import {reading, storageDamaged} from '../../storage/damage.ts';
+import {storedMeta} from '../../storage/meta.ts';
+import {checkedDeployment, manifestCrc, rowChecksum} from '../../storage/row-checksum.ts';
+import {checkSums} from '../../storage/row-sums.ts';
 import type {DeploymentRow} from '../../storage/statements.ts';
 import type {Environment} from '../environment.ts';
 import {ACTIVE_KEY, journalDeployment} from '../stored-settings.ts';
@@ -52,9 +61,11 @@ export class Deployments {
     this.#parts = parts;
     const {statements, catalog} = parts.writer;
     this.#lastId = statements.lastDeployment.get() ?? 0;
-    const id = statements.meta.get(ACTIVE_KEY);
-    const row = id === undefined ? undefined : statements.deployment.get(Number(id));
-    if (row !== undefined) this.#active = new ActiveDeployment(row, catalog.idCheck);
+    const id = storedMeta(parts.writer.db, ACTIVE_KEY);
+    if (id === undefined) return;
+    const row = statements.deployment.get(Number(id));
+    if (row === undefined) throw storageDamaged({check: 'rows', stored: `the active deployment ${id} is missing`});
+    this.#active = new ActiveDeployment(checkedDeployment(row), catalog.idCheck);
   }
 
   /** The one that the next write runs on. A commit with `deployment.activated` tells when it is the one for everybody. */
@@ -73,10 +84,11 @@ export class Deployments {
       const {statements} = this.#parts.writer;
       const row = /^\d{1,15}$/.test(id) ? statements.deployment.get(Number(id)) : undefined;
       if (row === undefined) throw new ServiceError('op.not_found', `there is no deployment ${id.slice(0, 40)}`);
-      const manifest = JSON.parse(row.manifest) as Manifest;
+      const manifest = JSON.parse(checkedDeployment(row).manifest) as Manifest;
       const nowMs = Math.floor(this.#parts.clock());
       await this.#install(manifest, writer => {
-        writer.statements.deploymentActivated.run(nowMs, row.id);
+        const checksum = rowChecksum('deployments', {...row, activated_at: nowMs});
+        writer.statements.deploymentActivated.run(nowMs, checksum, row.id);
         return row.id;
       });
       return {status: 200, body: JSON.stringify(this.#view(statements.deployment.get(row.id)!))};
@@ -85,7 +97,9 @@ export class Deployments {
 
   /** `{"deployments": [DeploymentView]}`, newest first */
   list(): string {
-    const deployments = this.#parts.writer.statements.deployments.all().map(row => this.#view(row));
+    const {db, statements} = this.#parts.writer;
+    checkSums(db, 'deployments', ROWS_SUMMED_MAX);
+    const deployments = reading(() => statements.deployments.all()).map(row => this.#view(checkedDeployment(row)));
     return JSON.stringify({deployments});
   }
 
@@ -171,19 +185,21 @@ export class Deployments {
   #store({statements}: Writer, upload: UploadFacts, manifest: Manifest, list: string, seed: string): number {
     const id = ++this.#lastId;
     const nowMs = Math.floor(this.#parts.clock());
-    const timestampMs = Math.floor(upload.modifiedMs);
-    statements.insertDeployment.run(
+    const text = JSON.stringify(manifest);
+    const row = {
       id,
-      nowMs,
-      nowMs,
-      upload.message,
-      JSON.stringify(manifest),
-      list,
-      timestampMs,
+      created_at: nowMs,
+      activated_at: nowMs,
+      message: upload.message,
+      manifest: text,
+      files: list,
+      modified_ms: Math.floor(upload.modifiedMs),
       seed,
-      digestOf(list),
-      upload.development ? 1 : 0,
-    );
+      hash: digestOf(list),
+      development: upload.development ? 1 : 0,
+      manifest_crc: manifestCrc(text),
+    } as const;
+    statements.insertDeployment.run({...row, checksum: rowChecksum('deployments', row)});
     return id;
   }
 

@@ -1,0 +1,48 @@
+/**
+ * Checksums for rows of small tables that were written by a version without: what a row says at that moment is what it is held
+ * against from then on. Nothing tells whether it was damaged before.
+ */
+import type {Connection} from './database.ts';
+import {type CheckedColumns, manifestCrc, type RowKind, rowChecksum} from './row-checksum.ts';
+
+/** The column that names a row. Kept replies are left out: they are gone after a day. */
+const KEY_OF = {
+  jobs: 'id',
+  job_results: 'id',
+  crons: 'name',
+  environment: 'name',
+  tables: 'number',
+  indexes: 'number',
+  meta: 'key',
+  deployments: 'id',
+} as const satisfies Partial<Record<RowKind, string>>;
+
+export type FilledKind = keyof typeof KEY_OF;
+export const FILLED_KINDS = Object.keys(KEY_OF) as FilledKind[];
+
+export function isFilled(kind: RowKind): kind is FilledKind {
+  return kind in KEY_OF;
+}
+
+/** Looks at all rows when none is missing, as reading them does. */
+export function hasMissingChecksums(db: Connection, kind: FilledKind): boolean {
+  return db.prepare(`SELECT 1 FROM ${kind} NOT INDEXED WHERE checksum IS NULL LIMIT 1`).get() !== undefined;
+}
+
+export function addMissingChecksums<Kind extends FilledKind>(db: Connection, kind: Kind, rowsMax: number): void {
+  const key = KEY_OF[kind];
+  const rows = db
+    .prepare<[number], CheckedColumns<Kind> & Record<string, string | number>>(
+      `SELECT * FROM ${kind} NOT INDEXED WHERE checksum IS NULL LIMIT ?`,
+    )
+    .all(rowsMax);
+  const set = db.prepare<[number, string | number]>(`UPDATE ${kind} SET checksum = ? WHERE ${key} = ?`);
+  for (const row of rows) set.run(rowChecksum(kind, row), row[key]!);
+}
+
+export function addManifestCrcs(db: Connection): void {
+  const ids = db.prepare<[], number>('SELECT id FROM deployments').pluck().all();
+  const read = db.prepare<[number], string>('SELECT manifest FROM deployments WHERE id = ?').pluck();
+  const set = db.prepare<[number, number]>('UPDATE deployments SET manifest_crc = ? WHERE id = ?');
+  for (const id of ids) set.run(manifestCrc(read.get(id)!), id);
+}

@@ -1,0 +1,106 @@
+/**
+ * Small tables as a whole: how many rows each has and the sum of their checksums are kept in `row_sums`, in the transaction
+ * that changes them. A row's own checksum says nothing of a row that is not found: one flipped bit in the head of a page
+ * can hide all of them. And the definitions of tables, indexes and triggers are held against a checksum, because every
+ * statement believes them.
+ *
+ * Looking at a table reads all of it, so it is looked at when that is cheap: at every open and listing while it has few rows,
+ * in the scrub up to many more, and in `svc verify` always.
+ */
+import {crc32} from 'node:zlib';
+import {placeOf, storageDamaged} from './damage.ts';
+import type {Connection} from './database.ts';
+import {metaRow, SET_META, storedMeta} from './meta.ts';
+import {type CheckedColumns, isSoundRow, type RowKind, rowDamage} from './row-checksum.ts';
+import {SUMMED_KINDS, weightOf} from './tables.sql.ts';
+
+const LAYOUT_KEY = 'layout';
+
+type Sums = {rows: number; sum: number};
+
+/** Of all definitions, and where each table begins. */
+function layoutOf(db: Connection): number {
+  const rows = db
+    .prepare('SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema ORDER BY type, name')
+    .raw()
+    .all();
+  return crc32(JSON.stringify(rows)) | 0;
+}
+
+/** After the definitions were changed, in the same transaction. */
+export function noteLayout(db: Connection): void {
+  db.prepare(SET_META).run(...metaRow(LAYOUT_KEY, layoutOf(db)));
+}
+
+/** Null: the definitions are those that were noted. */
+export function layoutFinding(db: Connection): string | null {
+  if (storedMeta(db, LAYOUT_KEY) === layoutOf(db)) return null;
+  return 'the definitions of its tables, indexes and triggers do not fit their checksum';
+}
+
+/**
+ * What is wrong with the rows of one table as a whole; null: nothing, or there are too many to look at.
+ * @param most rows
+ */
+export function sumsFinding(db: Connection, kind: RowKind, most: number): string | null {
+  const said = db.prepare<[string], Sums>('SELECT rows, sum FROM row_sums WHERE kind = ?').get(kind);
+  if (said === undefined) return `how many rows the table ${kind} has is not there`;
+  if (said.rows > most) return null;
+  // By the table itself, not by an index of it.
+  const found = db
+    .prepare<[number], Sums>(
+      `SELECT count(*) AS rows, coalesce(sum(weight), 0) AS sum
+         FROM (SELECT ${weightOf(kind)} AS weight FROM ${kind} NOT INDEXED LIMIT ?)`,
+    )
+    .get(most + 1)!;
+  if (found.rows !== said.rows) return `the table ${kind} had ${said.rows} rows, and ${found.rows} are found`;
+  if (found.sum === said.sum) return null;
+  // Of one whose checksum itself is damaged the sum cannot be told.
+  for (const _ of unsoundRows(db, kind)) return null;
+  return `the rows of the table ${kind} are not those that were written`;
+}
+
+/** Rows that do not fit their checksum. */
+export function* unsoundRows<Kind extends RowKind>(db: Connection, kind: Kind): Generator<CheckedColumns<Kind>> {
+  for (const row of db.prepare<[], CheckedColumns<Kind>>(`SELECT * FROM ${kind} NOT INDEXED`).iterate()) {
+    if (!isSoundRow(kind, row)) yield row;
+  }
+}
+
+/** Before a list of them is served. @throws op.storage_damaged 503 */
+export function checkSums(db: Connection, kind: RowKind, most: number): void {
+  const finding = sumsFinding(db, kind, most);
+  if (finding !== null) throw storageDamaged({check: 'rows', stored: finding});
+}
+
+/**
+ * What is wrong with small tables that nobody could read rightly: rows that are missing, indexes that do not lead to them,
+ * and single values that are damaged, on which everything else depends.
+ */
+export function smallTablesFinding(db: Connection, most: number): string | null {
+  for (const kind of SUMMED_KINDS) {
+    const finding = sumsFinding(db, kind, most) ?? indexesFinding(db, kind, most);
+    if (finding !== null) return finding;
+  }
+  for (const row of unsoundRows(db, 'meta')) return placeOf(rowDamage('meta', row));
+  return null;
+}
+
+/** Whether the table and its indexes, as SQLite checks them, agree. */
+export function indexesFinding(db: Connection, kind: RowKind, most: number): string | null {
+  if (!hasFewRows(db, kind, most)) return null;
+  const [first] = db.pragma(`integrity_check(${kind})`, {simple: false}) as {integrity_check: string}[];
+  return first === undefined || first.integrity_check === 'ok' ? null : `the table ${kind}: ${first.integrity_check}`;
+}
+
+export function hasFewRows(db: Connection, kind: RowKind, most: number): boolean {
+  const rows = db.prepare<[string], number>('SELECT rows FROM row_sums WHERE kind = ?').pluck().get(kind);
+  return rows !== undefined && rows <= most;
+}
+
+/** After rows that were damaged were taken away, at somebody's request: what is there is what they are held against. */
+export function sumAgain(db: Connection, kind: RowKind): void {
+  db.prepare(
+    `INSERT OR REPLACE INTO row_sums SELECT '${kind}', count(*), coalesce(sum(${weightOf(kind)}), 0) FROM ${kind} NOT INDEXED`,
+  ).run();
+}
