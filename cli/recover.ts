@@ -1,19 +1,22 @@
 /**
  * `svc recover --data DIR`: what to do when the server does not start because the registry is not that of the directories.
  * Alone it lists what is there and changes nothing. `--adopt` makes a registry of the directories, `--move-aside` moves
- * directories that the registry does not name to `<data>/set-aside`. Neither deletes anything; for both the server is stopped.
+ * directories that the registry does not name to `<data>/set-aside`. `--repair` mends what keeps a tenant's damaged file from
+ * being opened, after a copy of it was put into set-aside. None deletes anything else; for all the server is stopped.
  */
 import {join} from 'node:path';
 import type {Command} from 'commander';
 import {acquireOwnerLock, OwnerLockHeld} from '../shared/owner-lock.ts';
+import {tenantDirectoryName} from '../supervisor/directory-name.ts';
 import type {FoundDirectory} from '../supervisor/tenant-files.ts';
 import {adopt, isWhole} from './data-directory/adopt.ts';
 import {type FilePeek, peekAt} from './data-directory/peek.ts';
+import {repairTenant} from './data-directory/repair.ts';
 import {setAside} from './data-directory/set-aside.ts';
 import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 
-type Options = {data: string; adopt?: true; moveAside?: true | string[]; json?: true};
+type Options = {data: string; adopt?: true; moveAside?: true | string[]; repair?: string; json?: true};
 
 type Listed = {directory: string; tenant: string | null; state: string} & Omit<FilePeek, 'identity'>;
 
@@ -27,20 +30,23 @@ export function register(program: Command): void {
       '--move-aside [directories...]',
       'move these directories, or all that the registry does not name, to set-aside/',
     )
+    .option('--repair <tenant>', 'mend the damaged file of this tenant as far as it can be; a copy goes to set-aside/')
     .option('--json', 'list one JSON object a directory')
     .action((options: Options) => reportFailure('svc recover', () => recover(options)));
 }
 
 async function recover(options: Options): Promise<void> {
-  const {data, moveAside} = options;
-  if (options.adopt && moveAside !== undefined) {
-    throw new CommandFailure('--adopt and --move-aside are two steps: one, a look at the list, then the other', 2);
+  const {data, moveAside, repair} = options;
+  const steps = [options.adopt, moveAside, repair].filter(step => step !== undefined).length;
+  if (steps > 1) {
+    throw new CommandFailure('--adopt, --move-aside and --repair are steps: one, a look at the list, then another', 2);
   }
-  if (!options.adopt && moveAside === undefined) return list(options, survey(data));
+  if (steps === 0) return list(options, survey(data));
   process.umask(0o077);
   const lock = await lockOf(data);
   try {
     if (options.adopt) await adoptAll(data, survey(data));
+    else if (repair !== undefined) await repairOne(data, survey(data), repair);
     else await moveAll(data, survey(data), moveAside === true ? null : moveAside!);
   } finally {
     lock.release();
@@ -159,6 +165,23 @@ async function adoptAll(data: string, found: Survey): Promise<void> {
   for (const id of tenants) process.stdout.write(`  ${id}\n`);
   for (const id of missing)
     process.stdout.write(`  ${id}: its directory is missing; 503 until it is back or deleted\n`);
+}
+
+/* ── repair ── */
+
+async function repairOne(data: string, found: Survey, tenant: string): Promise<void> {
+  const owner = found.plan.tenants.find(({row, isMissing}) => row.id === tenant && !isMissing);
+  if (owner === undefined) throw new CommandFailure(`there is no directory of a tenant ${JSON.stringify(tenant)}`);
+  const {id, generation} = owner.row;
+  const {copy, done, left} = await repairTenant(
+    data,
+    join(found.tenantsPath, tenantDirectoryName(id, generation)),
+    owner.row,
+  );
+  process.stdout.write(`a copy of the files as they were is ${copy}\n`);
+  for (const line of done) process.stdout.write(`mended: ${line}\n`);
+  if (done.length === 0) process.stdout.write('nothing was found that could be mended\n');
+  for (const line of left) process.stdout.write(`left: ${line}\n`);
 }
 
 /* ── move aside ── */

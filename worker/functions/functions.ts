@@ -287,12 +287,13 @@ export class Functions {
     };
   }
 
-  /** What an action asks for through its ctx. @returns a host answer */
+  /** What an action asks for through its ctx. @param onDamage it met damaged data, @returns a host answer */
   async nested(
     operation: MainOperation,
     parameters: string,
     call: Pick<Call, 'caller' | 'requestId'>,
     lines: ActionLines,
+    onDamage: (error: ServiceError) => void = () => undefined,
   ): Promise<string> {
     try {
       switch (operation) {
@@ -310,6 +311,7 @@ export class Functions {
       }
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
+      if (caught.code === 'op.storage_damaged') onDamage(caught);
       return refusal(caught.status < 500 ? caught.message : "Your request couldn't be completed. Try again later.");
     }
   }

@@ -100,6 +100,10 @@ export class HttpActions {
     const lines = new ActionLines();
     const gone = new AbortController();
     const scope = tenantPath(meta.u ?? '/');
+    let damage: ServiceError | null = null;
+    const onDamage = (error: ServiceError) => {
+      damage = error;
+    };
     const response = new ActionResponse(
       (status, headers) => reply.startStream(status, headers.map(scopedHeader(scope))),
       () => gone.abort(),
@@ -116,7 +120,10 @@ export class HttpActions {
         env: env(),
         egress: egress(),
       },
-      {lines, call: (operation, parameters) => functions.nested(operation, parameters, {caller, requestId}, lines)},
+      {
+        lines,
+        call: (operation, parameters) => functions.nested(operation, parameters, {caller, requestId}, lines, onDamage),
+      },
       incoming,
       response,
       gone.signal,
@@ -128,15 +135,28 @@ export class HttpActions {
       return {ok: true, value: 'null', ...told};
     }
     const error = deployment.positions.describe(outcome.error);
-    this.#fail(response, reply, error, requestId);
+    this.#fail(response, reply, error, requestId, damage);
     return {ok: false, error, ...told};
   }
 
-  /** Before the head went out it is a 500; afterwards all that can be done is to cut the body short. */
-  #fail(response: ActionResponse, reply: HttpActionReply, error: string, requestId: string): void {
+  /**
+   * Before the head went out it is a 500, or 503 when what it read was damaged; afterwards all that can be done is to cut the
+   * body short.
+   */
+  #fail(
+    response: ActionResponse,
+    reply: HttpActionReply,
+    error: string,
+    requestId: string,
+    damage: ServiceError | null,
+  ): void {
     const hadStarted = response.hasStarted;
     response.fail();
     if (hadStarted) return;
+    if (damage !== null) {
+      reply.fail(damage);
+      return;
+    }
     const shown = shownError('', requestId, true);
     reply.fail(
       this.#parts.redactErrors

@@ -1,0 +1,51 @@
+/** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
+import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
+import {basename, join} from 'node:path';
+import {DAMAGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {makeDirectory, syncDirectory} from '../../supervisor/tenant-files.ts';
+import {findLogDamage} from '../../worker/storage/wal-log.ts';
+import {BeyondRepair, repairFile} from '../../worker/verify/repair-file.ts';
+import {verifyFile} from '../../worker/verify/verify-file.ts';
+import {CommandFailure} from '../failure.ts';
+
+/** `left`: findings of svc verify afterwards. The tenant is let in again when SQLite finds its file whole. */
+export type Repaired = {copy: string; done: string[]; left: string[]};
+
+export async function repairTenant(
+  data: string,
+  directory: string,
+  {id, generation}: {id: string; generation: number},
+): Promise<Repaired> {
+  const path = join(directory, TENANT_FILE);
+  const log = findLogDamage(path);
+  if (log !== null) throw new CommandFailure(`${log.finding}; see "A damaged log" in docs/operating.md`);
+  const copy = await keepCopy(data, directory);
+  let done: string[];
+  try {
+    done = repairFile(path);
+  } catch (caught) {
+    if (!(caught instanceof BeyondRepair)) throw caught;
+    throw new CommandFailure(
+      `${path} cannot be mended: ${caught.message}; nothing was changed. A copy from before is what helps`,
+    );
+  }
+  const left = verifyFile(path, {tenant: id, generation}).findings;
+  if (!left.some(finding => finding.startsWith('file: '))) rmSync(join(directory, DAMAGED_FILE), {force: true});
+  return {copy, done, left};
+}
+
+/** The tenant's files, on disk when this resolves. @returns where */
+async function keepCopy(data: string, directory: string): Promise<string> {
+  const place = join(data, 'set-aside');
+  await makeDirectory(place);
+  const name = `${basename(directory)}.damaged`;
+  let to = join(place, name);
+  for (let n = 2; existsSync(to); n++) to = join(place, `${name}.${n}`);
+  await makeDirectory(to);
+  for (const file of readdirSync(directory)) {
+    if (file.startsWith(TENANT_FILE) || file === DAMAGED_FILE) cpSync(join(directory, file), join(to, file));
+  }
+  await syncDirectory(to);
+  await syncDirectory(place);
+  return to;
+}
