@@ -15,8 +15,10 @@ import {type CheckedColumns, isSoundRow, type RowKind, rowDamage} from './row-ch
 import {SUMMED_KINDS, weightOf} from './tables.sql.ts';
 
 const LAYOUT_KEY = 'layout';
+/** They have indexes of SQLite, by which they are read. */
+const INDEXED_KINDS: ReadonlySet<RowKind> = new Set<RowKind>(['jobs', 'job_results', 'crons', 'idempotency', 'tables']);
 
-type Sums = {rows: number; sum: number};
+type Sums = {kind: RowKind; rows: number; sum: number};
 
 /** Of all definitions, and where each table begins. */
 function layoutOf(db: Connection): number {
@@ -38,21 +40,29 @@ export function layoutFinding(db: Connection): string | null {
   return 'the definitions of its tables, indexes and triggers do not fit their checksum';
 }
 
+/** Of one table as it is, not by an index of it: `?` is how many rows are looked at. */
+function foundSums(kind: RowKind): string {
+  return `SELECT '${kind}' AS kind, count(*) AS rows, coalesce(sum(weight), 0) AS sum
+    FROM (SELECT ${weightOf(kind)} AS weight FROM ${kind} NOT INDEXED LIMIT ?)`;
+}
+
 /**
  * What is wrong with the rows of one table as a whole; null: nothing, or there are too many to look at.
  * @param most rows
  */
 export function sumsFinding(db: Connection, kind: RowKind, most: number): string | null {
-  const said = db.prepare<[string], Sums>('SELECT rows, sum FROM row_sums WHERE kind = ?').get(kind);
-  if (said === undefined) return `how many rows the table ${kind} has is not there`;
+  const said = db.prepare<[string], Sums>('SELECT * FROM row_sums WHERE kind = ?').get(kind);
+  if (said === undefined) return missing(kind);
   if (said.rows > most) return null;
-  // By the table itself, not by an index of it.
-  const found = db
-    .prepare<[number], Sums>(
-      `SELECT count(*) AS rows, coalesce(sum(weight), 0) AS sum
-         FROM (SELECT ${weightOf(kind)} AS weight FROM ${kind} NOT INDEXED LIMIT ?)`,
-    )
-    .get(most + 1)!;
+  return difference(db, said, db.prepare<[number], Sums>(foundSums(kind)).get(most + 1)!);
+}
+
+function missing(kind: RowKind): string {
+  return `how many rows the table ${kind} has is not there`;
+}
+
+function difference(db: Connection, said: Sums, found: Sums): string | null {
+  const {kind} = said;
   if (found.rows !== said.rows) return `the table ${kind} had ${said.rows} rows, and ${found.rows} are found`;
   if (found.sum === said.sum) return null;
   // Of one whose checksum itself is damaged the sum cannot be told.
@@ -78,9 +88,18 @@ export function checkSums(db: Connection, kind: RowKind, most: number): void {
  * and single values that are damaged, on which everything else depends.
  */
 export function smallTablesFinding(db: Connection, most: number): string | null {
-  for (const kind of SUMMED_KINDS) {
-    const finding = sumsFinding(db, kind, most) ?? indexesFinding(db, kind, most);
+  // In two statements, not two for each table: this is part of every open.
+  const all = db.prepare<[], Sums>('SELECT * FROM row_sums').all();
+  const said = new Map(all.map(sums => [sums.kind, sums]));
+  const few = SUMMED_KINDS.filter(kind => (said.get(kind)?.rows ?? 0) <= most);
+  const found = db.prepare<number[], Sums>(few.map(foundSums).join(' UNION ALL ')).all(...few.map(() => most + 1));
+  for (const sums of found) {
+    const its = said.get(sums.kind);
+    const finding = its === undefined ? missing(sums.kind) : difference(db, its, sums);
     if (finding !== null) return finding;
+    if (sums.rows === 0) continue;
+    const broken = brokenIndex(db, sums.kind);
+    if (broken !== null) return broken;
   }
   for (const row of unsoundRows(db, 'meta')) return placeOf(rowDamage('meta', row));
   return null;
@@ -88,7 +107,11 @@ export function smallTablesFinding(db: Connection, most: number): string | null 
 
 /** Whether the table and its indexes, as SQLite checks them, agree. */
 export function indexesFinding(db: Connection, kind: RowKind, most: number): string | null {
-  if (!hasFewRows(db, kind, most)) return null;
+  return hasFewRows(db, kind, most) ? brokenIndex(db, kind) : null;
+}
+
+function brokenIndex(db: Connection, kind: RowKind): string | null {
+  if (!INDEXED_KINDS.has(kind)) return null;
   const [first] = db.pragma(`integrity_check(${kind})`, {simple: false}) as {integrity_check: string}[];
   return first === undefined || first.integrity_check === 'ok' ? null : `the table ${kind}: ${first.integrity_check}`;
 }
