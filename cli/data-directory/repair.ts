@@ -1,5 +1,5 @@
 /** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
-import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
+import {cpSync, existsSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {DAMAGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {makeDirectory, syncDirectory} from '../../supervisor/tenant-files.ts';
@@ -30,7 +30,11 @@ export async function repairTenant(
     );
   }
   const left = verifyFile(path, {tenant: id, generation}).findings;
-  if (!left.some(finding => finding.startsWith('file: '))) rmSync(join(directory, DAMAGED_FILE), {force: true});
+  const note = join(directory, DAMAGED_FILE);
+  if (existsSync(note) && !left.some(finding => finding.startsWith('file: '))) {
+    done.push(`the tenant is let in again; what had stopped it: ${readFileSync(note, 'utf8').trimEnd()}`);
+    rmSync(note);
+  }
   return {copy, done, left};
 }
 
