@@ -59,11 +59,14 @@ const CASES: Damaged[] = [
   ...['deployments', 'meta', 'row_sums', 'journal', 'documents'].map(emptied),
   changed('settings', `UPDATE meta SET value = replace(value, 'example', 'exbmple') WHERE key = 'function_settings'`),
   changed('which deployment is active', `UPDATE meta SET value = 2 WHERE key = 'active_deployment'`),
-  changed('a manifest', `UPDATE deployments SET manifest = replace(manifest, 'one', 'two')`),
-  changed('the files of a deployment', `UPDATE deployments SET files = replace(files, 'sha256', 'shb256')`),
   changed('the sum of the jobs', `UPDATE row_sums SET sum = sum + 1 WHERE kind = 'jobs'`),
   rewritten('a definition', `IN ('completed', 'failed')`, `IN ('completed', 'gailed')`),
   rewritten('a name in a definition', 'finished_at INTEGER NOT NULL', 'fioished_at INTEGER NOT NULL'),
+];
+
+const DEPLOYMENTS: Damaged[] = [
+  changed('a manifest', `UPDATE deployments SET manifest = replace(manifest, 'one', 'two')`),
+  changed('the files of a deployment', `UPDATE deployments SET files = replace(files, 'sha256', 'shb256')`),
 ];
 
 let service: Service;
@@ -89,7 +92,7 @@ async function fill(tenant: Tenant): Promise<void> {
 
 beforeAll(async () => {
   service = await Service.start();
-  for (const {what} of CASES) {
+  for (const {what} of [...CASES, ...DEPLOYMENTS]) {
     const tenant = /deploy|manifest/.test(what)
       ? Tenant.of(service, (await App.deploy(service, {'f.ts': FUNCTIONS})).tenant)
       : await Tenant.make(service);
@@ -101,7 +104,7 @@ beforeAll(async () => {
   older = await Tenant.make(service);
   await fill(older);
   await service.end('SIGTERM');
-  for (const {what, damage} of CASES) damage(fileOf(tenants.get(what)!.id));
+  for (const {what, damage} of [...CASES, ...DEPLOYMENTS]) damage(fileOf(tenants.get(what)!.id));
   const db = new Database(fileOf(older.id));
   makeOlder(db, 8);
   db.close();
@@ -116,6 +119,16 @@ test.each(CASES)('$what: nothing of the tenant is served, and the reason is told
     expectError(await damaged.request('GET', path), 503, 'op.storage_damaged');
   }
   expectError(await damaged.request('POST', '/documents', {table: 't', fields: {n: 2}}), 503, 'op.storage_damaged');
+  const {code, stdout} = await svc(['verify', '--data', service.data, '--tenant', damaged.id]);
+  expect(stdout).toContain('NOT OK');
+  expect(code).toBe(1);
+});
+
+test.each(DEPLOYMENTS)('$what, damaged: its functions are refused, its documents are served', async ({what}) => {
+  service.showLogOnFailure();
+  const damaged = tenants.get(what)!;
+  expectError(await damaged.request('GET', '/deployments'), 503, 'op.storage_damaged');
+  expect(await damaged.list('t')).toHaveLength(1);
   const {code, stdout} = await svc(['verify', '--data', service.data, '--tenant', damaged.id]);
   expect(stdout).toContain('NOT OK');
   expect(code).toBe(1);

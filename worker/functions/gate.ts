@@ -47,7 +47,7 @@ export class FunctionGate implements Stage {
     return this.#platform;
   }
 
-  /** Loads it unless it is there. @throws session.worker_unavailable 503 */
+  /** Loads it unless it is there. @throws session.worker_unavailable 503; op.storage_damaged 503 */
   readonly loaded = (): Promise<FunctionPlatform> => {
     if (this.#platform !== null) return Promise.resolve(this.#platform);
     this.#loading ??= this.#begin().finally(() => {
@@ -115,6 +115,8 @@ export class FunctionGate implements Stage {
       return this.#platform;
     } catch (error) {
       this.#log.error('the function platform could not be loaded', {error});
+      // Trying again helps nobody then.
+      if (error instanceof ServiceError && error.code === 'op.storage_damaged') throw error;
       throw unavailable('the function platform could not be loaded; the log says why');
     }
   }
