@@ -54,7 +54,7 @@ export class Reader implements FunctionReader {
   readonly #idsBackward: Database.Statement<unknown[], ShortRow>;
   readonly #joined: Prepared<StoredRow> = {};
   readonly #shortJoined: Prepared<ShortRow> = {};
-  readonly #numbers: Prepared<{doc: number}> = {};
+  readonly #numbers: Prepared<number> = {};
   /** Null: rows may change under it, as on the writer's connection. */
   readonly #cache: RowCache | null;
   readonly #db: Connection;
@@ -174,7 +174,7 @@ export class Reader implements FunctionReader {
   /** The rows by their numbers alone; null when some are not cached. */
   #cachedRows(cache: RowCache, shape: RangeShape, bounds: unknown[]): DocumentRow[] | null {
     const rows: DocumentRow[] = [];
-    for (const {doc} of reading(() => this.#statement(this.#numbers, NUMBERS, shape).all(...bounds))) {
+    for (const doc of reading(() => this.#statement(this.#numbers, NUMBERS, shape, true).all(...bounds))) {
       const row = cache.get(doc);
       if (row === undefined) return null;
       rows.push(row);
@@ -216,7 +216,7 @@ export class Reader implements FunctionReader {
   }
 
   /** One statement for each shape of range, prepared when first used. */
-  #statement<Row>(prepared: Prepared<Row>, select: string, {hasUpper, hasAfter, reverse}: RangeShape) {
+  #statement<Row>(prepared: Prepared<Row>, select: string, {hasUpper, hasAfter, reverse}: RangeShape, isValue = false) {
     const shape = `${hasUpper}${hasAfter}${reverse}`;
     const known = prepared[shape];
     if (known !== undefined) return known;
@@ -226,6 +226,8 @@ export class Reader implements FunctionReader {
     const statement = this.#db.prepare<unknown[], Row>(
       `${select} AND e.key >= ?${upper}${after} ORDER BY ${order} LIMIT ?`,
     );
+    // An object a row costs as much as the step to it.
+    if (isValue) statement.pluck();
     prepared[shape] = statement;
     return statement;
   }
