@@ -6,6 +6,8 @@
 import {Buffer, isAscii, isUtf8} from 'node:buffer';
 import {ServiceError} from '../errors.ts';
 import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../limits.ts';
+import {canonicalText, traitsOf} from './canonical-json.ts';
+import {checkParsed, type ParsedFault, type Policy} from './parsed-json.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -47,122 +49,52 @@ function checkNesting(bytes: Buffer): void {
  *
  * Makes every -0 inside `value` 0, in place. The stored text shows 0 for either, but index keys tell them apart: an entry
  * written for -0 would not be found by the key that the stored text gives.
+ *
+ * @returns how it is written, for `storedText`
  */
-export function checkValue(value: unknown, path: string): void {
-  const fault = findFault(value, 1);
-  if (fault !== null) throw invalid(`${path}${fault.path.reverse().join('')} ${fault.reason}`);
+export function checkValue(value: unknown, path: string): number {
+  return checkParsed(value, nativePolicy(path)).traits;
 }
 
 /** As `checkValue`, -0 included, and no top-level key may begin with `_`. @throws op.invalid_input 400 */
-export function checkFields(fields: object, what: 'fields' | 'patch'): void {
+export function checkFields(fields: object, what: 'fields' | 'patch'): number {
   for (const key of Object.keys(fields)) {
     if (key.startsWith('_')) {
       throw invalid(`${what}${step(key)} begins with an underscore, which only system fields may`);
     }
   }
-  checkValue(fields, what);
+  return checkValue(fields, what);
 }
 
-type Fault = {reason: string; path: string[]};
-
-function findFault(value: unknown, level: number): Fault | null {
-  switch (typeof value) {
-    case 'string':
-      return value.isWellFormed() ? null : {reason: 'is not valid Unicode: it has an unpaired surrogate', path: []};
-    case 'number':
-      return Number.isFinite(value) ? null : {reason: 'is a number beyond the range of a double', path: []};
-    case 'object':
-      if (value === null) return null;
-      if (level > NESTING_LEVELS_MAX) return {reason: `nests deeper than ${NESTING_LEVELS_MAX} levels`, path: []};
-      return Array.isArray(value) ? faultInArray(value, level) : faultInObject(value as Record<string, unknown>, level);
-    default:
-      return null;
-  }
+/** A native value has no numbers but JSON's. */
+function nativePolicy(what: string): Policy {
+  return {
+    limited: false,
+    floats: false,
+    fault: ({reason}, path) => invalid(`${what}${path.map(step).join('')} ${REASONS[reason] ?? reason}`),
+  };
 }
 
-function faultInArray(array: unknown[], level: number): Fault | null {
-  for (let i = 0; i < array.length; i++) {
-    const element = array[i];
-    if (Object.is(element, -0)) array[i] = 0;
-    const fault = findFault(element, level + 1);
-    if (fault === null) continue;
-    fault.path.push(`[${i}]`);
-    return fault;
-  }
-  return null;
-}
+const REASONS: Partial<Record<ParsedFault['reason'], string>> = {
+  text: 'is not valid Unicode: it has an unpaired surrogate',
+  number: 'is a number beyond the range of a double',
+  nesting: `nests deeper than ${NESTING_LEVELS_MAX} levels`,
+  'reserved key': 'has a key that begins with $, which is reserved',
+  'key text': 'has a key that is not valid Unicode',
+};
 
-function faultInObject(object: Record<string, unknown>, level: number): Fault | null {
-  for (const key of Object.keys(object)) {
-    const value = object[key];
-    // The key is an own property, so this assignment cannot reach a setter, not even for `__proto__`.
-    if (Object.is(value, -0)) object[key] = 0;
-    let fault: Fault | null;
-    if (key.charCodeAt(0) === 0x24) fault = {reason: 'has a key that begins with $, which is reserved', path: []};
-    else if (!key.isWellFormed()) fault = {reason: 'has a key that is not valid Unicode', path: []};
-    else fault = findFault(value, level + 1);
-    if (fault === null) continue;
-    fault.path.push(step(key));
-    return fault;
-  }
-  return null;
-}
-
-function step(key: string): string {
+function step(key: string | number): string {
+  if (typeof key === 'number') return `[${key}]`;
   const shown = key.length > 60 ? `${key.slice(0, 60)}…` : key;
   return /^[A-Za-z_$][\w$]*$/.test(shown) ? `.${shown}` : `[${JSON.stringify(shown)}]`;
 }
 
-/** The JSON text that is stored: keys sorted by code unit at every depth, -0 as 0, never the client's own bytes. */
-export function storedText(fields: object): string {
-  const traits = traitsOf(fields);
-  if ((traits & UNSORTED) === 0) return JSON.stringify(fields);
-  return (traits & ODD_KEYS) === 0 ? JSON.stringify(sortedCopy(fields)) : sortedText(fields);
-}
-
-const UNSORTED = 1;
-/** Keys that a copy would not keep in its place: JavaScript puts integers first, and `__proto__` does not become a key. */
-const ODD_KEYS = 2;
-
-function traitsOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  let traits = 0;
-  if (Array.isArray(value)) {
-    for (const element of value) traits |= traitsOf(element);
-    return traits;
-  }
-  const object = value as Record<string, unknown>;
-  let previous = '';
-  for (const key of Object.keys(object)) {
-    if (key < previous) traits |= UNSORTED;
-    const first = key.charCodeAt(0);
-    if ((first >= 0x30 && first <= 0x39) || key === '__proto__') traits |= ODD_KEYS;
-    const field = object[key];
-    if (typeof field === 'object') traits |= traitsOf(field);
-    previous = key;
-  }
-  return traits;
-}
-
-/** Copying and the engine's own serialisation take a third of the time of `sortedText`. */
-function sortedCopy(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(sortedCopy);
-  const object = value as Record<string, unknown>;
-  const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(object).sort()) {
-    const field = object[key];
-    copy[key] = typeof field === 'object' ? sortedCopy(field) : field;
-  }
-  return copy;
-}
-
-function sortedText(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(sortedText).join(',')}]`;
-  const object = value as Record<string, unknown>;
-  const keys = Object.keys(object).sort();
-  return `{${keys.map(key => `${JSON.stringify(key)}:${sortedText(object[key])}`).join(',')}}`;
+/**
+ * The JSON text that is stored: keys sorted by code unit at every depth, -0 as 0, never the client's own bytes.
+ * @param traits what `checkFields` or `checkValue` said of it
+ */
+export function storedText(fields: object, traits = traitsOf(fields)): string {
+  return canonicalText(fields, traits);
 }
 
 /** @throws op.too_large 413 */

@@ -6,7 +6,9 @@
  * inside isolates and in browsers, so it uses nothing of Node and walks a value once before the engine serialises it.
  */
 
-import {decodeFloat, encodeFloat} from './float-text.ts';
+import {canonicalText, FLOATS, keyTraits} from './canonical-json.ts';
+import {decodeFloat} from './float-text.ts';
+import {checkParsed, type KeyFault, keyFault, type Path, type Policy} from './parsed-json.ts';
 import {isPlainObject, pathStep, showValue} from './show-value.ts';
 import type {Value} from './value.ts';
 import {
@@ -22,7 +24,7 @@ export class ValueError extends Error {
 }
 
 /** Taken now: in an isolate, user code may replace the global's. */
-const {stringify, parse} = JSON;
+const {parse} = JSON;
 
 /** @param what names the whole in an error. @throws ValueError */
 export function encodeValue(value: unknown, what = 'original object'): string {
@@ -62,14 +64,12 @@ export function holdsFloats(text: string): boolean {
  * @throws ValueError
  */
 export function checkWireValue(parsed: unknown, what = 'original object'): Value {
-  const walk: Walk = {what, limited: true, traits: 0, path: []};
-  return checkParsed(parsed, walk, parsed, 1);
+  return checkParsed(parsed, policyOf(parsed, what, true)).value;
 }
 
 /** As `checkWireValue` for what `encodeDocument` takes: a document's fields, or a result. @throws ValueError */
 export function checkWireDocument(parsed: unknown, what = 'original object'): Value {
-  const walk: Walk = {what, limited: false, traits: 0, path: []};
-  return checkParsed(parsed, walk, parsed, 1);
+  return checkParsed(parsed, policyOf(parsed, what, false)).value;
 }
 
 type Walk = {
@@ -81,22 +81,19 @@ type Walk = {
   readonly path: (string | number)[];
 };
 
-/** Keys of some object are not in order. */
-const UNSORTED = 1;
-/** Keys that a copy would not keep in its place: JavaScript puts integers first, and `__proto__` does not become a key. */
-const ODD_KEYS = 2;
-const FLOATS = 4;
+type Where = {readonly what: string; readonly path: Path};
+
+const NOT_UNICODE = 'String is not valid Unicode: it has an unpaired surrogate';
 
 function encode(value: unknown, walk: Walk): string {
   check(value, walk, value, 1);
-  if (walk.traits === 0) return stringify(value);
-  return (walk.traits & ODD_KEYS) === 0 ? stringify(sortedCopy(value)) : sortedText(value);
+  return canonicalText(value, walk.traits);
 }
 
 function check(value: unknown, walk: Walk, whole: unknown, level: number): void {
   switch (typeof value) {
     case 'string':
-      if (!value.isWellFormed()) throw fault(walk, whole, 'String is not valid Unicode: it has an unpaired surrogate');
+      if (!value.isWellFormed()) throw fault(walk, whole, NOT_UNICODE);
       return;
     case 'number':
       if (!Number.isFinite(value) || Object.is(value, -0)) walk.traits |= FLOATS;
@@ -134,63 +131,26 @@ function checkObject(object: Record<string, unknown>, walk: Walk, whole: unknown
     const field = object[key];
     if (field === undefined) continue;
     walk.path[depth] = key;
-    checkKey(key, walk, whole);
-    if (key < previous) walk.traits |= UNSORTED;
+    const reason = keyFault(key, walk.limited);
+    if (reason !== null) throw fault(walk, whole, keyMessage(reason, key));
+    walk.traits |= keyTraits(key, previous);
     previous = key;
     check(field, walk, whole, level + 1);
   }
   walk.path.length = depth;
 }
 
-function checkKey(key: string, walk: Walk, whole: unknown): void {
-  const first = key.charCodeAt(0);
-  if (first === 0x24) throw fault(walk, whole, `Field name ${showValue(key)} starts with '$', which is reserved`);
-  if ((first >= 0x30 && first <= 0x39) || key === '__proto__') walk.traits |= ODD_KEYS;
-  if (!walk.limited) {
-    if (!key.isWellFormed()) throw fault(walk, whole, `Field name ${showValue(key)} is not valid Unicode`);
-    return;
+function keyMessage(reason: KeyFault, key: string): string {
+  switch (reason) {
+    case 'reserved key':
+      return `Field name ${showValue(key)} starts with '$', which is reserved`;
+    case 'key text':
+      return `Field name ${showValue(key)} is not valid Unicode`;
+    case 'key length':
+      return `Field name ${showValue(key)} is too long (maximum length ${VALUE_KEY_CHARS_MAX})`;
+    case 'key characters':
+      return `Field name ${showValue(key)} has characters other than printable ASCII`;
   }
-  if (key.length > VALUE_KEY_CHARS_MAX) {
-    throw fault(walk, whole, `Field name ${showValue(key)} is too long (maximum length ${VALUE_KEY_CHARS_MAX})`);
-  }
-  for (let i = 0; i < key.length; i++) {
-    const unit = key.charCodeAt(i);
-    if (unit >= 0x20 && unit <= 0x7e) continue;
-    throw fault(walk, whole, `Field name ${showValue(key)} has characters other than printable ASCII`);
-  }
-}
-
-/** Copying and the engine's own serialisation take a third of the time of `sortedText`. */
-function sortedCopy(value: unknown): unknown {
-  if (typeof value === 'number') {
-    return !Number.isFinite(value) || Object.is(value, -0) ? {$float: encodeFloat(value)} : value;
-  }
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(sortedCopy);
-  const object = value as Record<string, unknown>;
-  const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(object).sort()) {
-    const field = object[key];
-    copy[key] = typeof field === 'object' || typeof field === 'number' ? sortedCopy(field) : field;
-  }
-  return copy;
-}
-
-function sortedText(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return stringify(sortedCopy(value));
-  if (Array.isArray(value)) {
-    let items = '';
-    for (let i = 0; i < value.length; i++) items += i === 0 ? sortedText(value[i]) : `,${sortedText(value[i])}`;
-    return `[${items}]`;
-  }
-  const object = value as Record<string, unknown>;
-  // By hand: in a realm, user code may have changed `join`, and this text is sent on as JSON.
-  let fields = '';
-  for (const key of Object.keys(object).sort()) {
-    if (object[key] === undefined) continue;
-    fields += `${fields === '' ? '' : ','}${stringify(key)}:${sortedText(object[key])}`;
-  }
-  return `{${fields}}`;
 }
 
 /** Assigning to own properties cannot reach a setter, not even for `__proto__`. */
@@ -206,55 +166,38 @@ function withFloats(value: Value): Value {
   return value;
 }
 
-function checkParsed(parsed: unknown, walk: Walk, whole: unknown, level: number): Value {
-  if (typeof parsed === 'number' && !Number.isFinite(parsed)) {
-    throw fault(walk, whole, 'Number is beyond the range of a double');
-  }
-  if (typeof parsed !== 'object' || parsed === null) {
-    check(parsed, walk, whole, level);
-    return parsed as Value;
-  }
-  if (level > NESTING_LEVELS_MAX + 1) throw tooNested();
-  const depth = walk.path.length;
-  if (Array.isArray(parsed)) {
-    if (level > NESTING_LEVELS_MAX) throw tooNested();
-    if (walk.limited && parsed.length > VALUE_ARRAY_ELEMENTS_MAX) throw tooLong(parsed.length, walk, whole);
-    for (let i = 0; i < parsed.length; i++) {
-      walk.path[depth] = i;
-      parsed[i] = checkParsed(parsed[i], walk, whole, level + 1);
-    }
-    walk.path.length = depth;
-    return parsed as Value[];
-  }
-  return checkParsedObject(parsed as Record<string, unknown>, walk, whole, level);
+/** How faults of parsed input are put. */
+function policyOf(whole: unknown, what: string, limited: boolean): Policy {
+  return {
+    limited,
+    floats: true,
+    fault: (found, path) => {
+      const walk = {what, path};
+      switch (found.reason) {
+        case 'text':
+          return fault(walk, whole, NOT_UNICODE);
+        case 'number':
+          return fault(walk, whole, 'Number is beyond the range of a double');
+        case 'nesting':
+          return tooNested();
+        case 'float is no text':
+          return fault(walk, whole, 'Malformed $float: it must be a string');
+        case 'float is no base64':
+          return fault(walk, whole, 'Malformed $float: it must be base64 of 8 bytes');
+        case 'plain float':
+          return fault(walk, whole, `$float ${found.number} should be encoded as a number`);
+        case 'array length':
+          return tooLong(found.count, walk, whole);
+        case 'field count':
+          return tooManyFields(found.count, walk, whole);
+        default:
+          return fault(walk, whole, keyMessage(found.reason, found.key));
+      }
+    },
+  };
 }
 
-function checkParsedObject(object: Record<string, unknown>, walk: Walk, whole: unknown, level: number): Value {
-  const keys = Object.keys(object);
-  if (keys.length === 1 && keys[0] === '$float') return checkFloat(object.$float, walk, whole);
-  if (level > NESTING_LEVELS_MAX) throw tooNested();
-  if (walk.limited && keys.length > VALUE_OBJECT_FIELDS_MAX) throw tooManyFields(keys.length, walk, whole);
-  const depth = walk.path.length;
-  for (const key of keys) {
-    walk.path[depth] = key;
-    checkKey(key, walk, whole);
-    object[key] = checkParsed(object[key], walk, whole, level + 1);
-  }
-  walk.path.length = depth;
-  return object as Value;
-}
-
-function checkFloat(text: unknown, walk: Walk, whole: unknown): number {
-  if (typeof text !== 'string') throw fault(walk, whole, 'Malformed $float: it must be a string');
-  const number = decodeFloat(text);
-  if (number === null) throw fault(walk, whole, 'Malformed $float: it must be base64 of 8 bytes');
-  if (Number.isFinite(number) && !Object.is(number, -0)) {
-    throw fault(walk, whole, `$float ${number} should be encoded as a number`);
-  }
-  return number;
-}
-
-function fault(walk: Walk, whole: unknown, reason: string): ValueError {
+function fault(walk: Where, whole: unknown, reason: string): ValueError {
   const path = walk.path.map(pathStep).join('');
   if (path === '') return new ValueError(reason);
   return new ValueError(`${reason} (present at path ${path} in ${walk.what} ${showValue(whole)})`);
@@ -269,10 +212,10 @@ function tooNested(): ValueError {
   return new ValueError(`Value is too nested (maximum nesting ${NESTING_LEVELS_MAX})`);
 }
 
-function tooLong(length: number, walk: Walk, whole: unknown): ValueError {
+function tooLong(length: number, walk: Where, whole: unknown): ValueError {
   return fault(walk, whole, `Array length is too long (${length} > maximum length ${VALUE_ARRAY_ELEMENTS_MAX})`);
 }
 
-function tooManyFields(count: number, walk: Walk, whole: unknown): ValueError {
+function tooManyFields(count: number, walk: Where, whole: unknown): ValueError {
   return fault(walk, whole, `Object has too many fields (${count} > maximum number ${VALUE_OBJECT_FIELDS_MAX})`);
 }

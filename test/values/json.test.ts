@@ -11,6 +11,7 @@ import {
   storedText,
 } from '../../shared/values/json.ts';
 import type {Value} from '../../shared/values/value.ts';
+import {checkWireDocument, encodeDocument} from '../../shared/values/wire-value.ts';
 import {nativeValue} from '../harness/values.ts';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
@@ -43,6 +44,19 @@ describe('stored text', () => {
         expect(storedText(value)).toBe(plainText(value));
       }),
       {numRuns: 1000},
+    );
+  });
+
+  test('is what a function would store of the same values, and what was said of it while it was checked changes nothing', () => {
+    fc.assert(
+      fc.property(fields, value => {
+        const taken = JSON.parse(JSON.stringify(value)) as Record<string, Value>;
+        fc.pre(Object.keys(taken).every(key => !key.startsWith('$') && !key.startsWith('_') && key.isWellFormed()));
+        const text = storedText(taken);
+        expect(storedText(taken, checkFields(taken, 'fields'))).toBe(text);
+        expect(encodeDocument(taken)).toBe(text);
+        expect(encodeDocument(checkWireDocument(JSON.parse(text)))).toBe(text);
+      }),
     );
   });
 

@@ -19,9 +19,9 @@ export type Effect = (writer: Writer) => string;
 /** @throws op.invalid_input 400, op.too_large 413; the effect op.schema_violation 400, op.conflict 409 */
 export function insertEffect(tableName: string, fields: Fields, chosenId?: string): Effect {
   checkTableName(tableName);
-  checkFields(fields, 'fields');
+  const traits = checkFields(fields, 'fields');
   if (chosenId !== undefined) checkChosenId(chosenId);
-  const body = storedText(fields);
+  const body = storedText(fields, traits);
   checkDocumentSize(body);
   return writer => writer.insert(writer.table(tableName), fields, body, chosenId);
 }
