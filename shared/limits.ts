@@ -302,7 +302,7 @@ export const SOCKET_OWED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
 /** A socket that is silent for this long, pings included, is dead. Seconds, as uWebSockets.js wants it. (ours) */
 export const SOCKET_IDLE_SECONDS = 60;
 /** Distinct live queries of a tenant, and the bytes of their results. Beyond: op.failed with session.overloaded. (ours) */
-export const LIVE_QUERIES_MAX = 50_000;
+export const LIVE_QUERIES_MAX = 100_000;
 export const LIVE_RESULT_BYTES_MAX = 256 * MIB;
 
 /* Scheduler */

@@ -21,6 +21,7 @@ import {FunctionGate} from './functions/gate.ts';
 import {TableList} from './functions/table-list.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
+import {LiveIndex} from './live/live-index.ts';
 import {LiveQueries} from './live/live-queries.ts';
 import {WorkerMetrics} from './metrics.ts';
 import {ScanPool} from './reads/scan-pool.ts';
@@ -106,7 +107,9 @@ export class Tenant {
     };
     this.#reader = new Reader(this.#readerDb, catalog);
     this.#scans = new ScanPool(this.#path, error => fail(log, 'a scan thread failed', error));
+    const index = new LiveIndex();
     this.live = new LiveQueries({
+      index,
       reader: this.#reader,
       scans: this.#scans,
       metrics: this.metrics,
@@ -126,6 +129,7 @@ export class Tenant {
     const stages: Stage[] = [
       {committed: checkFile},
       this.#reader, // the row cache: what follows reads what was committed
+      index, // who watches what was written is told
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
       {committed: commit => this.#schedule.committed(commit)},
       {committed: commit => this.#functions.committed(commit)},

@@ -12,12 +12,12 @@ export function liveTargets(rounds: readonly LiveRound[]): LiveTarget[] {
   const most = (round: LiveRound) => round.fanOut.find(each => each.svc.sockets === MOST_SOCKETS)!;
   const deliveries = of(round => most(round).svc.deliveriesPerS / most(round).uws.deliveriesPerS);
   const p99 = of(round => most(round).svc.p99Ms / most(round).uws.p99Ms);
-  const write = of(({writeMs}) => writeMs.with10000 / writeMs.with10);
+  const write = of(({writeMs}) => writeMs.with100000 / writeMs.with10);
   const socket = of(({sockets}) => sockets.bytesPerSocket);
   return [
     {what: 'fan-out to 1,000 / raw publish', measured: deliveries, wanted: 'at least 0.8', isMet: deliveries >= 0.8},
     {what: 'its p99 / that of raw publish', measured: p99, wanted: 'at most 2', isMet: p99 <= 2},
-    {what: 'write under 10,000 / under 10 live queries', measured: write, wanted: 'at most 1.2', isMet: write <= 1.2},
+    {what: 'write under 100,000 / under 10 live queries', measured: write, wanted: 'at most 1.3', isMet: write <= 1.3},
     {what: 'KiB an idle socket', measured: socket / 1024, wanted: 'at most 10', isMet: socket <= 10 * 1024},
   ];
 }
@@ -37,7 +37,7 @@ export function livePrinted(rounds: readonly LiveRound[]): string[] {
   });
   return [
     ...fanOut,
-    `a write under 10 live queries ${of(({writeMs}) => writeMs.with10).toFixed(2)} ms, under 10,000 ${of(({writeMs}) => writeMs.with10000).toFixed(2)} ms (fsync)`,
+    `a write under 10 live queries ${of(({writeMs}) => writeMs.with10).toFixed(2)} ms, under 100,000 ${of(({writeMs}) => writeMs.with100000).toFixed(2)} ms (fsync)`,
     `memory of the router: ${kib(({sockets}) => sockets.bytesPerSocket)} a socket, ${kib(({sockets}) => sockets.bytesPerSubscription)} a subscription`,
     `${rounds[0]?.sockets.sockets ?? 0} sockets reconnect and have their results in ${Math.round(of(({sockets}) => sockets.stormMs))} ms`,
     `scheduled jobs: ${Math.round(of(({jobs}) => jobs.perS))}/s (fsync a group)`,

@@ -11,6 +11,7 @@ import {afterAll, afterEach, beforeEach, describe, expect, test, vi} from 'vites
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
+import {LiveIndex} from '../../worker/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../worker/live/live-queries.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
 import {type LiveRows, livePieces, liveRows} from '../../worker/reads/live-scan.ts';
@@ -200,7 +201,8 @@ describe('live results are what the model answers', () => {
         refreshInfo(table);
         const ids: string[] = [];
         const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
-        const live = new LiveQueries({...parts, scans: new HeldScans(), count: () => 0});
+        const index = new LiveIndex();
+        const live = new LiveQueries({...parts, index, scans: new HeldScans(), count: () => 0});
         const received = new Received();
         const held = new Map<number, QueryObject>();
         let lastStream = 0;
@@ -219,7 +221,8 @@ describe('live results are what the model answers', () => {
           received.take();
           const before = new Map(received.latest);
           commit(name, group, ids);
-          live.committed(writer.commit());
+          index.committed(writer.commit());
+          live.committed();
           writer.endGroup();
           reader.endTurn();
 
@@ -255,7 +258,8 @@ describe('live results of queries that read much', () => {
         const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
         const scans = new HeldScans();
         // Whatever reads the table is taken for a query that reads much.
-        const live = new LiveQueries({...parts, scans, count: () => Number.POSITIVE_INFINITY});
+        const index = new LiveIndex();
+        const live = new LiveQueries({...parts, index, scans, count: () => Number.POSITIVE_INFINITY});
         const received = new Received();
         const held = new Map<number, QueryObject>();
         let lastStream = 0;
@@ -289,7 +293,8 @@ describe('live results of queries that read much', () => {
           }
           check();
           commit(name, group, ids);
-          live.committed(writer.commit());
+          index.committed(writer.commit());
+          live.committed();
           writer.endGroup();
           reader.endTurn();
           check();

@@ -1,6 +1,6 @@
 /**
  * All live queries of the tenant. Equal queries are one, however many routers hold them. After each commit, and before its
- * replies leave, the written documents are matched, the results they change are serialized once, and handed to the routers
+ * replies leave, the written documents are matched (`live-index.ts`), the results they change are serialized once, and handed to the routers
  * that hold them, closed by an end mark: so what a router shows is always one committed moment, and whoever was told that
  * a write succeeded finds it in every result from then on.
  *
@@ -15,7 +15,7 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import type {Change, Commit, Stage} from '../commit/commit.ts';
+import type {Change, Stage} from '../commit/commit.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../reads/pace.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';
@@ -23,8 +23,8 @@ import {shapeText} from '../reads/shape.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {TableInfo} from '../storage/rows.ts';
 import {Evaluation} from './evaluation.ts';
+import {emplace, type LiveIndex, type Stretch, type Watch, type Watcher} from './live-index.ts';
 import {LiveQuery} from './live-query.ts';
-import {emplace, MatchIndex} from './match.ts';
 
 /** A router that holds live queries under stream ids of its own. */
 export interface LiveHolder {
@@ -38,6 +38,7 @@ export interface LiveHolder {
 }
 
 export type LiveParts = {
+  index: LiveIndex;
   reader: Reader;
   scans: LiveScans;
   metrics: WorkerMetrics;
@@ -47,20 +48,38 @@ export type LiveParts = {
   count: (table: TableInfo) => number;
 };
 
-/** `evaluation` null: its result is that of the newest commit. */
-type Held = {
-  live: LiveQuery;
-  key: string;
-  holders: Map<LiveHolder, Set<number>>;
-  evaluation: Evaluation | null;
-};
+/** A live query that is held. */
+class Held implements Watcher {
+  readonly live: LiveQuery;
+  readonly key: string;
+  readonly holders = new Map<LiveHolder, Set<number>>();
+  /** Null: its result is that of the newest commit. */
+  evaluation: Evaluation | null = null;
+  watch: Watch | null = null;
+  readonly #touched: Set<Held>;
+
+  /** @param touched where it puts itself when a commit concerns its result */
+  constructor(query: QueryObject, key: string, touched: Set<Held>) {
+    this.live = new LiveQuery(query);
+    this.key = key;
+    this.#touched = touched;
+  }
+
+  wrote({doc, after}: Change): void {
+    if (this.evaluation !== null) this.evaluation.wrote(doc);
+    else {
+      this.live.write(doc, after);
+      this.#touched.add(this);
+    }
+  }
+}
 
 export class LiveQueries implements Stage {
   readonly #parts: LiveParts;
   readonly #byKey = new Map<string, Held>();
-  readonly #byLive = new Map<LiveQuery, Held>();
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
-  readonly #index = new MatchIndex();
+  /** What the commit under way concerns. */
+  readonly #touched = new Set<Held>();
   #chars = 0;
   /** Of the queries that begin in this turn; null: none has begun. */
   #turnBudget: InlineBudget | null = null;
@@ -104,30 +123,15 @@ export class LiveQueries implements Stage {
     this.#byHolder.delete(holder);
   }
 
-  /** Takes in the documents it wrote, in order. */
-  committed({changes}: Commit): void {
-    const touched = new Set<Held>();
-    for (const change of changes) {
-      if (this.#index.isUnwatched(change.table.name)) continue;
-      for (const live of this.#concerned(change)) {
-        const held = this.#byLive.get(live)!;
-        if (held.evaluation !== null) held.evaluation.wrote(change.doc);
-        else {
-          live.write(change.doc, change.after);
-          touched.add(held);
-        }
-      }
-    }
-    if (touched.size > 0) this.#publish(touched);
+  /** The index has told of its documents, in order. */
+  committed(): void {
+    if (this.#touched.size === 0) return;
+    const touched = [...this.#touched];
+    this.#touched.clear();
+    this.#publish(touched);
   }
 
-  #concerned({table, before, after, isDamaged}: Change): Set<LiveQuery> {
-    // Nobody knows what it was: whoever shows it, under whatever value, shows it no longer.
-    if (isDamaged) return this.#index.allOf(table.name);
-    return this.#index.candidates(table.name, before?.document ?? null, after?.document ?? null);
-  }
-
-  #publish(touched: ReadonlySet<Held>): void {
+  #publish(touched: readonly Held[]): void {
     const {reader, metrics} = this.#parts;
     const told = new Set<LiveHolder>();
     // All of them together: a commit that makes many queries run again must not wait for all of them.
@@ -151,12 +155,21 @@ export class LiveQueries implements Stage {
     this.#endBatch(told);
   }
 
-  #refreshed({live}: Held, budget?: InlineBudget): string | null {
+  #refreshed(held: Held, budget?: InlineBudget): string | null {
     const {reader, count} = this.#parts;
+    const {live} = held;
     const before = live.text.length;
-    const text = live.refresh(reader, live.isStale ? new InlinePace(count, budget) : undefined);
+    const isStale = live.isStale;
+    const text = live.refresh(reader, isStale ? new InlinePace(count, budget) : undefined);
+    if (isStale) this.#watch(held, live.watched);
     this.#chars += live.text.length - before;
     return text;
+  }
+
+  /** Of new entries, or of those to come. */
+  #watch(held: Held, stretch: Stretch | null): void {
+    held.watch?.end();
+    held.watch = this.#parts.index.watchValues(held, held.live.query.table, stretch);
   }
 
   #send(held: Held, told: Set<LiveHolder>): void {
@@ -179,6 +192,7 @@ export class LiveQueries implements Stage {
 
   #evaluate(held: Held): void {
     const {reader, scans} = this.#parts;
+    this.#watch(held, held.live.whole);
     held.evaluation = new Evaluation(held.live, reader, scans, {
       current: () => this.#current(held),
       failed: error => {
@@ -192,6 +206,7 @@ export class LiveQueries implements Stage {
   /** The result is that of the newest commit. It is sent even if it is equal: it was said to be behind, or is the first. */
   #current(held: Held): void {
     held.evaluation = null;
+    this.#watch(held, held.live.watched);
     const told = new Set<LiveHolder>();
     try {
       const text = this.#refreshed(held);
@@ -231,13 +246,12 @@ export class LiveQueries implements Stage {
     if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#chars >= LIVE_RESULT_BYTES_MAX) {
       throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
     }
-    const held: Held = {live: new LiveQuery(query), key, holders: new Map(), evaluation: null};
+    const held = new Held(query, key, this.#touched);
     const isCurrent = this.#runInline(held.live);
     this.#byKey.set(key, held);
-    this.#byLive.set(held.live, held);
-    this.#index.add(held.live);
     this.#chars += held.live.text.length;
-    if (!isCurrent) this.#evaluate(held);
+    if (isCurrent) this.#watch(held, held.live.watched);
+    else this.#evaluate(held);
     return held;
   }
 
@@ -263,9 +277,8 @@ export class LiveQueries implements Stage {
 
   #drop(held: Held): void {
     held.evaluation?.giveUp();
+    held.watch?.end();
     this.#byKey.delete(held.key);
-    this.#byLive.delete(held.live);
-    this.#index.remove(held.live);
     this.#chars -= held.live.text.length;
     assert(this.#chars >= 0, 'what live results take is counted once');
   }

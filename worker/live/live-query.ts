@@ -16,21 +16,22 @@ import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Side} from '../commit/commit.ts';
 import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
-import {compileFilters, type Filter, matches, type Predicate} from '../reads/filter.ts';
+import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
 import type {Pace} from '../reads/pace.ts';
 import {orderOf} from '../reads/plan.ts';
 import {NO_KEY, type Position} from '../reads/position.ts';
-import type {ReadSet} from '../reads/read-set.ts';
 import {find} from '../reads/run.ts';
 import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+import type {Stretch} from './live-index.ts';
+import {QueryStretch} from './query-stretch.ts';
 
-/** `bytes`: what the document takes in the result, with its comma. */
-type Entry = Pick<Position, 'key' | 'doc'> & {text: string; bytes: number};
+/** `bytes`: what the document takes in the result, with its comma. `created`: its time, epoch milliseconds. */
+type Entry = Pick<Position, 'key' | 'doc'> & {created: number; text: string; bytes: number};
 
 export class LiveQuery {
   readonly query: QueryObject;
-  readonly filters: readonly Filter[];
+  readonly #stretch: QueryStretch;
   readonly #matches: Predicate;
   readonly #limit: number;
   readonly #sign: number;
@@ -40,7 +41,6 @@ export class LiveQuery {
   #isComplete = true;
   readonly #docs = new Set<number>();
   #text = '[]';
-  #readSet: ReadSet | null = null;
   /** Entries differ from what `text` shows. */
   #changed = false;
   #stale = false;
@@ -48,8 +48,9 @@ export class LiveQuery {
   /** @throws op.invalid_input 400 */
   constructor(query: QueryObject) {
     this.query = query;
-    this.filters = compileFilters(query.filters);
-    this.#matches = matches(this.filters);
+    const filters = compileFilters(query.filters);
+    this.#matches = matches(filters);
+    this.#stretch = new QueryStretch(query, filters);
     this.#limit = query.limit ?? Number.POSITIVE_INFINITY;
     const order = orderOf(query);
     this.#sign = order.reverse ? -1 : 1;
@@ -69,19 +70,22 @@ export class LiveQuery {
     return this.#text;
   }
 
-  /**
-   * What was looked at for the entries there are: a write outside of it concerns them neither now nor later, until the query is
-   * run again. Null: it is being evaluated, and any write to its table may.
-   */
-  get readSet(): ReadSet | null {
-    return this.#readSet;
+  /** Where every document stands that the query may ever show; null: there can be none. */
+  get whole(): Stretch | null {
+    return this.#stretch.upTo(null);
+  }
+
+  /** Where a write can concern the entries there are: of a result that is cut, up to its last one. Until it is run again. */
+  get watched(): Stretch | null {
+    const last = this.#isComplete ? undefined : this.#entries.at(-1);
+    if (last === undefined || this.#stretch.endsBy === null) return this.whole;
+    return this.#stretch.upTo(this.#stretch.endsBy === 'creation' ? encodeKey([last.created]) : last.key);
   }
 
   /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and what ends its pace */
   run(reader: QueryReader, pace?: Pace): void {
-    const {rows, readSet} = find(reader, this.query, this.#limit, null, pace);
+    const {rows} = find(reader, this.query, this.#limit, null, pace);
     this.#begin(0);
-    this.#readSet = readSet();
     for (const row of rows) this.#append(this.#entryOf(row, null));
     this.#isComplete = rows.length < this.#limit;
   }
@@ -93,13 +97,12 @@ export class LiveQuery {
     return {kind: 'live', query: this.query, most, reserve: this.#reserve};
   }
 
-  take({docs, texts, bytes, keys, keyEnds, readSet}: LivePiece): void {
+  take({docs, created, texts, bytes, keys, keyEnds}: LivePiece): void {
     const all = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength);
     for (const [i, doc] of docs.entries()) {
       const key = this.#path === null ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);
-      this.#append({key, doc, text: texts[i]!, bytes: bytes[i]! + 1});
+      this.#append({key, doc, created: created[i]!, text: texts[i]!, bytes: bytes[i]! + 1});
     }
-    this.#readSet = readSet;
   }
 
   taken(isComplete: boolean): void {
@@ -140,7 +143,6 @@ export class LiveQuery {
   #begin(reserve: number): void {
     this.#reserve = reserve;
     this.#entries = [];
-    this.#readSet = null;
     this.#docs.clear();
     this.#changed = true;
     this.#stale = false;
@@ -156,7 +158,7 @@ export class LiveQuery {
     const path = this.#path;
     const key = path === null ? NO_KEY : encodeKey([valueAt(parsed ?? parseDocument(row), path)]);
     const text = documentText(row);
-    return {key, doc: row.doc, text, bytes: Buffer.byteLength(text) + 1};
+    return {key, doc: row.doc, created: row.created, text, bytes: Buffer.byteLength(text) + 1};
   }
 
   #add(entry: Entry): void {

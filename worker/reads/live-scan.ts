@@ -7,18 +7,17 @@ import {type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import {documentText, parseDocument} from '../documents/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import type {Pace} from './pace.ts';
-import type {ReadSet} from './read-set.ts';
 import {find} from './run.ts';
 import type {LivePiece, LiveScan} from './scan-message.ts';
 
-export type LiveRows = {rows: DocumentRow[]; path: FieldPath | null; isComplete: boolean; readSet: ReadSet};
+export type LiveRows = {rows: DocumentRow[]; path: FieldPath | null; isComplete: boolean};
 
 /** @throws op.invalid_input 400, op.too_large 413 */
 export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, pace: Pace): LiveRows {
   const wanted = most === null ? Number.POSITIVE_INFINITY : most + reserve;
   try {
-    const {rows, path, readSet} = find(reader, query, wanted, null, pace);
-    return {rows, path, isComplete: rows.length < wanted, readSet: readSet()};
+    const {rows, path} = find(reader, query, wanted, null, pace);
+    return {rows, path, isComplete: rows.length < wanted};
   } catch (caught) {
     // It may be the reserve that is too large.
     if (!(caught instanceof ServiceError) || caught.code !== 'op.too_large' || reserve === 0) throw caught;
@@ -26,7 +25,7 @@ export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, 
   }
 }
 
-export function* livePieces({rows, path, readSet}: LiveRows): Generator<LivePiece, void, void> {
+export function* livePieces({rows, path}: LiveRows): Generator<LivePiece, void, void> {
   let piece = newPiece();
   let keys: Buffer[] = [];
   let keyBytes = 0;
@@ -34,6 +33,7 @@ export function* livePieces({rows, path, readSet}: LiveRows): Generator<LivePiec
   for (const row of rows) {
     const text = documentText(row);
     piece.docs.push(row.doc);
+    piece.created.push(row.created);
     piece.texts.push(text);
     piece.bytes.push(Buffer.byteLength(text));
     if (path !== null) {
@@ -50,9 +50,9 @@ export function* livePieces({rows, path, readSet}: LiveRows): Generator<LivePiec
     keyBytes = 0;
     chars = 0;
   }
-  yield {...piece, keys: new Uint8Array(Buffer.concat(keys)), readSet};
+  yield {...piece, keys: new Uint8Array(Buffer.concat(keys))};
 }
 
 function newPiece(): LivePiece {
-  return {docs: [], texts: [], bytes: [], keys: new Uint8Array(), keyEnds: [], readSet: null};
+  return {docs: [], created: [], texts: [], bytes: [], keys: new Uint8Array(), keyEnds: []};
 }

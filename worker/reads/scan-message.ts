@@ -1,7 +1,6 @@
 /** What crosses between the main thread and a scan thread. One scan at a time is under way in a thread. */
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
-import type {ReadSet} from './read-set.ts';
 
 /** What a thread is told at its start. */
 export type ScanThreadSettings = {databasePath: string};
@@ -18,6 +17,8 @@ export type LiveScan = {kind: 'live'; query: QueryObject; most: number | null; r
 /** Some documents of a live result, in its order. */
 export type LivePiece = {
   docs: number[];
+  /** Their times of creation, epoch milliseconds. */
+  created: number[];
   /** As clients see them. */
   texts: string[];
   /** UTF-8 bytes of each text. */
@@ -25,8 +26,6 @@ export type LivePiece = {
   /** Encoded values of the order field, one after the other, and where each ends; empty when creation order is asked for. */
   keys: Uint8Array;
   keyEnds: number[];
-  /** With the last piece: what was looked at for the whole result. */
-  readSet: ReadSet | null;
 };
 
 export type ToScanThread =

@@ -1,0 +1,176 @@
+/**
+ * Who has to be told of a written document: the one index that live queries and kept results of functions are found by.
+ * Whoever watches says where: stretches of orders in which each document has a place. A change is told to those in whose
+ * stretch the document's place lies or lay, and to nobody else, once; that takes logarithmic time in each order.
+ *
+ * Two kinds of orders, both of a table:
+ *
+ *   of values     any fields in a row, made for those who watch by them: encodeKey(values). What a query object's filters
+ *                 say, whether or not there is an index, so that it stays right when indexes come and go
+ *   of a read set the places of `reads/read-set.ts`: declared indexes, creation, ids. When a declared index goes, its
+ *                 stretches say nothing any more: who watches them lets go when indexes change
+ */
+import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
+import type {Change, Commit, Side, Stage} from '../commit/commit.ts';
+import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, entryPlace, idPlace, type ReadSet} from '../reads/read-set.ts';
+import {IntervalIndex} from './interval-index.ts';
+
+export interface Watcher {
+  /** A commit wrote a document in what is watched. It may watch something else from now on, or nothing. */
+  wrote(change: Change): void;
+}
+
+export interface Watch {
+  /** Ends it; once. */
+  end(): void;
+}
+
+/** Values of `fields` from `lower` on, below `upper`: bytes of keys, as one-byte strings. */
+export type Stretch = {readonly fields: readonly string[]; readonly lower: string; readonly upper: string};
+
+type Orders = IntervalIndex<Watcher>;
+type ValueOrder = {fields: readonly string[]; paths: readonly FieldPath[]; stretches: Orders};
+
+export class LiveIndex implements Stage {
+  /** By the table's name, then by the fields. */
+  readonly #values = new Map<string, Map<string, ValueOrder>>();
+  /** By the table's number, then by that of the index. */
+  readonly #places = new Map<number, Map<number, Orders>>();
+  /** Tables that were not there, by name. */
+  readonly #absent = new Map<string, Set<Watcher>>();
+  readonly #found = new Set<Watcher>();
+
+  /** @param stretch null: no document can be in it */
+  watchValues(watcher: Watcher, table: string, stretch: Stretch | null): Watch {
+    if (stretch === null) return NOTHING;
+    const {fields, lower, upper} = stretch;
+    const orders = emplace(this.#values, table, () => new Map<string, ValueOrder>());
+    const name = JSON.stringify(fields);
+    const {stretches} = emplace(orders, name, () => {
+      return {fields, paths: fields.map(compilePath), stretches: new IntervalIndex<Watcher>()};
+    });
+    const interval = stretches.add(lower, upper, watcher);
+    return {
+      end: () => {
+        stretches.remove(interval);
+        if (stretches.size > 0) return;
+        orders.delete(name);
+        if (orders.size === 0) this.#values.delete(table);
+      },
+    };
+  }
+
+  watchReads(watcher: Watcher, {intervals, absentTables}: ReadSet): Watch {
+    const ends = intervals.map(({table, index, lower, upper}) => {
+      const orders = emplace(this.#places, table, () => new Map<number, Orders>());
+      const stretches = emplace(orders, index, () => new IntervalIndex<Watcher>());
+      const interval = stretches.add(oneByte(lower), oneByte(upper), watcher);
+      return () => {
+        stretches.remove(interval);
+        if (stretches.size > 0) return;
+        orders.delete(index);
+        if (orders.size === 0) this.#places.delete(table);
+      };
+    });
+    for (const table of absentTables) {
+      const watchers = emplace(this.#absent, table, () => new Set<Watcher>());
+      watchers.add(watcher);
+      ends.push(() => {
+        watchers.delete(watcher);
+        if (watchers.size === 0) this.#absent.delete(table);
+      });
+    }
+    return {
+      end: () => {
+        for (const end of ends) end();
+      },
+    };
+  }
+
+  /** Tells of each change in order. */
+  committed({changes}: Commit): void {
+    const found = this.#found;
+    for (const change of changes) {
+      this.#collect(change, found);
+      for (const watcher of found) watcher.wrote(change);
+      found.clear();
+    }
+  }
+
+  #collect(change: Change, found: Set<Watcher>): void {
+    const {table, id} = change;
+    for (const watcher of this.#absent.get(table.name) ?? []) found.add(watcher);
+    this.#places
+      .get(ANY_TABLE)
+      ?.get(BY_ID)
+      ?.collect(oneByte(idPlace(id)), found);
+    const places = this.#places.get(table.number);
+    const values = this.#values.get(table.name);
+    if (change.isDamaged) {
+      // Nobody knows what it was: whoever shows it, wherever it stood, shows it no longer.
+      for (const {stretches} of values?.values() ?? []) stretches.collectAll(found);
+      for (const stretches of places?.values() ?? []) stretches.collectAll(found);
+      return;
+    }
+    if (places !== undefined) collectByPlaces(places, change, found);
+    for (const order of values?.values() ?? []) collectByValues(order, change, found);
+  }
+}
+
+function collectByPlaces(orders: ReadonlyMap<number, Orders>, change: Change, found: Set<Watcher>): void {
+  const {doc, id, indexes, before, after} = change;
+  orders.get(BY_CREATION)?.collect(oneByte(creationPlace(doc)), found);
+  orders.get(BY_ID)?.collect(oneByte(idPlace(id)), found);
+  for (const [i, {number}] of indexes.entries()) {
+    const stretches = orders.get(number);
+    if (stretches === undefined) continue;
+    collectBoth(stretches, placeOf(before, i, doc), placeOf(after, i, doc), found);
+  }
+}
+
+function placeOf(side: Side | null, index: number, doc: number): string | null {
+  if (side === null) return null;
+  const key = side.keys[index];
+  assert(key !== undefined, 'a sound document has a key in each index of its table');
+  return oneByte(entryPlace(key, doc));
+}
+
+function collectByValues({fields, paths, stretches}: ValueOrder, change: Change, found: Set<Watcher>): void {
+  const {indexes, before, after} = change;
+  // The writer may have made the same keys for an index.
+  const index = indexes.findIndex(one => isSame(one.fields, fields));
+  const keyOf = (side: Side | null) =>
+    side === null ? null : oneByte(side.keys[index] ?? encodeKey(paths.map(path => valueAt(side.document, path))));
+  collectBoth(stretches, keyOf(before), keyOf(after), found);
+}
+
+function collectBoth(stretches: Orders, before: string | null, after: string | null, found: Set<Watcher>): void {
+  if (before !== null) stretches.collect(before, found);
+  if (after !== null && after !== before) stretches.collect(after, found);
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((field, i) => field === b[i]);
+}
+
+/** Bytes as a string that compares as they do. */
+export function oneByte(bytes: Uint8Array): string {
+  // What crossed from a thread is not a Buffer any more.
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString('latin1');
+}
+
+const NOTHING: Watch = {end: () => undefined};
+
+/** The map's value of this key, made if there is none. */
+export function emplace<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}
