@@ -18,7 +18,7 @@ export type Peers = {
   svc: SvcPeer;
   /** Of eight tenants. */
   svcRequests: SvcRequests[];
-  /** Of as many. */
+  /** One tenant. */
   twoRouters: TwoRouters;
   /** Another build, with its one tenant's requests; null: none. */
   before: {svc: SvcPeer; requests: SvcRequests} | null;
@@ -41,7 +41,7 @@ export async function startPeers(root: string, settings: BenchSettings, say: (te
   const svc = await startSvc(join(root, 'svc'));
   const svcRequests: SvcRequests[] = [];
   for (let i = 0; i < TENANTS; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
-  const twoRouters = await startTwoRouters(join(root, 'two-routers'), TENANTS);
+  const twoRouters = await startTwoRouters(join(root, 'two-routers'));
   const before = settings.before === null ? null : await startBefore(join(root, 'before'), settings.before);
   const hand = await startHand(join(root, 'hand.sqlite'));
   const uws = await startUws(await documentReplyBytes(svc, svcRequests[0]!));
@@ -103,8 +103,8 @@ function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand,
       return {port: svc.port, pid: svc.process.pid, requests: interleaved(of)};
     }
     case '2-routers': {
-      const of = twoRouters.requests.map(requests => requests[workload as Workload]);
-      return {port: twoRouters.svc.port, pid: twoRouters.svc.process.pid, requests: interleaved(of)};
+      const {port, process: server} = twoRouters.svc;
+      return {port, pid: server.pid, requests: twoRouters.requests[workload as Workload]};
     }
     case 'before': {
       if (before === null) return null;

@@ -5,7 +5,7 @@ import {twoRoutersRow} from './peers/svc/two-routers.ts';
 export type RowName =
   | 'uws static'
   | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal'} ${'1 tenant' | '8 tenants'}`
-  | `2-routers ${'get' | 'insert'} 8 tenants`
+  | `2-routers ${'get' | 'insert'}`
   | `before ${'get' | 'insert' | 'query' | 'list'}`
   | `hand ${'get' | 'insert' | 'query'}`
   | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
