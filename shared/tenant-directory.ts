@@ -5,6 +5,8 @@
  *   its first open      tenant.new, tenant.sqlite   (also after a crash before the file was whole: it is made again)
  *   from then on        tenant.sqlite
  *
+ *   while its log has commits   tenant.sqlite, tenant.sqlite-wal, tenant.logged
+ *
  * So a directory without `tenant.new` whose `tenant.sqlite` is missing or empty has lost it: it is never made a second time.
  */
 
@@ -14,6 +16,9 @@ export const TENANT_FILE = 'tenant.sqlite';
 export const NEW_TENANT_FILE = 'tenant.new';
 
 export type NewTenant = {tenant: string; generation: number; created_ms: number};
+
+/** Empty. Says that the file's log has commits, so that a log that is gone is missed. */
+export const LOGGED_FILE = 'tenant.logged';
 
 /** Beside the tenant's file once a check found it damaged: what was found. The tenant stays stopped while it is there. */
 export const DAMAGED_FILE = 'damaged.txt';

@@ -37,12 +37,11 @@ import {placeOf, reportDamageTo} from './storage/damage.ts';
 import {type Connection, openReader, storageFailure} from './storage/database.ts';
 import {FileWatch} from './storage/file-watch.ts';
 import {damagedError} from './storage/identity.ts';
+import {LogNote} from './storage/log-note.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import {openWithReserve} from './storage/reserve.ts';
 import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
-
-const CHANGED = "the tenant's file is not the one that was opened";
 
 export class Tenant {
   readonly dispatch: Dispatch;
@@ -64,6 +63,7 @@ export class Tenant {
   readonly #counts: TableCounts;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
+  readonly #logNote: LogNote;
   readonly #functions: FunctionGate;
   readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
@@ -95,6 +95,7 @@ export class Tenant {
       openTenantFile(settings.directory, settings),
     );
     this.#watch = new FileWatch(this.#path);
+    this.#logNote = new LogNote(settings.directory);
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);
@@ -119,15 +120,13 @@ export class Tenant {
     // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
     const checkFile = () => {
       const finding = this.#watch.finding();
-      if (finding === null) return;
-      // The next process finds a file that is gone or another one; that its log is gone it might not.
-      if (finding.isOfLog) stopDamaged(settings.directory, log, finding.what, CHANGED);
-      fail(log, CHANGED, finding.what);
+      if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
     };
     this.#watchTimer = setInterval(checkFile, FILE_LOOK_MS).unref();
     /** What a commit passes, in this order; then its writes are settled, which is where the replies come from. */
     const stages: Stage[] = [
       {committed: checkFile},
+      {committed: () => this.#logNote.make()},
       this.#reader, // the row cache: what follows reads what was committed
       index, // who watches what was written is told
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
@@ -254,6 +253,8 @@ export class Tenant {
     this.#readerDb.close();
     this.#putInOrder();
     this.#writerDb.close();
+    // Closing empties the log too, if what hindered that a moment ago has gone.
+    this.#logNote.makeIfLogged();
     this.#lock.release();
     return nextDueMs;
   }
@@ -267,10 +268,12 @@ export class Tenant {
       this.#scrub.remember();
       this.#clean.set();
       this.#writerDb.pragma('busy_timeout = 0');
+      this.#logNote.remove();
       this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
     } catch (caught) {
       if (storageFailure(caught) !== 'full') throw caught;
     }
+    this.#logNote.makeIfLogged();
   }
 }
 
@@ -289,9 +292,9 @@ function sizeOf(path: string): number {
 }
 
 /** Serving a damaged file would spread the damage: the tenant stops until somebody has repaired it and removed the note. */
-function stopDamaged(directory: string, log: Logger, finding: string, message = 'the file is damaged'): never {
+function stopDamaged(directory: string, log: Logger, finding: string): never {
   writeFileSync(join(directory, DAMAGED_FILE), `${finding}\n`, {flush: true});
-  return fail(log, message, finding);
+  return fail(log, 'the file is damaged', finding);
 }
 
 /** The tenant cannot go on in this process: end it, so that the next one starts from disk. */

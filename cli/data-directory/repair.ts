@@ -1,8 +1,9 @@
 /** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
 import {cpSync, existsSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
-import {DAMAGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {DAMAGED_FILE, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {makeDirectory, syncDirectory} from '../../supervisor/tenant-files.ts';
+import {findLostLog} from '../../worker/storage/log-note.ts';
 import {findLogDamage} from '../../worker/storage/wal-log.ts';
 import {BeyondRepair, repairFile} from '../../worker/verify/repair-file.ts';
 import {verifyFile} from '../../worker/verify/verify-file.ts';
@@ -29,6 +30,9 @@ export async function repairTenant(
       `${path} cannot be mended: ${caught.message}; nothing was changed. A copy from before is what helps`,
     );
   }
+  const lost = findLostLog(directory);
+  // Closing the file has moved its log into it; one that was gone before is given up, as the copy still tells.
+  if (lost !== null) rmSync(join(directory, LOGGED_FILE));
   const left = verifyFile(path, {tenant: id, generation}).findings;
   const note = join(directory, DAMAGED_FILE);
   if (existsSync(note) && !left.some(finding => finding.startsWith('file: '))) {
@@ -47,7 +51,8 @@ async function keepCopy(data: string, directory: string): Promise<string> {
   for (let n = 2; existsSync(to); n++) to = join(place, `${name}.${n}`);
   await makeDirectory(to);
   for (const file of readdirSync(directory)) {
-    if (file.startsWith(TENANT_FILE) || file === DAMAGED_FILE) cpSync(join(directory, file), join(to, file));
+    if (file.startsWith(TENANT_FILE) || file === DAMAGED_FILE || file === LOGGED_FILE)
+      cpSync(join(directory, file), join(to, file));
   }
   await syncDirectory(to);
   await syncDirectory(place);

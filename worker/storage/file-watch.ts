@@ -8,32 +8,24 @@ import {statSync} from 'node:fs';
 
 type Seen = {dev: number; ino: number; size: number};
 
-export type FileFinding = {
-  what: string;
-  /** The file itself is as it was: without its log it would be taken for whole, and is what it was a while ago. */
-  isOfLog: boolean;
-};
-
 export class FileWatch {
-  readonly #path: string;
   readonly #paths: readonly string[];
   readonly #seen = new Map<string, Seen>();
 
   /** @param path of the tenant's file, which is open */
   constructor(path: string) {
-    this.#path = path;
     this.#paths = [path, `${path}-wal`];
     this.finding();
   }
 
   /** What was done to the files since the last look; null: nothing. */
-  finding(): FileFinding | null {
+  finding(): string | null {
     for (const path of this.#paths) {
       const seen = this.#seen.get(path);
       const now = statSync(path, {throwIfNoEntry: false});
       if (seen === undefined && now === undefined) continue; // The log is made by the first write.
       const change = seen === undefined ? null : changeOf(seen, now);
-      if (change !== null) return {what: `${path} was ${change}`, isOfLog: path !== this.#path};
+      if (change !== null) return `${path} was ${change}`;
       this.#seen.set(path, {dev: now!.dev, ino: now!.ino, size: now!.size});
     }
     return null;

@@ -3,24 +3,14 @@
  * from then on a file that is missing, empty or without tables was lost, and serving an empty one in its place would be
  * wrong answers with 200: it is refused, and left as it is.
  */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from 'node:fs';
+import {accessSync, constants, copyFileSync, existsSync, rmSync, statfsSync, statSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {type Connection, openWriter, storageFailure} from './database.ts';
 import {claimFile, damagedError, type TenantIdentity} from './identity.ts';
+import {findLostLog, syncDirectory} from './log-note.ts';
 import {findLogDamage} from './wal-log.ts';
 
 /** A disk with less free space counts as full: SQLite needs as much to open a file. */
@@ -44,7 +34,10 @@ export function openTenantFile(directory: string, tenant: TenantIdentity): Conne
   const note = join(directory, NEW_TENANT_FILE);
   const isNew = existsSync(note);
   const path = join(directory, TENANT_FILE);
-  if (!isNew) refuseDamagedLog(path);
+  if (!isNew) {
+    refuseLostLog(directory);
+    refuseDamagedLog(path);
+  }
   const db = openWriter(path, isNew);
   try {
     claimFile(db, tenant);
@@ -57,6 +50,13 @@ export function openTenantFile(directory: string, tenant: TenantIdentity): Conne
     db.close();
     throw caught;
   }
+}
+
+/** @throws op.storage_damaged 503 */
+function refuseLostLog(directory: string): void {
+  const finding = findLostLog(directory);
+  if (finding === null) return;
+  throw damagedError(`${finding}; see "A lost log" in docs/operating.md`);
 }
 
 /** Before SQLite sees it: opening would cut the log at the damage, without a word. @throws op.storage_damaged 503 */
@@ -94,13 +94,4 @@ export function openFailure(caught: unknown, directory: string): unknown {
 function isDiskFull(path: string): boolean {
   const {bavail, bsize, ffree, files} = statfsSync(existsSync(path) ? path : dirname(path));
   return bavail * bsize < FREE_BYTES_MIN || (files > 0 && ffree === 0);
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

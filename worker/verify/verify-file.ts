@@ -6,6 +6,7 @@
  */
 
 import {hash} from 'node:crypto';
+import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {VERIFY_FINDINGS_MAX} from '../../shared/limits.ts';
@@ -18,6 +19,7 @@ import {placeOf} from '../storage/damage.ts';
 import {type Connection, openReader} from '../storage/database.ts';
 import {readIdentity} from '../storage/identity.ts';
 import {indexKey} from '../storage/index-key.ts';
+import {findLostLog} from '../storage/log-note.ts';
 import {STORAGE_VERSION} from '../storage/migrations.ts';
 import {Reader} from '../storage/reader.ts';
 import {recordDigest} from '../storage/record-digest.ts';
@@ -39,7 +41,7 @@ export type VerifyReport = {
 
 /** @param owner whose file it should be */
 export function verifyFile(path: string, owner: {tenant: string; generation: number}): VerifyReport {
-  const log = damagedLog(path);
+  const log = findLostLog(dirname(path)) ?? damagedLog(path);
   if (log !== null) return {documents: 0, records: 0, floor: 1, indexEntries: 0, findings: [`log: ${log}`]};
   const db = openReader(path);
   const said = new Database('');
