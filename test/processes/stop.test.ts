@@ -3,6 +3,7 @@ import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {RoutedClient} from '../harness/routed.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -60,8 +61,8 @@ describe('a drain', () => {
       received += String(chunk);
     });
     socket.write(`${head}\r\n\r\n${body.slice(0, 10)}`);
-    // The router has the head once it answers what came after it.
-    await service.get('/health');
+    // Its router has the head once it answers what came after it.
+    for (const router of service.children('router')) (await RoutedClient.of(service, router)).close();
     const ended = service.end('SIGTERM');
     await until('the port to close', isRefused);
     const closed = new Promise(resolve => socket.once('close', resolve));
