@@ -3,51 +3,13 @@
  * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
  */
 
-import {gauge, type MetricJson} from '../shared/metric-json.ts';
+import {gauge, Histogram, type MetricJson} from '../shared/metric-json.ts';
 import type {FunctionKind} from '../shared/protocol/functions.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
 const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const LATENESS_BUCKETS = [0.005, 0.02, 0.1, 0.5, 1, 5, 30, 300, 3600];
 const GROUP_BUCKETS = [1, 2, 4, 8, 16, 32, 64];
-
-class Histogram {
-  readonly #buckets: readonly number[];
-  readonly #counts: number[];
-  #sum = 0;
-  #count = 0;
-
-  constructor(buckets: readonly number[]) {
-    this.#buckets = buckets;
-    this.#counts = buckets.map(() => 0);
-  }
-
-  observe(value: number): void {
-    this.#sum += value;
-    this.#count++;
-    for (let i = this.#buckets.length - 1; i >= 0 && value <= this.#buckets[i]!; i--) this.#counts[i]!++;
-  }
-
-  json(name: string, help: string): MetricJson {
-    const buckets = this.#buckets.map((le, i) => ({
-      labels: {le},
-      value: this.#counts[i]!,
-      metricName: `${name}_bucket`,
-    }));
-    return {
-      name,
-      help,
-      type: 'histogram',
-      aggregator: 'sum',
-      values: [
-        ...buckets,
-        {labels: {le: '+Inf'}, value: this.#count, metricName: `${name}_bucket`},
-        {labels: {}, value: this.#sum, metricName: `${name}_sum`},
-        {labels: {}, value: this.#count, metricName: `${name}_count`},
-      ],
-    };
-  }
-}
 
 /** Read when the metrics are asked for. */
 export type Gauges = {

@@ -3,7 +3,7 @@
  * stores, because it happens on the hottest path; the figures take prom-client's form only when they are asked for.
  */
 
-import type {MetricJson} from '../../shared/metric-json.ts';
+import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
 import type {Exchange, ExchangeObserver} from '../http/exchange.ts';
 import {ROUTES} from '../http/routes.ts';
 
@@ -15,9 +15,8 @@ const NO_ROUTE = ROUTES.length;
 
 export class Traffic implements ExchangeObserver {
   readonly #counts = new Float64Array((ROUTES.length + 1) * STATUSES);
-  /** One more bucket for what is slower than all. */
-  readonly #durations = new Float64Array((ROUTES.length + 1) * (BUCKETS.length + 1));
-  readonly #seconds = new Float64Array(ROUTES.length + 1);
+  /** By route. */
+  readonly #seconds = Array.from({length: ROUTES.length + 1}, () => new Histogram(BUCKETS));
   readonly #onEnded: (exchange: Exchange, status: number, seconds: number) => void;
   #onIdle: (() => void) | null = null;
   #bytesIn = 0;
@@ -47,10 +46,7 @@ export class Traffic implements ExchangeObserver {
     const seconds = (performance.now() - exchange.startedMs) / 1000;
     const route = exchange.route === null ? NO_ROUTE : exchange.route.index;
     this.#counts[route * STATUSES + status]!++;
-    this.#seconds[route]! += seconds;
-    let bucket = 0;
-    while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
-    this.#durations[route * (BUCKETS.length + 1) + bucket]!++;
+    this.#seconds[route]!.observe(seconds);
     this.#bytesIn += exchange.bytesIn;
     this.#bytesOut += exchange.bytesOut;
     this.#onEnded(exchange, status, seconds);
@@ -80,7 +76,7 @@ export class Traffic implements ExchangeObserver {
         help: 'Time from the last byte of the request head to the answer being handed over, by route.',
         type: 'histogram',
         aggregator: 'sum',
-        values: this.#histogram('svc_http_request_duration_seconds'),
+        values: this.#durations('svc_http_request_duration_seconds'),
       },
       {
         name: 'svc_http_body_bytes_total',
@@ -117,22 +113,9 @@ export class Traffic implements ExchangeObserver {
     return values;
   }
 
-  #histogram(name: string): MetricJson['values'] {
-    const values: MetricJson['values'] = [];
-    for (let route = 0; route <= NO_ROUTE; route++) {
-      const counts = this.#durations.subarray(route * (BUCKETS.length + 1), (route + 1) * (BUCKETS.length + 1));
-      const total = counts.reduce((sum, count) => sum + count, 0);
-      if (total === 0) continue;
-      const labels = routeLabels(route);
-      let below = 0;
-      for (const [i, le] of [...BUCKETS, '+Inf'].entries()) {
-        below += counts[i]!;
-        values.push({labels: {...labels, le}, value: below, metricName: `${name}_bucket`});
-      }
-      values.push({labels, value: this.#seconds[route]!, metricName: `${name}_sum`});
-      values.push({labels, value: total, metricName: `${name}_count`});
-    }
-    return values;
+  #durations(name: string): MetricJson['values'] {
+    const used = [...this.#seconds.entries()].filter(([, histogram]) => !histogram.isEmpty);
+    return used.flatMap(([route, histogram]) => histogram.values(name, routeLabels(route)));
   }
 }
 

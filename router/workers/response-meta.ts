@@ -1,7 +1,8 @@
 /** Decodes the meta of a `response` frame. Empty stands for a plain 200, which is most of them. What a worker says is checked. */
 import type {Buffer} from 'node:buffer';
+import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
-import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
+import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 import {headersFault} from '../../shared/ipc/response-headers.ts';
 
 const PLAIN: ResponseMeta = {s: 200};
@@ -26,11 +27,4 @@ export function parseResponseMeta(meta: Buffer): ResponseMeta {
 
 function isWithin(value: number | undefined, least: number, most: number): boolean {
   return Number.isInteger(value) && value! >= least && value! <= most;
-}
-
-function isHeaderList(value: unknown): value is HeaderList {
-  return (
-    Array.isArray(value) &&
-    value.every(pair => Array.isArray(pair) && pair.length === 2 && pair.every(text => typeof text === 'string'))
-  );
 }

@@ -1,5 +1,5 @@
 /** What the router counts of its sockets. */
-import type {MetricJson} from '../../shared/metric-json.ts';
+import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
 
 /** Seconds from a commit to the result being handed to the sockets. */
 const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
@@ -10,18 +10,13 @@ export class SocketTraffic {
   #frames = 0;
   #bytes = 0;
   #coalesced = 0;
-  #latencyCount = 0;
-  #latencySum = 0;
-  readonly #latency = LATENCY_BUCKETS.map(() => 0);
+  readonly #latency = new Histogram(LATENCY_BUCKETS);
 
   /** A result went to `takers` sockets. */
   published(takers: number, bytes: number, committedMs: number): void {
     this.#frames += takers;
     this.#bytes += takers * bytes;
-    const seconds = Math.max(0, (performance.timeOrigin + performance.now() - committedMs) / 1000);
-    this.#latencyCount++;
-    this.#latencySum += seconds;
-    for (const [i, le] of LATENCY_BUCKETS.entries()) if (seconds <= le) this.#latency[i]!++;
+    this.#latency.observe(Math.max(0, (performance.timeOrigin + performance.now() - committedMs) / 1000));
   }
 
   /** A socket that is behind was spared a result: it will get a newer one. */
@@ -30,7 +25,6 @@ export class SocketTraffic {
   }
 
   json({connections, subscriptions, liveQueries}: SocketGauges): MetricJson[] {
-    const name = 'svc_live_commit_to_send_seconds';
     return [
       single('gauge', 'svc_socket_connections', 'Open sockets.', connections),
       single('gauge', 'svc_socket_subscriptions', 'Subscriptions of open sockets.', subscriptions),
@@ -38,18 +32,10 @@ export class SocketTraffic {
       single('counter', 'svc_live_fanout_frames_total', 'Results handed to sockets after the first one.', this.#frames),
       single('counter', 'svc_live_fanout_bytes_total', 'Bytes of those results.', this.#bytes),
       single('counter', 'svc_live_coalesced_total', 'Results that slow sockets were spared.', this.#coalesced),
-      {
-        name,
-        help: 'Time from a commit to its results being handed to the sockets.',
-        type: 'histogram',
-        aggregator: 'sum',
-        values: [
-          ...LATENCY_BUCKETS.map((le, i) => ({labels: {le}, value: this.#latency[i]!, metricName: `${name}_bucket`})),
-          {labels: {le: '+Inf'}, value: this.#latencyCount, metricName: `${name}_bucket`},
-          {labels: {}, value: this.#latencySum, metricName: `${name}_sum`},
-          {labels: {}, value: this.#latencyCount, metricName: `${name}_count`},
-        ],
-      },
+      this.#latency.json(
+        'svc_live_commit_to_send_seconds',
+        'Time from a commit to its results being handed to the sockets.',
+      ),
     ];
   }
 }

@@ -3,6 +3,7 @@
  * them before it sends them (a fault is the app's, a 500) and the router before it writes them (a fault is the worker's, which
  * costs the connection): a line break in one could forge a response.
  */
+import {HOP_BY_HOP, isHeaderName, isHeaderValue} from '../http-headers.ts';
 import {RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX} from '../limits.ts';
 import type {HeaderList} from './operations.ts';
 
@@ -11,28 +12,18 @@ import type {HeaderList} from './operations.ts';
  * origin, which all tenants of a server share (decision 0015).
  */
 const NOT_THE_APPS: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   'alt-svc',
   'clear-site-data',
-  'connection',
   'content-length',
   'expect-ct',
-  'keep-alive',
   'nel',
-  'proxy-authenticate',
-  'proxy-connection',
   'public-key-pins',
   'report-to',
   'service-worker-allowed',
   'strict-transport-security',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
   'x-request-id',
 ]);
-const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Printable, tabs, and the upper half of Latin-1. */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** The headers that are an app's to choose. */
 export function appHeaders(headers: HeaderList): HeaderList {
@@ -44,9 +35,9 @@ export function headersFault(headers: HeaderList): string | null {
   if (headers.length > RESPONSE_HEADERS_MAX) return `there are more than ${RESPONSE_HEADERS_MAX} headers`;
   let bytes = 0;
   for (const [name, value] of headers) {
-    if (!NAME.test(name)) return `${JSON.stringify(name)} is not a header name`;
+    if (!isHeaderName(name)) return `${JSON.stringify(name)} is not a header name`;
     if (NOT_THE_APPS.has(name.toLowerCase())) return `the header ${name} is not the app's to set`;
-    if (!VALUE.test(value)) return `the value of the header ${name} has characters that headers cannot have`;
+    if (!isHeaderValue(value)) return `the value of the header ${name} has characters that headers cannot have`;
     bytes += name.length + value.length;
   }
   return bytes > RESPONSE_HEADERS_BYTES_MAX ? `the headers are longer than ${RESPONSE_HEADERS_BYTES_MAX} bytes` : null;

@@ -1,5 +1,6 @@
 /** What a router sent, checked: a router of another version must cost its connection, not the tenant its process. */
 import type {Buffer} from 'node:buffer';
+import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {OPERATIONS, type RequestMeta} from '../../shared/ipc/operations.ts';
 
@@ -24,8 +25,4 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
 
 function isText(value: unknown): boolean {
   return typeof value === 'string';
-}
-
-function isHeaderList(value: unknown): boolean {
-  return Array.isArray(value) && value.every(pair => Array.isArray(pair) && pair.length === 2 && pair.every(isText));
 }

@@ -4,6 +4,7 @@
  */
 
 import type {HttpResponseHead} from '../../../isolate/actions/http-action.ts';
+import {isHeaderName, isHeaderValue} from '../../../shared/http-headers.ts';
 import {appHeaders, headersFault} from '../../../shared/ipc/response-headers.ts';
 import {
   HTTP_ACTION_HEADERS_BYTES_MAX,
@@ -21,9 +22,6 @@ export type HttpOutgoing = {
 };
 
 type Answer = {answer: string; bytes: Uint8Array | null};
-
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class HttpExchange {
   readonly #incoming: HttpIncoming | null;
@@ -103,8 +101,8 @@ function checkHead(head: unknown): HttpResponseHead | string {
   for (const header of headers as unknown[]) {
     if (!Array.isArray(header)) return 'a response has headers';
     const [name, value] = header as unknown[];
-    if (typeof name !== 'string' || !HEADER_NAME.test(name)) return 'a header of the response has no valid name';
-    if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the header ${name} has no valid value`;
+    if (typeof name !== 'string' || !isHeaderName(name)) return 'a header of the response has no valid name';
+    if (typeof value !== 'string' || !isHeaderValue(value)) return `the header ${name} has no valid value`;
     bytes += name.length + value.length;
     kept.push([name, value]);
   }

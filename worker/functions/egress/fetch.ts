@@ -4,6 +4,7 @@
  * schemes, the headers nobody may set, and an end to every body.
  */
 import {type BodyInit, fetch, type Response} from 'undici';
+import {HOP_BY_HOP} from '../../../shared/http-headers.ts';
 import {EGRESS_RESPONSE_BYTES_MAX} from '../../../shared/limits.ts';
 import {egressConnector} from './connector.ts';
 import {type EgressPolicy, EgressRefused} from './policy.ts';
@@ -30,18 +31,6 @@ export type EgressResponse = {
   body: AsyncIterable<Uint8Array>;
 };
 
-/** Headers that belong to one connection; they travel neither way. */
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-];
 /** Headers of a request that undici writes itself: another `Host` would reach another site of the same address. */
 const WRITTEN_BY_US = ['content-length', 'expect', 'host'];
 
@@ -82,7 +71,7 @@ function checkedUrl(text: string): URL {
   return url;
 }
 
-function without(names: string[], headers: [string, string][]): [string, string][] {
+function without(names: readonly string[], headers: [string, string][]): [string, string][] {
   return headers.filter(([name]) => !names.includes(name.toLowerCase()));
 }
 
