@@ -207,12 +207,12 @@ export class Dispatch {
     }
   }
 
-  /** Operations of the function platform. Their replies gather until the turn's microtasks are done. */
+  /** Operations of the function platform. */
   #functions(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
     const {functions} = this.#tenant;
-    this.#answerWith(functions, link, stream, meta, body, incoming)
-      .catch(caught => this.#fail(link, stream, meta, caught))
-      .finally(() => link.flushAfterTick());
+    this.#answerWith(functions, link, stream, meta, body, incoming).catch(caught =>
+      this.#fail(link, stream, meta, caught),
+    );
   }
 
   #answerWith(
@@ -253,12 +253,10 @@ export class Dispatch {
         link.forget(stream);
         if (outcome instanceof ServiceError) this.#fail(link, stream, meta, outcome);
         else link.replyBytes(stream, outcome);
-        link.flushAfterTick();
       });
       link.onCancel(stream, () => {
         giveUp();
         link.fail(stream, new ServiceError('session.worker_unavailable', 'the query was given up with its client'));
-        link.flushAfterTick();
       });
     }
   }
@@ -276,7 +274,6 @@ export class Dispatch {
       settle: outcome => {
         if (outcome instanceof ServiceError) link.fail(stream, outcome);
         else link.reply(stream, outcome.status, outcome.body);
-        link.flushAfterTick();
       },
     });
   }
@@ -305,23 +302,18 @@ export class Dispatch {
   }
 
   #list(link: RouterLink, stream: number, meta: RequestMeta): void {
-    this.#tenant.tables
-      .text()
-      .then(
-        text => link.reply(stream, OK, text),
-        caught => this.#fail(link, stream, meta, caught),
-      )
-      .finally(() => link.flush());
+    this.#tenant.tables.text().then(
+      text => link.reply(stream, OK, text),
+      caught => this.#fail(link, stream, meta, caught),
+    );
   }
 
   /** A change that takes more than one write. */
   #later(link: RouterLink, stream: number, meta: RequestMeta, change: Promise<void>): void {
-    change
-      .then(
-        () => link.reply(stream, NO_CONTENT.status, NO_CONTENT.body),
-        caught => this.#fail(link, stream, meta, caught),
-      )
-      .finally(() => link.flush());
+    change.then(
+      () => link.reply(stream, NO_CONTENT.status, NO_CONTENT.body),
+      caught => this.#fail(link, stream, meta, caught),
+    );
   }
 
   #fail(link: RouterLink, stream: number, meta: RequestMeta, caught: unknown): void {

@@ -65,15 +65,22 @@ export type FrameHandler = (kind: FrameKind, stream: number, flags: number, meta
 
 const EMPTY = Buffer.alloc(0);
 
-/** Collects frames and passes them to `write` in as few pieces as possible, in order, when `flush` is called. */
+/**
+ * Collects frames and passes them to `write` in as few pieces as possible, in order. With `later` it flushes by itself, once
+ * for all frames until then: nobody who writes one has to think of it. Without, when `flush` is called.
+ */
 export class FrameWriter {
   readonly #write: (bytes: Buffer) => void;
+  readonly #later: ((flush: () => void) => void) | null;
+  #isArmed = false;
   #chunk = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
   #start = 0;
   #end = 0;
 
-  constructor(write: (bytes: Buffer) => void) {
+  /** @param later runs what it is given once, when enough has gathered: `process.nextTick`, for one */
+  constructor(write: (bytes: Buffer) => void, later: ((flush: () => void) => void) | null = null) {
     this.#write = write;
+    this.#later = later;
   }
 
   /** True while frames wait for `flush`. */
@@ -99,6 +106,7 @@ export class FrameWriter {
         const bodyBytes = writeText(this.#chunk, body, at + FRAME_HEADER_BYTES + metaBytes);
         writeHeader(this.#chunk, at, kind, stream, flags, metaBytes, bodyBytes);
         this.#end = at + FRAME_HEADER_BYTES + metaBytes + bodyBytes;
+        this.#arm();
         return;
       }
       this.frame(kind, stream, flags, meta, Buffer.from(body, 'utf8'), true);
@@ -121,6 +129,7 @@ export class FrameWriter {
     } else {
       body.copy(this.#chunk, this.#end);
       this.#end += body.length;
+      this.#arm();
     }
   }
 
@@ -130,6 +139,17 @@ export class FrameWriter {
     this.#start = this.#end;
     this.#write(bytes);
   }
+
+  #arm(): void {
+    if (this.#isArmed || this.#later === null) return;
+    this.#isArmed = true;
+    this.#later(this.#flushArmed);
+  }
+
+  readonly #flushArmed = (): void => {
+    this.#isArmed = false;
+    this.flush();
+  };
 
   #frameOwn(kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer, bodyIsOwned: boolean): void {
     const metaBytes = Buffer.byteLength(meta);

@@ -58,6 +58,34 @@ function header(fields: {body?: number; kind?: number; flags?: number; meta?: nu
   return bytes;
 }
 
+describe('a writer that flushes by itself', () => {
+  test('does it once for all frames until then, and again for those that follow', async () => {
+    const pieces: Buffer[] = [];
+    const writer = new FrameWriter(bytes => pieces.push(bytes), process.nextTick);
+    const frames = reader();
+    for (let stream = 1; stream <= 3; stream++) writer.frame(FrameKind.response, stream, 0, '', `reply ${stream}`);
+    await Promise.resolve(); // settled by a microtask of the same turn
+    writer.frame(FrameKind.response, 4, 0, '', Buffer.from('reply 4'));
+    expect(pieces).toEqual([]);
+    await new Promise(resolve => setImmediate(resolve));
+    expect(pieces).toHaveLength(1);
+    writer.frame(FrameKind.response, 5, 0, '', 'reply 5');
+    await new Promise(resolve => setImmediate(resolve));
+    expect(pieces).toHaveLength(2);
+    for (const piece of pieces) frames.reader.push(piece);
+    expect(frames.frames.map(({stream}) => stream)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test('writes nothing twice when it is flushed before', async () => {
+    const pieces: Buffer[] = [];
+    const writer = new FrameWriter(bytes => pieces.push(bytes), process.nextTick);
+    writer.frame(FrameKind.response, 1, 0, '', 'reply');
+    writer.flush();
+    await new Promise(resolve => setImmediate(resolve));
+    expect(pieces).toHaveLength(1);
+  });
+});
+
 describe('frames', () => {
   test('come out as they went in, whatever pieces the bytes arrive in', () => {
     fc.assert(

@@ -100,8 +100,6 @@ class Received implements LiveHolder {
     this.behind.add(stream);
   }
 
-  flushAfterTick(): void {}
-
   liveFailed(stream: number): void {
     throw new Error(`stream ${stream} failed`);
   }

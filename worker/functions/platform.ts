@@ -140,7 +140,7 @@ export class FunctionPlatform implements Stage {
   }
 
   /**
-   * Answers an operation; the reply leaves with the link's next flush. Nothing here waits with the body in hand: an action may
+   * Answers an operation. Nothing here waits with the body in hand: an action may
    * take minutes. Rejects with a ServiceError, for the caller to answer
    */
   handle(
@@ -154,10 +154,7 @@ export class FunctionPlatform implements Stage {
       case 'functions.http':
         return this.#httpActions.serve(meta, incoming, {
           startStream: (status, headers) => link.startStream(stream, status, headers),
-          fail: error => {
-            link.fail(stream, error);
-            link.flushSoon();
-          },
+          fail: error => link.fail(stream, error),
         });
       case 'logs.read':
         return readLog(this.#log, link, stream, meta.q ?? '');

@@ -1,6 +1,6 @@
 /**
- * The worker's end of a router's connection. Requests are handed on in the order they arrive; replies gather and leave in
- * one write at the end of the turn (`flush`).
+ * The worker's end of a router's connection. Requests are handed on in the order they arrive; frames gather and
+ * leave in one write for all that is answered together (see `FrameWriter`): nobody who answers has to think of it.
  *
  * Back-pressure: when the router reads replies too slowly, this end stops reading requests until it has caught up. Bodies that
  * are streamed, either way, send at most STREAM_WINDOW_BYTES beyond what the other end has credited.
@@ -79,8 +79,6 @@ export class RouterLink implements LiveHolder {
   readonly #cancels = new Map<number, () => void>();
   /** Requests that wait for the next slice, with bodies of their own. */
   #requests: Waiting[] = [];
-  #flushScheduled = false;
-  #tickScheduled = false;
   #sliceScheduled = false;
   /** When the slice under way has had its time. */
   #sliceEndsMs = 0;
@@ -92,11 +90,14 @@ export class RouterLink implements LiveHolder {
     this.#events = events;
     this.#share = share;
     this.#log = log;
-    this.#writer = new FrameWriter(bytes => {
-      if (!this.#socket.destroyed) this.#socket.write(bytes);
-    });
+    // Node runs this after the microtasks: one write for all that was settled together.
+    this.#writer = new FrameWriter(bytes => this.#write(bytes), process.nextTick);
     this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
-    this.#bodies = new StreamedBodies((...frame) => this.#send(...frame), share, log);
+    this.#bodies = new StreamedBodies(
+      (kind, stream, flags, meta, body) => this.#writer.frame(kind, stream, flags, meta, body, true),
+      share,
+      log,
+    );
     socket.on('data', chunk => this.#read(chunk as Buffer));
     socket.on('drain', () => {
       socket.resume();
@@ -159,7 +160,6 @@ export class RouterLink implements LiveHolder {
       this.#bodies.answered(stream);
       this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body, true);
     }
-    this.flushSoon();
   }
 
   /** Answers with these headers, as `replyWith`, and a body that is written later. They leave at once. */
@@ -203,16 +203,17 @@ export class RouterLink implements LiveHolder {
     return this.#share.fedStreams;
   }
 
-  /** Sends what has gathered, and stops taking requests while the router is slow to read. */
-  flush(): void {
-    this.#writer.flush();
-    if (this.#socket.writableLength > this.#share.outputBytesMax) this.#socket.pause();
-  }
-
   /** Sends what has gathered and closes. */
   end(): void {
-    this.flush();
+    this.#writer.flush();
     this.#socket.end();
+  }
+
+  /** Stops taking requests while the router is slow to read. */
+  #write(bytes: Buffer): void {
+    if (this.#socket.destroyed) return;
+    this.#socket.write(bytes);
+    if (this.#socket.writableLength > this.#share.outputBytesMax) this.#socket.pause();
   }
 
   #read(chunk: Buffer): void {
@@ -226,7 +227,6 @@ export class RouterLink implements LiveHolder {
     }
     // Frames before a malformed one were served: what they read is over, too.
     this.#events.onTurnEnd();
-    if (!this.#socket.destroyed) this.flush();
   }
 
   #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {
@@ -302,7 +302,6 @@ export class RouterLink implements LiveHolder {
     }
     this.#requests.splice(0, done);
     this.#events.onTurnEnd();
-    this.flush();
     if (this.#requests.length > 0) this.#scheduleSlice();
   }
 
@@ -325,34 +324,7 @@ export class RouterLink implements LiveHolder {
     const fault = hasStatus ? headersFault(sent) : `${status} is no status of a response`;
     if (fault === null) return JSON.stringify(responseMeta(status, sent));
     this.fail(stream, new ServiceError('op.failed', `the response cannot be sent: ${fault}`));
-    this.flushSoon();
     return null;
-  }
-
-  /** A frame from outside of a turn's requests. The body is taken over. */
-  #send(kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer): void {
-    this.#writer.frame(kind, stream, flags, meta, body, true);
-    this.flushSoon();
-  }
-
-  /** Once what is settled together has been answered: Node runs this after the microtasks. */
-  flushAfterTick(): void {
-    if (this.#tickScheduled) return;
-    this.#tickScheduled = true;
-    process.nextTick(() => {
-      this.#tickScheduled = false;
-      this.flush();
-    });
-  }
-
-  /** For what is answered outside of a turn. */
-  flushSoon(): void {
-    if (this.#flushScheduled) return;
-    this.#flushScheduled = true;
-    setImmediate(() => {
-      this.#flushScheduled = false;
-      this.flush();
-    });
   }
 
   #cancel(stream: number): void {

@@ -33,8 +33,6 @@ export interface LiveHolder {
   liveBehind(stream: number): void;
   liveFailed(stream: number, error: ServiceError): void;
   liveEnd(sequence: number): void;
-  /** To be called after frames that no request of the holder asked for in this turn. */
-  flushAfterTick(): void;
 }
 
 export type LiveParts = {
@@ -185,7 +183,6 @@ export class LiveQueries implements Stage {
   #fallBehind(held: Held): void {
     for (const [holder, streams] of held.holders) {
       for (const stream of streams) holder.liveBehind(stream);
-      holder.flushAfterTick();
     }
     this.#evaluate(held);
   }
@@ -220,10 +217,7 @@ export class LiveQueries implements Stage {
   }
 
   #endBatch(told: ReadonlySet<LiveHolder>): void {
-    for (const holder of told) {
-      holder.liveEnd(this.#parts.sequence());
-      holder.flushAfterTick();
-    }
+    for (const holder of told) holder.liveEnd(this.#parts.sequence());
   }
 
   /** A live query that cannot go on is ended for everyone who holds it. */
