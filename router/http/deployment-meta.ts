@@ -6,8 +6,9 @@ import type {HttpRequest} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {HOP_BY_HOP} from '../../shared/http-headers.ts';
-import type {Operation, RequestMeta} from '../../shared/ipc/operations.ts';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
+import type {Operation} from '../../shared/operations.ts';
 
 /** Of one connection, not of the message; and our own credential, which is not the app's business. */
 const NOT_PASSED_ON: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'expect', 'x-svc-admin-token']);

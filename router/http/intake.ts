@@ -11,8 +11,8 @@ import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
-import type {Operation} from '../../shared/ipc/operations.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
+import type {Operation} from '../../shared/operations.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import {
   type FailedCredentials,

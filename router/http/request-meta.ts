@@ -1,5 +1,5 @@
 /** Writes the meta of a `request` frame. It is text joined by hand because it is made for every request. */
-import type {Operation} from '../../shared/ipc/operations.ts';
+import type {Operation} from '../../shared/operations.ts';
 
 /**
  * @param parameters of the path, decoded, without the tenant

@@ -1,11 +1,10 @@
 /**
- * THE route table: every method and path, who may call it, and who answers. A row names either an operation, which the
- * tenant's worker answers, or one of the router's own handlers. Nothing else knows paths.
+ * Every method and path, who may call it, and who answers: the operations, which a tenant's worker answers (their table is
+ * shared/operations.ts), and what the router answers itself.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {OPERATIONS, type Operation, SHORT_READS, USER_CALLS} from '../../shared/ipc/operations.ts';
-import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX} from '../../shared/limits.ts';
+import {OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
 
 /** What the router answers itself. */
 export type RouterHandler = 'socket' | 'health' | 'metrics' | 'tenants.create' | 'tenants.list' | 'tenants.delete';
@@ -25,7 +24,7 @@ export type Route = {
   readonly takesQuery: boolean;
   /** Changes nothing. */
   readonly isRead: boolean;
-  /** See SHORT_READS and USER_CALLS. */
+  /** See `isShort` and `runsUserCode` of an operation. */
   readonly isShort: boolean;
   readonly isUserCall: boolean;
   /** The body goes to the worker while it arrives, up to this length; null: it is collected first. */
@@ -38,91 +37,78 @@ export type Route = {
   readonly hasCors: boolean;
 };
 
-type Options = {open?: true; query?: true; cors?: true; streamed?: number; endless?: true; parameter?: string};
-type Row = [method: string, pattern: string, answers: Operation | RouterHandler, options?: Options];
+type Row = Omit<Route, 'index'>;
 
 const TENANT = '/api/tenants/{tenant_id}';
 const DEPLOYMENTS = '/svc/';
 const DEPLOYMENT = `${DEPLOYMENTS}{tenant_id}`;
 
-/** A function endpoint, with the preflight that browsers ask before they call it. */
-function endpoint(method: string, path: string, operation: Operation, parameter?: string): Row[] {
-  const pattern = `${DEPLOYMENT}${path}`;
-  const options: Options = parameter === undefined ? {cors: true} : {cors: true, parameter};
-  return [
-    [method, pattern, operation, options],
-    ['OPTIONS', pattern, 'functions.preflight', {cors: true}],
-  ];
-}
-
-const ROWS: Row[] = [
-  ['GET', '/health', 'health', {open: true}],
-  ['GET', '/metrics', 'metrics'],
-  ['GET', '/ws', 'socket'],
-  ['POST', '/api/tenants', 'tenants.create'],
-  ['GET', '/api/tenants', 'tenants.list'],
-  ['DELETE', TENANT, 'tenants.delete'],
-  ['POST', `${TENANT}/documents`, 'documents.insert'],
-  ['GET', `${TENANT}/documents/{table}`, 'documents.list'],
-  ['GET', `${TENANT}/documents/{table}/{document_id}`, 'documents.get'],
-  ['PATCH', `${TENANT}/documents/{table}/{document_id}`, 'documents.patch'],
-  ['DELETE', `${TENANT}/documents/{table}/{document_id}`, 'documents.delete'],
-  ['POST', `${TENANT}/query`, 'query.run'],
-  ['POST', `${TENANT}/query/paginated`, 'query.paginated'],
-  ['GET', `${TENANT}/journal`, 'journal.page', {query: true}],
-  ['GET', `${TENANT}/journal/bootstrap`, 'journal.bootstrap'],
-  ['GET', `${TENANT}/schema`, 'schema.all'],
-  ['GET', `${TENANT}/schema/{table}`, 'schema.get'],
-  ['PUT', `${TENANT}/schema/{table}`, 'schema.put'],
-  ['DELETE', `${TENANT}/schema/{table}`, 'schema.delete'],
-  ['POST', `${TENANT}/schedule`, 'schedule.create'],
-  ['GET', `${TENANT}/schedule`, 'schedule.list', {query: true}],
-  ['GET', `${TENANT}/schedule/{job_id}`, 'schedule.get'],
-  ['DELETE', `${TENANT}/schedule/{job_id}`, 'schedule.cancel'],
-  ['GET', `${TENANT}/schedule/history/{job_id}`, 'schedule.result'],
-  ['POST', `${TENANT}/crons`, 'crons.create'],
-  ['GET', `${TENANT}/crons`, 'crons.list', {query: true}],
-  ['DELETE', `${TENANT}/crons/{name}`, 'crons.delete'],
-  ['POST', `${TENANT}/deployments`, 'deployments.create', {streamed: DEPLOYMENT_BYTES_MAX}],
-  ['GET', `${TENANT}/deployments`, 'deployments.list'],
-  ['POST', `${TENANT}/deployments/{deployment_id}/activate`, 'deployments.activate'],
-  ['GET', `${TENANT}/functions`, 'functions.list'],
-  ['POST', `${TENANT}/functions/run`, 'functions.run'],
-  ['GET', `${TENANT}/env`, 'env.list'],
-  ['GET', `${TENANT}/env/{name}`, 'env.get'],
-  ['PUT', `${TENANT}/env/{name}`, 'env.set'],
-  ['DELETE', `${TENANT}/env/{name}`, 'env.delete'],
-  ['GET', `${TENANT}/logs`, 'logs.read', {query: true, endless: true}],
-  ['GET', `${TENANT}/settings`, 'settings.get'],
-  ['PUT', `${TENANT}/settings`, 'settings.put'],
-  ['GET', `${TENANT}/tables`, 'tables.list'],
-  ...endpoint('POST', '/query', 'functions.query'),
-  ...endpoint('POST', '/query/paginated', 'functions.paginated'),
-  ...endpoint('POST', '/mutation', 'functions.mutation'),
-  ...endpoint('POST', '/action', 'functions.action'),
-  ...endpoint('POST', '/schedule/run_after', 'functions.schedule', 'run_after'),
-  ...endpoint('POST', '/schedule/run_at', 'functions.schedule', 'run_at'),
-  ...endpoint('DELETE', '/schedule/{job_id}', 'functions.unschedule'),
-  ['*', `${DEPLOYMENT}/http`, 'functions.http', {streamed: HTTP_ACTION_BODY_BYTES_MAX, parameter: '/'}],
-  ['*', `${DEPLOYMENT}/http/{*path}`, 'functions.http', {streamed: HTTP_ACTION_BODY_BYTES_MAX}],
+/** What the router answers itself. */
+const OWN: Row[] = [
+  ownRow('GET', '/health', 'health', 'open'),
+  ownRow('GET', '/metrics', 'metrics'),
+  ownRow('GET', '/ws', 'socket'),
+  ownRow('POST', '/api/tenants', 'tenants.create'),
+  ownRow('GET', '/api/tenants', 'tenants.list'),
+  ownRow('DELETE', TENANT, 'tenants.delete'),
 ];
 
-export const ROUTES: readonly Route[] = ROWS.map(([method, pattern, answers, options], index) => ({
-  index,
-  method,
-  pattern,
-  access: accessTo(pattern, options),
-  answer: isOperation(answers) ? {operation: answers} : {handler: answers},
-  takesBody: method === 'POST' || method === 'PUT' || method === 'PATCH',
-  takesQuery: options?.query === true,
-  isRead: isOperation(answers) && OPERATIONS[answers] === 'read',
-  isShort: isOperation(answers) && SHORT_READS.has(answers),
-  isUserCall: isOperation(answers) && USER_CALLS.has(answers),
-  streamedBytesMax: options?.streamed ?? null,
-  isEndless: options?.endless === true,
-  parameter: options?.parameter ?? null,
-  hasCors: options?.cors === true,
-}));
+function ownRow(method: string, pattern: string, handler: RouterHandler, access: Route['access'] = 'admin'): Row {
+  return {
+    method,
+    pattern,
+    access,
+    answer: {handler},
+    takesBody: hasBody(method),
+    takesQuery: false,
+    isRead: false,
+    isShort: false,
+    isUserCall: false,
+    streamedBytesMax: null,
+    isEndless: false,
+    parameter: null,
+    hasCors: false,
+  };
+}
+
+/** The routes of an operation, and with CORS the preflights that browsers send before they call it. */
+function rowsOf(operation: Operation): Row[] {
+  const {of, routes, hasCors} = traitsOf(operation);
+  const prefix = of === 'tenant' ? TENANT : DEPLOYMENT;
+  return routes.flatMap(({method, path, parameter = null}) => {
+    const pattern = `${prefix}${path}`;
+    const row = operationRow(operation, method, pattern, parameter);
+    if (hasCors !== true) return [row];
+    return [row, {...operationRow('functions.preflight', 'OPTIONS', pattern, null), hasCors: true}];
+  });
+}
+
+function operationRow(operation: Operation, method: string, pattern: string, parameter: string | null): Row {
+  const traits = traitsOf(operation);
+  return {
+    method,
+    pattern,
+    access: traits.of === 'tenant' ? 'admin' : 'deployment',
+    answer: {operation},
+    takesBody: hasBody(method),
+    takesQuery: traits.takesQuery === true,
+    isRead: traits.kind === 'read',
+    isShort: traits.isShort === true,
+    isUserCall: traits.runsUserCode === true,
+    streamedBytesMax: traits.streamedBytesMax ?? null,
+    isEndless: traits.isEndless === true,
+    parameter,
+    hasCors: traits.hasCors === true,
+  };
+}
+
+export const ROUTES: readonly Route[] = [...OWN, ...(Object.keys(OPERATIONS) as Operation[]).flatMap(rowsOf)].map(
+  (row, index) => ({index, ...row}),
+);
+
+function hasBody(method: string): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
+}
 
 /** One path of the table with all its methods. */
 export type PathEntry = {
@@ -196,15 +182,6 @@ export function decodeParameter(segment: string): string {
       cause,
     });
   }
-}
-
-function isOperation(answers: Operation | RouterHandler): answers is Operation {
-  return answers in OPERATIONS;
-}
-
-function accessTo(pattern: string, options: Options | undefined): Route['access'] {
-  if (isDeploymentPath(pattern)) return 'deployment';
-  return options?.open === true ? 'open' : 'admin';
 }
 
 function newNode(): Node {

@@ -15,7 +15,7 @@ export interface Forwarded {
   /** The body when it is sent in pieces while it arrives (`body` is empty then); null: `body` is all of it. */
   readonly upload: RequestUpload | null;
   readonly isRead: boolean;
-  /** A read of SHORT_READS: it cannot have ended its worker. */
+  /** A short read (see shared/operations.ts): it cannot have ended its worker. */
   readonly isShort: boolean;
   /** The tenant's code it runs; null: none. */
   readonly call: UserCall | null;

@@ -2,7 +2,8 @@
 import type {Buffer} from 'node:buffer';
 import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
-import {OPERATIONS, type RequestMeta} from '../../shared/ipc/operations.ts';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
+import {OPERATIONS} from '../../shared/operations.ts';
 
 /** @throws MalformedFrame */
 export function parseRequestMeta(meta: Buffer): RequestMeta {

@@ -13,16 +13,11 @@ import {timingSafeEqual} from 'node:crypto';
 import type {Socket} from 'node:net';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {
-  type HeaderList,
-  OPERATIONS,
-  type Operation,
-  type RequestMeta,
-  type ResponseMeta,
-} from '../../shared/ipc/operations.ts';
+import type {HeaderList, RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {appHeaders, headersFault} from '../../shared/ipc/response-headers.ts';
 import {FRAME_BODY_BYTES_MAX, SLICE_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {traitsOf} from '../../shared/operations.ts';
 import type {LiveHolder} from '../live/live-queries.ts';
 import {IncomingBody} from './incoming-body.ts';
 import type {LinkShare} from './link-share.ts';
@@ -53,18 +48,6 @@ export type LinkEvents = {
 };
 
 type Waiting = {stream: number; meta: RequestMeta; body: Buffer; incoming: IncomingBody | null};
-
-/** Reads that are over in a moment on this thread: a document by id, and what is handed on to others at once. */
-const SHORT_READS: ReadonlySet<string> = new Set<Operation>([
-  'documents.get',
-  'functions.query',
-  'functions.paginated',
-  'functions.preflight',
-  'logs.read',
-]);
-
-/** Operations whose bodies come in pieces unless they are short; here they look the same. */
-const IN_PIECES: ReadonlySet<string> = new Set<Operation>(['functions.http', 'deployments.create']);
 
 export class RouterLink implements LiveHolder {
   readonly #socket: Socket;
@@ -268,11 +251,12 @@ export class RouterLink implements LiveHolder {
    * short (a document by id, and a write's way into its group) does not wait behind them.
    */
   #request(stream: number, flags: number, meta: RequestMeta, body: Buffer): void {
+    const {kind, isAtOnce, streamedBytesMax} = traitsOf(meta.op);
     let incoming: IncomingBody | null = null;
     if ((flags & FrameFlag.streams) !== 0) incoming = this.#bodies.receive(stream);
-    else if (body.length > 0 && IN_PIECES.has(meta.op)) incoming = IncomingBody.whole(body);
-    const isShort = OPERATIONS[meta.op] === 'write' || SHORT_READS.has(meta.op);
-    if (isShort || (this.#requests.length === 0 && this.#mayRun())) {
+    // A short body that may come in pieces looks the same to whoever reads it.
+    else if (body.length > 0 && streamedBytesMax !== undefined) incoming = IncomingBody.whole(body);
+    if (kind === 'write' || isAtOnce === true || (this.#requests.length === 0 && this.#mayRun())) {
       this.#events.onRequest(this, stream, meta, body, incoming);
     } else {
       this.#requests.push({stream, meta, body: Buffer.from(body), incoming});

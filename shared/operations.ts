@@ -1,0 +1,171 @@
+/**
+ * THE table of what a tenant's worker can be asked: one row an operation, with all that follows from the operation alone. The
+ * router makes its routes of it, the link decides by it what is sent again, the worker what waits for its turn and what a
+ * request's parameters are called. Nothing of it is said twice.
+ */
+import {assert} from './assert.ts';
+import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX} from './limits.ts';
+
+export type OperationTraits = {
+  /** `read`: changes nothing. `write`: never sent twice; when its worker dies unanswered, its outcome is unknown. */
+  readonly kind: 'read' | 'write';
+  /** `tenant`: an operator's, below /api/tenants/{tenant_id}. `deployment`: that tenant's users', below /svc/{tenant_id}. */
+  readonly of: 'tenant' | 'deployment';
+  readonly routes: readonly OperationRoute[];
+  /** Names of the path's parameters after the tenant, in path order. */
+  readonly params: readonly string[];
+  /** It takes parameters of the query string. */
+  readonly takesQuery?: true;
+  /** A read that is over in a moment whatever the tenant holds: it cannot have ended a worker, so it may be sent once more. */
+  readonly isShort?: true;
+  /** Runs when it arrives, before reads that may be long: by a document's id, or handed on to others at once. So do all writes. */
+  readonly isAtOnce?: true;
+  /** Runs a tenant's own code: it is never sent twice, because it may be what ended the worker. */
+  readonly runsUserCode?: true;
+  /** The body goes to the worker while it arrives, up to this length. */
+  readonly streamedBytesMax?: number;
+  /** The answer has no end of its own: a drain cuts it. */
+  readonly isEndless?: true;
+  /** Pages of other origins may call it: its answers carry CORS headers, and its paths answer preflights. */
+  readonly hasCors?: true;
+};
+
+export type OperationRoute = {
+  /** `*`: any. */
+  readonly method: string;
+  /** `{name}` takes one non-empty segment, `{*name}` the rest of the path as it stands. */
+  readonly path: string;
+  /** Of the operation's one parameter, where it is not in the path. */
+  readonly parameter?: string;
+};
+
+/** One route, whose parameters are in the path. */
+function at(method: string, path: string): {readonly routes: readonly OperationRoute[]} {
+  return {routes: [{method, path}]};
+}
+
+const read = {kind: 'read', of: 'tenant'} as const;
+const write = {kind: 'write', of: 'tenant'} as const;
+/** A function endpoint: its callers are users, and their pages. */
+const endpoint = {of: 'deployment', hasCors: true} as const;
+const none = [] as const;
+
+export const OPERATIONS = {
+  'documents.insert': {...write, ...at('POST', '/documents'), params: none},
+  'documents.list': {...read, ...at('GET', '/documents/{table}'), params: ['table']},
+  'documents.get': {
+    ...read,
+    ...at('GET', '/documents/{table}/{document_id}'),
+    params: ['table', 'document_id'],
+    isShort: true,
+    isAtOnce: true,
+  },
+  'documents.patch': {
+    ...write,
+    ...at('PATCH', '/documents/{table}/{document_id}'),
+    params: ['table', 'document_id'],
+  },
+  'documents.delete': {
+    ...write,
+    ...at('DELETE', '/documents/{table}/{document_id}'),
+    params: ['table', 'document_id'],
+  },
+  'query.run': {...read, ...at('POST', '/query'), params: none},
+  'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
+  'journal.page': {...read, ...at('GET', '/journal'), params: none, takesQuery: true, isShort: true},
+  'journal.bootstrap': {...read, ...at('GET', '/journal/bootstrap'), params: none},
+  'schema.all': {...read, ...at('GET', '/schema'), params: none, isShort: true},
+  'schema.get': {...read, ...at('GET', '/schema/{table}'), params: ['table'], isShort: true},
+  'schema.put': {...write, ...at('PUT', '/schema/{table}'), params: ['table']},
+  'schema.delete': {...write, ...at('DELETE', '/schema/{table}'), params: ['table']},
+  'schedule.create': {...write, ...at('POST', '/schedule'), params: none},
+  'schedule.list': {...read, ...at('GET', '/schedule'), params: none, takesQuery: true},
+  'schedule.get': {...read, ...at('GET', '/schedule/{job_id}'), params: ['job_id']},
+  'schedule.cancel': {...write, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
+  'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), params: ['job_id'], isShort: true},
+  'crons.create': {...write, ...at('POST', '/crons'), params: none},
+  'crons.list': {...read, ...at('GET', '/crons'), params: none, takesQuery: true, isShort: true},
+  'crons.delete': {...write, ...at('DELETE', '/crons/{name}'), params: ['name']},
+
+  'deployments.create': {
+    ...write,
+    ...at('POST', '/deployments'),
+    params: none,
+    streamedBytesMax: DEPLOYMENT_BYTES_MAX,
+  },
+  'deployments.list': {...read, ...at('GET', '/deployments'), params: none, isShort: true},
+  'deployments.activate': {
+    ...write,
+    ...at('POST', '/deployments/{deployment_id}/activate'),
+    params: ['deployment_id'],
+  },
+  'functions.list': {...read, ...at('GET', '/functions'), params: none, isShort: true},
+  'functions.run': {...write, ...at('POST', '/functions/run'), params: none, runsUserCode: true},
+  'env.list': {...read, ...at('GET', '/env'), params: none, isShort: true},
+  'env.get': {...read, ...at('GET', '/env/{name}'), params: ['name'], isShort: true},
+  'env.set': {...write, ...at('PUT', '/env/{name}'), params: ['name']},
+  'env.delete': {...write, ...at('DELETE', '/env/{name}'), params: ['name']},
+  'logs.read': {...read, ...at('GET', '/logs'), params: none, takesQuery: true, isAtOnce: true, isEndless: true},
+  'settings.get': {...read, ...at('GET', '/settings'), params: none, isShort: true},
+  'settings.put': {...write, ...at('PUT', '/settings'), params: none},
+  'tables.list': {...read, ...at('GET', '/tables'), params: none},
+
+  'functions.query': {
+    kind: 'read',
+    ...endpoint,
+    ...at('POST', '/query'),
+    params: none,
+    isAtOnce: true,
+    runsUserCode: true,
+  },
+  'functions.paginated': {
+    kind: 'read',
+    ...endpoint,
+    ...at('POST', '/query/paginated'),
+    params: none,
+    isAtOnce: true,
+    runsUserCode: true,
+  },
+  'functions.mutation': {kind: 'write', ...endpoint, ...at('POST', '/mutation'), params: none, runsUserCode: true},
+  'functions.action': {kind: 'write', ...endpoint, ...at('POST', '/action'), params: none, runsUserCode: true},
+  'functions.schedule': {
+    kind: 'write',
+    ...endpoint,
+    routes: [
+      {method: 'POST', path: '/schedule/run_after', parameter: 'run_after'},
+      {method: 'POST', path: '/schedule/run_at', parameter: 'run_at'},
+    ],
+    params: ['how'],
+  },
+  'functions.unschedule': {kind: 'write', ...endpoint, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
+  'functions.http': {
+    kind: 'write',
+    of: 'deployment',
+    routes: [
+      {method: '*', path: '/http', parameter: '/'},
+      {method: '*', path: '/http/{*path}'},
+    ],
+    params: ['path'],
+    runsUserCode: true,
+    streamedBytesMax: HTTP_ACTION_BODY_BYTES_MAX,
+  },
+  /** What browsers ask of the paths of every operation with CORS before they call it. */
+  'functions.preflight': {kind: 'read', of: 'deployment', routes: none, params: none, isShort: true, isAtOnce: true},
+} as const satisfies Record<string, OperationTraits>;
+
+export type Operation = keyof typeof OPERATIONS;
+
+export function traitsOf(operation: Operation): OperationTraits {
+  return OPERATIONS[operation];
+}
+
+for (const [operation, {routes, params}] of Object.entries<OperationTraits>(OPERATIONS)) {
+  for (const {path, parameter} of routes) {
+    const named = [...path.matchAll(/\{\*?(\w+)\}/g)].map(match => match[1]!);
+    const expected = parameter === undefined ? named : params;
+    assert(
+      expected.join() === params.join() && (parameter === undefined || params.length === 1),
+      `the parameters of ${operation} are those of ${path}`,
+    );
+  }
+}
