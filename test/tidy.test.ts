@@ -87,6 +87,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/journal',
     'worker/scrub',
     'worker/verify',
+    'worker/operations',
     'worker/dispatch.ts',
     'worker/tenant.ts',
     'worker/main.ts',

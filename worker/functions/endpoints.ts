@@ -6,10 +6,10 @@
 import type {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {FunctionCallBody, FunctionRunBody, RunAfterBody, RunAtBody} from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../commit/group.ts';
+import type {Credentials, Request} from '../ipc/decode.ts';
 import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
 import {cancelJob, cancelOwnJob, insertFunctionJob} from '../scheduler/jobs.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
@@ -32,6 +32,9 @@ export type EndpointParts = {
   redactErrors: boolean;
 };
 
+/** What of a request matters here. */
+type Call = Pick<Request, 'body' | 'caller' | 'requestId'>;
+
 export class FunctionEndpoints {
   readonly #parts: EndpointParts;
 
@@ -40,25 +43,25 @@ export class FunctionEndpoints {
   }
 
   /** POST …/query, …/query/paginated, …/mutation and …/action */
-  async call(kind: FunctionKind, meta: RequestMeta, body: Buffer): Promise<Reply> {
+  async call(kind: FunctionKind, {body, caller: credentials, requestId}: Call): Promise<Reply> {
     const {path, args, format} = decodeBody(callBody, body);
-    const caller = await this.#caller(meta);
-    return this.#answer({path, args, kind, origin: 'client', caller, format}, meta);
+    const caller = await this.#caller(credentials);
+    return this.#answer({path, args, kind, origin: 'client', caller, format}, requestId);
   }
 
   /** POST /api/tenants/{tenant_id}/functions/run: any function, internal ones too, as anybody. */
-  run(meta: RequestMeta, body: Buffer): Promise<Reply> {
+  run({body, requestId}: Call): Promise<Reply> {
     const {path, args, identity, format} = decodeBody(runBody, body);
     const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
-    return this.#answer({path, args, kind: null, origin: 'admin', caller, format}, meta);
+    return this.#answer({path, args, kind: null, origin: 'admin', caller, format}, requestId);
   }
 
   /** POST …/schedule/run_after and …/schedule/run_at → `{"jobId"}` */
-  async schedule(meta: RequestMeta, body: Buffer): Promise<Reply> {
+  async schedule(how: string, {body, caller}: Call): Promise<Reply> {
     const {groups, writing, clock} = this.#parts;
-    const {path, args, ...when} = scheduleRequest(meta.p?.[0] ?? '', body);
-    const scheduledBy = ownerOf(meta, await this.#caller(meta));
-    const origin = meta.w === 1 ? 'admin' : 'client';
+    const {path, args, ...when} = scheduleRequest(how, body);
+    const scheduledBy = ownerOf(caller, await this.#caller(caller));
+    const origin = caller.isAdmin ? 'admin' : 'client';
     const id = await groups.perform(writer => {
       const table = writing()?.table ?? null;
       const nowMs = Math.floor(clock());
@@ -72,9 +75,8 @@ export class FunctionEndpoints {
   }
 
   /** DELETE …/schedule/{job_id}. @throws op.not_found 404 when no job is pending that this caller scheduled; an admin cancels any */
-  async unschedule(meta: RequestMeta): Promise<Reply> {
-    const scheduledBy = ownerOf(meta, await this.#caller(meta));
-    const id = meta.p?.[0] ?? '';
+  async unschedule(id: string, {caller}: Call): Promise<Reply> {
+    const scheduledBy = ownerOf(caller, await this.#caller(caller));
     await this.#parts.groups.perform(writer =>
       scheduledBy === null ? cancelJob(writer, id) : cancelOwnJob(writer, id, scheduledBy),
     );
@@ -91,7 +93,7 @@ export class FunctionEndpoints {
       caller: Caller;
       format: string | undefined;
     },
-    {r: requestId = ''}: RequestMeta,
+    requestId: string,
   ): Promise<Reply> {
     const {path, args, kind, origin, caller, format} = call;
     const {functions, redactErrors} = this.#parts;
@@ -102,16 +104,16 @@ export class FunctionEndpoints {
   }
 
   /** @throws auth.unauthorized 401 */
-  async #caller({a: authorization, w: isAdmin}: RequestMeta): Promise<Caller> {
-    if (authorization === undefined || isAdmin === 1) return ANONYMOUS;
+  async #caller({authorization, isAdmin}: Credentials): Promise<Caller> {
+    if (authorization === null || isAdmin) return ANONYMOUS;
     const verified = await this.#parts.verifier().verifyHeader(authorization);
     return {identity: verified === null ? null : JSON.stringify(verified.identity)};
   }
 }
 
 /** Whom a job belongs to; null: the admin, and no caller with a token or without one. */
-function ownerOf({w: isAdmin}: RequestMeta, caller: Caller): string | null {
-  if (isAdmin === 1) return null;
+function ownerOf({isAdmin}: Credentials, caller: Caller): string | null {
+  if (isAdmin) return null;
   assert(!('invalid' in caller), 'a token that is not valid is refused before');
   return caller.identity === null ? '' : (JSON.parse(caller.identity) as Identity).tokenIdentifier;
 }

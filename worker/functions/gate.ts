@@ -10,11 +10,12 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
+import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
+import type {Request} from '../ipc/decode.ts';
 import {crossOriginHeaders} from './cross-origin.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
 import {ACTIVE_KEY, storedSettings} from './stored-settings.ts';
@@ -74,8 +75,8 @@ export class FunctionGate implements Stage {
   }
 
   /** Headers that an answer to this request carries so that a page may read it. */
-  headersOf(meta: RequestMeta): HeaderList | null {
-    return crossOriginHeaders(meta, () => this.allowedOrigins);
+  headersOf(request: Pick<Request, 'op' | 'origin'>): HeaderList | null {
+    return crossOriginHeaders(request, () => this.allowedOrigins);
   }
 
   /** Before the write of a function's job: loads what its run needs. False: it cannot be had now. */

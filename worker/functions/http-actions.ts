@@ -3,9 +3,10 @@
  * answer: an app decides itself about CORS, methods and authorization. A route that is missing is 404, whatever the method.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
+import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {HTTP_UPLOADS_MAX} from '../../shared/limits.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
+import type {Request} from '../ipc/decode.ts';
 import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import {ActionResponse} from './action-response.ts';
@@ -18,9 +19,9 @@ import type {Caller} from './execution.ts';
 import {shownError} from './function-reply.ts';
 import {type CallResult, ended, type Functions, inSources, type LiveDeployment} from './functions.ts';
 
-/** The link's side of one request. */
+/** Where a request is answered. */
 export type HttpActionReply = {
-  startStream(status: number, headers: HeaderList): OutgoingBody;
+  start(status: number, headers: HeaderList): OutgoingBody;
   fail(error: ServiceError): void;
 };
 
@@ -38,6 +39,10 @@ export type HttpActionParts = {
 
 const MODULE = 'http';
 
+type HttpRequest = NonNullable<Request['http']>;
+/** A router always says what it got; this is for one that did not. */
+const NOT_SENT: HttpRequest = {method: 'GET', url: '/', headers: []};
+
 export class HttpActions {
   readonly #parts: HttpActionParts;
   /** Requests whose bodies are still arriving. */
@@ -48,13 +53,14 @@ export class HttpActions {
   }
 
   /** @throws session.overloaded 503 when too many bodies are arriving already */
-  async serve(meta: RequestMeta, incoming: IncomingBody | null, reply: HttpActionReply): Promise<void> {
+  async serve(request: Request<'functions.http'>, reply: HttpActionReply): Promise<void> {
     const {live, routes, clock, functions} = this.#parts;
     const deployment = live();
-    const method = meta.m ?? 'GET';
-    const path = meta.p?.[0] ?? '/';
+    const {incoming, params, requestId} = request;
+    const http = request.http ?? NOT_SENT;
+    const {method} = http;
     const known = routes();
-    const route = known === null ? null : findRoute(known, method, path);
+    const route = known === null ? null : findRoute(known, method, params.path);
     if (deployment === null || route === null) {
       incoming?.cancel();
       const why = known === null ? 'This deployment does not have HTTP actions enabled.' : 'No matching routes found.';
@@ -63,10 +69,10 @@ export class HttpActions {
     }
     this.#takeUpload(incoming);
     const startedMs = clock();
-    const result = await this.#run(deployment, route, meta, incoming, reply);
+    const result = await this.#run(deployment, route, request, http, reply);
     functions.record({
       at: startedMs,
-      request_id: meta.r ?? '',
+      request_id: requestId,
       path: `${method} ${route.path ?? `${route.pathPrefix}*`}`,
       kind: 'httpAction',
       caller: 'client',
@@ -90,22 +96,21 @@ export class HttpActions {
   async #run(
     deployment: LiveDeployment,
     route: HttpRoute,
-    meta: RequestMeta,
-    incoming: IncomingBody | null,
+    {incoming, requestId, caller: {authorization}}: Request<'functions.http'>,
+    {method, url, headers}: HttpRequest,
     reply: HttpActionReply,
   ): Promise<CallResult> {
     const {actions, functions, env, egress} = this.#parts;
-    const requestId = meta.r ?? '';
-    const caller = await this.#caller(meta.a);
+    const caller = await this.#caller(authorization);
     const lines = new ActionLines();
     const gone = new AbortController();
-    const scope = tenantPath(meta.u ?? '/');
+    const scope = tenantPath(url);
     let damage: ServiceError | null = null;
     const onDamage = (error: ServiceError) => {
       damage = error;
     };
     const response = new ActionResponse(
-      (status, headers) => reply.startStream(status, headers.map(scopedHeader(scope))),
+      (status, own) => reply.start(status, own.map(scopedHeader(scope))),
       () => gone.abort(),
     );
     const outcome = await actions.runHttp(
@@ -114,7 +119,7 @@ export class HttpActions {
         module: MODULE,
         name: String(route.index),
         kind: 'httpAction',
-        args: JSON.stringify({method: meta.m, url: meta.u, headers: meta.h ?? [], hasBody: incoming !== null}),
+        args: JSON.stringify({method, url, headers, hasBody: incoming !== null}),
         requestId,
         caller,
         env: env(),
@@ -166,8 +171,8 @@ export class HttpActions {
   }
 
   /** An app may use the header in its own way: only asking for the identity says that it is no token of ours. */
-  async #caller(authorization: string | undefined): Promise<Caller> {
-    if (authorization === undefined) return {identity: null};
+  async #caller(authorization: string | null): Promise<Caller> {
+    if (authorization === null) return {identity: null};
     try {
       const verified = await this.#parts.verifier().verifyHeader(authorization);
       return {identity: verified === null ? null : JSON.stringify(verified.identity)};

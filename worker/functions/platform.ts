@@ -1,27 +1,19 @@
 /**
- * The function platform of one tenant: wires its parts and answers its operations. Threads, isolates and the analysis start
+ * The function platform of one tenant: wires its parts, which answer its operations. Threads, isolates and the analysis start
  * when they are first needed: a tenant that only keeps documents pays for the code of this platform, and for nothing that runs.
  */
-import {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
-import type {RequestMeta} from '../../shared/ipc/operations.ts';
-import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Commit, CommittedEvent, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
-import type {IncomingBody} from '../ipc/incoming-body.ts';
-import type {Reply} from '../ipc/reply.ts';
-import type {RouterLink} from '../ipc/router-link.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
-import {crossOriginHeaders} from './cross-origin.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';
 import {analyze} from './deployments/analysis/analysis.ts';
 import {Deployments} from './deployments/deployments.ts';
@@ -33,7 +25,7 @@ import {HttpActions} from './http-actions.ts';
 import {ExecutionLog} from './log/execution-log.ts';
 import {FailureLines} from './log/failure-lines.ts';
 import {LogFiles} from './log/log-files.ts';
-import {readLog} from './log/read-log.ts';
+import {type LogTarget, readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
@@ -58,17 +50,17 @@ export type PlatformParts = {
 };
 
 export class FunctionPlatform implements Stage {
-  readonly #deployments: Deployments;
-  readonly #environment: Environment;
-  readonly #settings: Settings;
+  readonly deployments: Deployments;
+  readonly environment: Environment;
+  readonly settings: Settings;
   readonly #queries: QueryPool;
   readonly #mutations: MutationRunner;
   readonly #actions: ActionPool;
   readonly #memory = new ProcessMemory();
   readonly #log: ExecutionLog;
   readonly #functions: Functions;
-  readonly #endpoints: FunctionEndpoints;
-  readonly #httpActions: HttpActions;
+  readonly endpoints: FunctionEndpoints;
+  readonly httpActions: HttpActions;
   readonly #clock: () => number;
   readonly #redactErrors: boolean;
   /** What queries and actions are called of: active in what is committed. */
@@ -86,25 +78,25 @@ export class FunctionPlatform implements Stage {
       new LogFiles(join(dirname(path), 'log'), parts.log),
       new FailureLines(parts.log, clock),
     );
-    this.#environment = new Environment(writer, groups);
-    this.#settings = new Settings(writer, groups);
-    this.#egress = new LazyFetch(this.#settings.current.egress);
+    this.environment = new Environment(writer, groups);
+    this.settings = new Settings(writer, groups);
+    this.#egress = new LazyFetch(this.settings.current.egress);
     this.#queries = new QueryPool(path, this.#memory, () => {
       parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
       // Leaving in order would wait for the thread that hangs. What is acknowledged is on disk.
       process.kill(process.pid, 'SIGKILL');
     });
     this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
-    this.#mutations = new MutationRunner(writer, db, () => this.#deployments.active);
+    this.#mutations = new MutationRunner(writer, db, () => this.deployments.active);
     this.#memory.add(this.#mutations);
-    this.#deployments = new Deployments({...parts, environment: this.#environment, analyze});
+    this.deployments = new Deployments({...parts, environment: this.environment, analyze});
     this.#writing = this.#newDeployment();
     this.#live = this.#writing;
     this.#verifier = this.#newVerifier();
     const live = () => this.#live;
     const writing = () => this.#deploymentOfWrites();
-    const env = () => this.#environment.current;
-    const egress = () => this.#settings.current.egress;
+    const env = () => this.environment.current;
+    const egress = () => this.settings.current.egress;
     const verifier = () => this.#verifier;
     const actions = this.#actions;
     const functions = new Functions({
@@ -123,9 +115,9 @@ export class FunctionPlatform implements Stage {
       redactErrors,
     });
     this.#functions = functions;
-    this.#endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, redactErrors});
+    this.endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, redactErrors});
     const routes = () => this.#live?.table.manifest.routes ?? null;
-    this.#httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
+    this.httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
   }
 
   /** Runs a scheduled function inside the write of its job. */
@@ -136,38 +128,12 @@ export class FunctionPlatform implements Stage {
 
   /** Pages of these origins may call the functions; null: any. */
   get allowedOrigins(): readonly string[] | null {
-    return this.#settings.current.allowed_origins;
+    return this.settings.current.allowed_origins;
   }
 
-  /**
-   * Answers an operation. Nothing here waits with the body in hand: an action may
-   * take minutes. Rejects with a ServiceError, for the caller to answer
-   */
-  handle(
-    link: RouterLink,
-    stream: number,
-    meta: RequestMeta,
-    body: Buffer,
-    incoming: IncomingBody | null,
-  ): Promise<void> {
-    switch (meta.op) {
-      case 'functions.http':
-        return this.#httpActions.serve(meta, incoming, {
-          startStream: (status, headers) => link.startStream(stream, status, headers),
-          fail: error => link.fail(stream, error),
-        });
-      case 'logs.read':
-        return readLog(this.#log, link, stream, meta.q ?? '');
-      default:
-        return this.#answer(meta, body, incoming).then(reply => {
-          link.reply(
-            stream,
-            reply.status,
-            reply.body,
-            crossOriginHeaders(meta, () => this.allowedOrigins),
-          );
-        });
-    }
+  /** See `readLog`. @param query of the URL */
+  readLog(query: string, to: LogTarget): Promise<void> {
+    return readLog(this.#log, to, query);
   }
 
   async close(): Promise<void> {
@@ -178,59 +144,12 @@ export class FunctionPlatform implements Stage {
     await this.#log.close();
   }
 
-  async #answer(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Promise<Reply> {
-    const [first = ''] = meta.p ?? [];
-    switch (meta.op) {
-      case 'functions.query':
-        return this.#endpoints.call('query', meta, body);
-      case 'functions.paginated':
-        return this.#endpoints.call('paginatedQuery', meta, body);
-      case 'functions.mutation':
-        return this.#endpoints.call('mutation', meta, body);
-      case 'functions.action':
-        return this.#endpoints.call('action', meta, body);
-      case 'functions.schedule':
-        return this.#endpoints.schedule(meta, body);
-      case 'functions.unschedule':
-        return this.#endpoints.unschedule(meta);
-      case 'functions.run':
-        return this.#endpoints.run(meta, body);
-      case 'functions.list':
-        return found(this.#deployments.functions());
-      case 'deployments.create':
-        return this.#deploy(incoming);
-      case 'deployments.list':
-        return found(this.#deployments.list());
-      case 'deployments.activate':
-        return this.#deployments.activate(first);
-      case 'env.list':
-        return this.#environment.list();
-      case 'env.get':
-        return this.#environment.get(first);
-      case 'env.set':
-        return this.#environment.set(first, body);
-      case 'env.delete':
-        return this.#environment.delete(first);
-      case 'settings.get':
-        return found(JSON.stringify(this.#settings.current));
-      case 'settings.put':
-        return this.#settings.put(body);
-      default:
-        throw new ServiceError('op.not_found', `${meta.op} is not an operation of the function platform`);
-    }
-  }
-
   /** Events of a commit swap what the rest of the platform works with. */
   committed({events}: Commit): void {
     for (const committed of events) {
       if (committed.type === 'deployment.activated') this.#serve();
       else if (committed.type === 'settings.changed') this.#takeSettings(committed);
     }
-  }
-
-  async #deploy(incoming: IncomingBody | null): Promise<Reply> {
-    const body = (await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0);
-    return this.#deployments.upload(body);
   }
 
   /** Puts the active deployment in the place of the one before. Deploys run one after another: no other is under way. */
@@ -241,15 +160,15 @@ export class FunctionPlatform implements Stage {
   }
 
   #deploymentOfWrites(): ServedDeployment | null {
-    if (this.#writing?.table !== (this.#deployments.active ?? undefined)) this.#writing = this.#newDeployment();
+    if (this.#writing?.table !== (this.deployments.active ?? undefined)) this.#writing = this.#newDeployment();
     return this.#writing;
   }
 
   #newDeployment(): ServedDeployment | null {
-    const {active} = this.#deployments;
+    const {active} = this.deployments;
     if (active === null) return null;
     const {id, timestampMs, seed} = active;
-    const positions = new SourcePositions(path => this.#deployments.sourceMap(active, path));
+    const positions = new SourcePositions(path => this.deployments.sourceMap(active, path));
     return {code: {id, timestampMs, seed}, table: active, positions};
   }
 
@@ -265,11 +184,7 @@ export class FunctionPlatform implements Stage {
   #takeSettings(committed: CommittedEvent): void {
     const {event} = committed;
     assert(event.type === 'settings.changed', 'an event is of the type it says');
-    this.#settings.changed(event.settings as TenantFunctionSettings);
-    void this.#egress.use(this.#settings.current.egress);
+    this.settings.changed(event.settings as TenantFunctionSettings);
+    void this.#egress.use(this.settings.current.egress);
   }
-}
-
-function found(body: string): Reply {
-  return {status: 200, body};
 }

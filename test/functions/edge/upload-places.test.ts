@@ -5,11 +5,12 @@ import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {HTTP_UPLOADS_MAX} from '../../../shared/limits.ts';
 import type {HttpActionParts, HttpActionReply} from '../../../worker/functions/http-actions.ts';
 import {HttpActions} from '../../../worker/functions/http-actions.ts';
+import {decoded, type Request} from '../../../worker/ipc/decode.ts';
 import {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
 
 const META: RequestMeta = {op: 'functions.http', m: 'POST', u: 'http://h/svc/t/http/in', p: ['/in']};
 const route = {method: 'POST', path: '/in', pathPrefix: null, index: 0};
-const reply: HttpActionReply = {startStream: () => expect.fail(), fail: () => expect.fail()};
+const reply: HttpActionReply = {start: () => expect.fail(), fail: () => expect.fail()};
 const overloaded = expect.objectContaining({code: 'session.overloaded'});
 
 let begun: number;
@@ -39,7 +40,9 @@ const arriving = () => new IncomingBody({taken: () => undefined, cancelled: () =
 /** What came of a request with this body: begun, or the error. */
 async function serve(incoming: IncomingBody | null): Promise<unknown> {
   const before = begun;
-  const outcome = actions.serve(META, incoming, reply).catch((error: unknown) => error);
+  const outcome = actions
+    .serve(decoded(META, Buffer.alloc(0), incoming) as Request<'functions.http'>, reply)
+    .catch((error: unknown) => error);
   return await Promise.race([outcome, new Promise(resolve => setImmediate(() => resolve(begun > before && 'begun')))]);
 }
 

@@ -7,21 +7,26 @@ import {ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import {LOG_CHARS_KEEP, LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import type {OutgoingBody} from '../../ipc/outgoing-body.ts';
-import type {RouterLink} from '../../ipc/router-link.ts';
 import type {ExecutionLog} from './execution-log.ts';
 import {EVERY_ENTRY, readFilter} from './log-filter.ts';
 
 const TYPE: HeaderList = [['Content-Type', 'application/x-ndjson']];
 
+/** Where it is written to. */
+export type LogTarget = {
+  whole(status: number, headers: HeaderList, body: string | Buffer): void;
+  start(status: number, headers: HeaderList): OutgoingBody;
+};
+
 /** @param query of the URL */
-export async function readLog(log: ExecutionLog, link: RouterLink, stream: number, query: string): Promise<void> {
+export async function readLog(log: ExecutionLog, to: LogTarget, query: string): Promise<void> {
   const parameters = new URLSearchParams(query);
   const count = historyCount(parameters);
   const filter = readFilter(parameters);
   const isFiltered = Object.values(filter).some(wanted => wanted !== null);
   const history = () => (isFiltered ? log.search(filter, count) : log.newest(count));
   if (parameters.get('follow') !== 'true') {
-    link.replyWith(stream, 200, TYPE, await history());
+    to.whole(200, TYPE, await history());
     return;
   }
   // What ends while the history is read comes after it, and is not in it again: entries are numbered in a process.
@@ -43,7 +48,7 @@ export async function readLog(log: ExecutionLog, link: RouterLink, stream: numbe
     stop();
     throw caught;
   }
-  out = link.startStream(stream, 200, TYPE);
+  out = to.start(200, TYPE);
   out.onCancel = stop;
   const news = early.filter(line => !past.includes(line));
   // An empty line ends the history, and lets the head go out although nothing has been logged yet.

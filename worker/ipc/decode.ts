@@ -1,0 +1,62 @@
+/** A request as handlers see it. The letters of the wire end here. */
+import {Buffer} from 'node:buffer';
+import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
+import {type OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
+import type {IncomingBody} from './incoming-body.ts';
+
+/** Of an operation's path, by name; not validated yet. */
+export type Params<O extends Operation> = {readonly [name in (typeof OPERATIONS)[O]['params'][number]]: string};
+
+/** Who asks, as far as the router knows: it has judged admin credentials, and nothing else. */
+export type Credentials = {
+  /** The `Authorization` header of a deployment's caller as it was sent; null: none. */
+  readonly authorization: string | null;
+  readonly isAdmin: boolean;
+};
+
+export type Request<O extends Operation = Operation> = {
+  readonly op: O;
+  readonly params: Params<O>;
+  /** The raw query string without `?`. */
+  readonly query: string;
+  /** The `Idempotency-Key`; null: none. */
+  readonly key: string | null;
+  readonly requestId: string;
+  readonly caller: Credentials;
+  /** The `Origin` of a page; null: none. */
+  readonly origin: string | null;
+  /** Of HTTP actions: the request as it came. */
+  readonly http: {readonly method: string; readonly url: string; readonly headers: HeaderList} | null;
+  /** Valid until the handler returns: see `kept`. Empty when the body comes as `incoming`. */
+  readonly body: Buffer;
+  readonly incoming: IncomingBody | null;
+};
+
+const NOBODY: Credentials = {authorization: null, isAdmin: false};
+
+export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Request {
+  const {op, p, q = '', k = null, r = '', a = null, w, o = null, m, u = '/', h = []} = meta;
+  return {
+    op,
+    params: named(traitsOf(op).params, p),
+    query: q,
+    key: k,
+    requestId: r,
+    caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
+    origin: o,
+    http: m === undefined ? null : {method: m, url: u, headers: h},
+    body,
+    incoming,
+  };
+}
+
+/** For later than this turn. */
+export function kept<O extends Operation>(request: Request<O>): Request<O> {
+  return request.body.length === 0 ? request : {...request, body: Buffer.from(request.body)};
+}
+
+function named(names: readonly string[], values: readonly string[] = []): Params<Operation> {
+  const params: Record<string, string> = {};
+  for (let i = 0; i < names.length; i++) params[names[i]!] = values[i] ?? '';
+  return params as Params<Operation>;
+}

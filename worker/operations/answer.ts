@@ -1,0 +1,50 @@
+/** What a handler answers with. None of it knows a link: a socket's frame or a call from within can be answered as well. */
+import type {Buffer} from 'node:buffer';
+import type {ServiceError} from '../../shared/errors.ts';
+import type {HeaderList} from '../../shared/ipc/operations.ts';
+import type {Operation} from '../../shared/operations.ts';
+import type {Request} from '../ipc/decode.ts';
+import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import type {Reply} from '../ipc/reply.ts';
+import type {OpenTenant} from './open-tenant.ts';
+
+/** JSON, which is 200; or with a status of its own. */
+export type Answer = string | Reply;
+
+export type Outcome = Answer | Promise<Answer> | Later | Streamed;
+
+/** Answers to one operation. @throws ServiceError */
+export type Handler<O extends Operation> = (request: Request<O>, tenant: OpenTenant) => Outcome;
+export type Handlers<O extends Operation = Operation> = {readonly [each in O]: Handler<each>};
+
+/** JSON in UTF-8 that was made elsewhere is answered as it is; its bytes are taken over. */
+export type Settle = (outcome: Answer | Buffer | ServiceError) => void;
+
+/** Answered once something else has happened: a commit, a scan. Cheaper than a promise, of which each write would make one. */
+export class Later {
+  /** @returns what to do if nobody waits any more; it need not settle then. Nothing: it is done all the same. */
+  readonly begin: (settle: Settle) => (() => void) | undefined;
+
+  constructor(begin: (settle: Settle) => (() => void) | undefined) {
+    this.begin = begin;
+  }
+}
+
+/** Answered in pieces, or with headers of its own. Rejects with a ServiceError before it began. */
+export class Streamed {
+  readonly serve: (to: StreamTarget) => Promise<void> | undefined;
+
+  constructor(serve: (to: StreamTarget) => Promise<void> | undefined) {
+    this.serve = serve;
+  }
+}
+
+export interface StreamTarget {
+  /** With exactly these headers. */
+  whole(status: number, headers: HeaderList, body: string | Buffer): void;
+  /** With these headers and a body that is written later. */
+  start(status: number, headers: HeaderList): OutgoingBody;
+  /** With JSON that is made while it is sent. @throws session.overloaded 503 when too many are under way */
+  pieces(make: () => Iterator<string, void, void>): void;
+  fail(error: ServiceError): void;
+}

@@ -1,0 +1,25 @@
+/** The journal: pages of it, and where a follower begins. */
+import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {Operation} from '../../shared/operations.ts';
+import {bootstrapPieces} from '../journal/bootstrap.ts';
+import {cutUp} from '../journal/pieces.ts';
+import {parseJournalParameters} from '../journal/read-page.ts';
+import {type Handlers, Streamed} from './answer.ts';
+
+export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
+  'journal.page': ({query}, {reader, journal}) => {
+    const request = parseJournalParameters(query);
+    reader.inSnapshot();
+    const page = journal.page(request);
+    // A page may be one record that is too long for a reply in one frame: a mutation's writes and what it scheduled.
+    return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inPieces(() => cutUp(page)) : page;
+  },
+  'journal.bootstrap': (_, {path}) => inPieces(() => bootstrapPieces(path)),
+};
+
+function inPieces(make: () => Iterator<string, void, void>): Streamed {
+  return new Streamed(to => {
+    to.pieces(make);
+    return undefined;
+  });
+}

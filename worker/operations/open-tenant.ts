@@ -1,0 +1,27 @@
+/** What handlers need of the open tenant. */
+import type {CommitGroups} from '../commit/group.ts';
+import type {FunctionGate} from '../functions/gate.ts';
+import type {TableList} from '../functions/table-list.ts';
+import type {JournalReader} from '../journal/read-page.ts';
+import type {ScanPool} from '../reads/scan-pool.ts';
+import type {CronReader} from '../scheduler/crons.ts';
+import type {JobReader} from '../scheduler/jobs.ts';
+import type {SchemaChanges} from '../schema/change.ts';
+import type {Catalog} from '../storage/catalog.ts';
+import type {Reader} from '../storage/reader.ts';
+
+export type OpenTenant = {
+  path: string;
+  catalog: Catalog;
+  reader: Reader;
+  scans: ScanPool;
+  journal: JournalReader;
+  groups: CommitGroups;
+  schemas: SchemaChanges;
+  jobs: JobReader;
+  crons: CronReader;
+  tables: TableList;
+  functions: FunctionGate;
+  /** Epoch milliseconds. */
+  clock: () => number;
+};

@@ -1,0 +1,20 @@
+/** Table schemas. */
+import type {Operation} from '../../shared/operations.ts';
+import {TableSchema} from '../../shared/protocol/schema.ts';
+import {allSchemasText, schemaText} from '../schema/read.ts';
+import {decodeBody, wireType} from '../wire-type.ts';
+import type {Handlers} from './answer.ts';
+import {doneAfter} from './written.ts';
+
+const tableSchemaBody = wireType(TableSchema);
+
+export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list'>> = {
+  'schema.all': (_, {catalog}) => allSchemasText(catalog),
+  'schema.get': ({params}, {catalog}) => schemaText(catalog, params.table),
+  'schema.put': ({params, body}, {schemas}) => {
+    const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
+    return doneAfter(schemas.put(params.table, {table, fields, indexes}));
+  },
+  'schema.delete': ({params}, {schemas}) => doneAfter(schemas.delete(params.table)),
+  'tables.list': (_, {tables}) => tables.text(),
+};
