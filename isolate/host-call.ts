@@ -8,7 +8,7 @@
  */
 export const HostOp = {
   /* every invocation */
-  /** (invocation number, value as wire JSON text): it succeeded. */
+  /** (invocation number, value as wire JSON text, `Observed` bits): it succeeded. */
   done: 1,
   /** (invocation number, JSON of RealmError): it failed. */
   failed: 2,
@@ -56,6 +56,9 @@ export const HostOp = {
   start: 40,
 } as const;
 export type HostOp = (typeof HostOp)[keyof typeof HostOp];
+
+/** What an invocation has looked at that no commit changes, as bits. */
+export const Observed = {clock: 1, random: 2} as const;
 
 export type HostCall = (
   op: HostOp,

@@ -114,6 +114,7 @@ function run(
   state.invocation = invocation;
   state.nowMs = nowMs;
   state.performanceMs = 0;
+  state.observed = 0;
   state.seeded.seed(seed);
   state.phase = kind === 'httpAction' ? 'action' : kind;
   resetGlobals();
@@ -154,7 +155,7 @@ async function execute(
     const message = `Function ${functionName(module, name)} return value is too large`;
     const error: RealmError = {name: 'Error', message, stack: null};
     state.host(HostOp.failed, invocation, stringify(error));
-  } else state.host(HostOp.done, invocation, answer);
+  } else state.host(HostOp.done, invocation, answer, state.observed);
 }
 
 /** As its callers know it: `a/b:f`, or `a/b` for a default export. */

@@ -4,7 +4,7 @@
  */
 
 import {HOST_CALL_CHARS_MAX} from '../shared/limits.ts';
-import type {HostCall, HostOp} from './host-call.ts';
+import {type HostCall, type HostOp, Observed} from './host-call.ts';
 import {SeededRandom} from './seeded-random.ts';
 
 export type Phase = 'import' | 'query' | 'mutation' | 'action' | 'idle';
@@ -19,13 +19,21 @@ export const state = {
   deployMs: 0,
   /** What performance.now() has given out so far, in phases where it counts up by itself. */
   performanceMs: 0,
+  /** Whether the invocation has looked at the time, and drawn random numbers: its result is of this moment then. */
+  observed: 0 as number,
   /** Where Math.random and, outside actions, crypto take their numbers from. */
   seeded: new SeededRandom('0'.repeat(32)),
   host: (() => {
     throw new Error('the realm has not been opened');
   }) as HostCall,
-  random: (): number => state.seeded.next(),
-  randomBytes: (count: number): Uint8Array => state.seeded.bytes(count),
+  random: (): number => {
+    state.observed |= Observed.random;
+    return state.seeded.next();
+  },
+  randomBytes: (count: number): Uint8Array => {
+    state.observed |= Observed.random;
+    return state.seeded.bytes(count);
+  },
 };
 
 /** Calls the host. @returns the text after `+` @throws an error of this realm for a `-` answer */

@@ -2,7 +2,7 @@
  * The time in a realm. While modules load it is the deployment's, in queries and mutations that of the start of the
  * invocation, so that one that is run again computes the same; in actions it is the host's.
  */
-import {HostOp} from '../host-call.ts';
+import {HostOp, Observed} from '../host-call.ts';
 import {hostText, state} from '../state.ts';
 
 /** What performance.now() gains by being asked, where time stands still. */
@@ -10,6 +10,7 @@ const STEP_MS = 0.1;
 
 /** Epoch milliseconds, whole. */
 export function nowMs(): number {
+  state.observed |= Observed.clock;
   return state.phase === 'action' ? Number(hostText(HostOp.now)) : state.nowMs;
 }
 

@@ -7,7 +7,7 @@ import {type Change, Commit} from '../../worker/commit/commit.ts';
 import {LiveIndex, type Watch, type Watcher} from '../../worker/live/live-index.ts';
 import {QueryStretch} from '../../worker/live/query-stretch.ts';
 import {compileFilters, matches} from '../../worker/reads/filter.ts';
-import {BY_ID, type ReadSet} from '../../worker/reads/read-set.ts';
+import {BY_ID, packed, type ReadSet} from '../../worker/reads/read-set.ts';
 import {find} from '../../worker/reads/run.ts';
 import {TenantDatabase} from '../functions/database/tenant-database.ts';
 import {fields, shape, withoutNegativeZero} from '../harness/naive-query.ts';
@@ -59,7 +59,7 @@ describe('who watches a read set', () => {
           const watched = shapes.map(([part, most]) => {
             const readSet = find(tenant.reader, {table: table.name, ...part}, most, null).readSet();
             const told = new Told();
-            return {readSet, told, watch: index.watchReads(told, readSet)};
+            return {readSet, told, watch: index.watchReads(told, packed(readSet))};
           });
           for (const one of writes) {
             const changes = await changesOf(table.name, one);
@@ -80,7 +80,7 @@ describe('who watches a read set', () => {
 
   const told = (index: LiveIndex, readSet: ReadSet): [Told, Watch] => {
     const one = new Told();
-    return [one, index.watchReads(one, readSet)];
+    return [one, index.watchReads(one, packed(readSet))];
   };
 
   test('of a table that is not there is told of its first document', async () => {

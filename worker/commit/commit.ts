@@ -79,6 +79,8 @@ export class Commit {
   readonly committedMs: number;
   readonly changes: readonly Change[];
   readonly events: readonly CommittedEvent[];
+  /** Tables, indexes or schemas are not what they were. */
+  readonly hasNewCatalog: boolean;
   readonly #stored: readonly StoredRecord[];
   #records: readonly string[] | null = null;
 
@@ -88,6 +90,7 @@ export class Commit {
     changes: readonly Change[],
     events: readonly CommittedEvent[],
     stored: readonly StoredRecord[],
+    hasNewCatalog = false,
   ) {
     this.firstSequence = lastSequence - stored.length + 1;
     this.lastSequence = lastSequence;
@@ -95,6 +98,7 @@ export class Commit {
     this.changes = changes;
     this.events = events;
     this.#stored = stored;
+    this.hasNewCatalog = hasNewCatalog;
   }
 
   /** Its records as the journal shows them, what a backup or a replica is sent: JSON with `integrity_sha256`. */

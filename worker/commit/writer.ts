@@ -63,6 +63,8 @@ export class Writer {
   #bytes = 0;
   /** Never goes back, not even when a change is rolled back. Null: not read yet. */
   #catalogVersion: number | null = null;
+  /** In the group under way, even if that was taken back. */
+  #hasNewCatalog = false;
   /** The time of the function whose writes are under way; null: none is, and each write has its own. */
   #frozenMs: number | null = null;
   /** Null: not counted since the start. Counting looks at all of them. */
@@ -169,7 +171,14 @@ export class Writer {
 
   /** All that the group has written: what is on disk once its transaction is. */
   commit(): Commit {
-    return new Commit(this.#head.sequence, this.nowMs(), this.#changes, this.#events, this.#records);
+    return new Commit(
+      this.#head.sequence,
+      this.nowMs(),
+      this.#changes,
+      this.#events,
+      this.#records,
+      this.#hasNewCatalog,
+    );
   }
 
   /** After the group's commit, or after all of it was taken back. */
@@ -177,6 +186,7 @@ export class Writer {
     this.#changes = [];
     this.#events = [];
     this.#records = [];
+    this.#hasNewCatalog = false;
     this.#undos = [];
     this.#bytes = 0;
     this.#grownBytes = 0;
@@ -223,6 +233,7 @@ export class Writer {
 
   /** Tables, indexes or schemas changed: other threads read them again when they see a new version. */
   catalogChanged(): void {
+    this.#hasNewCatalog = true;
     this.#catalogVersion ??= Number(this.statements.meta.get('catalog_version') ?? 0);
     this.statements.setMeta.run('catalog_version', ++this.#catalogVersion);
   }

@@ -10,12 +10,20 @@
  *   of a read set the places of `reads/read-set.ts`: declared indexes, creation, ids. When a declared index goes, its
  *                 stretches say nothing any more: who watches them lets go when indexes change
  */
-import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Change, Commit, Side, Stage} from '../commit/commit.ts';
-import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, entryPlace, idPlace, type ReadSet} from '../reads/read-set.ts';
+import {
+  ANY_TABLE,
+  BY_CREATION,
+  BY_ID,
+  creationPlace,
+  entryPlace,
+  idPlace,
+  oneByte,
+  type PackedReadSet,
+} from '../reads/read-set.ts';
 import {IntervalIndex} from './interval-index.ts';
 
 export interface Watcher {
@@ -63,11 +71,11 @@ export class LiveIndex implements Stage {
     };
   }
 
-  watchReads(watcher: Watcher, {intervals, absentTables}: ReadSet): Watch {
+  watchReads(watcher: Watcher, {intervals, absentTables}: PackedReadSet): Watch {
     const ends = intervals.map(({table, index, lower, upper}) => {
       const orders = emplace(this.#places, table, () => new Map<number, Orders>());
       const stretches = emplace(orders, index, () => new IntervalIndex<Watcher>());
-      const interval = stretches.add(oneByte(lower), oneByte(upper), watcher);
+      const interval = stretches.add(lower, upper, watcher);
       return () => {
         stretches.remove(interval);
         if (stretches.size > 0) return;
@@ -154,13 +162,6 @@ function collectBoth(stretches: Orders, before: string | null, after: string | n
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((field, i) => field === b[i]);
-}
-
-/** Bytes as a string that compares as they do. */
-export function oneByte(bytes: Uint8Array): string {
-  // What crossed from a thread is not a Buffer any more.
-  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return buffer.toString('latin1');
 }
 
 const NOTHING: Watch = {end: () => undefined};

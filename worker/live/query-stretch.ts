@@ -13,7 +13,8 @@ import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
 import type {Filter} from '../reads/filter.ts';
 import {orderOf} from '../reads/plan.ts';
 import {type Bound, rangeOf} from '../reads/range.ts';
-import {oneByte, type Stretch} from './live-index.ts';
+import {oneByte} from '../reads/read-set.ts';
+import type {Stretch} from './live-index.ts';
 
 const CREATION = '_creationTime';
 

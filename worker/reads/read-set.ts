@@ -2,7 +2,7 @@
  * What a read has looked at, so that a commit can be asked whether it may have changed the result: stretches of indexes, each
  * as far as it was really read. Rows that a filter left out belong to it, and so does the room between rows: whatever is
  * written there would have been looked at. A result stays what it is until a commit touches its read set. Plain data: it
- * crosses threads (where a Buffer arrives as a Uint8Array).
+ * crosses threads when it is packed.
  *
  * Every document stands at one place in each index of its table. A place is bytes, and places compare as memcmp does:
  *
@@ -52,4 +52,27 @@ export function creationPlace(doc: number): Buffer {
 
 export function idPlace(id: string): Buffer {
   return Buffer.from(id);
+}
+
+/** As it is kept, and crosses threads: a Buffer would take all of its slab along. */
+export type PackedReadSet = {
+  intervals: {table: number; index: number; lower: string; upper: string}[];
+  absentTables: string[];
+};
+
+export function packed({intervals, absentTables}: ReadSet): PackedReadSet {
+  return {
+    intervals: intervals.map(({table, index, lower, upper}) => ({
+      table,
+      index,
+      lower: oneByte(lower),
+      upper: oneByte(upper),
+    })),
+    absentTables,
+  };
+}
+
+/** Bytes as a string that compares as they do, of one byte a character. */
+export function oneByte(bytes: Uint8Array): string {
+  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('latin1');
 }

@@ -5,7 +5,7 @@
  * everything, and its isolate is ended: user code could catch a refusal and ask for ever.
  */
 
-import {type HostCall, HostOp, type RealmError} from '../../../isolate/host-call.ts';
+import {type HostCall, HostOp, Observed, type RealmError} from '../../../isolate/host-call.ts';
 import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {CryptoBudget, cryptoCall} from '../crypto-host.ts';
@@ -34,8 +34,8 @@ export class InvocationHost {
   #console = new ConsoleLines(line => this.lines.push(line));
   /** The result depends on who asked. */
   identityUsed = false;
-  /** … on an environment variable. */
-  envUsed = false;
+  /** … on the time, on random numbers: `Observed` bits. */
+  observed = 0;
   /** The invocation was found to have had its time. */
   isOver = false;
   #fatal: unknown = null;
@@ -61,7 +61,7 @@ export class InvocationHost {
     this.lines = [];
     this.#console = new ConsoleLines(line => this.lines.push(line));
     this.identityUsed = false;
-    this.envUsed = false;
+    this.observed = 0;
     this.isOver = false;
     this.#crypto = new CryptoBudget();
     if (execution !== null) this.#database.begin({endCursor: execution.endCursor, deadline: this.#deadline});
@@ -95,7 +95,7 @@ export class InvocationHost {
   #answer(op: HostOp, a: unknown, b: unknown, c: unknown): string {
     switch (op) {
       case HostOp.done:
-        if (a === this.#number && this.outcome === null) this.outcome = {ok: true, value: String(b)};
+        if (a === this.#number && this.outcome === null) this.#succeeded(String(b), Number(c));
         return '+';
       case HostOp.failed:
         if (a === this.#number && this.outcome === null) this.outcome = {ok: false, error: realmError(String(b))};
@@ -106,9 +106,9 @@ export class InvocationHost {
       case HostOp.env:
         return this.#variable(String(a));
       case HostOp.envNames:
-        this.envUsed = true;
         return `+${JSON.stringify(Object.keys(this.#env))}`;
       case HostOp.crypto:
+        if (!REPEATABLE_CRYPTO.has(String(a))) this.observed |= Observed.random;
         return cryptoCall(String(a), String(b), c instanceof Uint8Array ? c : undefined, this.#crypto);
       default:
         return this.#execution === null ? refusal("Can't use database at import time") : this.#operate(op, a, b, c);
@@ -131,11 +131,25 @@ export class InvocationHost {
     }
   }
 
+  #succeeded(value: string, observed: number): void {
+    this.outcome = {ok: true, value};
+    this.observed |= observed;
+  }
+
   #variable(name: string): string {
-    this.envUsed = true;
     return Object.hasOwn(this.#env, name) ? `+${JSON.stringify(this.#env[name])}` : '+null';
   }
 }
+
+/** Operations of `crypto.subtle` that draw nothing: keys, and signatures and ciphertexts of some kinds, are random. */
+const REPEATABLE_CRYPTO: ReadonlySet<string> = new Set([
+  'digest',
+  'verify',
+  'decrypt',
+  'deriveBits',
+  'importKey',
+  'exportKey',
+]);
 
 function argument(value: unknown): string | number {
   return typeof value === 'number' ? value : String(value);

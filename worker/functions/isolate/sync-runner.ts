@@ -18,6 +18,7 @@ import {
   ISOLATE_MEMORY_MB,
   REALMS_PER_ISOLATE_MAX,
 } from '../../../shared/limits.ts';
+import {type PackedReadSet, packed} from '../../reads/read-set.ts';
 import type {HostDatabase} from '../database/host-database.ts';
 import type {DeploymentCode, Execution, Outcome} from '../execution.ts';
 import {type Clocks, Deadline} from './deadline.ts';
@@ -29,13 +30,18 @@ export type SyncResult = {
   outcome: Outcome;
   lines: string[];
   identityUsed: boolean;
-  envUsed: boolean;
+  /** The result is of its moment: the function looked at the time or drew random numbers. */
+  isMomentary: boolean;
+  /** What it looked at; null: it failed, or is momentary, or it is a mutation, and nobody will keep it. */
+  readSet: PackedReadSet | null;
   /**
    * The clock ran out before the function had the CPU time it may have: the machine was busy. What it did is to be taken back,
    * and then it may be run again, or not any more because its callers have waited long enough. Null: it had its chance.
    */
   starved: 'again' | 'over' | null;
 };
+
+const NOT_KEPT = {identityUsed: false, isMomentary: false, readSet: null};
 
 /** The heap is looked at after this many invocations: asking costs more than a small query. */
 const HEAP_CHECK_INVOCATIONS = 256;
@@ -93,7 +99,7 @@ export class SyncRunner {
     } catch (caught) {
       const outcome = this.#failed(caught);
       this.#dropAfter(outcome);
-      return {outcome, lines: [...this.#host.lines], identityUsed: false, envUsed: this.#host.envUsed, starved: null};
+      return {outcome, lines: [...this.#host.lines], ...NOT_KEPT, starved: null};
     }
   }
 
@@ -133,10 +139,13 @@ export class SyncRunner {
       return this.run(execution, true);
     }
     if (!outcome.ok) this.#dropAfter(outcome);
-    const {identityUsed, envUsed} = host;
+    const {identityUsed} = host;
+    const isMomentary = host.observed !== 0;
+    const isKept = this.#kind === 'query' && outcome.ok && !isMomentary;
+    const readSet = isKept ? packed(this.#database.readSet) : null;
     const lines = [...host.lines, ...this.#database.takeWarnings(), ...this.#timeWarning(outcome)];
     this.#recycle();
-    return {outcome, lines, identityUsed, envUsed, starved};
+    return {outcome, lines, identityUsed, isMomentary, readSet, starved};
   }
 
   /** Whether it would run at once, its module being there. */

@@ -13,8 +13,10 @@ export type QueryBatch = {
   /** Where the thread counts those it has begun. */
   slot: number;
 };
+/** `sequence`: that of the newest record in the snapshot it read. */
+export type QueryRun = SyncResult & {sequence: number};
 /** `refused`: the query could not be run to its end, for a reason that is not the code's. */
-export type QueryBatchResult = (SyncResult | {refused: ErrorObject})[];
+export type QueryBatchResult = (QueryRun | {refused: ErrorObject})[];
 
 /** In the place of a batch: the thread lets go of its isolates. The next batch opens others. */
 export const REST = 'rest';

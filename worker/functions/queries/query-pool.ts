@@ -30,7 +30,6 @@ import {
 } from '../../../shared/limits.ts';
 import {type Damage, reportDamage} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
-import type {SyncResult} from '../isolate/sync-runner.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {
   PROGRESS_FIRST,
@@ -38,6 +37,7 @@ import {
   PROGRESS_TAKEN,
   type QueryBatch,
   type QueryBatchResult,
+  type QueryRun,
   type QueryThreadSettings,
   REST,
   type Rest,
@@ -45,7 +45,7 @@ import {
 
 type Waiting = {
   execution: Execution;
-  resolve: (result: SyncResult) => void;
+  resolve: (result: QueryRun) => void;
   reject: (error: unknown) => void;
   /** Answered, maybe while it waits to be run once more. */
   isDone: boolean;
@@ -79,7 +79,7 @@ export class QueryPool {
   }
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 when it is closed */
-  run(execution: Execution): Promise<SyncResult> {
+  run(execution: Execution): Promise<QueryRun> {
     if (this.#closed) throw closing();
     if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
       throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');

@@ -28,6 +28,7 @@ const db = openReader(databasePath);
 const begin = db.prepare('BEGIN');
 const commit = db.prepare('COMMIT');
 const catalogVersion = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'catalog_version'").pluck();
+const journalHead = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
 const catalog = Catalog.read(db);
 let readVersion = catalogVersion.get() ?? 0;
 const code = new CodeStore(db);
@@ -55,6 +56,7 @@ function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
       catalog.readAgain(db);
       readVersion = version;
     }
+    const sequence = journalHead.get() ?? 0;
     const endMs = performance.now() + QUERY_SLICE_MS;
     const results: QueryBatchResult = [];
     do {
@@ -63,7 +65,7 @@ function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
       const execution = {...next, env};
       Atomics.store(progress, PROGRESS_FIRST + slot, runner.isLoaded(execution) ? 0 : 1);
       if (Atomics.add(progress, slot, 1) >= PROGRESS_TAKEN) break;
-      results.push(runAlone(execution));
+      results.push(runAlone(execution, sequence));
     } while (performance.now() < endMs);
     return results;
   } finally {
@@ -79,9 +81,9 @@ function rest(): void {
 }
 
 /** A query that meets damage fails alone. */
-function runAlone(execution: Execution): QueryBatchResult[number] {
+function runAlone(execution: Execution, sequence: number): QueryBatchResult[number] {
   try {
-    return runToEnd(execution);
+    return {...runToEnd(execution), sequence};
   } catch (caught) {
     if (!(caught instanceof ServiceError)) throw caught;
     return {refused: errorEnvelope(caught).error};
