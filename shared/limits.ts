@@ -402,6 +402,14 @@ export const QUERY_SLOW_MS = 10_000;
 export const QUERY_SLOW_PATHS_MAX = 1_000;
 /** Beyond the time-outs of its queries a thread that still has not answered hangs: the worker is ended and replaced. (ours) */
 export const QUERY_WEDGED_MS = 15_000;
+/** Results of query functions kept for the next caller, with their keys and read sets: all of a tenant, and one. Beyond: those used least recently leave, and it is not kept. (ours) */
+export const RESULTS_BYTES_MAX = 16 * MIB;
+export const RESULT_KEPT_BYTES_MAX = 1 * MIB;
+/** Stretches in the read set of a kept result. With more it is not kept: each is looked after. (ours) */
+export const RESULT_INTERVALS_MAX = 256;
+/** Documents written while queries are under way that their results are held against, and comparisons for one. Beyond: it is not kept. (ours) */
+export const RECENT_CHANGES_MAX = 1_000;
+export const RECENT_COMPARISONS_MAX = 10_000;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
 /** Threads and isolates without work for this long end, so that memory returns after a burst; threads a little later. (ours) */

@@ -37,6 +37,10 @@ export class WorkerMetrics {
   readonly #runs = new Map<string, number>();
   readonly #executions = new Map<string, number>();
   readonly #executionSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #results = {hit: 0, shared: 0, run: 0};
+  readonly #resultsDropped = {written: 0, full: 0, cleared: 0};
+  /** What kept results of query functions take. */
+  resultBytes = 0;
   readonly #damage = new Map<string, number>();
   #cronFailures = 0;
   readonly #scrubbed = new Map<string, number>();
@@ -72,6 +76,16 @@ export class WorkerMetrics {
     const key = `${kind} ${outcome}`;
     this.#executions.set(key, (this.#executions.get(key) ?? 0) + 1);
     this.#executionSeconds.observe(seconds);
+  }
+
+  /** A query function was answered: with a kept result, with that of an equal call under way, or by a run of its own. */
+  result(how: 'hit' | 'shared' | 'run'): void {
+    this.#results[how]++;
+  }
+
+  /** A kept result went: a commit touched it, others needed its room, or all went. */
+  resultDropped(cause: 'written' | 'full' | 'cleared'): void {
+    this.#resultsDropped[cause]++;
   }
 
   /** A read or the scrub met something in the file that is not what was written. */
@@ -121,6 +135,19 @@ export class WorkerMetrics {
         }),
       ),
       this.#executionSeconds.json('svc_function_seconds', 'Time of a function, waiting for its turn included.'),
+      metric(
+        'counter',
+        'svc_function_results_total',
+        'Calls of query functions, by whether a kept result answered them.',
+        Object.entries(this.#results).map(([how, value]) => ({labels: {how}, value})),
+      ),
+      metric(
+        'counter',
+        'svc_function_results_dropped_total',
+        'Kept results that went, by cause.',
+        Object.entries(this.#resultsDropped).map(([cause, value]) => ({labels: {cause}, value})),
+      ),
+      gauge('svc_function_results_bytes', 'What kept results of query functions take.', this.resultBytes),
       metric(
         'counter',
         'svc_live_evaluations_total',

@@ -155,6 +155,7 @@ export class Tenant {
       reader: this.#reader,
       groups: this.#groups,
       schemas,
+      index,
       clock: Date.now,
       log,
       metrics: this.metrics,

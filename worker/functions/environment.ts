@@ -33,6 +33,11 @@ export class Environment {
     return this.#variables.sound;
   }
 
+  /** Whether this is what `current` gives, now. */
+  isCurrent(variables: Readonly<Record<string, string>>): boolean {
+    return this.#variables.damage === null && this.#variables.sound === variables;
+  }
+
   /** `{"env": {name: value}}`, by name */
   list(): Reply {
     return {status: 200, body: JSON.stringify({env: this.current})};

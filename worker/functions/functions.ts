@@ -35,7 +35,7 @@ import type {ExecutionLog} from './log/execution-log.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
 import type {ProcessMemory} from './process-memory.ts';
-import type {QueryPool} from './queries/query-pool.ts';
+import type {Results} from './results/results.ts';
 import type {SourcePositions} from './source-positions.ts';
 
 /** The deployment that serves, as calls need it. */
@@ -68,7 +68,7 @@ export type CallLines = {
 
 export type FunctionParts = {
   groups: CommitGroups;
-  queries: QueryPool;
+  results: Results<CallResult>;
   mutations: MutationRunner;
   memory: ProcessMemory;
   actions: ActionPool;
@@ -162,9 +162,13 @@ export class Functions {
 
   async #query(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
-    const {outcome, lines, starved} = await this.#parts.queries.run(execution);
-    if (starved !== null) throw busy();
-    const result = finished(live, entry, outcome, {lines, own: lines});
+    const {results} = this.#parts;
+    const kept = results.find(execution);
+    if (kept !== null) return kept;
+    const result = await results.run(execution, ({outcome, lines, starved}) => {
+      if (starved !== null) throw busy();
+      return finished(live, entry, outcome, {lines, own: lines});
+    });
     const now = this.#parts.live();
     if (result.ok || now === live || now === null) return result;
     // Code that was replaced meanwhile read tables and indexes of the schema that replaced its own: that is no error of it.

@@ -8,6 +8,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {Commit, CommittedEvent, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
+import type {LiveIndex} from '../live/live-index.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/database.ts';
@@ -20,7 +21,7 @@ import {Deployments} from './deployments/deployments.ts';
 import {LazyFetch} from './egress/lazy-fetch.ts';
 import {FunctionEndpoints} from './endpoints.ts';
 import {Environment} from './environment.ts';
-import {Functions, type LiveDeployment} from './functions.ts';
+import {type CallResult, Functions, type LiveDeployment} from './functions.ts';
 import {HttpActions} from './http-actions.ts';
 import {ExecutionLog} from './log/execution-log.ts';
 import {FailureLines} from './log/failure-lines.ts';
@@ -29,6 +30,7 @@ import {type LogTarget, readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
+import {Results} from './results/results.ts';
 import {Settings} from './settings.ts';
 import {SourcePositions} from './source-positions.ts';
 import type {TenantFunctionSettings} from './stored-settings.ts';
@@ -42,6 +44,7 @@ export type PlatformParts = {
   reader: Reader;
   groups: CommitGroups;
   schemas: SchemaChanges;
+  index: LiveIndex;
   clock: () => number;
   log: Logger;
   metrics: WorkerMetrics;
@@ -54,6 +57,7 @@ export class FunctionPlatform implements Stage {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly #queries: QueryPool;
+  readonly #results: Results<CallResult>;
   readonly #mutations: MutationRunner;
   readonly #actions: ActionPool;
   readonly #memory = new ProcessMemory();
@@ -93,6 +97,13 @@ export class FunctionPlatform implements Stage {
     this.#writing = this.#newDeployment();
     this.#live = this.#writing;
     this.#verifier = this.#newVerifier();
+    this.#results = new Results({
+      index: parts.index,
+      metrics: parts.metrics,
+      sequence: writer.head.sequence,
+      isCurrent: env => this.environment.isCurrent(env),
+      run: execution => this.#queries.run(execution),
+    });
     const live = () => this.#live;
     const writing = () => this.#deploymentOfWrites();
     const env = () => this.environment.current;
@@ -101,7 +112,7 @@ export class FunctionPlatform implements Stage {
     const actions = this.#actions;
     const functions = new Functions({
       groups,
-      queries: this.#queries,
+      results: this.#results,
       mutations: this.#mutations,
       memory: this.#memory,
       actions,
@@ -145,8 +156,9 @@ export class FunctionPlatform implements Stage {
   }
 
   /** Events of a commit swap what the rest of the platform works with. */
-  committed({events}: Commit): void {
-    for (const committed of events) {
+  committed(commit: Commit): void {
+    this.#results.committed(commit);
+    for (const committed of commit.events) {
       if (committed.type === 'deployment.activated') this.#serve();
       else if (committed.type === 'settings.changed') this.#takeSettings(committed);
     }

@@ -39,7 +39,7 @@ class MutationCalls {
       groups: this.tenant.groups,
       mutations: this.#runner,
       memory: new ProcessMemory(() => this.bytes),
-      queries: null as never,
+      results: null as never,
       actions: null as never,
       log: {add: () => undefined} as never,
       metrics: new WorkerMetrics(),

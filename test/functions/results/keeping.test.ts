@@ -1,0 +1,288 @@
+/** When a result may be kept or shared, whatever is committed between a run's snapshot and its end. */
+import {describe, expect, test} from 'vitest';
+import {type Change, Commit, CommittedEvent, Side} from '../../../worker/commit/commit.ts';
+import type {Execution} from '../../../worker/functions/execution.ts';
+import type {QueryRun} from '../../../worker/functions/queries/query-batch.ts';
+import {Results} from '../../../worker/functions/results/results.ts';
+import {LiveIndex} from '../../../worker/live/live-index.ts';
+import {WorkerMetrics} from '../../../worker/metrics.ts';
+import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, oneByte} from '../../../worker/reads/read-set.ts';
+
+type Answer = {ok: true; value: string; lines: string[]} | {ok: false; lines: string[]};
+type Waiting = {execution: Execution; end: (run: Partial<QueryRun>) => Promise<void>; fail: (error: Error) => void};
+
+const ENV = {};
+
+/** Results over threads that end their runs when they are told to. */
+class Kept {
+  readonly waiting: Waiting[] = [];
+  readonly #index = new LiveIndex();
+  readonly #results: Results<Answer>;
+  #sequence = 10;
+  env = ENV;
+
+  constructor() {
+    this.#results = new Results<Answer>({
+      index: this.#index,
+      metrics: new WorkerMetrics(),
+      sequence: this.#sequence,
+      isCurrent: env => env === this.env,
+      run: execution =>
+        new Promise((resolve, reject) => {
+          this.waiting.push({
+            execution,
+            end: async run => {
+              resolve(runOf(run));
+              await new Promise(setImmediate);
+            },
+            fail: reject,
+          });
+        }),
+    });
+  }
+
+  /** As a caller: what is kept, or a run. */
+  call(execution: Partial<Execution> = {}): Promise<Answer> {
+    const whole = executionOf(execution, this.env);
+    const kept = this.find(execution);
+    if (kept !== null) return Promise.resolve(kept);
+    return this.#results.run(whole, ({outcome, lines}) =>
+      outcome.ok ? {ok: true, value: outcome.value, lines} : {ok: false, lines},
+    );
+  }
+
+  find(execution: Partial<Execution> = {}): Answer | null {
+    return this.#results.find(executionOf(execution, this.env));
+  }
+
+  /** A write to these documents of table 1. */
+  commit(docs: number[] = [], events: CommittedEvent[] = [], hasNewCatalog = false): void {
+    this.#sequence += docs.length + events.length;
+    const commit = new Commit(this.#sequence, 0, docs.map(changeOf), events, [], hasNewCatalog);
+    this.#index.committed(commit);
+    this.#results.committed(commit);
+  }
+}
+
+function executionOf(given: Partial<Execution>, env: Execution['env']): Execution {
+  return {
+    deployment: {id: 1, timestampMs: 0, seed: ''},
+    path: 'a:f',
+    module: 'a',
+    name: 'f',
+    paginated: false,
+    args: '{}',
+    caller: {identity: null},
+    env,
+    nowMs: 0,
+    seed: '',
+    endCursor: null,
+    ...given,
+  };
+}
+
+/** Reads documents 1 to 9 of table 1, and one by id. */
+function runOf(given: Partial<QueryRun>): QueryRun {
+  return {
+    outcome: {ok: true, value: '1'},
+    lines: [],
+    identityUsed: false,
+    isMomentary: false,
+    starved: null,
+    sequence: 10,
+    readSet: {
+      intervals: [
+        {table: 1, index: BY_CREATION, lower: oneByte(creationPlace(1)), upper: oneByte(creationPlace(10))},
+        {table: ANY_TABLE, index: BY_ID, lower: 'd77', upper: 'd77\0'},
+      ],
+      absentTables: ['later'],
+    },
+    ...given,
+  };
+}
+
+function changeOf(doc: number): Change {
+  const row = {doc, id: `d${doc}`, created: doc, updated: doc, body: '{}', flags: 0};
+  const table = {number: 1, name: doc === 99 ? 'later' : 't'};
+  return {table, doc, id: row.id, indexes: [], before: null, after: new Side(row), isDamaged: false};
+}
+
+const event = (type: CommittedEvent['type']) => new CommittedEvent(type, `{"type":"${type}"}`);
+
+describe('a result is kept', () => {
+  test('until a commit touches what it read', async () => {
+    for (const [doc, isTouched] of [
+      [5, true],
+      [9, true],
+      [10, false],
+      [77, true],
+      [78, false],
+      [99, true],
+    ] as const) {
+      const kept = new Kept();
+      const call = kept.call();
+      await kept.waiting[0]!.end({});
+      expect(kept.find()).toEqual(await call);
+      kept.commit([doc]);
+      expect([doc, kept.find() === null]).toEqual([doc, isTouched]);
+    }
+  });
+
+  test.each<[string, Partial<QueryRun>]>([
+    ['failed', {outcome: {ok: false, error: {name: 'Error', message: 'no', stack: null}}, readSet: null}],
+    ['wrote a line', {lines: ['[LOG] hi']}],
+    ['looked at the time or at random numbers', {isMomentary: true, readSet: null}],
+    ['is too large', {outcome: {ok: true, value: 'x'.repeat(2 ** 20)}}],
+    [
+      'read in too many places',
+      {
+        readSet: {
+          intervals: Array.from({length: 300}, (_, n) => ({table: 1, index: 0, lower: `${n}`, upper: `${n}\0`})),
+          absentTables: [],
+        },
+      },
+    ],
+    ['saw what is not committed for everybody yet', {sequence: 11}],
+  ])('but not when the function %s', async (_, run) => {
+    const kept = new Kept();
+    void kept.call();
+    await kept.waiting[0]!.end(run);
+    expect(kept.find()).toBeNull();
+  });
+
+  test.each<[string, (kept: Kept) => void]>([
+    ['its deployment', kept => kept.commit([], [event('deployment.activated')])],
+    ['a variable', kept => kept.commit([], [event('environment.set')])],
+    ['a schema', kept => kept.commit([], [event('schema.set')])],
+    ['an index, without a record', kept => kept.commit([], [], true)],
+  ])('no longer when %s changes, also if it was under way', async (_, change) => {
+    const kept = new Kept();
+    void kept.call();
+    await kept.waiting[0]!.end({});
+    expect(kept.find()).not.toBeNull();
+    void kept.call({args: '{"other":1}'});
+    change(kept);
+    await kept.waiting[1]!.end({sequence: 11});
+    expect([kept.find(), kept.find({args: '{"other":1}'})]).toEqual([null, null]);
+  });
+
+  test('not when it ran with variables that are no longer those of now', async () => {
+    const kept = new Kept();
+    void kept.call();
+    kept.env = {};
+    await kept.waiting[0]!.end({});
+    expect(kept.find()).toBeNull();
+  });
+});
+
+describe('a commit between the snapshot of a run and its end', () => {
+  test.each<[string, number[], number, boolean]>([
+    ['that touches nothing of it', [20], 10, true],
+    ['that touches it', [5], 10, false],
+    ['that touches it and is in the snapshot', [5], 11, true],
+    ['of which one touches it behind the snapshot', [20, 5], 10, false],
+    ['that makes a table which was missing', [99], 10, false],
+    ['of too many documents to be held against it', Array.from({length: 1_001}, (_, n) => 20 + n), 10, false],
+  ])('%s: kept or not', async (_, docs, sequence, isKept) => {
+    const kept = new Kept();
+    void kept.call();
+    kept.commit(docs);
+    await kept.waiting[0]!.end({sequence});
+    expect(kept.find() !== null).toBe(isKept);
+  });
+
+  test('is known however long before other runs began', async () => {
+    const kept = new Kept();
+    void kept.call({args: '{"n":1}'});
+    kept.commit([5]);
+    void kept.call({args: '{"n":2}'});
+    kept.commit([20]);
+    await kept.waiting[1]!.end({sequence: 11});
+    await kept.waiting[0]!.end({sequence: 10});
+    expect([kept.find({args: '{"n":1}'}), kept.find({args: '{"n":2}'}) === null]).toEqual([null, false]);
+  });
+});
+
+describe('who is given a result', () => {
+  const ada = {caller: {identity: '"ada"'}};
+  const bob = {caller: {identity: '"bob"'}};
+
+  test('everybody, if the identity was not looked at; else that identity alone', async () => {
+    const kept = new Kept();
+    void kept.call(ada);
+    await kept.waiting[0]!.end({});
+    expect([kept.find(bob), kept.find()]).not.toContain(null);
+    kept.commit([5]);
+    // With other data the function looks.
+    void kept.call(ada);
+    await kept.waiting[1]!.end({sequence: 11, identityUsed: true});
+    expect([kept.find(ada) === null, kept.find(bob), kept.find()]).toEqual([false, null, null]);
+  });
+
+  test('other arguments and functions have results of their own, however long', async () => {
+    const kept = new Kept();
+    const long = 'x'.repeat(2_000);
+    void kept.call({args: `"${long}1"`});
+    await kept.waiting[0]!.end({});
+    expect(kept.find({args: `"${long}1"`})).not.toBeNull();
+    expect([kept.find({args: `"${long}2"`}), kept.find({path: 'a:g', args: `"${long}1"`})]).toEqual([null, null]);
+  });
+
+  test('equal calls of one moment share a run; one after a commit does not', async () => {
+    const kept = new Kept();
+    const first = kept.call();
+    const second = kept.call();
+    expect(kept.waiting).toHaveLength(1);
+    kept.commit([5]);
+    const third = kept.call();
+    expect(kept.waiting).toHaveLength(2);
+    await kept.waiting[0]!.end({outcome: {ok: true, value: '"old"'}});
+    await kept.waiting[1]!.end({outcome: {ok: true, value: '"new"'}, sequence: 11});
+    const values = (await Promise.all([first, second, third])).map(answer => answer.ok && answer.value);
+    expect(values).toEqual(['"old"', '"old"', '"new"']);
+    expect(kept.find()).toMatchObject({value: '"new"'});
+  });
+
+  test('different identities do not share a run', () => {
+    const kept = new Kept();
+    void kept.call(ada);
+    void kept.call(bob);
+    expect(kept.waiting).toHaveLength(2);
+  });
+
+  test('what cannot be repeated is not shared: each has its own', async () => {
+    const kept = new Kept();
+    const first = kept.call();
+    const second = kept.call();
+    await kept.waiting[0]!.end({isMomentary: true, readSet: null, outcome: {ok: true, value: '1'}});
+    await kept.waiting[1]!.end({isMomentary: true, readSet: null, outcome: {ok: true, value: '2'}});
+    expect([await first, await second]).toMatchObject([{value: '1'}, {value: '2'}]);
+    // Known by now: nobody waits for another.
+    void kept.call();
+    void kept.call();
+    expect(kept.waiting).toHaveLength(4);
+  });
+
+  test('a run that the service could not do fails alone', async () => {
+    const kept = new Kept();
+    const first = kept.call();
+    const second = kept.call();
+    kept.waiting[0]!.fail(new Error('no thread'));
+    await expect(first).rejects.toThrow('no thread');
+    await new Promise(setImmediate);
+    await kept.waiting[1]!.end({});
+    expect(await second).toMatchObject({value: '1'});
+  });
+});
+
+test('results that were used least recently leave when all take too much', async () => {
+  const kept = new Kept();
+  const value = `"${'x'.repeat(900_000)}"`;
+  for (let n = 0; n < 20; n++) {
+    void kept.call({args: `${n}`});
+    await kept.waiting[n]!.end({outcome: {ok: true, value}});
+    expect(kept.find({args: '0'})).not.toBeNull();
+  }
+  const left = Array.from({length: 20}, (_, n) => n).filter(n => kept.find({args: `${n}`}) !== null);
+  expect(left).toEqual([0, ...Array.from({length: 17}, (_, n) => n + 3)]);
+});
