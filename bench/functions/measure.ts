@@ -21,7 +21,10 @@ export type Rate = {perS: number; cpuUs: number | null};
 
 export type FunctionRound = {
   nativeGet: Rate;
+  /** Of functions that have to be run each time. */
   query: Rate;
+  /** Of calls that were made before, of data that has not changed. */
+  keptQuery: Rate;
   nativeInsert: Rate;
   mutation: Rate;
   transfer: Rate;
@@ -71,6 +74,10 @@ export async function measureFunctions(
   );
   const query = await ofSvc(
     'function query',
+    ids.map(id => call('query', 'bench:fresh', {id})),
+  );
+  const keptQuery = await ofSvc(
+    'function query, kept',
     ids.map(id => call('query', 'bench:get', {id})),
   );
   const nativeInsert = await ofSvc(
@@ -116,6 +123,7 @@ export async function measureFunctions(
   return {
     nativeGet,
     query,
+    keptQuery,
     nativeInsert,
     mutation,
     transfer,

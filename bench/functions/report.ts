@@ -14,6 +14,7 @@ export function functionTargets(rounds: readonly FunctionRound[]): Target[] {
   };
   return [
     target('function query / native get', 0.5, round => round.query.perS / round.nativeGet.perS),
+    target('kept function query / native get', 0.9, round => round.keptQuery.perS / round.nativeGet.perS),
     target('function mutation / native insert', 0.7, round => round.mutation.perS / round.nativeInsert.perS),
     target('transfer / plain Node + better-sqlite3', 3, round => round.transfer.perS / round.plainTransfer.perS),
     target(
@@ -36,7 +37,7 @@ export function functionsPrinted(rounds: readonly FunctionRound[]): string[] {
   const mib = (value: (memory: NonNullable<FunctionRound['memory']>) => number) =>
     `${(median(memories.map(value)) / MIB).toFixed(0)} MiB`;
   return [
-    `function query ${rate(round => round.query)}, native get ${rate(round => round.nativeGet)}`,
+    `function query ${rate(round => round.query)}, kept ${rate(round => round.keptQuery)}, native get ${rate(round => round.nativeGet)}`,
     `function mutation ${rate(round => round.mutation)}, native insert ${rate(round => round.nativeInsert)} (fsync before each reply)`,
     `transfer between 2 of 100,000 accounts ${rate(round => round.transfer)}, plain server ${rate(round => round.plainTransfer)} (both fsync before each reply)`,
     `under contention (Zipf 1.5) ${rate(round => round.contendedTransfer)}, plain server ${rate(round => round.plainContendedTransfer)}`,
