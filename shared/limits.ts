@@ -249,9 +249,15 @@ export const INDEX_BUILD_WAIT_DOCUMENTS = 10_000;
 
 /* Commit pipeline */
 
-/** Writes of one transaction, and the work after which it commits anyway. (design) */
+/** Writes that run in one turn, and the work after which others get theirs. The group is committed then, if the disk is free. (design) */
 export const GROUP_WRITES_MAX = 64;
 export const GROUP_WORK_MS_MAX = 5;
+/**
+ * Writes of one transaction, and bytes of documents and records after which it takes no more: it grows while the group before it
+ * is synced, and its pages stay in memory. The rest waits in the queue. (ours)
+ */
+export const GROUP_AHEAD_WRITES_MAX = 512;
+export const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 /** Writes that wait for the writer. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const WRITE_QUEUE_MAX = 8_192;
 /** Long work (schema checks, back-fills, bootstrap, checks) holds the event loop for at most this long at a time. (design) */

@@ -80,7 +80,6 @@ async function open(settings: TenantSettings): Promise<void> {
     onRequest: opened.dispatch.handle.bind(opened.dispatch),
     onSubscribe: opened.dispatch.subscribe.bind(opened.dispatch),
     onUnsubscribe: (link: RouterLink, stream: number) => opened.live.unsubscribe(link, stream),
-    onTurnEnd: () => opened.endTurn(),
     onClose: (link: RouterLink) => {
       links.delete(link);
       opened.live.release(link);

@@ -24,7 +24,8 @@ import {JournalRetention} from './journal/retention.ts';
 import {LiveIndex} from './live/live-index.ts';
 import {LiveQueries} from './live/live-queries.ts';
 import {WorkerMetrics} from './metrics.ts';
-import {ScanPool} from './reads/scan-pool.ts';
+import type {LiveScan} from './reads/scan-message.ts';
+import {type LiveTaker, ScanPool} from './reads/scan-pool.ts';
 import {CronReader} from './scheduler/crons.ts';
 import {JobReader} from './scheduler/jobs.ts';
 import {ScheduleRunner} from './scheduler/runner.ts';
@@ -34,13 +35,15 @@ import {Scrub} from './scrub/scrub.ts';
 import {ScrubPass} from './scrub/scrub-pass.ts';
 import {Catalog} from './storage/catalog.ts';
 import {placeOf, reportDamageTo} from './storage/damage.ts';
-import {type Connection, openReader, storageFailure} from './storage/database.ts';
+import {type Connection, leaveSyncsToUs, openReader, storageFailure, syncEachCommit} from './storage/database.ts';
 import {FileWatch} from './storage/file-watch.ts';
 import {damagedError} from './storage/identity.ts';
 import {LogNote} from './storage/log-note.ts';
+import {LogSync} from './storage/log-sync.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import {openWithReserve} from './storage/reserve.ts';
+import type {TableInfo} from './storage/rows.ts';
 import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
 
 export class Tenant {
@@ -68,6 +71,8 @@ export class Tenant {
   readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
   readonly #scrub: Scrub;
+  readonly #sync: LogSync;
+  readonly #crons: CronReader;
 
   static async open(settings: TenantSettings, log: Logger): Promise<Tenant> {
     const note = join(settings.directory, DAMAGED_FILE);
@@ -106,16 +111,21 @@ export class Tenant {
       this.#clean.clear(writer);
       this.#retention.trim(writer);
     };
-    this.#reader = new Reader(this.#readerDb, catalog);
+    const committedCatalog = new Catalog();
+    this.#reader = new Reader(this.#readerDb, committedCatalog, {followsCatalog: true});
+    this.#reader.inSnapshot();
+    this.#sync = new LogSync(this.#path);
+    leaveSyncsToUs(this.#writerDb);
     this.#scans = new ScanPool(this.#path, error => fail(log, 'a scan thread failed', error));
     const index = new LiveIndex();
+    const count = (table: TableInfo) => catalog.tableByNumber(table.number)?.documents ?? 0;
     this.live = new LiveQueries({
       index,
       reader: this.#reader,
-      scans: this.#scans,
+      scans: {live: (scan, taker) => this.#liveScan(scan, taker)},
       metrics: this.metrics,
-      sequence: () => this.#writer.head.sequence,
-      count: table => catalog.tableByNumber(table.number)?.documents ?? 0,
+      sequence: () => this.#groups.durableSequence,
+      count,
     });
     // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
     const checkFile = () => {
@@ -130,7 +140,7 @@ export class Tenant {
       this.#reader, // the row cache: what follows reads what was committed
       index, // who watches what was written is told
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
-      {committed: commit => this.#schedule.committed(commit)},
+      {committed: commit => this.#schedule.committed(commit), takenBack: () => this.#schedule.takenBack()},
       {committed: commit => this.#functions.committed(commit)},
       // Here, last before the replies, a replica would be sent `commit.records`, and waited for if replies are to wait for it.
     ];
@@ -141,6 +151,8 @@ export class Tenant {
       log,
       beforeCommit,
       stages,
+      sync: this.#sync.sync,
+      snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
       scans: this.#scans,
     });
@@ -172,18 +184,20 @@ export class Tenant {
       !this.#clean.wasClean,
       prepareJob,
     );
+    this.#crons = new CronReader(this.#readerDb);
     this.dispatch = new Dispatch({
       tenant: {
         path: this.#path,
-        catalog,
+        catalog: committedCatalog,
+        count,
         reader: this.#reader,
         scans: this.#scans,
         journal: new JournalReader(this.#readerDb),
         groups: this.#groups,
         schemas,
         jobs: new JobReader(this.#readerDb),
-        crons: new CronReader(this.#readerDb),
-        tables: new TableList(catalog, this.#counts),
+        crons: this.#crons,
+        tables: new TableList(this.#reader, this.#counts),
         functions: this.#functions,
         clock: Date.now,
       },
@@ -192,7 +206,7 @@ export class Tenant {
       log,
     });
     this.#scrub = new Scrub({
-      pass: new ScrubPass(this.#readerDb, catalog),
+      pass: new ScrubPass(this.#readerDb, committedCatalog),
       reader: this.#reader,
       writer: this.#writer,
       background: this.#background,
@@ -219,18 +233,24 @@ export class Tenant {
     }
   }
 
-  /** The turn's reads are over. */
-  endTurn(): void {
-    this.#reader.endTurn();
+  /** A thread may see a commit that is not durable yet: what came of it is taken when that is. */
+  #liveScan(scan: LiveScan, taker: LiveTaker): () => void {
+    return this.#scans.live(scan, {
+      begins: () => taker.begins(),
+      piece: piece => taker.piece(piece),
+      end: isComplete => this.#groups.whenDurable(() => taker.end(isComplete)),
+      failed: error => this.#groups.whenDurable(() => taker.failed(error)),
+    });
   }
 
   metricsText(lagSeconds: number): string {
-    const journalHead = this.#writer.head.sequence;
+    const journalHead = this.#groups.durableSequence;
+    this.#reader.inSnapshot();
     const gauges = {
       tenant: this.#tenant,
       scrubFindings: this.#scrub.findings,
       scrubAgeSeconds: this.#scrub.ageSeconds,
-      cronsFailing: this.#writer.statements.failingCrons.get()!,
+      cronsFailing: this.#crons.failing(),
       liveQueries: this.live.size,
       journalHead,
       journalFloor: this.#retention.floor,
@@ -253,6 +273,7 @@ export class Tenant {
     await this.#groups.close();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);
+    this.#sync.close();
     this.#readerDb.close();
     this.#putInOrder();
     this.#writerDb.close();
@@ -268,6 +289,7 @@ export class Tenant {
    */
   #putInOrder(): void {
     try {
+      syncEachCommit(this.#writerDb);
       this.#scrub.remember();
       this.#clean.set();
       this.#writerDb.pragma('busy_timeout = 0');

@@ -12,6 +12,7 @@ import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {type Connection, openWriter} from '../../worker/storage/database.ts';
+import {promptSync} from '../harness/prompt-sync.ts';
 
 const PAGES_MAX = 1_073_741_823;
 
@@ -29,7 +30,7 @@ beforeEach(() => {
   failures = [];
   const log = createLogger({}, {write: line => void lines.push(String(line))});
   const writer = new Writer(db, Catalog.read(db), Date.now);
-  groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log, stages: []});
+  groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log, stages: [], sync: promptSync});
   background = new BackgroundWrites(groups, log, (kind, error) => failures.push({kind, error}));
 });
 afterEach(() => {

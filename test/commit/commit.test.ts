@@ -14,6 +14,7 @@ import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {Catalog, catalogIndex} from '../../worker/storage/catalog.ts';
 import {type Connection, openWriter} from '../../worker/storage/database.ts';
 import {indexKey} from '../../worker/storage/index-key.ts';
+import {promptSync} from '../harness/prompt-sync.ts';
 
 let directory: string;
 let db: Connection;
@@ -33,7 +34,7 @@ beforeEach(() => {
     {committed: (commit: Commit) => void commits.push(commit)},
   ];
   const writer = new Writer(db, Catalog.read(db), Date.now);
-  groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log: createLogger({}), stages});
+  groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log: createLogger({}), stages, sync: promptSync});
 });
 afterEach(async () => {
   await groups.close();

@@ -14,6 +14,7 @@ import {WorkerMetrics} from '../../worker/metrics.ts';
 import {ScanPool} from '../../worker/reads/scan-pool.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {openWriter} from '../../worker/storage/database.ts';
+import {promptSync} from '../harness/prompt-sync.ts';
 
 const PAGE_BYTES = 4096;
 
@@ -30,12 +31,12 @@ const threads = new BroadcastChannel('overlapping-scans');
 let isPaused = false;
 let isOver = false;
 const scans = {
-  pause: (whenNoneRuns: () => void) => {
+  pause: (whenNoneRuns: () => Promise<void>) => {
     isPaused = true;
     pool.pause(whenNoneRuns);
   },
 };
-const groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log, stages: [], scans});
+const groups = new CommitGroups({writer, metrics: new WorkerMetrics(), log, stages: [], sync: promptSync, scans});
 afterAll(async () => {
   isOver = true;
   await groups.close();

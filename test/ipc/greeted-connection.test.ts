@@ -37,7 +37,6 @@ beforeAll(async () => {
         },
         onSubscribe: ignored,
         onUnsubscribe: ignored,
-        onTurnEnd: ignored,
         onClose: ignored,
       },
       log,

@@ -18,6 +18,7 @@ import type {RunFunctionJob} from '../../worker/scheduler/work.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {type Damage, reportDamageTo} from '../../worker/storage/damage.ts';
 import {type Connection, openWriter} from '../../worker/storage/database.ts';
+import {promptSync} from '../harness/prompt-sync.ts';
 
 /** What the clock says at first. */
 export const START_MS = 1_800_000_000_000;
@@ -57,7 +58,7 @@ export class Schedule {
     this.db = openWriter(join(this.#directory, 'tenant.sqlite'));
     this.writer = new Writer(this.db, Catalog.read(this.db), clock);
     const stages: Stage[] = [{committed: commit => this.runner.committed(commit)}];
-    this.#groups = new CommitGroups({writer: this.writer, metrics, log, stages});
+    this.#groups = new CommitGroups({writer: this.writer, metrics, log, stages, sync: promptSync});
     this.#background = new BackgroundWrites(this.#groups, log, (_, error) => this.failures.push(error));
     this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, ...this.functions);
     this.runner.arm();

@@ -180,6 +180,7 @@ function commit(table: string, writes: readonly Write[], ids: string[]): void {
   }
   writer.writeCounters();
   statements.commit.run();
+  reader.endSnapshot();
   reader.committed(writer.commit());
 }
 
@@ -209,7 +210,7 @@ describe('live results are what the model answers', () => {
             const asked: QueryObject = {table: name, ...part};
             held.set(++lastStream, asked);
             live.subscribe(received, lastStream, asked);
-            reader.endTurn();
+            reader.endSnapshot();
           }
           const gone = [...held.keys()][unsubscribe ?? -1];
           if (gone !== undefined) {
@@ -222,7 +223,7 @@ describe('live results are what the model answers', () => {
           index.committed(writer.commit());
           live.committed();
           writer.endGroup();
-          reader.endTurn();
+          reader.endSnapshot();
 
           const {streams, sequences} = received.take();
           const documents = all();
@@ -278,7 +279,7 @@ describe('live results of queries that read much', () => {
             const asked: QueryObject = {table: name, ...part};
             held.set(++lastStream, asked);
             live.subscribe(received, lastStream, asked);
-            reader.endTurn();
+            reader.endSnapshot();
           }
           const gone = [...held.keys()][unsubscribe ?? -1];
           if (gone !== undefined) {
@@ -294,7 +295,7 @@ describe('live results of queries that read much', () => {
           index.committed(writer.commit());
           live.committed();
           writer.endGroup();
-          reader.endTurn();
+          reader.endSnapshot();
           check();
           await nextTurn();
         }

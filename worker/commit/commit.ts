@@ -1,5 +1,5 @@
 /**
- * What a commit group put on disk, as one value. It is handed to the stages that follow a commit, in the order of the list in
+ * What a commit group put on disk, as one value. Once it is durable it is handed to the stages that follow a commit, in the order of the list in
  * `tenant.ts`, and forgotten once they ran.
  *
  * The writer had all of this in hand. What costs something to make (parsed fields of a row that was only read, a record as it
@@ -111,6 +111,8 @@ export class Commit {
 /** What follows a commit, named for what it keeps up to date. */
 export interface Stage {
   committed(commit: Commit): void;
+  /** Writes that had run were taken back: there was no space for their group. */
+  takenBack?(): void;
 }
 
 const NO_KEYS: readonly Buffer[] = [];

@@ -1,73 +1,115 @@
 /**
- * Group commit: the only write path. All writes of one event-loop turn run in one SQLite transaction, each in a savepoint of
- * its own, with one fsync for all; then the stages are handed the commit, and all replies go out. While a commit waits for the
- * disk, the next group's requests gather in the socket, so the group grows with the load and a single write still commits at
- * once.
+ * Group commit: the only write path. Writes run in one SQLite transaction a group, each in a savepoint of its own. COMMIT writes
+ * the log and does not wait for the disk; the log is synced in the thread pool (`storage/log-sync.ts`), one sync at a time,
+ * and the next group takes writes meanwhile. When the sync has ended the group is durable: readers see it, the stages are handed
+ * the commit, and its replies leave.
  *
- *   submit ──▶ queue ──end of turn──▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─▶ COMMIT ──▶ stages ──▶ settle all
- *                                                  │ a write fails alone: ROLLBACK TO, its caller learns why
- *                                                  └ no space: all of the group fails with 507
+ *   submit ─▶ queue ─end of turn─▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─no sync under way─▶ COMMIT ─▶ sync ─▶ stages ─▶ settle
+ *                                    │ a write fails alone: ROLLBACK TO, its caller learns why  ▲
+ *                                    └ no space: all of the group fails with 507               └ the next group is open meanwhile
  *
- * Any other storage error ends the process: after a failed fsync only a recovery from disk tells what is there. So does a
+ * Invariants
+ * - A group is committed only when the one before is durable. So at most one commit is in the log that a crash could take
+ *   back; between two of them the newest commit is durable, which is when readers take their snapshot; and whatever follows a
+ *   commit in the log proves that it was on disk (`storage/wal-log.ts` rests on that).
+ * - Nobody learns of a group before it is durable.
+ *
+ * Any other storage error ends the process: after a failed sync only a recovery from disk tells what is there. So does a
  * failed assertion: the writer would go on with a state that has just been disproved.
  */
 import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {
-  CHECKPOINT_WAL_PAGES,
+  GROUP_AHEAD_WRITES_MAX,
+  GROUP_BYTES_MAX,
   GROUP_WORK_MS_MAX,
   GROUP_WRITES_MAX,
-  WAL_PAGES_MAX,
   WRITE_QUEUE_MAX,
 } from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
-import type {Stage} from './commit.ts';
+import type {Sync} from '../storage/log-sync.ts';
+import {Checkpoints, type Pausable} from './checkpoints.ts';
+import type {Commit, Stage} from './commit.ts';
 import type {StorageQuota} from './storage-quota.ts';
-import type {Writer} from './writer.ts';
+import type {Mark, Writer} from './writer.ts';
 
 export type Write<T> = {
   /** Makes the change. A throw takes back this write alone. Runs synchronously, inside the group's transaction. */
   run(writer: Writer): T;
-  /** Called once: with what `run` returned after the commit is on disk, or with the error. */
+  /** Called once: with what `run` returned after the commit is durable, or with the error. */
   settle(outcome: T | ServiceError): void;
 };
 
-/** What holds snapshots for long, one after the other. */
-export interface Pausable {
-  /** No other begins until those under way have ended and `whenNoneRuns` has returned. */
-  pause(whenNoneRuns: () => void): void;
+/** What everybody else reads: the newest durable commit. */
+export interface Snapshot {
+  /** A COMMIT follows: until `advance`, what is read is what is committed now. */
+  hold(): void;
+  /** What is committed now is durable, and is what is read from now on. */
+  advance(): void;
 }
 
 export type GroupParts = {
   writer: Writer;
   metrics: WorkerMetrics;
   log: Logger;
-  /** What each commit is handed to, in this order, before its writes are settled. */
+  /** What each durable commit is handed to, in this order, before its writes are settled. */
   stages: readonly Stage[];
+  sync: Sync;
+  snapshot?: Snapshot;
   /** The last thing inside each transaction. */
   beforeCommit?: (writer: Writer) => void;
   quota?: StorageQuota;
   scans?: Pausable;
 };
 
-const PAGE_BYTES = 4096;
+/** Writes that share a transaction and their outcomes, so far. */
+type Group = {
+  start: Mark;
+  /** Rows that the connection had changed when it began. */
+  changesBefore: number;
+  workMs: number;
+  writes: Write<unknown>[];
+  outcomes: unknown[];
+  /** To be called when it is durable, and settled. */
+  waiting: (() => void)[];
+};
+/** A group in the log. */
+type Committed = {group: Group; commit: Commit; isDurable: boolean};
 
 export class CommitGroups {
   readonly #parts: GroupParts;
   readonly #writer: Writer;
+  readonly #checkpoints: Checkpoints;
   #queue: Write<unknown>[] = [];
+  /** Its transaction is open. */
+  #open: Group | null = null;
+  #committed: Committed | null = null;
+  #durableSequence: number;
   #scheduled = false;
-  #walPages = 0;
+  #isStepping = false;
   #closed = false;
   #onIdle: (() => void)[] = [];
 
   constructor(parts: GroupParts) {
     this.#parts = parts;
     this.#writer = parts.writer;
+    this.#durableSequence = parts.writer.head.sequence;
+    const {writer, metrics, log, scans} = parts;
+    this.#checkpoints = new Checkpoints(writer.db, metrics, log, scans ?? null, () => this.#schedule());
+  }
+
+  /** Of the newest record that nothing can take back. */
+  get durableSequence(): number {
+    return this.#durableSequence;
+  }
+
+  /** Whether nothing that is in the log now can be taken back. */
+  get isDurable(): boolean {
+    return this.#committed === null;
   }
 
   /** Takes a write into the current turn's group. */
@@ -94,6 +136,22 @@ export class CommitGroups {
     });
   }
 
+  /**
+   * For what was read on another connection, which sees a commit before it is durable: `then` is called when nothing that is
+   * in the log now can be taken back; at once, if that is so.
+   */
+  whenDurable(then: () => void): void {
+    if (this.#committed === null) then();
+    else this.#committed.group.waiting.push(then);
+  }
+
+  /** Resolves when every write that has run so far is durable, or was taken back: what the writer says is what readers read. */
+  settled(): Promise<void> {
+    const last = this.#open ?? this.#committed?.group ?? null;
+    if (last === null) return Promise.resolve();
+    return new Promise(resolve => last.waiting.push(resolve));
+  }
+
   /** Takes no more writes; resolves when every submitted one is settled. */
   close(): Promise<void> {
     this.#closed = true;
@@ -102,8 +160,12 @@ export class CommitGroups {
 
   /** Resolves when every submitted write is settled. */
   idle(): Promise<void> {
-    if (this.#queue.length === 0) return Promise.resolve();
+    if (this.#isIdle) return Promise.resolve();
     return new Promise(resolve => this.#onIdle.push(resolve));
+  }
+
+  get #isIdle(): boolean {
+    return this.#queue.length === 0 && this.#open === null && this.#committed === null;
   }
 
   #schedule(): void {
@@ -111,52 +173,78 @@ export class CommitGroups {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      this.#commitGroup();
-      if (this.#queue.length > 0) this.#schedule();
-      else for (const resolve of this.#onIdle.splice(0)) resolve();
+      this.#turn();
     });
   }
 
-  #commitGroup(): void {
-    const {metrics, log, quota, beforeCommit, stages} = this.#parts;
-    const {statements} = this.#writer;
-    const start = this.#writer.mark();
+  #turn(): void {
+    if (this.#isCheckpointDue && this.#open === null && this.#committed === null) {
+      this.#checkpoints.make();
+      this.#parts.snapshot?.advance();
+    }
+    if (this.#queue.length > 0 && this.#takesWrites) this.#execute();
+    this.#step();
+  }
+
+  /** The close makes one of its own. */
+  get #isCheckpointDue(): boolean {
+    return this.#checkpoints.isDue && !this.#closed;
+  }
+
+  /** Whether a write may run now. While a checkpoint is due, the group under way is the last before it. */
+  get #takesWrites(): boolean {
+    if (this.#open === null) return !(this.#isCheckpointDue && this.#committed !== null);
+    return this.#open.writes.length < GROUP_AHEAD_WRITES_MAX && this.#writer.bytesWritten < GROUP_BYTES_MAX;
+  }
+
+  /** Goes on with what can go on: a durable group is told of, an open one is committed when the disk is free. */
+  #step(): void {
+    if (this.#isStepping) return;
+    this.#isStepping = true;
+    for (;;) {
+      const durable = this.#committed?.isDurable === true ? this.#committed : null;
+      if (durable !== null) {
+        this.#committed = null;
+        this.#parts.snapshot?.advance();
+      }
+      // The disk has work again while everybody is told.
+      if (this.#committed === null && this.#open !== null) this.#commit(this.#open);
+      else if (durable === null) break;
+      if (durable !== null) this.#tell(durable);
+    }
+    this.#isStepping = false;
+    if (this.#isCheckpointDue ? this.#committed === null : this.#queue.length > 0 && this.#takesWrites) {
+      this.#schedule();
+    }
+    if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  /** Runs writes of the queue in the open group, or in a new one. */
+  #execute(): void {
     const started = performance.now();
-    const done: Write<unknown>[] = [];
-    const outcomes: unknown[] = [];
+    let taken = 0;
+    const group = this.#open ?? this.#begin();
     try {
-      statements.begin.run();
-      quota?.beginGroup();
-      while (done.length < this.#queue.length && done.length < GROUP_WRITES_MAX) {
-        const write = this.#queue[done.length]!;
-        done.push(write);
-        outcomes.push(this.#runAlone(write));
+      while (taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
+        const write = this.#queue[taken++]!;
+        group.writes.push(write);
+        group.outcomes.push(this.#runAlone(write));
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
-      beforeCommit?.(this.#writer);
-      this.#writer.writeCounters();
-      const records = this.#writer.head.sequence - start.head.sequence;
-      assert(records >= 0 && records <= done.length, `${done.length} writes made ${records} records`);
-      const beforeCommitMs = performance.now();
-      statements.commit.run();
-      metrics.committed(done.length, performance.now() - beforeCommitMs, performance.now() - started);
     } catch (caught) {
-      const failure = storageFailure(caught);
-      if (failure !== 'full') throw caught;
-      this.#rollBackGroup(start);
-      log.error('the disk is full; a group of writes failed', {writes: done.length});
-      outcomes.length = 0;
-      for (const _ of done) outcomes.push(storageFullError());
+      this.#refuse(group, caught);
     }
-    assert(outcomes.length === done.length, 'every write of a group has an outcome');
-    const bytes = this.#writer.bytesWritten;
-    const commit = this.#writer.commit();
-    assert(commit.firstSequence === start.head.sequence + 1, 'a commit continues from the one before');
-    this.#writer.endGroup();
-    this.#queue.splice(0, done.length);
-    for (const stage of stages) stage.committed(commit);
-    for (const [i, write] of done.entries()) write.settle(outcomes[i]!);
-    this.#checkpointWhenLong(4 + 2 * done.length + Math.ceil((2 * bytes) / PAGE_BYTES));
+    group.workMs += performance.now() - started;
+    this.#queue.splice(0, taken);
+  }
+
+  #begin(): Group {
+    const {statements} = this.#writer;
+    statements.begin.run();
+    this.#parts.quota?.beginGroup();
+    const changesBefore = statements.totalChanges.get()!;
+    this.#open = {start: this.#writer.mark(), changesBefore, workMs: 0, writes: [], outcomes: [], waiting: []};
+    return this.#open;
   }
 
   #runAlone(write: Write<unknown>): unknown {
@@ -185,35 +273,65 @@ export class CommitGroups {
     }
   }
 
-  #rollBackGroup(start: ReturnType<Writer['mark']>): void {
-    if (this.#writer.db.inTransaction) this.#writer.statements.rollback.run();
-    this.#writer.returnTo(start);
-  }
-
-  /**
-   * Moves the WAL into the file once it has grown long, between groups. Pages are estimated from what was written: asking
-   * SQLite costs a checkpoint. PASSIVE never waits for readers. The next write then begins the WAL anew, if nobody reads it:
-   * when it is far too long, because scans have overlapped all the time, they are made to leave it a moment.
-   */
-  #checkpointWhenLong(pages: number): void {
-    this.#walPages += pages;
-    if (this.#walPages < CHECKPOINT_WAL_PAGES) return;
-    this.#walPages = 0;
-    if (this.#checkpoint() > WAL_PAGES_MAX) this.#parts.scans?.pause(() => this.#checkpoint());
-  }
-
-  /** @returns pages of the WAL */
-  #checkpoint(): number {
+  #commit(group: Group): void {
+    const {metrics, beforeCommit, snapshot, sync} = this.#parts;
+    const {statements} = this.#writer;
     const started = performance.now();
+    let isWritten = true;
     try {
-      const [found] = this.#writer.db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
-      this.#parts.metrics.checkpointed(performance.now() - started);
-      return found!.log;
+      beforeCommit?.(this.#writer);
+      this.#writer.writeCounters();
+      const records = this.#writer.head.sequence - group.start.head.sequence;
+      assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
+      isWritten = statements.totalChanges.get() !== group.changesBefore;
+      if (isWritten) snapshot?.hold();
+      statements.commit.run();
     } catch (caught) {
-      // Without space the WAL stays as it is, complete and durable; the next checkpoint tries again.
-      if (storageFailure(caught) !== 'full') throw caught;
-      this.#parts.log.error('the disk is full; a checkpoint was put off');
-      return 0;
+      this.#refuse(group, caught);
+      return;
     }
+    this.#open = null;
+    const committedMs = performance.now();
+    metrics.committed(group.writes.length, committedMs - started, group.workMs + committedMs - started);
+    const commit = this.#writer.commit();
+    assert(commit.firstSequence === group.start.head.sequence + 1, 'a commit continues from the one before');
+    if (isWritten) this.#checkpoints.wrote(group.writes.length, this.#writer.bytesWritten);
+    this.#writer.endGroup();
+    assert(this.#committed === null, 'what was committed before is durable');
+    const committed: Committed = {group, commit, isDurable: !isWritten};
+    this.#committed = committed;
+    if (!isWritten) return;
+    sync(error => {
+      // The outcome of these writes is unknown: nobody is told anything, and the next process starts from disk.
+      if (error !== null) throw new Error('the log could not be synced', {cause: error});
+      metrics.synced(performance.now() - committedMs);
+      committed.isDurable = true;
+      this.#step();
+    });
+  }
+
+  #tell({group, commit}: Committed): void {
+    this.#durableSequence = commit.lastSequence;
+    for (const stage of this.#parts.stages) stage.committed(commit);
+    this.#settle(group);
+  }
+
+  /** There is no space: all of the group is taken back. */
+  #refuse(group: Group, caught: unknown): void {
+    if (storageFailure(caught) !== 'full') throw caught;
+    if (this.#writer.db.inTransaction) this.#writer.statements.rollback.run();
+    this.#writer.returnTo(group.start);
+    this.#writer.endGroup();
+    this.#open = null;
+    this.#parts.log.error('the disk is full; a group of writes failed', {writes: group.writes.length});
+    group.outcomes = group.writes.map(() => storageFullError());
+    for (const stage of this.#parts.stages) stage.takenBack?.();
+    this.#settle(group);
+  }
+
+  #settle({writes, outcomes, waiting}: Group): void {
+    assert(outcomes.length === writes.length, 'every write of a group has an outcome');
+    for (const [i, write] of writes.entries()) write.settle(outcomes[i]!);
+    for (const call of waiting) call();
   }
 }

@@ -169,10 +169,17 @@ export class Functions {
       if (starved !== null) throw busy();
       return finished(live, entry, outcome, {lines, own: lines});
     });
+    await this.#durable();
     const now = this.#parts.live();
     if (result.ok || now === live || now === null) return result;
     // Code that was replaced meanwhile read tables and indexes of the schema that replaced its own: that is no error of it.
     return await this.#query(now, findFunction(now.table, call.path, call.kind, call.origin), call);
+  }
+
+  /** A thread may have seen a commit that could still be taken back: nobody learns of it before it is durable. */
+  #durable(): Promise<void> | undefined {
+    const {groups} = this.#parts;
+    return groups.isDurable ? undefined : new Promise(resolve => groups.whenDurable(resolve));
   }
 
   /** Everything that can be done without the data is done first: in the write, all others of its group wait for it. */

@@ -155,6 +155,12 @@ export class FunctionPlatform implements Stage {
     await this.#log.close();
   }
 
+  /** `{"deployment": id | null, "functions": [FunctionEntry]}` of the active deployment */
+  functionList(): string {
+    const {id = null, manifest} = this.#live?.table ?? {};
+    return JSON.stringify({deployment: id, functions: manifest?.functions ?? []});
+  }
+
   /** Events of a commit swap what the rest of the platform works with. */
   committed(commit: Commit): void {
     this.#results.committed(commit);

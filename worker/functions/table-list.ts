@@ -1,15 +1,24 @@
 /** The tables of a tenant with how many documents each has. GET /api/tenants/{tenant_id}/tables */
+import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import type {TableCounts} from '../commit/table-counts.ts';
-import {type Catalog, isCounted} from '../storage/catalog.ts';
+import type {Reader} from '../storage/reader.ts';
+import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
+
+/** The counters as they are committed: those of the catalog are ahead of it. */
+type CountedTable = {number: number; name: string; documents: number; counted_to: number; hasSchema: 0 | 1};
 
 export class TableList {
-  readonly #catalog: Catalog;
+  readonly #reader: Reader;
   readonly #counts: TableCounts;
+  readonly #tables: Database.Statement<[], CountedTable>;
 
-  constructor(catalog: Catalog, counts: TableCounts) {
-    this.#catalog = catalog;
+  constructor(reader: Reader, counts: TableCounts) {
+    this.#reader = reader;
     this.#counts = counts;
+    this.#tables = reader.db.prepare(
+      `SELECT number, name, documents, counted_to, fields IS NOT NULL OR deployed IS NOT NULL AS hasSchema FROM tables`,
+    );
   }
 
   /**
@@ -18,16 +27,16 @@ export class TableList {
    */
   async text(): Promise<string> {
     await this.#counts.complete();
+    this.#reader.inSnapshot();
     const tables = [];
-    for (const table of this.#catalog.tables()) {
-      const {name, documents, fields, deployed} = table;
-      if (!isCounted(table)) {
+    for (const {number, name, documents, counted_to: countedTo, hasSchema} of this.#tables.all()) {
+      if (countedTo < (number + 1) * DOCS_PER_TABLE - 1) {
         throw new ServiceError(
           'session.overloaded',
           `the documents of table ${name} are still being counted; try again`,
         );
       }
-      if (documents > 0 || fields !== null || deployed !== null) tables.push({name, documents});
+      if (documents > 0 || hasSchema === 1) tables.push({name, documents});
     }
     return JSON.stringify({tables: tables.sort((a, b) => (a.name < b.name ? -1 : 1))});
   }

@@ -42,8 +42,6 @@ export type LinkEvents = {
   /** Body: a query object as JSON. */
   onSubscribe: (link: RouterLink, stream: number, body: Buffer) => void;
   onUnsubscribe: (link: RouterLink, stream: number) => void;
-  /** All frames of a chunk have been handled: the turn's reads are over. */
-  onTurnEnd: () => void;
   onClose: (link: RouterLink) => void;
 };
 
@@ -208,8 +206,6 @@ export class RouterLink implements LiveHolder {
       this.#log.warn('closing a router connection', {reason: caught.message});
       this.#socket.destroy();
     }
-    // Frames before a malformed one were served: what they read is over, too.
-    this.#events.onTurnEnd();
   }
 
   #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {
@@ -285,7 +281,6 @@ export class RouterLink implements LiveHolder {
       this.#events.onRequest(this, stream, meta, body, incoming);
     }
     this.#requests.splice(0, done);
-    this.#events.onTurnEnd();
     if (this.#requests.length > 0) this.#scheduleSlice();
   }
 

@@ -95,15 +95,11 @@ export class Evaluation {
   #lookUp(): void {
     const endsMs = performance.now() + SCAN_INLINE_MS;
     this.#reader.inSnapshot();
-    try {
-      for (const doc of this.#written) {
-        this.#written.delete(doc);
-        const [row] = this.#reader.documents(doc, doc, false, 1);
-        this.#live.write(doc, row === undefined ? null : new Side(row));
-        if (performance.now() >= endsMs) return;
-      }
-    } finally {
-      this.#reader.endTurn();
+    for (const doc of this.#written) {
+      this.#written.delete(doc);
+      const [row] = this.#reader.documents(doc, doc, false, 1);
+      this.#live.write(doc, row === undefined ? null : new Side(row));
+      if (performance.now() >= endsMs) return;
     }
   }
 }

@@ -40,7 +40,7 @@ export type LiveParts = {
   reader: Reader;
   scans: LiveScans;
   metrics: WorkerMetrics;
-  /** The newest committed one. */
+  /** The newest durable one, which the reader reads. */
   sequence: () => number;
   /** Documents of a table, as far as they are counted. */
   count: (table: TableInfo) => number;
@@ -149,7 +149,6 @@ export class LiveQueries implements Stage {
         else throw caught;
       }
     }
-    reader.endTurn();
     this.#endBatch(told);
   }
 

@@ -53,15 +53,21 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
 };
 
 /** Answers at once a query that reads little; one that reads more is handed to a scan thread. */
-function scanned(scan: RequestScan, {reader, catalog, scans}: OpenTenant): string | Later {
+function scanned(scan: RequestScan, {reader, count, scans, groups}: OpenTenant): string | Later {
   reader.inSnapshot();
   try {
-    return runScan(reader, scan, new InlinePace(table => catalog.tableByNumber(table.number)?.documents ?? 0));
+    return runScan(reader, scan, new InlinePace(count));
   } catch (caught) {
     if (caught !== HAND_OVER) throw caught;
     return new Later(settle => {
-      const giveUp = scans.run(scan, settle);
+      let isGivenUp = false;
+      const answer: typeof settle = outcome => {
+        if (!isGivenUp) settle(outcome);
+      };
+      // Its snapshot may hold a commit that is not durable yet.
+      const giveUp = scans.run(scan, outcome => groups.whenDurable(() => answer(outcome)));
       return () => {
+        isGivenUp = true;
         giveUp();
         settle(new ServiceError('session.worker_unavailable', 'the query was given up with its client'));
       };

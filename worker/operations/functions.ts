@@ -17,7 +17,7 @@ export const functions: Handlers<Of<'functions'> | Of<'deployments'> | Of<'env'>
   'functions.schedule': by(({endpoints}, request) => endpoints.schedule(request.params.how, request)),
   'functions.unschedule': by(({endpoints}, request) => endpoints.unschedule(request.params.job_id, request)),
   'functions.run': by(({endpoints}, request) => endpoints.run(request)),
-  'functions.list': by(({deployments}) => deployments.functions()),
+  'functions.list': by(platform => platform.functionList()),
   'functions.http': streamedBy(({httpActions}, request, to) => httpActions.serve(request, to)),
   'functions.preflight': ({origin}, {functions}) =>
     new Streamed(to => {

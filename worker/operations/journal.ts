@@ -14,8 +14,33 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
     // A page may be one record that is too long for a reply in one frame: a mutation's writes and what it scheduled.
     return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inPieces(() => cutUp(page)) : page;
   },
-  'journal.bootstrap': (_, {path}) => inPieces(() => bootstrapPieces(path)),
+  // Its snapshot may hold a commit that is not durable yet: nothing leaves before that is.
+  'journal.bootstrap': (_, {path, groups}) =>
+    new Streamed(async to => {
+      const pieces = bootstrapPieces(path);
+      const first = pieces.next();
+      if (!groups.isDurable) await new Promise<void>(resolve => groups.whenDurable(resolve));
+      try {
+        to.pieces(() => following(first, pieces));
+      } catch (caught) {
+        pieces.return();
+        throw caught;
+      }
+    }),
 };
+
+/** Pieces of which the first has been made. */
+function* following(
+  first: IteratorResult<string, void>,
+  rest: Generator<string, void, void>,
+): Generator<string, void, void> {
+  try {
+    if (first.done !== true) yield first.value;
+    yield* rest;
+  } finally {
+    rest.return();
+  }
+}
 
 function inPieces(make: () => Iterator<string, void, void>): Streamed {
   return new Streamed(to => {

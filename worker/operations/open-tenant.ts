@@ -9,10 +9,14 @@ import type {JobReader} from '../scheduler/jobs.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Catalog} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
+import type {TableInfo} from '../storage/rows.ts';
 
 export type OpenTenant = {
   path: string;
+  /** Of what the reader reads. */
   catalog: Catalog;
+  /** Documents of a table, as far as they are counted. */
+  count: (table: TableInfo) => number;
   reader: Reader;
   scans: ScanPool;
   journal: JournalReader;

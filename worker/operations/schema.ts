@@ -9,8 +9,14 @@ import {doneAfter} from './written.ts';
 const tableSchemaBody = wireType(TableSchema);
 
 export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list'>> = {
-  'schema.all': (_, {catalog}) => allSchemasText(catalog),
-  'schema.get': ({params}, {catalog}) => schemaText(catalog, params.table),
+  'schema.all': (_, {reader, catalog}) => {
+    reader.inSnapshot();
+    return allSchemasText(catalog);
+  },
+  'schema.get': ({params}, {reader, catalog}) => {
+    reader.inSnapshot();
+    return schemaText(catalog, params.table);
+  },
   'schema.put': ({params, body}, {schemas}) => {
     const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
     return doneAfter(schemas.put(params.table, {table, fields, indexes}));

@@ -61,8 +61,9 @@ export class ScanPool implements LiveScans {
   /** Evaluations of live queries; as many as there are live queries at most. */
   readonly #waitingLive: LiveJob[] = [];
   #wasLive = false;
-  /** No scan begins before none runs; then this is called. */
-  #whenNoneRuns: (() => void) | null = null;
+  /** No scan begins before none runs; then this is called, and none begins before what it returns has resolved. */
+  #whenNoneRuns: (() => Promise<void>) | null = null;
+  #isHeld = false;
   #closed = false;
 
   /** @param onFailure a bug or a broken file; ends the process */
@@ -99,8 +100,8 @@ export class ScanPool implements LiveScans {
     return () => this.#giveUp(this.#waitingLive, job);
   }
 
-  /** No other scan begins until those that run have ended and `whenNoneRuns` has returned. */
-  pause(whenNoneRuns: () => void): void {
+  /** No other scan begins until those that run have ended and what `whenNoneRuns` returns has resolved. */
+  pause(whenNoneRuns: () => Promise<void>): void {
     this.#whenNoneRuns = whenNoneRuns;
     this.#dispatch();
   }
@@ -124,9 +125,13 @@ export class ScanPool implements LiveScans {
       for (const thread of this.#threads) if (thread.isBusy) return;
       const noneRuns = this.#whenNoneRuns;
       this.#whenNoneRuns = null;
-      noneRuns();
+      this.#isHeld = true;
+      void noneRuns().then(() => {
+        this.#isHeld = false;
+        this.#dispatch();
+      });
     }
-    while (!this.#closed && this.#waiting.length + this.#waitingLive.length > 0) {
+    while (!this.#closed && !this.#isHeld && this.#waiting.length + this.#waitingLive.length > 0) {
       const thread = this.#freeThread();
       if (thread === null) return;
       const job = this.#next();

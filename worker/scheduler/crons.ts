@@ -144,10 +144,17 @@ function cronText(row: CronRow): string {
 export class CronReader {
   readonly #after: Database.Statement<[string, number], CronRow>;
   readonly #db: Connection;
+  readonly #failing: Database.Statement<[], number>;
 
   constructor(db: Connection) {
     this.#db = db;
     this.#after = db.prepare('SELECT * FROM crons WHERE name > ? ORDER BY name LIMIT ?');
+    this.#failing = db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck();
+  }
+
+  /** How many failed when they ran last. */
+  failing(): number {
+    return this.#failing.get()!;
   }
 
   /** Crons as JSON, by name. */

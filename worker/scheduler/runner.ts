@@ -101,6 +101,11 @@ export class ScheduleRunner implements Stage {
     if (events.some(({type}) => type.startsWith('job.') || type.startsWith('cron.'))) this.arm();
   }
 
+  /** What was cancelled is due again. */
+  takenBack(): void {
+    this.arm();
+  }
+
   /** To be called at the start, too. */
   arm(): void {
     if (this.#running || this.#stopped) return;

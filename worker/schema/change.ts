@@ -88,7 +88,9 @@ export class SchemaChanges {
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(change, change);
+    // What it asks of the catalog is durable then: nothing else changes schemas.
+    const begin = () => this.#groups.settled().then(change);
+    const turn = this.#last.then(begin, begin);
     this.#last = turn.catch(() => undefined);
     return turn;
   }
@@ -97,7 +99,7 @@ export class SchemaChanges {
     const fields = schema.fields.map(({name, field_type, required}) => ({name, field_type, required}));
     const table = await this.#table(schema.table);
     refuseDeployed(table);
-    const check = new DocumentCheck(table, this.#reader, compileSchema({fields}), probes(schema.indexes));
+    const check = new DocumentCheck(table, this.#reader, this.#groups, compileSchema({fields}), probes(schema.indexes));
     try {
       refuse(table.name, await check.run());
       await this.#groups.perform(writer => {
@@ -109,11 +111,14 @@ export class SchemaChanges {
       check.stop();
     }
     this.#backFill.wake();
-    if (check.documents < INDEX_BUILD_WAIT_DOCUMENTS) await this.#backFill.done(schema.table);
+    if (check.documents >= INDEX_BUILD_WAIT_DOCUMENTS) return;
+    await this.#backFill.done(schema.table);
+    await this.#groups.settled();
   }
 
-  async #table(name: string): Promise<CatalogTable> {
-    return this.#catalog.table(name) ?? (await this.#groups.perform(writer => writer.table(name)));
+  /** One that is durable: a table that a group made may be taken back with it. */
+  #table(name: string): Promise<CatalogTable> {
+    return this.#groups.perform(writer => writer.table(name));
   }
 }
 

@@ -130,7 +130,7 @@ export class SchemaDeploys {
     const missing = missingIndexes(table, wanted.indexes);
     if (missing.length === 0 && isUnchanged(table.deployed, wanted)) return missing;
     const compiled = this.#catalog.compileDeployed(wanted) ?? (() => null);
-    checks.push(new DocumentCheck(table, this.#reader, compiled, probes(missing)));
+    checks.push(new DocumentCheck(table, this.#reader, this.#groups, compiled, probes(missing)));
     return missing;
   }
 
@@ -187,8 +187,9 @@ export class SchemaDeploys {
     }
   }
 
-  async #table(name: string): Promise<CatalogTable> {
-    return this.#catalog.table(name) ?? (await this.#groups.perform(writer => writer.table(name)));
+  /** One that is durable: a table that a group made may be taken back with it. */
+  #table(name: string): Promise<CatalogTable> {
+    return this.#groups.perform(writer => writer.table(name));
   }
 }
 

@@ -7,6 +7,7 @@ import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {ServiceError} from '../../shared/errors.ts';
 import {CHECK_LATE_DOCUMENTS_MAX, CHECK_ROWS_AT_ONCE, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
+import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
 import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
@@ -20,6 +21,7 @@ export type Offender = Violation & {id: string};
 export class DocumentCheck {
   readonly table: CatalogTable;
   readonly #reader: Reader;
+  readonly #groups: CommitGroups;
   readonly #compiled: CompiledSchema;
   readonly #probes: readonly CatalogIndex[];
   /** Documents written since the check began. */
@@ -28,8 +30,15 @@ export class DocumentCheck {
   documents = 0;
 
   /** @param probes indexes to be made: a value too long for one would make its back-fill fail later */
-  constructor(table: CatalogTable, reader: Reader, compiled: CompiledSchema, probes: readonly CatalogIndex[]) {
+  constructor(
+    table: CatalogTable,
+    reader: Reader,
+    groups: CommitGroups,
+    compiled: CompiledSchema,
+    probes: readonly CatalogIndex[],
+  ) {
     this.table = table;
+    this.#groups = groups;
     this.#reader = reader;
     this.#compiled = compiled;
     this.#probes = probes;
@@ -43,6 +52,7 @@ export class DocumentCheck {
 
   /** Checks what is there and most of what is written meanwhile. @returns the first offenders; none: all is well so far */
   async run(): Promise<Offender[]> {
+    await this.#groups.settled(); // what was written before is what is read
     const found = await this.#checkAll();
     return found.length > 0 ? found : await this.catchUp();
   }
@@ -50,8 +60,11 @@ export class DocumentCheck {
   /** Checks what was written meanwhile until so little is left that the installing group can do it. */
   async catchUp(): Promise<Offender[]> {
     while (this.#written.size > CHECK_LATE_DOCUMENTS_MAX) {
-      for (const doc of [...this.#written].slice(0, CHECK_ROWS_AT_ONCE)) {
-        this.#written.delete(doc);
+      const some = [...this.#written].slice(0, CHECK_ROWS_AT_ONCE);
+      for (const doc of some) this.#written.delete(doc);
+      await this.#groups.settled();
+      this.#reader.inSnapshot();
+      for (const doc of some) {
         const found = this.#offenders(this.#reader.documents(doc, doc, false, 1));
         if (found.length > 0) return found;
       }
@@ -76,6 +89,7 @@ export class DocumentCheck {
     for (;;) {
       const sliceEnds = performance.now() + SLICE_MS;
       do {
+        this.#reader.inSnapshot();
         const rows = this.#reader.documents(from, this.table.info.highDoc, false, CHECK_ROWS_AT_ONCE);
         found.push(...this.#offenders(rows));
         this.documents += rows.length;

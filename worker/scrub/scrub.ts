@@ -141,8 +141,6 @@ export class Scrub {
     } catch (caught) {
       if (!isEngineDamage(caught)) throw caught;
       onStructure(`${(caught as Error).message}, found while reading all of it`);
-    } finally {
-      reader.endTurn();
     }
     this.#findings += found.length;
     if (this.#state.position.phase === 'done') {
@@ -161,9 +159,11 @@ export class Scrub {
       if (finding.of === 'structure') this.#parts.onStructure(placeOf(finding.damage));
       if (finding.of === 'index') broken.set(finding.index.number, finding);
     }
-    for (const {table, index} of broken.values()) {
+    for (const {table: read, index: found} of broken.values()) {
       await this.#write(writer => {
-        if (index.state !== 'enabled') return; // dropped meanwhile
+        const table = writer.catalog.tableByNumber(read.number);
+        const index = table?.indexes.find(({number}) => number === found.number);
+        if (table === undefined || index?.state !== 'enabled') return; // dropped meanwhile
         const {name, fields} = index;
         dropIndexes(writer, table, other => other.number === index.number);
         addIndexes(writer, table, [{name, fields}]);

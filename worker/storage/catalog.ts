@@ -88,9 +88,15 @@ export class Catalog {
   #lastTable = 0;
   #lastIndex = 0;
   #tableOfChosenId: (id: string) => number | undefined = () => undefined;
+  readonly #checksDocuments: boolean;
+
+  /** @param checksDocuments false: nothing is written by it, so schemas are not compiled */
+  constructor(checksDocuments = false) {
+    this.#checksDocuments = checksDocuments;
+  }
 
   static read(db: Connection): Catalog {
-    const catalog = new Catalog();
+    const catalog = new Catalog(true);
     catalog.readAgain(db);
     return catalog;
   }
@@ -127,6 +133,7 @@ export class Catalog {
   setSchema(table: CatalogTable, fields: FieldEntry[] | null, deployed: DeployedTable | null): void {
     table.fields = fields;
     table.deployed = deployed;
+    if (!this.#checksDocuments) return;
     table.compiled = fields === null ? this.compileDeployed(deployed) : compileSchema({fields});
   }
 

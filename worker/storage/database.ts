@@ -69,6 +69,20 @@ function refuse(path: string, finding: string | null): void {
   if (finding !== null) throw damagedError(`${path}: ${finding}`);
 }
 
+/**
+ * From now on COMMIT writes the log and does not wait for it (`log-sync.ts` syncs it), and nothing of a transaction is in the log
+ * before its COMMIT: a page that is written early could be on disk when the commit before it is not.
+ */
+export function leaveSyncsToUs(db: Connection): void {
+  setPragma(db, ['synchronous', 'NORMAL', 1]);
+  setPragma(db, ['cache_spill', 'OFF', 0]);
+}
+
+/** For what is written outside of groups, at the close. */
+export function syncEachCommit(db: Connection): void {
+  setPragma(db, ['synchronous', 'FULL', 2]);
+}
+
 /** A read-only connection to a file that a writer has open. */
 export function openReader(path: string): Connection {
   const db = new Database(path, {readonly: true, fileMustExist: true});

@@ -1,6 +1,7 @@
 /**
- * Committed data, read on a connection of its own. All reads of one event-loop turn share a read transaction: `inSnapshot`
- * opens it on first use and `endTurn` closes it, so that no snapshot outlives a turn and pins the WAL.
+ * Committed data, read on a connection of its own, in a read transaction: `inSnapshot` opens it, if none is open, and
+ * `endSnapshot` closes it. The main thread's is that of the newest durable commit: it is opened before the next COMMIT, and closed
+ * when that is durable. A thread's lasts as long as what it was asked.
  *
  * Every row that comes from the file is held against its checksum: whoever reads a damaged one gets 503 op.storage_damaged.
  *
@@ -58,9 +59,22 @@ export class Reader implements FunctionReader {
   /** Null: rows may change under it, as on the writer's connection. */
   readonly #cache: RowCache | null;
   readonly #db: Connection;
+  readonly #catalogVersion: Database.Statement<[], number> | null;
+  readonly #pin: Database.Statement<[], number>;
+  /** Null: the catalog was not read in a snapshot yet. */
+  #readVersion: number | null = null;
+  #isHeld = false;
   #inSnapshot = false;
 
-  constructor(db: Connection, catalog: Catalog, {cachesRows = true}: {cachesRows?: boolean} = {}) {
+  /** @param followsCatalog it is this reader's own, and is read again in a snapshot that has another one */
+  constructor(
+    db: Connection,
+    catalog: Catalog,
+    {cachesRows = true, followsCatalog = false}: {cachesRows?: boolean; followsCatalog?: boolean} = {},
+  ) {
+    const version = "SELECT value FROM meta WHERE key = 'catalog_version'";
+    this.#catalogVersion = followsCatalog ? db.prepare<[], number>(version).pluck() : null;
+    this.#pin = db.prepare<[], number>('PRAGMA user_version').pluck();
     this.#cache = cachesRows ? new RowCache() : null;
     this.#db = db;
     this.#catalog = catalog;
@@ -78,15 +92,33 @@ export class Reader implements FunctionReader {
     this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ?`);
   }
 
-  /** Makes what is read until `endTurn` one snapshot. */
-  inSnapshot(): void {
-    if (this.#inSnapshot) return;
+  /** What will be read until `endSnapshot` is one snapshot, of now. It may be that nobody reads: this reads one page. */
+  hold(): void {
+    if (this.#isHeld) return;
     this.#begin.run();
-    this.#inSnapshot = true;
+    this.#isHeld = true;
+    this.#pin.get(); // the first read is what makes it a snapshot
   }
 
-  endTurn(): void {
-    if (!this.#inSnapshot) return;
+  /** To be called before a read: makes what is read until `endSnapshot` one snapshot. */
+  inSnapshot(): void {
+    if (this.#inSnapshot) return;
+    this.hold();
+    this.#inSnapshot = true;
+    if (this.#catalogVersion === null) return;
+    const version = this.#catalogVersion.get() ?? 0;
+    if (version !== this.#readVersion) this.#catalog.readAgain(this.#db);
+    this.#readVersion = version;
+  }
+
+  /** For statements of others' own, between `inSnapshot` and `endSnapshot`. */
+  get db(): Connection {
+    return this.#db;
+  }
+
+  endSnapshot(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
     this.#inSnapshot = false;
     try {
       this.#end.run();

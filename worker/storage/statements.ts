@@ -68,6 +68,8 @@ export function prepareStatements(db: Connection) {
     begin: run<[]>('BEGIN IMMEDIATE'),
     commit: run<[]>('COMMIT'),
     rollback: run<[]>('ROLLBACK'),
+    /** Rows that this connection has changed, also those that were taken back. */
+    totalChanges: db.prepare<[], number>('SELECT total_changes()').pluck(),
     savepoint: run<[]>('SAVEPOINT w'),
     release: run<[]>('RELEASE w'),
     rollbackTo: run<[]>('ROLLBACK TO w'),
@@ -165,7 +167,6 @@ export function prepareStatements(db: Connection) {
       `UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ?, checksum = ?
          WHERE name = ?`,
     ),
-    failingCrons: db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck(),
 
     journalHead: db.prepare<[], {sequence: number; record: string; digest: string}>(
       'SELECT * FROM journal ORDER BY sequence DESC LIMIT 1',
@@ -191,7 +192,6 @@ export function prepareStatements(db: Connection) {
     lastDeployment: db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
     /** Those to be kept longest first. */
     deploymentIdsToKeep: db.prepare<[], number>('SELECT id FROM deployments ORDER BY development, id DESC').pluck(),
-    deployments: db.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY id DESC'),
     deploymentActivated: run<[number, number, number]>(
       'UPDATE deployments SET activated_at = ?, checksum = ? WHERE id = ?',
     ),

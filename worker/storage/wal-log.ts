@@ -8,7 +8,7 @@
  * What is damage (decision 0012):
  * - a frame does not fit, and behind the commit that ends its transaction there is a frame that continues from its predecessor:
  *   a transaction begins only after the one before is on disk, so what precedes it was acknowledged;
- * - the log ends before the last commit that the index of the log (`-shm`) knows, which is set after the log is on disk;
+ * - the log ends before the last commit that the index of the log (`-shm`) knows, which was in the log since this machine started;
  * - the first frame that does not fit, or the header, would fit with one bit changed. A torn write does not look like that.
  *
  * Everything else is the end of a log that was being written: unfinished transactions, or frames of an older round of it.
@@ -128,7 +128,8 @@ class Walk {
 
   #shorterThanIndex(): LogDamage | null {
     const index = this.#index;
-    if (index === null || !index.salts.equals(this.#header.salts)) return null;
+    // After a power cut it may know of a commit that was not synced yet, and that nobody was told of.
+    if (index?.isOfThisBoot !== true || !index.salts.equals(this.#header.salts)) return null;
     // Also when the file has all of them: what is left of the log would hide newer pages behind older ones.
     if (index.frames <= this.#committed) return null;
     return this.#found(this.#committed + 1, `, and ${index.frames} frames were committed`);

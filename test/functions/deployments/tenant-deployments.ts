@@ -42,6 +42,7 @@ import {SchemaChanges} from '../../../worker/schema/change.ts';
 import {Catalog} from '../../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../../worker/storage/database.ts';
 import {Reader} from '../../../worker/storage/reader.ts';
+import {promptSync} from '../../harness/prompt-sync.ts';
 
 const MAIN = fileURLToPath(new URL('../../../dist/analysis.js', import.meta.url));
 
@@ -80,22 +81,25 @@ export class TenantDeployments {
     const clock = () => this.#clock++;
     this.writer = new Writer(this.#writerDb, this.catalog, clock);
     const log = createLogger({}, {write: () => undefined});
+    const reader = new Reader(this.#readerDb, new Catalog(), {cachesRows: false, followsCatalog: true});
     this.groups = new CommitGroups({
       writer: this.writer,
       metrics: new WorkerMetrics(),
       log,
       stages: [{committed: commit => this.#committed(commit)}],
+      sync: promptSync,
+      snapshot: {hold: () => reader.hold(), advance: () => reader.endSnapshot()},
     });
     const background = new BackgroundWrites(this.groups, log, (_, error) => {
       throw error;
     });
     this.#backFill = new BackFill(this.catalog, background);
-    const reader = new Reader(this.#readerDb, this.catalog, {cachesRows: false});
     this.schemas = new SchemaChanges(this.writer, reader, this.groups, background, this.#backFill);
     this.environment = new Environment(this.writer, this.groups);
     this.settings = new Settings(this.writer, this.groups);
     this.deployments = new Deployments({
       writer: this.writer,
+      reader,
       schemas: this.schemas,
       environment: this.environment,
       groups: this.groups,

@@ -82,7 +82,6 @@ export class Edge {
             edge!.serve({link, stream, meta, body: body.toString(), incoming}),
           onSubscribe: ignored,
           onUnsubscribe: ignored,
-          onTurnEnd: ignored,
           onClose: ignored,
         },
         log,

@@ -9,6 +9,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
+import type Database from 'better-sqlite3';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
@@ -26,6 +27,7 @@ import {SchemaMismatch} from '../../schema/deploy.ts';
 import {schemaChanges} from '../../schema/deploy-changes.ts';
 import {reading, storageDamaged} from '../../storage/damage.ts';
 import {storedMeta} from '../../storage/meta.ts';
+import type {Reader} from '../../storage/reader.ts';
 import {checkedDeployment, manifestCrc, rowChecksum} from '../../storage/row-checksum.ts';
 import {checkSums} from '../../storage/row-sums.ts';
 import type {DeploymentRow} from '../../storage/statements.ts';
@@ -39,6 +41,8 @@ import {digestOf} from './file-digest.ts';
 
 export type DeploymentParts = {
   writer: Writer;
+  /** What is committed, for who asks what there is. */
+  reader: Reader;
   groups: CommitGroups;
   schemas: SchemaChanges;
   environment: Environment;
@@ -48,6 +52,8 @@ export type DeploymentParts = {
 
 export class Deployments {
   readonly #parts: DeploymentParts;
+  readonly #committed: Database.Statement<[], DeploymentRow>;
+  readonly #committedActive: Database.Statement<[string], number>;
   #active: ActiveDeployment | null = null;
   /** Ids are not given again even when the write that took one is rolled back: realms are kept by them. */
   #lastId: number;
@@ -60,6 +66,9 @@ export class Deployments {
   constructor(parts: DeploymentParts) {
     this.#parts = parts;
     const {statements, catalog} = parts.writer;
+    const {db} = parts.reader;
+    this.#committed = db.prepare('SELECT * FROM deployments ORDER BY id DESC');
+    this.#committedActive = db.prepare<[string], number>('SELECT value FROM meta WHERE key = ?').pluck();
     this.#lastId = statements.lastDeployment.get() ?? 0;
     const id = storedMeta(parts.writer.db, ACTIVE_KEY);
     if (id === undefined) return;
@@ -91,21 +100,19 @@ export class Deployments {
         writer.statements.deploymentActivated.run(nowMs, checksum, row.id);
         return row.id;
       });
-      return {status: 200, body: JSON.stringify(this.#view(statements.deployment.get(row.id)!))};
+      return {status: 200, body: JSON.stringify(view(statements.deployment.get(row.id)!, true))};
     });
   }
 
   /** `{"deployments": [DeploymentView]}`, newest first */
   list(): string {
-    const {db, statements} = this.#parts.writer;
-    checkSums(db, 'deployments', ROWS_SUMMED_MAX);
-    const deployments = reading(() => statements.deployments.all()).map(row => this.#view(checkedDeployment(row)));
+    const {reader} = this.#parts;
+    reader.inSnapshot();
+    checkSums(reader.db, 'deployments', ROWS_SUMMED_MAX);
+    const active = this.#committedActive.get(ACTIVE_KEY);
+    const rows = reading(() => this.#committed.all());
+    const deployments = rows.map(row => view(checkedDeployment(row), row.id === active));
     return JSON.stringify({deployments});
-  }
-
-  /** `{"deployment": id | null, "functions": [FunctionEntry]}` of the active one */
-  functions(): string {
-    return JSON.stringify({deployment: this.#active?.id ?? null, functions: this.#active?.manifest.functions ?? []});
   }
 
   sourceMap(deployment: ActiveDeployment, path: string): string | null {
@@ -135,7 +142,7 @@ export class Deployments {
       }
       const list = await this.#storeCode(files);
       const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
-      return {status: 201, body: JSON.stringify({...this.#view(writer.statements.deployment.get(id)!), changes})};
+      return {status: 201, body: JSON.stringify({...view(writer.statements.deployment.get(id)!, true), changes})};
     } catch (caught) {
       this.#mayHoldOrphans = true;
       throw caught;
@@ -244,20 +251,20 @@ export class Deployments {
     }
     if (forgotten.length > 0) statements.forgetCode.run();
   }
+}
 
-  #view(row: DeploymentRow): DeploymentView {
-    const {functions} = JSON.parse(row.manifest) as Manifest;
-    return {
-      id: row.id,
-      created_at: row.created_at,
-      activated_at: row.activated_at,
-      active: row.id === this.#active?.id,
-      message: row.message,
-      development: row.development === 1,
-      functions: functions.length,
-      hash: row.hash,
-    };
-  }
+function view(row: DeploymentRow, active: boolean): DeploymentView {
+  const {functions} = JSON.parse(row.manifest) as Manifest;
+  return {
+    id: row.id,
+    created_at: row.created_at,
+    activated_at: row.activated_at,
+    active,
+    message: row.message,
+    development: row.development === 1,
+    functions: functions.length,
+    hash: row.hash,
+  };
 }
 
 /** @throws op.invalid_input 400 when documents do not fit the schema */
