@@ -21,7 +21,6 @@ beforeAll(async () => {
     onRequest: (_link: RouterLink, _stream: number, meta: RequestMeta) => void received.push(meta),
     onSubscribe: () => undefined,
     onUnsubscribe: () => undefined,
-    onTurnEnd: () => undefined,
     onClose: () => undefined,
   };
   server = createServer((socket: Socket) => void new RouterLink(socket, SECRET, new LinkShare(1), events, log));
