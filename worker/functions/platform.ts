@@ -100,7 +100,7 @@ export class FunctionPlatform implements Stage {
     this.#results = new Results({
       index: parts.index,
       metrics: parts.metrics,
-      sequence: writer.head.sequence,
+      sequence: groups.durableSequence,
       isCurrent: env => this.environment.isCurrent(env),
       run: execution => this.#queries.run(execution),
     });
