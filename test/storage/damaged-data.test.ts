@@ -23,13 +23,21 @@ const FUNCTIONS = `
   }});
   export const getByAction = action({args, handler: (ctx, {id}: any) => ctx.runQuery('f:get' as never, {id} as never)});`;
 const BROKEN = `
-  import {query} from './_generated/server';
-  export const one = query({args: {}, handler: () => 'the-only-one'});`;
+  import {action, query} from './_generated/server';
+  export const one = query({args: {}, handler: () => 'the-only-one'});
+  export const act = action({args: {}, handler: () => 'done'});`;
+const BROKEN_HTTP = `
+  import {httpRouter} from 'svc/server';
+  import {httpAction} from './_generated/server';
+  const http = httpRouter();
+  http.route({path: '/one', method: 'GET', handler: httpAction(async () => new Response('the-only-route'))});
+  export default http;`;
 
 let service: Service;
 let tenant: Tenant;
 let app: App;
 let broken: App;
+let brokenHttp: App;
 /** By what they are for. */
 const id: Record<string, string> = {};
 let sequence = 0;
@@ -49,6 +57,7 @@ beforeAll(async () => {
   service = await Service.start();
   app = await App.deploy(service, {'f.ts': FUNCTIONS});
   broken = await App.deploy(service, {'f.ts': BROKEN});
+  brokenHttp = await App.deploy(service, {'http.ts': BROKEN_HTTP});
   tenant = Tenant.of(service, app.tenant);
   await tenant.putSchema('indexed', [], [{name: 'by_n', fields: ['n']}]);
   for (const name of ['plain', 'time', 'deleted']) id[name] = await tenant.insert('plain', {n: 1, text: 'a'});
@@ -74,6 +83,9 @@ beforeAll(async () => {
   );
   change(broken.tenant, [
     `UPDATE code SET source = replace(source, 'the-only-one', 'another-one') WHERE source LIKE '%the-only-one%'`,
+  ]);
+  change(brokenHttp.tenant, [
+    `UPDATE code SET source = replace(source, 'the-only-route', 'another-route') WHERE source LIKE '%the-only-route%'`,
   ]);
   await service.run();
 });
@@ -201,9 +213,18 @@ describe('a journal record that does not fit its digest', () => {
 });
 
 describe('deployed code that does not fit its digest', () => {
-  test('is not run', async () => {
-    const reply = await broken.svc('POST', '/query', JSON.stringify({path: 'f:one', args: {}}));
+  test.each([
+    ['query', 'one'],
+    ['action', 'act'],
+  ])('is not run: a call (%s) is refused', async (kind, name) => {
+    const reply = await broken.svc('POST', `/${kind}`, JSON.stringify({path: `f:${name}`, args: {}}));
     const {detail} = expectError(reply, 503, 'op.storage_damaged');
-    expect(detail).toMatchObject({check: 'code'});
+    expect(detail).toMatchObject({check: 'code', path: 'f.js'});
+  });
+
+  test('is not run: an HTTP action is refused, and the log says why', async () => {
+    const {detail} = expectError(await brokenHttp.svc('GET', '/http/one'), 503, 'op.storage_damaged');
+    expect(detail).toMatchObject({check: 'code', path: 'http.js'});
+    await until('the place in the log', () => service.log.includes('the deployed file http.js is damaged'));
   });
 });

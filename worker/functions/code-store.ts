@@ -4,7 +4,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {REALMS_PER_ISOLATE_MAX} from '../../shared/limits.ts';
-import {storageDamaged} from '../storage/damage.ts';
+import {reading, storageDamaged} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {digestOf} from './deployments/file-digest.ts';
 import type {DeploymentCode} from './execution.ts';
@@ -29,9 +29,11 @@ export class CodeStore {
   #read(deployment: number, path: string): string {
     const sha256 = this.#filesOf(deployment).get(path);
     if (sha256 === undefined) throw new TypeError(`Cannot find module '${path}'`);
-    const stored = this.#connection
-      .prepare<[string], StoredFile>('SELECT source, source_map FROM code WHERE sha256 = ?')
-      .get(sha256);
+    const stored = reading(() =>
+      this.#connection
+        .prepare<[string], StoredFile>('SELECT source, source_map FROM code WHERE sha256 = ?')
+        .get(sha256),
+    );
     // Code that is not what was deployed is never run.
     if (stored === undefined || digestOf(stored.source, stored.source_map ?? '') !== sha256)
       throw storageDamaged({check: 'code', path});
@@ -41,9 +43,11 @@ export class CodeStore {
   #filesOf(deployment: number): Sources {
     const known = this.#files.get(deployment);
     if (known !== undefined) return known;
-    const stored = this.#connection
-      .prepare<[number], {files: string; hash: string}>('SELECT files, hash FROM deployments WHERE id = ?')
-      .get(deployment);
+    const stored = reading(() =>
+      this.#connection
+        .prepare<[number], {files: string; hash: string}>('SELECT files, hash FROM deployments WHERE id = ?')
+        .get(deployment),
+    );
     assert(stored !== undefined, `deployment ${deployment} is stored`);
     if (digestOf(stored.files) !== stored.hash) {
       throw storageDamaged({check: 'code', stored: `the list of files of deployment ${deployment}`});

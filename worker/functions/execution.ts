@@ -1,5 +1,6 @@
 /** One run of a function, as the hosts of queries, mutations and actions take it and what they give back. */
 import type {RealmError} from '../../isolate/host-call.ts';
+import type {ErrorObject} from '../../shared/errors.ts';
 
 /** Who is asking, for `ctx.auth`. `invalid`: a header was there and is no token of this tenant, and why (HTTP actions only). */
 export type Caller = {identity: string | null} | {invalid: string};
@@ -40,3 +41,6 @@ export type Execution = {
 };
 
 export type Outcome = {ok: true; value: string} | {ok: false; error: RealmError};
+
+/** It could not be run, or not to its end, for a reason that is not the code's. */
+export type Refused = {refused: ErrorObject};

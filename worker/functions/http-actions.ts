@@ -11,11 +11,12 @@ import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import {ActionResponse} from './action-response.ts';
 import {ActionLines} from './actions/action-lines.ts';
-import type {ActionPool} from './actions/action-pool.ts';
+import type {ActionRequest} from './actions/action-message.ts';
+import type {ActionLink, ActionPool} from './actions/action-pool.ts';
 import type {Verifier} from './auth/verifier.ts';
 import {scopedCookie} from './cookie-scope.ts';
 import type {EgressSettings} from './egress/policy.ts';
-import type {Caller} from './execution.ts';
+import type {Caller, Outcome} from './execution.ts';
 import {shownError} from './function-reply.ts';
 import {type CallResult, ended, type Functions, inSources, type LiveDeployment} from './functions.ts';
 
@@ -113,27 +114,33 @@ export class HttpActions {
       (status, own) => reply.start(status, own.map(scopedHeader(scope))),
       () => gone.abort(),
     );
-    const outcome = await actions.runHttp(
-      {
-        deployment: deployment.code,
-        module: MODULE,
-        name: String(route.index),
-        kind: 'httpAction',
-        args: JSON.stringify({method, url, headers, hasBody: incoming !== null}),
-        requestId,
-        caller,
-        env: env(),
-        egress: egress(),
-      },
-      {
-        lines,
-        call: (operation, parameters) => functions.nested(operation, parameters, {caller, requestId}, lines, onDamage),
-      },
-      incoming,
-      response,
-      gone.signal,
-    );
-    incoming?.cancel();
+    const request: ActionRequest = {
+      deployment: deployment.code,
+      module: MODULE,
+      name: String(route.index),
+      kind: 'httpAction',
+      args: JSON.stringify({method, url, headers, hasBody: incoming !== null}),
+      requestId,
+      caller,
+      env: env(),
+      egress: egress(),
+    };
+    const link: ActionLink = {
+      lines,
+      call: (operation, parameters) => functions.nested(operation, parameters, {caller, requestId}, lines, onDamage),
+    };
+    let outcome: Outcome;
+    try {
+      outcome = await actions.runHttp(request, link, incoming, response, gone.signal);
+    } catch (caught) {
+      const hadStarted = response.hasStarted;
+      response.fail();
+      if (!hadStarted || !(caught instanceof ServiceError)) throw caught;
+      // Its head has left: what could not be run to its end is cut short.
+      outcome = {ok: false, error: {name: 'Error', message: caught.message, stack: null}};
+    } finally {
+      incoming?.cancel();
+    }
     const told = inSources(deployment.positions, {lines: lines.all, own: lines.own});
     if (outcome.ok) {
       response.end();

@@ -16,9 +16,9 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {Worker} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
-import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
+import {ServiceError} from '../../shared/errors.ts';
 import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../../shared/limits.ts';
-import {type Damage, reportDamage} from '../storage/damage.ts';
+import {errorOfThread} from '../storage/damage.ts';
 import type {
   FromScanThread,
   LivePiece,
@@ -219,7 +219,7 @@ class ScanThread {
         if (this.#takePiece(job, isWanted, message)) return;
         break;
       case 'failed':
-        if (isWanted) fail(job, message.error === null ? closing() : errorOf(message.error));
+        if (isWanted) fail(job, message.error === null ? closing() : errorOfThread(message.error));
         break;
       default:
         unreachable(message);
@@ -281,12 +281,6 @@ function settleRequest(job: Job, body: Buffer): void {
 function fail(job: Job, error: ServiceError): void {
   if (job.kind === 'request') job.settle(error);
   else job.taker.failed(error);
-}
-
-/** What a thread found damaged is reported here: it has no log. */
-function errorOf({code, message, detail}: ErrorObject): ServiceError {
-  if (code === 'op.storage_damaged' && detail !== undefined) reportDamage(detail as Damage);
-  return new ServiceError(code, message, detail);
 }
 
 function closing(): ServiceError {

@@ -6,7 +6,7 @@
  * reports it when it arrives there.
  */
 import Database from 'better-sqlite3';
-import {ServiceError} from '../../shared/errors.ts';
+import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import {DAMAGE_PLACES_MAX} from '../../shared/limits.ts';
 
 /** Which check failed. */
@@ -70,6 +70,12 @@ export function reading<T>(read: () => T): T {
   } catch (caught) {
     throw isEngineDamage(caught) ? storageDamaged({check: 'engine'}) : caught;
   }
+}
+
+/** What a thread refused, for who waits for it. What it found damaged is reported here: a thread has no log. */
+export function errorOfThread({code, message, detail}: ErrorObject): ServiceError {
+  if (code === 'op.storage_damaged' && detail !== undefined) reportDamage(detail as Damage);
+  return new ServiceError(code, message, detail);
 }
 
 /** SQLite's own words that a structure of the file is broken; the connection can be used on. */

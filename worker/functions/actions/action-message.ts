@@ -1,7 +1,7 @@
 /** What the main thread and an action thread say to each other. */
 import type {MessagePort} from 'node:worker_threads';
 import type {EgressSettings} from '../egress/policy.ts';
-import type {Execution, Outcome} from '../execution.ts';
+import type {Execution, Outcome, Refused} from '../execution.ts';
 
 /** For an HTTP action: `module` is `http`, `name` the route's index, `args` JSON of HttpRequestHead. */
 export type ActionRequest = Pick<Execution, 'deployment' | 'module' | 'name' | 'args' | 'caller' | 'env'> & {
@@ -36,7 +36,7 @@ export type FromThread =
       bytes: Uint8Array | null;
     }
   | {type: 'log'; action: number; line: string}
-  | {type: 'outcome'; action: number; outcome: Outcome}
+  | {type: 'outcome'; action: number; outcome: Outcome | Refused}
   /** Of its actions, and about how much memory it takes; null: it has none. */
   | {type: 'heaviest'; weighing: number; action: number | null; bytes: number}
   | {type: 'rested'};

@@ -19,8 +19,9 @@ import {
   ACTIONS_MAX,
   FUNCTION_IDLE_MS,
 } from '../../../shared/limits.ts';
+import {errorOfThread} from '../../storage/damage.ts';
 import {storageFailure} from '../../storage/database.ts';
-import type {Outcome} from '../execution.ts';
+import type {Outcome, Refused} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import type {ActionLines} from './action-lines.ts';
 import type {
@@ -63,7 +64,7 @@ type UnderWay = {
   /** Null until its thread has begun it. */
   port: MessagePort | null;
   cancelled: string | null;
-  settle: (outcome: Outcome) => void;
+  settle: (outcome: Outcome | Refused) => void;
 };
 
 type Thread = {port: MessagePort; rested: PromiseWithResolvers<void>};
@@ -93,7 +94,10 @@ export class ActionPool {
     return this.#underWay.size;
   }
 
-  /** @param signal cancels it. @throws ServiceError session.overloaded 503; session.outcome_unknown when its thread died */
+  /**
+   * @param signal cancels it
+   * @throws session.overloaded 503; session.outcome_unknown when its thread died; op.storage_damaged 503: its code is not run
+   */
   run(request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
     return this.#run(request, link, null, signal);
   }
@@ -168,14 +172,15 @@ export class ActionPool {
     const chars = request.args.length;
     this.#argumentChars += chars;
     const action = ++this.#lastAction;
-    const {promise, resolve} = Promise.withResolvers<Outcome>();
+    const {promise, resolve} = Promise.withResolvers<Outcome | Refused>();
     const underWay: UnderWay = {request, link, exchange, port: null, cancelled: null, settle: resolve};
     this.#underWay.set(action, underWay);
     const cancel = () => this.#cancel(action, 'The action was cancelled');
     signal?.addEventListener('abort', cancel);
+    let outcome: Outcome | Refused;
     try {
       // The task ends after the outcome was sent, which may arrive later by the other port.
-      return await Promise.race([promise, this.#task({action, request}).then(() => promise)]);
+      outcome = await Promise.race([promise, this.#task({action, request}).then(() => promise)]);
     } catch (cause) {
       throw new ServiceError('session.outcome_unknown', 'the action did not end; it may have taken effect', undefined, {
         cause,
@@ -185,6 +190,8 @@ export class ActionPool {
       this.#underWay.delete(action);
       this.#argumentChars -= chars;
     }
+    if ('refused' in outcome) throw errorOfThread(outcome.refused);
+    return outcome;
   }
 
   /** Resolves when the thread has nothing to do with the action any more. */

@@ -9,6 +9,7 @@
  */
 import {randomBytes} from 'node:crypto';
 import {type HostCall, HostOp} from '../../../isolate/host-call.ts';
+import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {
   ACTION_CPU_CHECK_MS,
   ACTION_LINGER_MS,
@@ -20,7 +21,7 @@ import {
 import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
-import {type Outcome, unverified} from '../execution.ts';
+import {type Outcome, type Refused, unverified} from '../execution.ts';
 import {realmError} from '../isolate/invocation-host.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
 import type {ActionIsolate} from './action-isolates.ts';
@@ -48,7 +49,7 @@ export class ActionRun {
   /** What this thread computed for it. */
   #hostMs = 0;
   readonly #deadlineMs: number;
-  readonly #ended = Promise.withResolvers<Outcome>();
+  readonly #ended = Promise.withResolvers<Outcome | Refused>();
   #invocation = 0;
   #outcome: Outcome | null = null;
   #entries: (() => Promise<void> | void)[] = [];
@@ -98,7 +99,7 @@ export class ActionRun {
   }
 
   /** @returns its outcome. Never rejects */
-  run(): Promise<Outcome> {
+  run(): Promise<Outcome | Refused> {
     const {actionMsMax, actionCpuMsMax} = this.#parts;
     const wall = setTimeout(() => this.#stop(timedOut('duration', actionMsMax)), actionMsMax);
     const cpu = setInterval(() => {
@@ -203,8 +204,9 @@ export class ActionRun {
     else this.#finish(this.#thrown(caught), false);
   }
 
-  /** @returns the outcome for what user code threw, or for an error of ours, which its author cannot help */
-  #thrown(caught: unknown): Outcome {
+  /** @returns the outcome for what user code threw, or for what is no fault of its author: damaged code, an error of ours */
+  #thrown(caught: unknown): Outcome | Refused {
+    if (caught instanceof ServiceError) return {refused: errorEnvelope(caught).error};
     try {
       return {ok: false, error: failureOf(caught)};
     } catch {
@@ -217,7 +219,7 @@ export class ActionRun {
     if (!this.#isOver) this.#finish(this.#outcome ?? failure(message), false);
   }
 
-  #finish(outcome: Outcome, inOrder: boolean): void {
+  #finish(outcome: Outcome | Refused, inOrder: boolean): void {
     this.#isOver = true;
     this.#inOrder = inOrder;
     for (const timer of this.#timers) clearTimeout(timer);

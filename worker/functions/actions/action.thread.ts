@@ -4,8 +4,6 @@
  */
 import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
 import {ACTION_ISOLATE_IDLE_MS} from '../../../shared/limits.ts';
-import {createLogger} from '../../../shared/log.ts';
-import {reportDamageTo} from '../../storage/damage.ts';
 import {openReader} from '../../storage/database.ts';
 import {CodeStore} from '../code-store.ts';
 import {closeEgress} from '../egress/connector.ts';
@@ -17,9 +15,6 @@ import {ActionRun} from './action-run.ts';
 import {EntryGate} from './entry-gate.ts';
 
 const {databasePath, actionMsMax, actionCpuMsMax} = workerData as ActionThreadSettings;
-reportDamageTo((damage, isNew) => {
-  if (isNew) createLogger({process: 'worker', file: databasePath}).error('stored data is damaged', {...damage});
-});
 const code = new CodeStore(openReader(databasePath));
 const isolates = new ActionIsolates(deployment => code.sourceOf(deployment));
 const gate = new EntryGate();

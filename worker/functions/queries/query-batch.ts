@@ -2,8 +2,7 @@
  * What crosses between the main thread and a query thread: queries of one moment, and the results of those that were run, in
  * the same order.
  */
-import type {ErrorObject} from '../../../shared/errors.ts';
-import type {Execution} from '../execution.ts';
+import type {Execution, Refused} from '../execution.ts';
 import type {SyncResult} from '../isolate/sync-runner.ts';
 
 /** The environment is the same for all of a batch. */
@@ -15,8 +14,7 @@ export type QueryBatch = {
 };
 /** `sequence`: that of the newest record in the snapshot it read. */
 export type QueryRun = SyncResult & {sequence: number};
-/** `refused`: the query could not be run to its end, for a reason that is not the code's. */
-export type QueryBatchResult = (QueryRun | {refused: ErrorObject})[];
+export type QueryBatchResult = (QueryRun | Refused)[];
 
 /** In the place of a batch: the thread lets go of its isolates. The next batch opens others. */
 export const REST = 'rest';

@@ -12,7 +12,7 @@
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Piscina} from 'piscina';
-import {type ErrorObject, ServiceError} from '../../../shared/errors.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 import {
   FUNCTION_IDLE_MARGIN_MS,
   FUNCTION_IDLE_MS,
@@ -28,7 +28,7 @@ import {
   QUERY_WALL_MS_MAX,
   QUERY_WEDGED_MS,
 } from '../../../shared/limits.ts';
-import {type Damage, reportDamage} from '../../storage/damage.ts';
+import {errorOfThread} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {
@@ -176,7 +176,7 @@ export class QueryPool {
   #answered({waiting, isSlow, isTaken, beganMs}: Batch, results: QueryBatchResult): void {
     for (const [i, result] of results.entries()) {
       const one = waiting[i]!;
-      if ('refused' in result) settle(one, () => one.reject(refusal(result.refused)));
+      if ('refused' in result) settle(one, () => one.reject(errorOfThread(result.refused)));
       else settle(one, () => one.resolve(result));
     }
     if (!isTaken) this.#again(waiting.slice(results.length));
@@ -213,11 +213,6 @@ export class QueryPool {
       if (this.#threads.some(({underWay}) => underWay > 0)) this.#look();
     }, QUERY_LOOK_MS);
   }
-}
-
-function refusal({code, message, detail}: ErrorObject): ServiceError {
-  if (code === 'op.storage_damaged') reportDamage(detail as Damage);
-  return new ServiceError(code, message, detail);
 }
 
 function closing(): ServiceError {

@@ -6,6 +6,7 @@ import {workerData} from 'node:worker_threads';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {FUNCTION_IDLE_MS, QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {Catalog} from '../../storage/catalog.ts';
+import {reading} from '../../storage/damage.ts';
 import {openReader} from '../../storage/database.ts';
 import {Reader} from '../../storage/reader.ts';
 import {CodeStore} from '../code-store.ts';
@@ -25,20 +26,15 @@ import {
 
 const {databasePath, progress} = workerData as QueryThreadSettings;
 const db = openReader(databasePath);
-const begin = db.prepare('BEGIN');
-const commit = db.prepare('COMMIT');
 const catalogVersion = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'catalog_version'").pluck();
 const journalHead = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
 const catalog = Catalog.read(db);
 let readVersion = catalogVersion.get() ?? 0;
+const reader = new Reader(db, catalog, {cachesRows: false});
 const code = new CodeStore(db);
-const runner = new SyncRunner(
-  'query',
-  deployment => code.sourceOf(deployment),
-  new HostDatabase(new Reader(db, catalog, {cachesRows: false}), null),
-  null,
-  {wallMsMax: QUERY_WALL_MS_MAX},
-);
+const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), new HostDatabase(reader, null), null, {
+  wallMsMax: QUERY_WALL_MS_MAX,
+});
 let idleTimer: NodeJS.Timeout | null = null;
 
 export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
@@ -49,14 +45,10 @@ export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
 }
 
 function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
-  begin.run();
+  reader.inSnapshot();
   try {
-    const version = catalogVersion.get() ?? 0;
-    if (version !== readVersion) {
-      catalog.readAgain(db);
-      readVersion = version;
-    }
-    const sequence = journalHead.get() ?? 0;
+    reading(followCatalog);
+    const sequence = reading(() => journalHead.get() ?? 0);
     const endMs = performance.now() + QUERY_SLICE_MS;
     const results: QueryBatchResult = [];
     do {
@@ -68,10 +60,20 @@ function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
       results.push(runAlone(execution, sequence));
     } while (performance.now() < endMs);
     return results;
+  } catch (caught) {
+    // What comes before all of them is damaged: none can be run.
+    return executions.map(() => refused(caught));
   } finally {
-    commit.run();
+    reader.endTurn();
     idleTimer = setTimeout(rest, FUNCTION_IDLE_MS).unref();
   }
+}
+
+function followCatalog(): void {
+  const version = catalogVersion.get() ?? 0;
+  if (version === readVersion) return;
+  catalog.readAgain(db);
+  readVersion = version;
 }
 
 /** Nothing of isolated-vm's may be left when the thread ends, not even as garbage. */
@@ -85,9 +87,13 @@ function runAlone(execution: Execution, sequence: number): QueryBatchResult[numb
   try {
     return {...runToEnd(execution), sequence};
   } catch (caught) {
-    if (!(caught instanceof ServiceError)) throw caught;
-    return {refused: errorEnvelope(caught).error};
+    return refused(caught);
   }
+}
+
+function refused(caught: unknown): QueryBatchResult[number] {
+  if (!(caught instanceof ServiceError)) throw caught;
+  return {refused: errorEnvelope(caught).error};
 }
 
 /** On a machine that is busy it is run again, with more of the clock's time. */
