@@ -29,7 +29,7 @@ import {
 } from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
-import {storageDamaged} from '../storage/damage.ts';
+import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Sync} from '../storage/log-sync.ts';
 import {Checkpoints, type Pausable} from './checkpoints.ts';
@@ -223,6 +223,7 @@ export class CommitGroups {
   #execute(): void {
     const started = performance.now();
     let taken = 0;
+    let again: Write<unknown>[] = [];
     const group = this.#open ?? this.#begin();
     try {
       while (taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
@@ -232,10 +233,12 @@ export class CommitGroups {
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
     } catch (caught) {
+      // Only the last met what is broken.
+      if (metEngineDamage(caught)) again = group.writes.splice(0, group.writes.length - 1);
       this.#refuse(group, caught);
     }
     group.workMs += performance.now() - started;
-    this.#queue.splice(0, taken);
+    this.#queue.splice(0, taken, ...again);
   }
 
   #begin(): Group {
@@ -260,14 +263,13 @@ export class CommitGroups {
       return result;
     } catch (caught) {
       if (caught instanceof AssertionError) throw caught;
-      // A storage error may have ended the transaction, with all that came before in it. A broken structure has not: the
-      // write that met it is taken back alone.
-      const failure = storageFailure(caught);
-      if ((failure !== null && failure !== 'damaged') || !db.inTransaction) throw caught;
+      // A storage error may have ended the transaction, with all that came before in it. One in which SQLite met a broken
+      // structure can neither be written any more nor committed.
+      if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
       statements.rollbackTo.run();
       statements.release.run();
       this.#writer.returnTo(mark);
-      const error = asServiceError(failure === 'damaged' ? storageDamaged({check: 'engine'}) : caught);
+      const error = asServiceError(caught);
       if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
       return error;
     }
@@ -316,15 +318,16 @@ export class CommitGroups {
     this.#settle(group);
   }
 
-  /** There is no space: all of the group is taken back. */
+  /** There is no space, or a broken page was met: all of the group is taken back. */
   #refuse(group: Group, caught: unknown): void {
-    if (storageFailure(caught) !== 'full') throw caught;
+    const isDamage = metEngineDamage(caught);
+    if (!isDamage && storageFailure(caught) !== 'full') throw caught;
     if (this.#writer.db.inTransaction) this.#writer.statements.rollback.run();
     this.#writer.returnTo(group.start);
     this.#writer.endGroup();
     this.#open = null;
-    this.#parts.log.error('the disk is full; a group of writes failed', {writes: group.writes.length});
-    group.outcomes = group.writes.map(() => storageFullError());
+    if (!isDamage) this.#parts.log.error('the disk is full; a group of writes failed', {writes: group.writes.length});
+    group.outcomes = group.writes.map(() => (isDamage ? storageDamaged({check: 'engine'}) : storageFullError()));
     for (const stage of this.#parts.stages) stage.takenBack?.();
     this.#settle(group);
   }

@@ -83,6 +83,12 @@ export function isEngineDamage(caught: unknown): boolean {
   return caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_CORRUPT');
 }
 
+/** A read or write of ours met it, whether it was told as damage already or not. */
+export function metEngineDamage(caught: unknown): boolean {
+  if (!(caught instanceof ServiceError)) return isEngineDamage(caught);
+  return caught.code === 'op.storage_damaged' && (caught.detail as Damage | undefined)?.check === 'engine';
+}
+
 export function placeOf({check, table, id, document, sequence, index, path, stored}: Damage): string {
   const what =
     stored ??

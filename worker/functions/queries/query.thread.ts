@@ -26,11 +26,8 @@ import {
 
 const {databasePath, progress} = workerData as QueryThreadSettings;
 const db = openReader(databasePath);
-const catalogVersion = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'catalog_version'").pluck();
 const journalHead = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
-const catalog = Catalog.read(db);
-let readVersion = catalogVersion.get() ?? 0;
-const reader = new Reader(db, catalog, {cachesRows: false});
+const reader = new Reader(db, new Catalog(), {cachesRows: false, followsCatalog: true});
 const code = new CodeStore(db);
 const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), new HostDatabase(reader, null), null, {
   wallMsMax: QUERY_WALL_MS_MAX,
@@ -45,9 +42,8 @@ export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
 }
 
 function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
-  reader.inSnapshot();
   try {
-    reading(followCatalog);
+    reading(() => reader.inSnapshot());
     const sequence = reading(() => journalHead.get() ?? 0);
     const endMs = performance.now() + QUERY_SLICE_MS;
     const results: QueryBatchResult = [];
@@ -64,16 +60,9 @@ function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
     // What comes before all of them is damaged: none can be run.
     return executions.map(() => refused(caught));
   } finally {
-    reader.endTurn();
+    reader.endSnapshot();
     idleTimer = setTimeout(rest, FUNCTION_IDLE_MS).unref();
   }
-}
-
-function followCatalog(): void {
-  const version = catalogVersion.get() ?? 0;
-  if (version === readVersion) return;
-  catalog.readAgain(db);
-  readVersion = version;
 }
 
 /** Nothing of isolated-vm's may be left when the thread ends, not even as garbage. */
