@@ -6,7 +6,9 @@
  *
  *   submit ─▶ queue ─end of turn─▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─no sync under way─▶ COMMIT ─▶ sync ─▶ stages ─▶ settle
  *                                    │ a write fails alone: ROLLBACK TO, its caller learns why  ▲
- *                                    └ no space: all of the group fails with 507               └ the next group is open meanwhile
+ *                                    │ no space: all of the group fails with 507               └ the next group is open meanwhile
+ *                                    └ a write meets a broken page: it is refused, and the others are run again, as SQLite lets
+ *                                      the transaction neither write nor commit any more
  *
  * Invariants
  * - A group is committed only when the one before is durable. So at most one commit is in the log that a crash could take
