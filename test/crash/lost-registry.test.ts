@@ -202,7 +202,12 @@ describe('svc recover', () => {
     ['nothing is wrong: says so', () => ['--data', stopped], 0, ''],
     ['nothing to adopt', () => ['--data', stopped, '--adopt'], 0, ''],
     ['no data directory', () => ['--data', join(directory, 'absent')], 1, 'is not a data directory'],
-    ['both at once', () => ['--data', stopped, '--adopt', '--move-aside'], 2, 'are steps: one, a look at the list, then another'],
+    [
+      'both at once',
+      () => ['--data', stopped, '--adopt', '--move-aside'],
+      2,
+      'are steps: one, a look at the list, then another',
+    ],
     [
       "a tenant's own directory",
       () => ['--data', stopped, '--move-aside', readdirSync(join(stopped, 'tenants'))[0]!],
