@@ -55,7 +55,8 @@ export class OwnerLock {
 /**
  * Takes the lock of `path`.
  * @param options.waitMs how long to wait for an earlier owner to end; 0: not at all
- * @throws OwnerLockHeld when it is still held after that; errors of the file system as they are
+ * @throws OwnerLockHeld when it is still held after that; an error that names the lock when its file is damaged; errors of the
+ * file system as they are
  */
 export async function acquireOwnerLock(path: string, options: {waitMs: number} = {waitMs: 0}): Promise<OwnerLock> {
   for (let waitedMs = 0; ; waitedMs += OWNER_POLL_MS) {
@@ -78,6 +79,11 @@ function tryAcquire(path: string): OwnerLock | null {
   } catch (caught) {
     db.close();
     if (caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_BUSY')) return null;
+    if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) {
+      // As it is, it would be taken for damage of the file that it guards. Not removed: somebody may hold it.
+      const hint = `nothing is kept in it; remove it while no process uses ${path}`;
+      throw new Error(`the lock ${path}.lock is damaged: ${hint}`, {cause: caught});
+    }
     throw caught;
   }
 }

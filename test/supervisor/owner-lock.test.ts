@@ -1,6 +1,6 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {mkdtempSync, rmSync} from 'node:fs';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -50,6 +50,13 @@ describe('one owner at a time', () => {
   test('released, it can be taken again', async () => {
     (await acquireOwnerLock(path)).release();
     (await acquireOwnerLock(path)).release();
+  });
+
+  test('a damaged lock is named itself, and stays', async () => {
+    writeFileSync(`${path}.lock`, 'garbage '.repeat(600));
+    for (let i = 0; i < 2; i++) {
+      await expect(acquireOwnerLock(path)).rejects.toThrow(`the lock ${path}.lock is damaged: nothing is kept in it`);
+    }
   });
 
   test('killed, the owner leaves nothing that has to be cleared', async () => {
