@@ -33,6 +33,7 @@ describe('svc start: settings', () => {
       idleStop: 300_000,
       spareWorkers: 1,
       maxAwake: 128,
+      routers: 1,
       allowedHost: [],
       journalKeepRecords: 1_000_000,
       tenantStorageMax: 10 * 1024 ** 3,
