@@ -329,9 +329,12 @@ export class WorkerLink implements Holder {
     this.#inFlightBytes -= request.bytes;
   }
 
-  /** What was sent is the worker's, once it is connected: before, all of it may have to go to another one. */
+  /**
+   * What was sent is the worker's, once it is connected: before, all of it may have to go to another one, and after the
+   * connection has broken what it does not take any more.
+   */
   #letGo(): void {
-    if (!this.#wasOpen || this.#unsent.length === 0) return;
+    if (!this.#wasOpen || this.#socket.destroyed || this.#unsent.length === 0) return;
     for (const request of this.#unsent) request.sent();
     this.#unsent = [];
   }

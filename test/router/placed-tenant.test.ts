@@ -205,6 +205,19 @@ describe('requests under way when the worker dies', () => {
     expect(asked.wakes).toBe(0);
   });
 
+  test('a write that its connection could not take any more goes to the next worker, with its body', async () => {
+    await underWay(new RecordedRequest(true));
+    const write = new RecordedRequest(false, 'body');
+    tenant.forward(write);
+    tenant.workerFailed(died, 0); // before the frames of this turn have left
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(3);
+    expect(next.frames.at(-1)).toMatchObject({kind: FrameKind.request, body: 'body'});
+    next.answer('{"s":201}', 'inserted');
+    expect(await write.outcome).toBe('201 inserted');
+  });
+
   test('a streamed reply is cut', async () => {
     const read = new RecordedRequest(true);
     const worker = await underWay(read);

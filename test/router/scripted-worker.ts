@@ -74,7 +74,7 @@ type More = {isScan?: boolean; call?: UserCall};
 /** What became of a request: `status body`, or `code/Retry-After`. */
 export class RecordedRequest implements Forwarded {
   readonly meta = '{"op":"documents.get"}';
-  readonly body: Buffer;
+  body: Buffer;
   readonly isRead: boolean;
   readonly isShort: boolean;
   readonly call: UserCall | null;
@@ -104,8 +104,10 @@ export class RecordedRequest implements Forwarded {
     });
   }
 
+  /** A write's body is let go, as the router does. */
   sent(): void {
     this.isSent = true;
+    if (!this.isRead) this.body = Buffer.alloc(0);
   }
 
   /** Its status, then its pieces. */
