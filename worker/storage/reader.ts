@@ -9,7 +9,7 @@
  * read one by one until it is enough: a row at a time from SQLite would take twice as long for the usual, short ones.
  */
 import type Database from 'better-sqlite3';
-import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES} from '../../shared/limits.ts';
+import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../../shared/limits.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
 import {isEngineDamage, reading, storageDamaged} from './damage.ts';
@@ -51,6 +51,8 @@ export class Reader implements FunctionReader {
   readonly #backward: Database.Statement<[number, number, number], StoredRow>;
   readonly #shortForward: Database.Statement<[number, number, number], ShortRow>;
   readonly #shortBackward: Database.Statement<[number, number, number], ShortRow>;
+  readonly #numbersForward: Database.Statement<[number, number, number], number>;
+  readonly #numbersBackward: Database.Statement<[number, number, number], number>;
   readonly #idsForward: Database.Statement<unknown[], ShortRow>;
   readonly #idsBackward: Database.Statement<unknown[], ShortRow>;
   readonly #joined: Prepared<StoredRow> = {};
@@ -88,6 +90,8 @@ export class Reader implements FunctionReader {
     this.#backward = db.prepare(`SELECT ${DOCUMENT} ${range} DESC LIMIT ?`);
     this.#shortForward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} LIMIT ?`);
     this.#shortBackward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} DESC LIMIT ?`);
+    this.#numbersForward = db.prepare<[number, number, number], number>(`SELECT doc ${range} LIMIT ?`).pluck();
+    this.#numbersBackward = db.prepare<[number, number, number], number>(`SELECT doc ${range} DESC LIMIT ?`).pluck();
     this.#idsForward = db.prepare(`${BY_IDS} LIMIT ?`);
     this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ?`);
   }
@@ -147,6 +151,29 @@ export class Reader implements FunctionReader {
   }
 
   documents(low: number, high: number, reverse: boolean, limit: number, chars = Number.POSITIVE_INFINITY) {
+    const cache = limit > 1 && limit <= SCAN_ROWS_FIRST ? this.#cache : null;
+    const cached = cache === null ? null : this.#cachedRange(cache, low, high, reverse, limit);
+    if (cached !== null) return cached;
+    const rows = this.#storedRange(low, high, reverse, limit, chars);
+    if (cache !== null && rows.length <= ROW_CACHE_ENTRIES_MAX) for (const row of rows) cache.add(row);
+    return rows;
+  }
+
+  /** The rows of a small range by their numbers alone; null when some are not cached, or there are many. */
+  #cachedRange(cache: RowCache, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] | null {
+    const most = Math.min(limit, ROW_CACHE_ENTRIES_MAX + 1);
+    const numbers = reading(() => (reverse ? this.#numbersBackward : this.#numbersForward).all(low, high, most));
+    if (numbers.length > ROW_CACHE_ENTRIES_MAX) return null;
+    const rows: DocumentRow[] = [];
+    for (const doc of numbers) {
+      const row = cache.get(doc);
+      if (row === undefined) return null;
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  #storedRange(low: number, high: number, reverse: boolean, limit: number, chars: number): StoredRow[] {
     if (chars !== Number.POSITIVE_INFINITY && limit > 1) {
       const rows = reading(() => (reverse ? this.#shortBackward : this.#shortForward).all(low, high, limit));
       return this.#whole(rows, chars);
