@@ -9,6 +9,7 @@
  * read one by one until it is enough: a row at a time from SQLite would take twice as long for the usual, short ones.
  */
 import type Database from 'better-sqlite3';
+import {assert} from '../../shared/assert.ts';
 import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../../shared/limits.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
@@ -168,6 +169,7 @@ export class Reader implements FunctionReader {
     for (const doc of numbers) {
       const row = cache.get(doc);
       if (row === undefined) return null;
+      assert(row.doc === doc, `document ${doc} is cached by its number`);
       rows.push(row);
     }
     return rows;

@@ -2,7 +2,9 @@
  * How much one invocation may read and write. The call that goes beyond fails; that it did is remembered, because a mutation
  * that catches the error must not commit what it got done until then.
  */
+
 import {Buffer} from 'node:buffer';
+import {assert} from '../../../shared/assert.ts';
 import {
   FUNCTION_LIMIT_WARNING,
   FUNCTION_READ_BYTES_MAX,
@@ -76,6 +78,7 @@ export class Budget {
   }
 
   #use(counter: Counter, amount: number): void {
+    assert(amount >= 0, `${counter} are used, never given back`);
     this.#used[counter] += amount;
     const [limit, message] = LIMITS[counter];
     if (this.#used[counter] <= limit) return;

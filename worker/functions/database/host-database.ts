@@ -5,6 +5,7 @@
  */
 
 import {HostOp} from '../../../isolate/host-call.ts';
+import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import type {Writer} from '../../commit/writer.ts';
@@ -134,6 +135,7 @@ export class HostDatabase {
       if (decodeId(id) !== null) return '';
       throw undecodable('get');
     }
+    assert(row.id === id, `document ${row.doc} has the id it was asked for by`);
     this.#budget.scanned(row.body);
     return storedDocumentText(row);
   }
@@ -144,6 +146,7 @@ export class HostDatabase {
     const query = new OpenQuery(plan, this.#budget, {canWrite: this.#writes !== null});
     this.#reads.query(() => query.readSet());
     const handle = ++this.#lastHandle;
+    assert(!this.#open.has(handle), `handle ${handle} is given once`);
     this.#open.set(handle, query);
     return this.#next(handle, wanted);
   }

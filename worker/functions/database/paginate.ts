@@ -1,4 +1,5 @@
 /** One page of a query: `paginate(options)`. The rules are those of the reference's section 3.7. */
+import {assert} from '../../../shared/assert.ts';
 import {
   FUNCTION_PAGE_ITEMS_MAX,
   FUNCTION_READ_BYTES_MAX,
@@ -62,6 +63,7 @@ export function paginate(
   const end = options.endCursor === null ? null : checkedCursor(binding, options.endCursor);
   const page = new Page(plan, options, budget, start?.position ?? null, end);
   page.read();
+  page.check();
   const continued = end === null ? encodeCursor(binding, page.continueCursor) : options.endCursor!;
   const split = page.splitPosition;
   const splitCursor = split === null ? null : encodeCursor(binding, {position: split, isEnd: false, delivered: 0});
@@ -129,6 +131,15 @@ class Page {
         return;
       }
     }
+  }
+
+  /** What a page holds was looked at, and is no more than was asked for. */
+  check(): void {
+    assert(this.texts.length <= this.#scanned.length, 'each item of a page was read for it');
+    assert(
+      this.#end !== null || this.texts.length <= this.#options.numItems,
+      'a page has no more items than asked for',
+    );
   }
 
   get continueCursor(): Cursor {
