@@ -6,6 +6,8 @@ import {FUNCTION_ARGUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {checkWireDocument, checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
+import type {DeploymentCode} from './execution.ts';
+import type {SourcePositions} from './source-positions.ts';
 import {suggestion} from './suggestion.ts';
 
 /** The call failed before, or instead of, running user code. Its message is shown like a thrown error's. */
@@ -22,6 +24,9 @@ export type FunctionTable = {
   argsValidator(entry: FunctionEntry): ((value: Value) => string | null) | null;
   returnsValidator(entry: FunctionEntry): ((value: Value) => string | null) | null;
 };
+
+/** The deployment that serves, as calls need it. */
+export type LiveDeployment = {code: DeploymentCode; table: FunctionTable; positions: SourcePositions};
 
 /** `a/b.js:f` → `a/b:f`, `a/b` → `a/b:default`. */
 export function canonicalPath(path: string): string {

@@ -15,10 +15,10 @@ import {cancelJob, cancelOwnJob, insertFunctionJob} from '../scheduler/jobs.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 import type {Identity} from './auth/identity.ts';
 import type {Verifier} from './auth/verifier.ts';
-import {CallError, findFunction} from './call.ts';
+import {CallError, findFunction, type LiveDeployment} from './call.ts';
 import type {Caller} from './execution.ts';
 import {functionReply} from './function-reply.ts';
-import type {Functions, LiveDeployment} from './functions.ts';
+import type {Functions} from './functions.ts';
 import {checkedJob} from './mutations/mutation-scheduler.ts';
 
 export type EndpointParts = {

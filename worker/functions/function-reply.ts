@@ -1,5 +1,5 @@
 /** What callers over HTTP are told of a call: the reply of the function endpoints, and how much of an error they see. */
-import type {CallResult} from './functions.ts';
+import type {CallResult} from './call-result.ts';
 
 /** @param format `json` shows special numbers as text, anything else as `$float` */
 export function functionReply(

@@ -19,27 +19,16 @@ import {insertFunctionJob} from '../scheduler/jobs.ts';
 import {ActionLines} from './actions/action-lines.ts';
 import type {ActionRequest, MainOperation} from './actions/action-message.ts';
 import type {ActionPool} from './actions/action-pool.ts';
-import {
-  CallError,
-  type CallOrigin,
-  checkArguments,
-  checkReturned,
-  type FunctionTable,
-  findFunction,
-  shownPath,
-} from './call.ts';
+import {CallError, type CallOrigin, checkArguments, findFunction, type LiveDeployment, shownPath} from './call.ts';
+import {type CallResult, ended, finished, NO_LINES} from './call-result.ts';
 import type {EgressSettings} from './egress/policy.ts';
-import type {Caller, DeploymentCode, Execution, Outcome} from './execution.ts';
+import type {Caller, Execution} from './execution.ts';
 import {nestedError} from './function-reply.ts';
 import type {ExecutionLog} from './log/execution-log.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
 import type {ProcessMemory} from './process-memory.ts';
 import type {Results} from './results/results.ts';
-import type {SourcePositions} from './source-positions.ts';
-
-/** The deployment that serves, as calls need it. */
-export type LiveDeployment = {code: DeploymentCode; table: FunctionTable; positions: SourcePositions};
 
 export type Call = {
   path: string;
@@ -50,20 +39,6 @@ export type Call = {
   origin: CallOrigin;
   caller: Caller;
   requestId: string;
-};
-
-export type CallResult = CallLines &
-  (
-    | {ok: true; value: string}
-    /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
-    | {ok: false; error: string}
-  );
-
-export type CallLines = {
-  /** For the caller: those of functions that it called, too. */
-  lines: string[];
-  /** For its entry in the log: its own. */
-  own: string[];
 };
 
 export type FunctionParts = {
@@ -394,40 +369,6 @@ export class Functions {
     this.#parts.log.add(entry);
   }
 }
-
-/** The part of a log entry that says how it ended. */
-export function ended(
-  result: CallResult,
-  durationMs: number,
-): Pick<LogEntry, 'outcome' | 'duration_ms' | 'error' | 'lines'> {
-  return {
-    outcome: result.ok ? 'success' : 'error',
-    duration_ms: Math.max(0, durationMs),
-    error: result.ok ? null : result.error,
-    lines: result.own,
-  };
-}
-
-/** A result that does not fit what the function declares is its failure, told with the lines it wrote. */
-function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: CallLines): CallResult {
-  const told = inSources(live.positions, lines);
-  if (!outcome.ok) return {ok: false, error: live.positions.describe(outcome.error), ...told};
-  try {
-    checkReturned(live.table, entry, outcome.value);
-  } catch (caught) {
-    if (!(caught instanceof CallError)) throw caught;
-    return {ok: false, error: caught.message, ...told};
-  }
-  return {ok: true, value: outcome.value, ...told};
-}
-
-/** Stacks of errors that a function logged, as its author knows the files. */
-export function inSources(positions: SourcePositions, {lines, own}: CallLines): CallLines {
-  const shown = positions.inLines(lines);
-  return {lines: shown, own: own === lines ? shown : positions.inLines(own)};
-}
-
-const NO_LINES: CallLines = {lines: [], own: []};
 
 /** Seeds are drawn many at once: a call for each would cost as much as a small query. */
 let seeds = '';

@@ -14,11 +14,13 @@ import {ActionLines} from './actions/action-lines.ts';
 import type {ActionRequest} from './actions/action-message.ts';
 import type {ActionLink, ActionPool} from './actions/action-pool.ts';
 import type {Verifier} from './auth/verifier.ts';
+import type {LiveDeployment} from './call.ts';
+import {type CallResult, ended, inSources} from './call-result.ts';
 import {scopedCookie} from './cookie-scope.ts';
 import type {EgressSettings} from './egress/policy.ts';
 import type {Caller, Outcome} from './execution.ts';
 import {shownError} from './function-reply.ts';
-import {type CallResult, ended, type Functions, inSources, type LiveDeployment} from './functions.ts';
+import type {Functions} from './functions.ts';
 
 /** Where a request is answered. */
 export type HttpActionReply = {

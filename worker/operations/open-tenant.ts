@@ -1,12 +1,12 @@
 /** What handlers need of the open tenant. */
 import type {CommitGroups} from '../commit/group.ts';
 import type {FunctionGate} from '../functions/gate.ts';
-import type {TableList} from '../functions/table-list.ts';
 import type {JournalReader} from '../journal/read-page.ts';
 import type {ScanPool} from '../reads/scan-pool.ts';
 import type {CronReader} from '../scheduler/crons.ts';
 import type {JobReader} from '../scheduler/jobs.ts';
 import type {SchemaChanges} from '../schema/change.ts';
+import type {TableList} from '../schema/table-list.ts';
 import type {Catalog} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {TableInfo} from '../storage/rows.ts';

@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {onTestFinished} from 'vitest';
 import {HostDatabase} from '../../../worker/functions/database/host-database.ts';
-import type {Clocks} from '../../../worker/functions/isolate/deadline.ts';
+import type {Clocks} from '../../../worker/functions/deadline.ts';
 import {type SyncResult, SyncRunner} from '../../../worker/functions/isolate/sync-runner.ts';
 import {Catalog} from '../../../worker/storage/catalog.ts';
 import {openWriter} from '../../../worker/storage/database.ts';

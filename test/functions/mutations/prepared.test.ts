@@ -1,7 +1,9 @@
 /** What a mutation needs is there before its write begins: in the write, all others of its group wait for it. */
 import {afterEach, describe, expect, test, vi} from 'vitest';
 import {FUNCTIONS_PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
-import {type Call, type CallResult, Functions, type LiveDeployment} from '../../../worker/functions/functions.ts';
+import type {LiveDeployment} from '../../../worker/functions/call.ts';
+import type {CallResult} from '../../../worker/functions/call-result.ts';
+import {type Call, Functions} from '../../../worker/functions/functions.ts';
 import {Realm} from '../../../worker/functions/isolate/realm.ts';
 import {MutationRunner} from '../../../worker/functions/mutations/mutation-runner.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';

@@ -4,7 +4,13 @@
  */
 import {createHash} from 'node:crypto';
 import {TOKENS_VERIFIED_KEEP, TOKENS_VERIFIED_KEEP_MS} from '../../../shared/limits.ts';
-import type {VerifiedToken} from './verifier.ts';
+import type {Identity} from './identity.ts';
+
+export type VerifiedToken = {
+  identity: Identity;
+  /** From this moment on the token is not accepted: its `exp` and the clock tolerance. Epoch milliseconds. */
+  expMs: number;
+};
 
 type Entry = {verified: VerifiedToken; sinceMs: number};
 

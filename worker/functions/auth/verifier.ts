@@ -8,19 +8,13 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../../../shared/limits.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import {parseBearer} from './bearer.ts';
-import {type Identity, identityOf} from './identity.ts';
+import {identityOf} from './identity.ts';
 import {type Fetch, fetchKeySet} from './key-documents.ts';
 import {algorithmsOf, issuerOf, providerFor} from './provider.ts';
 import {ProviderKeys} from './provider-keys.ts';
 import {rejected, shown} from './rejected.ts';
 import {type Claims, readUnverified, type UnverifiedToken} from './unverified.ts';
-import {VerifiedTokens} from './verified-tokens.ts';
-
-export type VerifiedToken = {
-  identity: Identity;
-  /** From this moment on the token is not accepted: its `exp` and the clock tolerance. Epoch milliseconds. */
-  expMs: number;
-};
+import {type VerifiedToken, VerifiedTokens} from './verified-tokens.ts';
 
 export type VerifierOptions = {
   /** `egressFetch` under the tenant's policy. */

@@ -13,7 +13,7 @@ import {
   FUNCTION_WRITTEN_BYTES_MAX,
   FUNCTION_WRITTEN_DOCUMENTS_MAX,
 } from '../../../shared/limits.ts';
-import type {Deadline} from '../isolate/deadline.ts';
+import type {Deadline} from '../deadline.ts';
 import {DatabaseFault} from './database-fault.ts';
 
 const LIMITS = {

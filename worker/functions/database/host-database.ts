@@ -14,7 +14,7 @@ import {ReadLog} from '../../reads/read-log.ts';
 import type {ReadSet} from '../../reads/read-set.ts';
 import type {FunctionReader} from '../../storage/function-reader.ts';
 import {decodeId} from '../../storage/ids.ts';
-import type {Deadline} from '../isolate/deadline.ts';
+import type {Deadline} from '../deadline.ts';
 import {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
 import {DocumentWrites} from './document-writes.ts';

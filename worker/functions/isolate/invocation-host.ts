@@ -10,8 +10,8 @@ import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} fr
 import {ConsoleLines} from '../console-lines.ts';
 import {CryptoBudget, cryptoCall} from '../crypto-host.ts';
 import type {HostDatabase} from '../database/host-database.ts';
+import {type Deadline, TimeIsUp} from '../deadline.ts';
 import {type Execution, type Outcome, unverified} from '../execution.ts';
-import {type Deadline, TimeIsUp} from './deadline.ts';
 
 /** Scheduling as a mutation does it, inside its own transaction. Answers are host answers, `+…` or `-…`. */
 export interface FunctionScheduler {

@@ -20,8 +20,8 @@ import {
 } from '../../../shared/limits.ts';
 import {type PackedReadSet, packed} from '../../reads/read-set.ts';
 import type {HostDatabase} from '../database/host-database.ts';
+import {type Clocks, Deadline} from '../deadline.ts';
 import type {DeploymentCode, Execution, Outcome} from '../execution.ts';
-import {type Clocks, Deadline} from './deadline.ts';
 import {type FunctionScheduler, InvocationHost} from './invocation-host.ts';
 import {type CodeSource, type Realm, RealmHost} from './realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from './realm-failure.ts';

@@ -1,0 +1,53 @@
+/** What came of a call: for its caller, and for the log. */
+import type {FunctionEntry, LogEntry} from '../../shared/protocol/functions.ts';
+import {CallError, checkReturned, type LiveDeployment} from './call.ts';
+import type {Outcome} from './execution.ts';
+import type {SourcePositions} from './source-positions.ts';
+
+export type CallResult = CallLines &
+  (
+    | {ok: true; value: string}
+    /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
+    | {ok: false; error: string}
+  );
+
+export type CallLines = {
+  /** For the caller: those of functions that it called, too. */
+  lines: string[];
+  /** For its entry in the log: its own. */
+  own: string[];
+};
+
+export const NO_LINES: CallLines = {lines: [], own: []};
+
+/** A result that does not fit what the function declares is its failure, told with the lines it wrote. */
+export function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: CallLines): CallResult {
+  const told = inSources(live.positions, lines);
+  if (!outcome.ok) return {ok: false, error: live.positions.describe(outcome.error), ...told};
+  try {
+    checkReturned(live.table, entry, outcome.value);
+  } catch (caught) {
+    if (!(caught instanceof CallError)) throw caught;
+    return {ok: false, error: caught.message, ...told};
+  }
+  return {ok: true, value: outcome.value, ...told};
+}
+
+/** Stacks of errors that a function logged, as its author knows the files. */
+export function inSources(positions: SourcePositions, {lines, own}: CallLines): CallLines {
+  const shown = positions.inLines(lines);
+  return {lines: shown, own: own === lines ? shown : positions.inLines(own)};
+}
+
+/** The part of a log entry that says how it ended. */
+export function ended(
+  result: CallResult,
+  durationMs: number,
+): Pick<LogEntry, 'outcome' | 'duration_ms' | 'error' | 'lines'> {
+  return {
+    outcome: result.ok ? 'success' : 'error',
+    duration_ms: Math.max(0, durationMs),
+    error: result.ok ? null : result.error,
+    lines: result.own,
+  };
+}
