@@ -10,20 +10,10 @@
  *   of a read set the places of `reads/read-set.ts`: declared indexes, creation, ids. When a declared index goes, its
  *                 stretches say nothing any more: who watches them lets go when indexes change
  */
-import {assert} from '../../shared/assert.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Change, Commit, Side, Stage} from '../commit/commit.ts';
-import {
-  ANY_TABLE,
-  BY_CREATION,
-  BY_ID,
-  creationPlace,
-  entryPlace,
-  idPlace,
-  oneByte,
-  type PackedReadSet,
-} from '../reads/read-set.ts';
+import {ANY_TABLE, oneByte, type PackedReadSet, placesIn} from '../reads/read-set.ts';
 import {IntervalIndex} from './interval-index.ts';
 
 export interface Watcher {
@@ -109,12 +99,9 @@ export class LiveIndex implements Stage {
   }
 
   #collect(change: Change, found: Set<Watcher>): void {
-    const {table, id} = change;
+    const {table} = change;
     for (const watcher of this.#absent.get(table.name) ?? []) found.add(watcher);
-    this.#places
-      .get(ANY_TABLE)
-      ?.get(BY_ID)
-      ?.collect(oneByte(idPlace(id)), found);
+    collectByPlaces(this.#places.get(ANY_TABLE), change, found);
     const places = this.#places.get(table.number);
     const values = this.#values.get(table.name);
     if (change.isDamaged) {
@@ -123,27 +110,16 @@ export class LiveIndex implements Stage {
       for (const stretches of places?.values() ?? []) stretches.collectAll(found);
       return;
     }
-    if (places !== undefined) collectByPlaces(places, change, found);
+    collectByPlaces(places, change, found);
     for (const order of values?.values() ?? []) collectByValues(order, change, found);
   }
 }
 
-function collectByPlaces(orders: ReadonlyMap<number, Orders>, change: Change, found: Set<Watcher>): void {
-  const {doc, id, indexes, before, after} = change;
-  orders.get(BY_CREATION)?.collect(oneByte(creationPlace(doc)), found);
-  orders.get(BY_ID)?.collect(oneByte(idPlace(id)), found);
-  for (const [i, {number}] of indexes.entries()) {
-    const stretches = orders.get(number);
-    if (stretches === undefined) continue;
-    collectBoth(stretches, placeOf(before, i, doc), placeOf(after, i, doc), found);
+function collectByPlaces(orders: ReadonlyMap<number, Orders> | undefined, change: Change, found: Set<Watcher>): void {
+  if (orders === undefined) return;
+  for (const [index, stretches] of orders) {
+    for (const place of placesIn(index, change)) stretches.collect(place, found);
   }
-}
-
-function placeOf(side: Side | null, index: number, doc: number): string | null {
-  if (side === null) return null;
-  const key = side.keys[index];
-  assert(key !== undefined, 'a sound document has a key in each index of its table');
-  return oneByte(entryPlace(key, doc));
 }
 
 function collectByValues({fields, paths, stretches}: ValueOrder, change: Change, found: Set<Watcher>): void {

@@ -22,6 +22,8 @@
  * reads again when its indexes change.
  */
 import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
+import type {Change, Side} from '../commit/commit.ts';
 
 /** Index numbers beside the declared ones, which begin at 1. */
 export const BY_CREATION = 0;
@@ -52,6 +54,29 @@ export function creationPlace(doc: number): Buffer {
 
 export function idPlace(id: string): Buffer {
   return Buffer.from(id);
+}
+
+/** What says where a written document stands. `before` and `after`: null where it was not, or is not there. */
+export type WrittenPlaces = Pick<Change, 'doc' | 'id' | 'indexes'> & {
+  readonly before: Pick<Side, 'keys'> | null;
+  readonly after: Pick<Side, 'keys'> | null;
+};
+
+/** Where it stood and stands in this index of its table, each place once. None in an index that has no entry of it. */
+export function placesIn(index: number, {doc, id, indexes, before, after}: WrittenPlaces): string[] {
+  if (index === BY_ID) return [oneByte(idPlace(id))];
+  if (index === BY_CREATION) return [oneByte(creationPlace(doc))];
+  const at = indexes.findIndex(({number}) => number === index);
+  if (at === -1) return [];
+  const places: string[] = [];
+  for (const side of [before, after]) {
+    if (side === null) continue;
+    const key = side.keys[at];
+    assert(key !== undefined, 'a sound document has a key in each index of its table');
+    const place = oneByte(entryPlace(key, doc));
+    if (place !== places[0]) places.push(place);
+  }
+  return places;
 }
 
 /** As it is kept, and crosses threads: a Buffer would take all of its slab along. */

@@ -9,7 +9,6 @@
  * read one by one until it is enough: a row at a time from SQLite would take twice as long for the usual, short ones.
  */
 import type Database from 'better-sqlite3';
-import {assert} from '../../shared/assert.ts';
 import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../../shared/limits.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
@@ -164,15 +163,7 @@ export class Reader implements FunctionReader {
   #cachedRange(cache: RowCache, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] | null {
     const most = Math.min(limit, ROW_CACHE_ENTRIES_MAX + 1);
     const numbers = reading(() => (reverse ? this.#numbersBackward : this.#numbersForward).all(low, high, most));
-    if (numbers.length > ROW_CACHE_ENTRIES_MAX) return null;
-    const rows: DocumentRow[] = [];
-    for (const doc of numbers) {
-      const row = cache.get(doc);
-      if (row === undefined) return null;
-      assert(row.doc === doc, `document ${doc} is cached by its number`);
-      rows.push(row);
-    }
-    return rows;
+    return numbers.length > ROW_CACHE_ENTRIES_MAX ? null : cache.all(numbers);
   }
 
   #storedRange(low: number, high: number, reverse: boolean, limit: number, chars: number): StoredRow[] {
@@ -219,8 +210,11 @@ export class Reader implements FunctionReader {
     bounds.push(limit);
     const shape: RangeShape = {hasUpper: upper !== null, hasAfter: after !== null, reverse};
     const cache = limit <= ROW_CACHE_ENTRIES_MAX ? this.#cache : null;
-    const cached = cache === null ? null : this.#cachedRows(cache, shape, bounds);
-    if (cached !== null) return cached;
+    if (cache !== null) {
+      const numbers = reading(() => this.#statement(this.#numbers, NUMBERS, shape, true).all(...bounds));
+      const cached = cache.all(numbers);
+      if (cached !== null) return cached;
+    }
     const rows =
       chars === Number.POSITIVE_INFINITY || limit === 1
         ? this.#checkedEntries(reading(() => this.#statement(this.#joined, ENTRIES, shape).all(...bounds)))
@@ -229,17 +223,6 @@ export class Reader implements FunctionReader {
             chars,
           );
     if (cache !== null) for (const row of rows) cache.add(row);
-    return rows;
-  }
-
-  /** The rows by their numbers alone; null when some are not cached. */
-  #cachedRows(cache: RowCache, shape: RangeShape, bounds: unknown[]): DocumentRow[] | null {
-    const rows: DocumentRow[] = [];
-    for (const doc of reading(() => this.#statement(this.#numbers, NUMBERS, shape, true).all(...bounds))) {
-      const row = cache.get(doc);
-      if (row === undefined) return null;
-      rows.push(row);
-    }
     return rows;
   }
 

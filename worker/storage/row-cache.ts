@@ -26,6 +26,18 @@ export class RowCache {
     return old;
   }
 
+  /** The rows of all these; null when one is not here. */
+  all(docs: readonly number[]): DocumentRow[] | null {
+    const rows: DocumentRow[] = [];
+    for (const doc of docs) {
+      const row = this.get(doc);
+      if (row === undefined) return null;
+      assert(row.doc === doc, `document ${doc} is cached by its number`);
+      rows.push(row);
+    }
+    return rows;
+  }
+
   add(row: DocumentRow): void {
     if (row.body.length > ROW_CACHE_ROW_CHARS_MAX) return;
     if (this.#youngChars > ROW_CACHE_CHARS_MAX / 2) {

@@ -4,23 +4,10 @@
  * and only as long as a query is under way that began before.
  */
 import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../../../shared/limits.ts';
-import type {Change, Commit} from '../../commit/commit.ts';
-import {
-  ANY_TABLE,
-  BY_CREATION,
-  BY_ID,
-  creationPlace,
-  entryPlace,
-  idPlace,
-  oneByte,
-  type PackedReadSet,
-} from '../../reads/read-set.ts';
+import type {Change, Commit, Side} from '../../commit/commit.ts';
+import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../reads/read-set.ts';
 
-type Recent = Pick<Change, 'table' | 'doc' | 'id' | 'indexes' | 'isDamaged'> & {
-  sequence: number;
-  /** Of the document before and after, as far as it was there. */
-  keys: readonly (readonly Buffer[])[];
-};
+type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number};
 
 export class RecentChanges {
   #changes: Recent[] = [];
@@ -37,8 +24,8 @@ export class RecentChanges {
       return;
     }
     for (const {table, doc, id, indexes, isDamaged, before, after} of changes) {
-      const keys = [before, after].filter(side => side !== null).map(side => side.keys);
-      this.#changes.push({sequence: lastSequence, table, doc, id, indexes, isDamaged, keys});
+      const written = {doc, id, indexes, before: keysOf(before), after: keysOf(after)};
+      this.#changes.push({sequence: lastSequence, table, isDamaged, ...written});
     }
   }
 
@@ -60,19 +47,15 @@ export class RecentChanges {
   }
 }
 
+function keysOf(side: Side | null): Pick<Side, 'keys'> | null {
+  return side === null ? null : {keys: side.keys};
+}
+
 function touches(change: Recent, {intervals, absentTables}: PackedReadSet): boolean {
-  const {table, doc, id, indexes, isDamaged, keys} = change;
-  if (absentTables.includes(table.name)) return true;
-  const lies = (place: Buffer, lower: string, upper: string) => {
-    const at = oneByte(place);
-    return lower <= at && at < upper;
-  };
-  return intervals.some(({table: number, index, lower, upper}) => {
-    if (number !== table.number && number !== ANY_TABLE) return false;
-    if (index === BY_ID) return lies(idPlace(id), lower, upper);
-    if (isDamaged) return true;
-    if (index === BY_CREATION) return lies(creationPlace(doc), lower, upper);
-    const at = indexes.findIndex(one => one.number === index);
-    return at !== -1 && keys.some(each => lies(entryPlace(each[at]!, doc), lower, upper));
+  if (absentTables.includes(change.table.name)) return true;
+  return intervals.some(({table, index, lower, upper}) => {
+    if (table !== change.table.number && table !== ANY_TABLE) return false;
+    if (change.isDamaged && index !== BY_ID) return true;
+    return placesIn(index, change).some(place => lower <= place && place < upper);
   });
 }
