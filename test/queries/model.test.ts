@@ -3,64 +3,35 @@
  * is the model's; and a walk over pages delivers every document that was there throughout exactly once, in order.
  */
 import {createHash} from 'node:crypto';
-import {mkdtempSync, rmSync} from 'node:fs';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {Writer} from '../../worker/commit/writer.ts';
 import {runPage, runQuery} from '../../worker/reads/run.ts';
 import {shapeText} from '../../worker/reads/shape.ts';
-import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
-import {openReader, openWriter} from '../../worker/storage/database.ts';
-import {Reader} from '../../worker/storage/reader.ts';
+import {refreshInfo} from '../../worker/storage/catalog.ts';
 import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
+import {TenantParts} from '../harness/tenant-parts.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'svc-model-'));
-const writerDb = openWriter(join(directory, 'tenant.sqlite'));
-const readerDb = openReader(join(directory, 'tenant.sqlite'));
-afterAll(() => {
-  readerDb.close();
-  writerDb.close();
-  rmSync(directory, {recursive: true});
-});
-const catalog = Catalog.read(writerDb);
-let clock = 1_800_000_000_000;
-const writer = new Writer(writerDb, catalog, () => clock++);
-const reader = new Reader(readerDb, catalog);
+const tenant = new TenantParts();
+afterAll(() => tenant.close());
+const {reader, writer} = tenant;
 
 const INDEXES = [['a'], ['a', 'b'], ['b', 'a'], ['c.d'], ['a', 'b', 'c.d']];
-let tables = 0;
 
 /** A new table with these indexes, driven through the writer as mutations drive it. */
 function newTable(indexes: string[][]) {
-  const name = `t${++tables}`;
-  const transaction = <T>(change: () => T): T => {
-    writer.statements.begin.run();
-    const result = change();
-    writer.appendRecord();
-    writer.writeCounters();
-    writer.statements.commit.run();
-    reader.committed(writer.commit());
-    writer.endGroup();
-    return result;
-  };
-  const table = transaction(() => writer.table(name));
-  for (const fields of indexes) {
-    table.indexes.push(catalogIndex(catalog.nextIndexNumber(), fields.join('_'), fields, 'enabled', 0));
-  }
-  refreshInfo(table);
+  const table = tenant.newTable(indexes);
+  const {name} = table;
   return {
     name,
     insert: (fields: Record<string, Value>) => {
       checkFields(fields, 'fields');
-      return transaction(() => writer.insert(table, fields, storedText(fields)));
+      return tenant.write(() => writer.insert(table, fields, storedText(fields)));
     },
-    delete: (id: string) => transaction(() => writer.delete(table, writer.document(table, id)!)),
+    delete: (id: string) => tenant.write(() => writer.delete(table, writer.document(table, id)!)),
     enableAgain: (enabled: boolean) => {
       for (const index of table.indexes) index.state = enabled ? 'enabled' : 'building';
       refreshInfo(table);

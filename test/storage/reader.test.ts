@@ -1,49 +1,25 @@
 /** The reader on a real file: what a caller who says how much text it takes at once is given. */
-import {mkdtempSync, rmSync} from 'node:fs';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {afterAll, describe, expect, test} from 'vitest';
 import {DOCUMENT_BYTES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_CHARS} from '../../shared/limits.ts';
 import {insertEffect} from '../../worker/commit/mutation.ts';
-import {Writer} from '../../worker/commit/writer.ts';
-import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
-import {openReader, openWriter} from '../../worker/storage/database.ts';
-import {Reader} from '../../worker/storage/reader.ts';
 import type {DocumentRow} from '../../worker/storage/rows.ts';
+import {TenantParts} from '../harness/tenant-parts.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
-const writerDb = openWriter(join(directory, 'tenant.sqlite'));
-const readerDb = openReader(join(directory, 'tenant.sqlite'));
-afterAll(() => {
-  readerDb.close();
-  writerDb.close();
-  rmSync(directory, {recursive: true});
-});
-
-const catalog = Catalog.read(writerDb);
-const writer = new Writer(writerDb, catalog, () => 1_800_000_000_000);
-const reader = new Reader(readerDb, catalog);
+const tenant = new TenantParts();
+afterAll(() => tenant.close());
+const {reader} = tenant;
 
 /** A table with an index by `n`, and one document for each length of a text. */
-function filled(name: string, lengths: number[]) {
-  writer.statements.begin.run();
-  const table = writer.table(name);
-  table.indexes.push(catalogIndex(catalog.nextIndexNumber(), 'by_n', ['n'], 'enabled', 0));
-  refreshInfo(table);
-  for (const [n, length] of lengths.entries()) {
-    insertEffect(name, {n, text: 'x'.repeat(length)})(writer);
-    writer.appendRecord();
-  }
-  writer.writeCounters();
-  writer.statements.commit.run();
-  writer.endGroup();
-  return table.info;
+function filled(lengths: number[]) {
+  const {name, info} = tenant.newTable([['n']]);
+  for (const [n, length] of lengths.entries()) tenant.write(insertEffect(name, {n, text: 'x'.repeat(length)}));
+  return info;
 }
 
 describe('rows up to so much text', () => {
   const LARGE = DOCUMENT_BYTES_MAX / 2;
   const lengths = Array.from({length: 40}, (_, n) => [10, SCAN_ROW_BYTES + 1, LARGE][n % 3]!);
-  const info = filled('mixed', lengths);
+  const info = filled(lengths);
   const number = (row: DocumentRow) => (JSON.parse(row.body) as {n: number}).n;
   const chars = (rows: DocumentRow[]) => rows.reduce((sum, {body}) => sum + body.length, 0);
   const lower = Buffer.alloc(0);

@@ -2,15 +2,11 @@
  * Live queries on a real file, held against a model that sorts and filters arrays: after each commit group every held query
  * shows what the model answers, and a result is sent exactly when it differs from the one before.
  */
-import {mkdtempSync, rmSync} from 'node:fs';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
 import {afterAll, afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
-import {Writer} from '../../worker/commit/writer.ts';
 import {LiveIndex} from '../../worker/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../worker/live/live-queries.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
@@ -19,33 +15,24 @@ import {UNHURRIED} from '../../worker/reads/pace.ts';
 import {runQuery} from '../../worker/reads/run.ts';
 import type {LiveScan} from '../../worker/reads/scan-message.ts';
 import type {LiveScans, LiveTaker} from '../../worker/reads/scan-pool.ts';
-import {Catalog, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
-import {openReader, openWriter} from '../../worker/storage/database.ts';
+import {Catalog} from '../../worker/storage/catalog.ts';
+import {openReader} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
 import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
+import {TenantParts} from '../harness/tenant-parts.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'svc-live-'));
-const writerDb = openWriter(join(directory, 'tenant.sqlite'));
-const readerDb = openReader(join(directory, 'tenant.sqlite'));
-afterAll(() => {
-  readerDb.close();
-  writerDb.close();
-  rmSync(directory, {recursive: true});
-});
-const catalog = Catalog.read(writerDb);
-let clock = 1_800_000_000_000;
-const writer = new Writer(writerDb, catalog, () => clock++);
-const reader = new Reader(readerDb, catalog);
+const tenant = new TenantParts();
+afterAll(() => tenant.close());
+const {reader, writer} = tenant;
 const metrics = new WorkerMetrics();
 const parts = {reader, metrics, sequence: () => writer.head.sequence};
-let tables = 0;
 
 type HeldScan = {scan: LiveScan; taker: LiveTaker; found: LiveRows | null};
 
 /** Scan threads whose snapshots and answers come when a test says so. */
 class HeldScans implements LiveScans {
   readonly waiting: HeldScan[] = [];
-  readonly #db = openReader(join(directory, 'tenant.sqlite'));
+  readonly #db = openReader(tenant.path);
 
   live(scan: LiveScan, taker: LiveTaker): () => void {
     const held: HeldScan = {scan, taker, found: null};
@@ -147,14 +134,6 @@ const step = fc.record({
 });
 const indexes = fc.subarray([['a'], ['a', 'b'], ['b'], ['c.d']]);
 
-function newTable(name: string) {
-  writer.statements.begin.run();
-  const table = writer.table(name);
-  writer.statements.commit.run();
-  writer.endGroup();
-  return table;
-}
-
 /** Runs the writes as a commit group does: each in a savepoint of its own. */
 function commit(table: string, writes: readonly Write[], ids: string[]): void {
   const {statements} = writer;
@@ -192,12 +171,7 @@ describe('live results are what the model answers', () => {
   test('for random writes in groups, and random queries that come and go', () => {
     fc.assert(
       fc.property(fc.array(step, {minLength: 1, maxLength: 25}), indexes, (steps, lists) => {
-        const name = `t${++tables}`;
-        const table = newTable(name);
-        for (const list of lists) {
-          table.indexes.push(catalogIndex(catalog.nextIndexNumber(), list.join('_'), list, 'enabled', 0));
-        }
-        refreshInfo(table);
+        const {name} = tenant.newTable(lists);
         const ids: string[] = [];
         const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
         const index = new LiveIndex();
@@ -251,8 +225,7 @@ describe('live results of queries that read much', () => {
   test('are what the model answers whenever they are not said to be behind, however scans and commits interleave', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(moved, {minLength: 1, maxLength: 25}), async steps => {
-        const name = `t${++tables}`;
-        newTable(name);
+        const {name} = tenant.newTable();
         const ids: string[] = [];
         const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
         const scans = new HeldScans();

@@ -3,19 +3,15 @@
  * straight to a HostDatabase over a real file. Queries read over a connection of their own, mutations over the writer's, as
  * they do in a worker.
  */
-import {mkdtempSync, rmSync} from 'node:fs';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {databaseReader, databaseWriter} from '../../../isolate/database.ts';
 import {state} from '../../../isolate/state.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {encodeDocument} from '../../../shared/values/wire-value.ts';
-import {Writer} from '../../../worker/commit/writer.ts';
 import {FLAG_FLOATS} from '../../../worker/documents/document.ts';
 import {HostDatabase} from '../../../worker/functions/database/host-database.ts';
-import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../../worker/storage/catalog.ts';
-import {openReader, openWriter} from '../../../worker/storage/database.ts';
+import type {CatalogTable} from '../../../worker/storage/catalog.ts';
 import {Reader} from '../../../worker/storage/reader.ts';
+import {TenantParts} from '../../harness/tenant-parts.ts';
 
 export type Doc = Record<string, Value> & {_id: string; _creationTime: number; _updateTime: number};
 export type Page = {
@@ -55,23 +51,13 @@ export type Db = {
   table(): never;
 };
 
-export class TenantDatabase {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'svc-functions-'));
-  readonly #writerDb = openWriter(join(this.#directory, 'tenant.sqlite'));
-  readonly #readerDb = openReader(join(this.#directory, 'tenant.sqlite'));
-  readonly #catalog = Catalog.read(this.#writerDb);
-  #clock = 1_800_000_000_000;
-  #tables = 0;
-  readonly writer = new Writer(this.#writerDb, this.#catalog, () => this.#clock++);
-  readonly reader = new Reader(this.#readerDb, this.#catalog, {cachesRows: false});
+export class TenantDatabase extends TenantParts {
   /** Of queries, and of mutations. */
   readonly reads = new HostDatabase(this.reader, null);
-  readonly writes = new HostDatabase(new Reader(this.#writerDb, this.#catalog, {cachesRows: false}), this.writer);
+  readonly writes = new HostDatabase(new Reader(this.writerDb, this.catalog, {cachesRows: false}), this.writer);
 
-  close(): void {
-    this.#readerDb.close();
-    this.#writerDb.close();
-    rmSync(this.#directory, {recursive: true});
+  constructor() {
+    super({cachesRows: false});
   }
 
   query<T>(handler: (db: Db) => T | Promise<T>, endCursor: string | null = null): Promise<T> {
@@ -98,30 +84,11 @@ export class TenantDatabase {
     }
   }
 
-  /** A new, empty table with these indexes, each named after its fields: `a_b`. */
-  newTable(indexes: readonly (readonly string[])[] = [], state: 'enabled' | 'building' = 'enabled'): CatalogTable {
-    this.writer.statements.begin.run();
-    const table = this.writer.table(`t${++this.#tables}`);
-    for (const fields of indexes) {
-      table.indexes.push(catalogIndex(this.#catalog.nextIndexNumber(), fields.join('_'), [...fields], state, 0));
-    }
-    refreshInfo(table);
-    this.writer.statements.commit.run();
-    this.writer.endGroup();
-    return table;
-  }
-
   /** A document under an id of the caller's own, as native mutations may write it. */
   insertNative(table: CatalogTable, fields: Record<string, Value>, id?: string): string {
     const body = encodeDocument(fields);
     const flags = body.includes('$float') ? FLAG_FLOATS : 0;
-    this.writer.statements.begin.run();
-    const made = this.writer.insert(table, fields, body, id, flags);
-    this.writer.appendRecord();
-    this.writer.writeCounters();
-    this.writer.statements.commit.run();
-    this.writer.endGroup();
-    return made;
+    return this.write(writer => writer.insert(table, fields, body, id, flags));
   }
 
   async #invoke<T>(
