@@ -1,6 +1,9 @@
 /** What callers over HTTP are told of a call: the reply of the function endpoints, and how much of an error they see. */
 import type {CallResult} from './call-result.ts';
 
+/** As it leaves a handler that does not catch it, in whatever class of error. */
+const INVALID_CURSOR = /^(?:Uncaught )?(?:\w*Error: )?InvalidCursor: /;
+
 /** @param format `json` shows special numbers as text, anything else as `$float` */
 export function functionReply(
   result: CallResult,
@@ -16,10 +19,14 @@ export function functionReply(
   return `{"status":"error","errorMessage":${JSON.stringify(shownError(result.error, requestId, redactErrors))}${lines}}`;
 }
 
-/** `[Request ID: x] Server Error`, and unless errors are redacted what happened. */
+/**
+ * `[Request ID: x] Server Error`, and unless errors are redacted what happened. That a cursor is of another query is told in any case, and
+ * no more than that: clients begin with the first page again.
+ */
 export function shownError(error: string, requestId: string, redactErrors: boolean): string {
   const head = `[Request ID: ${requestId}] Server Error`;
-  return redactErrors ? head : `${head}\n${error}`;
+  if (!redactErrors) return `${head}\n${error}`;
+  return INVALID_CURSOR.test(error) ? `${head}\nInvalidCursor` : head;
 }
 
 /**

@@ -5,7 +5,7 @@ import {App} from '../app.ts';
 
 const FILES = {
   'e.ts': `
-    import {action, mutation, query} from './_generated/server';
+    import {action, mutation, paginatedQuery, query} from './_generated/server';
     export const boom = query({args: {}, handler: () => { console.log('before'); throw new Error('boom'); }});
     export const text = query({args: {}, handler: () => { throw 'a text'; }});
     export const boomInMutation = mutation({args: {}, handler: () => { throw new TypeError('two\\nlines'); }});
@@ -15,7 +15,8 @@ const FILES = {
         await (ctx as any)[run!](path, {}).catch((error: Error) => told.push(error.message));
       return told;
     }});
-    export const fine = query({args: {}, handler: () => { console.warn('a line'); return 1; }});`,
+    export const fine = query({args: {}, handler: () => { console.warn('a line'); return 1; }});
+    export const page = paginatedQuery((ctx, args) => ctx.db.query('t').paginate(args.paginationOpts));`,
 };
 
 describe('what callers see of a failure', () => {
@@ -61,6 +62,12 @@ describe('what callers see of a failure', () => {
       error: expect.stringContaining('Uncaught Error: boom'),
       lines: ["[LOG] 'before'"],
     });
+  });
+
+  test('that a cursor is no good is told in production too, for clients to begin again, and not what is wrong with it', async () => {
+    const redacted = await App.deploy(closed, FILES);
+    const error = await redacted.paginatedError('e:page', {paginationOpts: {numItems: 1, cursor: 'x'}});
+    expect(error).toMatch(/^\[Request ID: \S+\] Server Error\nInvalidCursor$/);
   });
 
   test('an action that catches a failure can hand on its message, in production without the stack', async () => {
