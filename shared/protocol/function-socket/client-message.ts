@@ -37,6 +37,8 @@ export const AddQuery = Type.Object({
   query_id: Id,
   path: Path,
   args: Type.Unknown(),
+  /** Whether it is wanted as a paginated query; else as a plain one. A function of the other kind fails as in calls over HTTP. */
+  paginated: Type.Optional(Type.Boolean()),
   /** As the server gave it with an earlier result: where the pages of that end. */
   journal: Type.Optional(Type.String({maxLength: 16_384})),
   /** The digest of the result that the client still shows: an equal one is not sent. */
