@@ -51,7 +51,24 @@ export function encodePatch(value: unknown, what = 'original object'): {set: str
 /** @param text made by `encodeValue` or `encodeDocument`; it is not checked */
 export function decodeValue(text: string): Value {
   const value = parse(text) as Value;
-  return holdsFloats(text) ? withFloats(value) : value;
+  return holdsFloats(text) ? decodeParsed(value) : value;
+}
+
+/**
+ * What a parsed wire text means: its numbers that JSON cannot hold, in place. Needed only where the text `holdsFloats`. Assigning to own
+ * properties cannot reach a setter, not even for `__proto__`.
+ */
+export function decodeParsed(parsed: unknown): Value {
+  const value = parsed as Value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) value[i] = decodeParsed(value[i]!);
+    return value;
+  }
+  // No other key begins with `$`.
+  if (Object.hasOwn(value, '$float')) return decodeFloat(value.$float as string)!;
+  for (const key of Object.keys(value)) value[key] = decodeParsed(value[key]!);
+  return value;
 }
 
 /** Whether wire text has numbers that JSON cannot hold. Inside a string there is a backslash between the two signs. */
@@ -151,19 +168,6 @@ function keyMessage(reason: KeyFault, key: string): string {
     case 'key characters':
       return `Field name ${showValue(key)} has characters other than printable ASCII`;
   }
-}
-
-/** Assigning to own properties cannot reach a setter, not even for `__proto__`. */
-function withFloats(value: Value): Value {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) value[i] = withFloats(value[i]!);
-    return value;
-  }
-  // No other key begins with `$`.
-  if (Object.hasOwn(value, '$float')) return decodeFloat(value.$float as string)!;
-  for (const key of Object.keys(value)) value[key] = withFloats(value[key]!);
-  return value;
 }
 
 /** How faults of parsed input are put. */
