@@ -150,6 +150,7 @@ export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;
 
 /** A document's stored JSON text of user fields, in UTF-8 bytes. Beyond: 413 op.too_large. (design) */
 export const DOCUMENT_BYTES_MAX = 1 * MIB;
+export * from './client-limits.ts';
 export * from './values/value-limits.ts';
 /** Nesting of a whole request body: a document inside its request object (`{"mutation":{"fields":{…}}}`). (ours) */
 export const BODY_NESTING_LEVELS_MAX = NESTING_LEVELS_MAX + 4;
