@@ -1,0 +1,78 @@
+/** What a client tells of its connection, as one object that stays the same until something in it changes. */
+
+export type ConnectionState = {
+  /** There is a socket, and the server has answered on it. */
+  readonly isWebSocketConnected: boolean;
+  readonly hasEverConnected: boolean;
+  /** Connections so far, this one included. */
+  readonly connectionCount: number;
+  /** Attempts that failed since the client was last up to date. */
+  readonly connectionRetries: number;
+  /** Some mutation is not yet in what is shown, or some action has no answer. */
+  readonly hasInflightRequests: boolean;
+  readonly timeOfOldestInflightRequest: Date | null;
+  readonly inflightMutations: number;
+  readonly inflightActions: number;
+};
+
+export const NOT_CONNECTED: ConnectionState = {
+  isWebSocketConnected: false,
+  hasEverConnected: false,
+  connectionCount: 0,
+  connectionRetries: 0,
+  hasInflightRequests: false,
+  timeOfOldestInflightRequest: null,
+  inflightMutations: 0,
+  inflightActions: 0,
+};
+
+/** Holds the state and tells of changes on a microtask, so that many changes in one go are told once. */
+export class ConnectionStates {
+  #state = NOT_CONNECTED;
+  /** What listeners know. */
+  #told = NOT_CONNECTED;
+  #isTelling = false;
+  readonly #listeners = new Set<(state: ConnectionState) => void>();
+  readonly #current: () => ConnectionState;
+
+  /** @param current makes the state as it is now */
+  constructor(current: () => ConnectionState) {
+    this.#current = current;
+  }
+
+  get(): ConnectionState {
+    const now = this.#current();
+    if (!isEqual(now, this.#state)) this.#state = now;
+    return this.#state;
+  }
+
+  listen(listener: (state: ConnectionState) => void): () => void {
+    // A function of its own, so that one that listens twice stops twice.
+    const own = (state: ConnectionState) => listener(state);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  /** Something may be different. */
+  touch(): void {
+    if (this.#isTelling || this.get() === this.#told) return;
+    this.#isTelling = true;
+    queueMicrotask(() => {
+      this.#isTelling = false;
+      const state = this.get();
+      if (isEqual(state, this.#told)) return;
+      this.#told = state;
+      for (const listener of [...this.#listeners]) listener(state);
+    });
+  }
+
+  clear(): void {
+    this.#listeners.clear();
+  }
+}
+
+function isEqual(a: ConnectionState, b: ConnectionState): boolean {
+  return (Object.keys(a) as (keyof ConnectionState)[]).every(
+    key => a[key] === b[key] || (a[key] instanceof Date && +a[key] === +(b[key] ?? 0)),
+  );
+}

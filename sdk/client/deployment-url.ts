@@ -1,0 +1,20 @@
+/** The address of a deployment, as clients are given it: `https://host/svc/{tenant_id}`. */
+
+/** @returns without a slash at its end. @throws Error that says what is wrong with it */
+export function deploymentUrl(url: unknown): string {
+  if (url === undefined || url === null) {
+    throw new Error(
+      `Client created with undefined deployment address. If it comes from the environment, check that the variable is set where this is built.`,
+    );
+  }
+  if (typeof url !== 'string') throw new Error(`Invalid deployment address: it must be a string, found ${typeof url}.`);
+  if (!/^https?:\/\//.test(url)) {
+    throw new Error(`Invalid deployment address: Must start with "https://" or "http://". Found "${url}".`);
+  }
+  try {
+    new URL(url);
+  } catch {
+    throw new Error(`Invalid deployment address: "${url}" is not a valid URL.`);
+  }
+  return url.replace(/\/+$/, '');
+}

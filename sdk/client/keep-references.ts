@@ -1,0 +1,54 @@
+/**
+ * A new value that shares with an old one all that is equal in both, so that who compares references sees what changed and nothing else.
+ * Neither is changed: containers that differ are copied, one level each.
+ */
+import type {Value} from '../values/value.ts';
+
+/** @returns `before` itself when the two are equal */
+export function keepReferences(before: Value | undefined, after: Value): Value {
+  if (!isContainer(before) || !isContainer(after) || before === after) return after;
+  if (Array.isArray(after)) return Array.isArray(before) ? keepElements(before, after) : after;
+  return Array.isArray(before) ? after : keepFields(before, after);
+}
+
+type Fields = {[key: string]: Value | undefined};
+
+function isContainer(value: Value | undefined): value is Value[] | Fields {
+  return typeof value === 'object' && value !== null;
+}
+
+function keepFields(before: Fields, after: Fields): Value {
+  const kept = {...after};
+  const keys = Object.keys(after);
+  let isEqual = keys.length === Object.keys(before).length;
+  for (const key of keys) {
+    const old = Object.hasOwn(before, key) ? before[key] : undefined;
+    const value = after[key];
+    // Assigning to an own property of a copy reaches no setter, not even for `__proto__`.
+    if (value !== undefined) kept[key] = keepReferences(old, value);
+    if (!Object.is(kept[key], old)) isEqual = false;
+  }
+  return isEqual ? before : kept;
+}
+
+/** Documents are found by their ids wherever they moved to, everything else at its place. */
+function keepElements(before: Value[], after: Value[]): Value {
+  const byId = new Map<string, Value>();
+  for (const element of before) {
+    const id = idOf(element);
+    if (id !== null) byId.set(id, element);
+  }
+  let isEqual = before.length === after.length;
+  const kept = after.map((element, i) => {
+    const id = idOf(element);
+    const value = keepReferences((id === null ? undefined : byId.get(id)) ?? before[i], element);
+    if (!Object.is(value, before[i])) isEqual = false;
+    return value;
+  });
+  return isEqual ? before : kept;
+}
+
+function idOf(value: Value): string | null {
+  if (!isContainer(value) || Array.isArray(value)) return null;
+  return typeof value._id === 'string' ? value._id : null;
+}

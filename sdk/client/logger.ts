@@ -1,0 +1,35 @@
+/** Where clients say what goes on, and how lines and errors of functions are put. */
+
+export interface Logger {
+  log(...parts: unknown[]): void;
+  warn(...parts: unknown[]): void;
+  error(...parts: unknown[]): void;
+}
+
+/** False: nothing is said. True or undefined: the console. */
+export type LoggerOption = Logger | boolean | undefined;
+
+export function loggerOf(option: LoggerOption): Logger {
+  if (option === false) return {log() {}, warn() {}, error() {}};
+  return typeof option === 'object' ? option : console;
+}
+
+export type CallKind = 'query' | 'mutation' | 'action';
+
+/** A failure of a function, as its caller sees it. */
+export function functionError(kind: CallKind, path: string, message: string): Error {
+  return new Error(`${label(kind, path)} ${message}\n  Called by client`);
+}
+
+/** Lines that the function wrote at the server, each at its level. */
+export function echoLines(logger: Logger, kind: CallKind, path: string, lines: readonly string[] | undefined): void {
+  for (const line of lines ?? []) {
+    const [, level, text] = /^\[([A-Z]+)\] (.*)$/s.exec(line) ?? [];
+    const say = level === 'ERROR' ? 'error' : level === 'WARN' ? 'warn' : 'log';
+    logger[say](`${label(kind, path)} ${text ?? line}`);
+  }
+}
+
+function label(kind: CallKind, path: string): string {
+  return `[SVC ${kind[0]!.toUpperCase()}(${path})]`;
+}

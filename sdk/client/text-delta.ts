@@ -1,0 +1,14 @@
+/** A text that came of another one by cutting and putting in. The server makes deltas; clients apply them. */
+import type {TextDelta} from '../../shared/protocol/function-socket/server-message.ts';
+
+/** @returns null: the delta is not one of this text */
+export function applyTextDelta(text: string, delta: TextDelta): string | null {
+  let result = '';
+  let copied = 0;
+  for (const [at, removed, inserted] of delta) {
+    if (!(at >= copied && removed >= 0 && at + removed <= text.length)) return null;
+    result += text.slice(copied, at) + inserted;
+    copied = at + removed;
+  }
+  return result + text.slice(copied);
+}
