@@ -1,0 +1,244 @@
+/**
+ * Who the caller is: which token the server is to be told, and when another one is fetched.
+ *
+ *                          ┌────────────── no token ──────────────┐
+ *                          ▼                                      │
+ *   setAuth ──▶ nobody   nobody ◀── none, twice ── fetching (paused: nothing is sent)
+ *                 │                                  │ token
+ *                 └─────────▶ fetching               ▼
+ *                                           confirming, cached ──server confirms: onChange(true)──▶ refreshing
+ *        ┌──────────────────────────────────────────────────────────────────────────────────────────┘ ▲
+ *        │ another token                     the same one                      none                    │
+ *        ▼                                        ▼                              ▼                     │
+ *   confirming, fresh ──server confirms──▶ scheduled (or settled,        nobody, onChange(false)       │
+ *        │                                 if nothing says till when)                                  │
+ *        │                                       └───────── shortly before the token ends ─────────────┘
+ *        │ refused for the 2nd time                           any of these but nobody and fetching, refused by the server
+ *        ▼                                                            │
+ *   nobody, onChange(false) ◀──the same token, or none── recovering (no socket) ──another token──▶ confirming, fresh
+ *
+ * A fetch that fails with an exception says nothing about the caller: in time it is tried again, later it counts as no token.
+ * setAuth and clearAuth begin anew from anywhere; what was under way before is void.
+ */
+import {
+  CLIENT_BACK_OFF_MS,
+  CLIENT_TOKEN_ATTEMPTS_MAX,
+  CLIENT_TOKEN_CONFIRMATIONS_MAX,
+  CLIENT_TOKEN_KEPT_MS_MAX,
+} from '../../shared/client-limits.ts';
+import {backOffMs} from './back-off.ts';
+import type {Logger} from './logger.ts';
+import {decodedToken, tokenLifetimeMs} from './token-lifetime.ts';
+
+/** @returns null or undefined: nobody is signed in */
+export type AuthTokenFetcher = (options: {forceRefreshToken: boolean}) => Promise<string | null | undefined>;
+
+type State =
+  | 'nobody'
+  | 'fetching'
+  | 'confirming_cached'
+  | 'confirming_fresh'
+  | 'refreshing'
+  | 'scheduled'
+  | 'settled'
+  | 'recovering';
+
+/** `failed`: there was an exception. `void`: it does not matter any more. */
+type Fetched = {token: string | null} | 'failed' | 'void';
+
+export class Identity {
+  readonly #logger: Logger;
+  readonly #leewayMs: number;
+  readonly #changed: () => void;
+  #state: State = 'nobody';
+  #fetchToken: AuthTokenFetcher = async () => null;
+  #onChange: (isAuthenticated: boolean) => void = () => {};
+  #isToldTrue = false;
+  #token: string | null = null;
+  #revision = 0;
+  /** Of what is under way: anything of an older one is void. */
+  #round = 0;
+  #freshTokensSent = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param changed there is another token to tell, or `isPaused` or `isHalted` is not what it was */
+  constructor(logger: Logger, leewayMs: number, changed: () => void) {
+    this.#logger = logger;
+    this.#leewayMs = leewayMs;
+    this.#changed = changed;
+  }
+
+  /** What the server is to be told. Null: nobody. */
+  get token(): string | null {
+    return this.#token;
+  }
+
+  /** Grows whenever the server is to be told, the same token included. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Nothing is to be sent: it is about to be known who the caller is. */
+  get isPaused(): boolean {
+    return this.#state === 'fetching';
+  }
+
+  /** There is to be no socket. */
+  get isHalted(): boolean {
+    return this.#state === 'recovering';
+  }
+
+  get(): {token: string; decoded: Record<string, unknown>} | undefined {
+    const token = this.#token;
+    return token === null ? undefined : {token, decoded: decodedToken(token) ?? {}};
+  }
+
+  set(fetchToken: AuthTokenFetcher, onChange: ((isAuthenticated: boolean) => void) | undefined): void {
+    if (typeof fetchToken !== 'function') {
+      throw new Error(
+        'setAuth of a client that reconnects takes a function that fetches a token, like async () => token: tokens end, and it asks for the next one. A token itself is for SvcHttpClient.',
+      );
+    }
+    this.#begin('fetching');
+    this.#fetchToken = fetchToken;
+    this.#onChange = onChange ?? (() => {});
+    this.#changed();
+    void this.#first();
+  }
+
+  clear(): void {
+    this.#begin('nobody');
+    this.#fetchToken = async () => null;
+    this.#onChange = () => {};
+    this.#tell(null);
+  }
+
+  /** The server has confirmed the present revision. */
+  confirmed(): void {
+    if (this.#state === 'confirming_cached') {
+      this.#state = 'refreshing';
+      this.#report(true);
+      // It may have been about to end: a fresh one tells for how long tokens are good.
+      if (this.#state === 'refreshing') void this.#refresh(0);
+    } else if (this.#state === 'confirming_fresh') {
+      this.#freshTokensSent = 0;
+      this.#schedule(this.#token ?? '');
+      this.#report(true);
+    }
+  }
+
+  /** The server does not take the present revision, or no longer. */
+  refused(message: string): void {
+    if (this.#state === 'nobody' || this.#state === 'fetching' || this.#state === 'recovering') return;
+    if (this.#state === 'confirming_fresh' && this.#freshTokensSent >= CLIENT_TOKEN_CONFIRMATIONS_MAX) {
+      this.#logger.error(`Failed to authenticate: ${message}. Does svc/auth.config.ts fit the tokens?`);
+      this.#giveUp();
+      return;
+    }
+    void this.#recover();
+  }
+
+  /** For good. */
+  end(): void {
+    this.#begin('nobody');
+  }
+
+  #begin(state: State): void {
+    this.#round++;
+    clearTimeout(this.#timer);
+    this.#freshTokensSent = 0;
+    this.#isToldTrue = false;
+    this.#state = state;
+  }
+
+  async #first(): Promise<void> {
+    let fetched = await this.#fetch(false);
+    if (fetched === 'void') return;
+    if (fetched !== 'failed' && fetched.token !== null) {
+      this.#state = 'confirming_cached';
+      this.#tell(fetched.token);
+      return;
+    }
+    fetched = await this.#fetch(true);
+    if (fetched === 'void') return;
+    if (fetched === 'failed' || fetched.token === null) this.#giveUp();
+    else this.#confirmFresh(fetched.token);
+  }
+
+  async #refresh(attempt: number): Promise<void> {
+    this.#state = 'refreshing';
+    const fetched = await this.#fetch(true);
+    if (fetched === 'void') return;
+    if (fetched === 'failed') {
+      if (attempt + 1 >= CLIENT_TOKEN_ATTEMPTS_MAX) this.#state = 'settled';
+      else this.#later(backOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random()), attempt + 1);
+    } else if (fetched.token === null) this.#giveUp();
+    else if (fetched.token === this.#token) this.#state = 'settled';
+    else this.#confirmFresh(fetched.token);
+  }
+
+  async #recover(): Promise<void> {
+    const refused = this.#token;
+    clearTimeout(this.#timer);
+    this.#state = 'recovering';
+    this.#changed();
+    const fetched = await this.#fetch(true);
+    if (fetched === 'void') return;
+    if (fetched === 'failed' || fetched.token === null || fetched.token === refused) this.#giveUp();
+    else this.#confirmFresh(fetched.token);
+  }
+
+  async #fetch(forceRefreshToken: boolean): Promise<Fetched> {
+    const round = ++this.#round;
+    let fetched: Fetched;
+    try {
+      fetched = {token: (await this.#fetchToken({forceRefreshToken})) ?? null};
+    } catch (caught) {
+      this.#logger.error('Fetching a token failed:', caught);
+      fetched = 'failed';
+    }
+    return round === this.#round ? fetched : 'void';
+  }
+
+  #confirmFresh(token: string): void {
+    this.#state = 'confirming_fresh';
+    this.#freshTokensSent++;
+    this.#tell(token);
+  }
+
+  #schedule(token: string): void {
+    this.#state = 'settled';
+    const lifetimeMs = tokenLifetimeMs(token);
+    if (lifetimeMs === null || lifetimeMs <= 2_000) {
+      const why = lifetimeMs === null ? 'it is no JWT with iat and exp' : `it is good for ${lifetimeMs / 1000} s only`;
+      this.#logger.error(`The token cannot be refreshed before it ends: ${why}`);
+      return;
+    }
+    const leftMs = lifetimeMs - this.#leewayMs;
+    this.#later(Math.min(leftMs > 0 ? leftMs : lifetimeMs / 2, CLIENT_TOKEN_KEPT_MS_MAX), 0);
+  }
+
+  #later(ms: number, attempt: number): void {
+    this.#state = 'scheduled';
+    this.#timer = setTimeout(() => void this.#refresh(attempt), ms);
+  }
+
+  #giveUp(): void {
+    const onChange = this.#onChange;
+    this.#begin('nobody');
+    this.#tell(null);
+    onChange(false);
+  }
+
+  #tell(token: string | null): void {
+    if (token !== null || this.#token !== null) this.#revision++;
+    this.#token = token;
+    this.#changed();
+  }
+
+  #report(isAuthenticated: true): void {
+    if (this.#isToldTrue) return;
+    this.#isToldTrue = true;
+    this.#onChange(isAuthenticated);
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * The queries that a client watches: who is subscribed to what, what the server has been told of it, and what the server last said each
+ * result is. A query has one entry however many subscribe to it.
+ *
+ *   (none) ──subscribe──▶ wanted ──flush, socket ready──▶ sent ◀──────┐
+ *      ▲                    │  ▲                           │          │ subscribe
+ *      │  last unsubscribe, │  └────── socket lost ────────┤          │
+ *      │  microtask         │                  last unsubscribe       │
+ *      └────────────────────┘                              ▼          │
+ *      ▲                                                unwanted ─────┘
+ *      └──────────── flush, socket ready | socket lost ────┘
+ *
+ * An unwanted query keeps its result until the flush, so that who unsubscribes and subscribes in one go loses nothing, and nothing is
+ * sent. On a new socket all is sent again, with the digests of results that are still shown: equal ones do not come a second time.
+ */
+import {CLIENT_FRAME_CHARS} from '../../shared/client-limits.ts';
+import type {QueryChange} from '../../shared/protocol/function-socket/client-message.ts';
+import type {Value} from '../values/value.ts';
+import type {FunctionCall, QueryToken} from './function-call.ts';
+import type {ShownText} from './query-update.ts';
+
+export type QueryResult = {readonly ok: true; readonly value: Value} | {readonly ok: false; readonly error: Error};
+
+export type Query = {
+  readonly token: QueryToken;
+  /** Never used for another one, so that a late result of one that was removed is told from others. */
+  readonly id: number;
+  readonly call: FunctionCall;
+  readonly paginated: boolean;
+  subscribers: number;
+  /** Whether the server has it in its set, on the present socket. */
+  isSent: boolean;
+  journal: string | undefined;
+  /** As the server last said. Undefined: not yet. */
+  result: QueryResult | undefined;
+  /** Of a result that is a value. Undefined: none, or one that is not to be relied on. */
+  shown: ShownText | undefined;
+};
+
+export class QuerySet {
+  readonly #byToken = new Map<QueryToken, Query>();
+  readonly #byId = new Map<number, Query>();
+  /** Those that the server may not know of as they are now. */
+  readonly #changed = new Set<Query>();
+  #nextId = 0;
+  /** Of the set as it was sent on the present socket. */
+  #version = 0;
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get(token: QueryToken): Query | undefined {
+    return this.#byToken.get(token);
+  }
+
+  /** Undefined: it has been removed. */
+  withId(id: number): Query | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): Iterable<Query> {
+    return this.#byToken.values();
+  }
+
+  add(call: FunctionCall, paginated: boolean, journal: string | undefined): Query {
+    const token = call.token(paginated);
+    let query = this.#byToken.get(token);
+    if (query === undefined) {
+      const id = this.#nextId++;
+      query = {token, id, call, paginated, subscribers: 0, isSent: false, journal, result: undefined, shown: undefined};
+      this.#byToken.set(token, query);
+      this.#byId.set(id, query);
+      this.#changed.add(query);
+    }
+    query.subscribers++;
+    return query;
+  }
+
+  release(query: Query): void {
+    query.subscribers--;
+    if (query.subscribers === 0) this.#changed.add(query);
+  }
+
+  /**
+   * What the server is to be told, as messages; none: nothing.
+   * @param isReady whether they can be sent. Otherwise only what the server does not know of is forgotten
+   */
+  flush(isReady: boolean): string[] {
+    const changes: string[] = [];
+    for (const query of this.#changed) {
+      const isWanted = query.subscribers > 0;
+      if (!isReady && (isWanted || query.isSent)) continue;
+      this.#changed.delete(query);
+      if (isWanted === query.isSent) continue;
+      if (!isWanted) this.#forget(query);
+      if (isWanted) changes.push(added(query));
+      else if (query.isSent) changes.push(removed(query));
+      query.isSent = isWanted;
+    }
+    return this.#messages(changes);
+  }
+
+  /** There is no socket any more: the next one begins without a set. */
+  socketLost(): void {
+    this.#version = 0;
+    for (const query of [...this.#byToken.values()]) {
+      query.isSent = false;
+      if (query.subscribers === 0) this.#forget(query);
+      else this.#changed.add(query);
+    }
+  }
+
+  #forget(query: Query): void {
+    this.#changed.delete(query);
+    this.#byToken.delete(query.token);
+    this.#byId.delete(query.id);
+  }
+
+  /** In as many messages as frames are needed. */
+  #messages(changes: string[]): string[] {
+    const messages: string[] = [];
+    for (let first = 0; first < changes.length; ) {
+      let end = first;
+      let chars = 0;
+      while (end < changes.length && (end === first || chars + changes[end]!.length < CLIENT_FRAME_CHARS)) {
+        chars += changes[end]!.length;
+        end++;
+      }
+      const versions = `"base_version":${this.#version},"new_version":${this.#version + 1}`;
+      messages.push(`{"type":"query_set",${versions},"changes":[${changes.slice(first, end).join()}]}`);
+      this.#version++;
+      first = end;
+    }
+    return messages;
+  }
+}
+
+function added({id, call, paginated, journal, shown}: Query): string {
+  const change: Omit<Extract<QueryChange, {type: 'add'}>, 'path' | 'args'> = {type: 'add', query_id: id};
+  if (paginated) change.paginated = true;
+  if (journal !== undefined) change.journal = journal;
+  if (shown !== undefined) change.known = shown.digest;
+  return call.message(change);
+}
+
+function removed({id}: Query): string {
+  const change: QueryChange = {type: 'remove', query_id: id};
+  return JSON.stringify(change);
+}

@@ -1,0 +1,56 @@
+/**
+ * What an update from the server makes of a query. Nothing is changed here: a transition is taken as a whole, or, when one of its updates
+ * cannot be followed, not at all.
+ */
+import type {QueryUpdate, TextDelta} from '../../shared/protocol/function-socket/server-message.ts';
+import {textDigest} from '../../shared/values/text-digest.ts';
+import {decodeParsed, decodeValue, encodeDocument} from '../../shared/values/wire-value.ts';
+import type {Value} from '../values/value.ts';
+import {keepReferences} from './keep-references.ts';
+import {functionError} from './logger.ts';
+import type {Query, QueryResult} from './query-set.ts';
+import {applyTextDelta} from './text-delta.ts';
+
+/** The text of a result. Null: it has not been needed, and can be made from the value. */
+export type ShownText = {readonly digest: string; readonly text: string | null};
+
+export type QueryState = Pick<Query, 'journal' | 'result' | 'shown'>;
+
+/**
+ * @param hasFloats whether there may be numbers in it that JSON cannot hold
+ * @returns null: it is a change of something else than the client has
+ */
+export function updatedState(query: Query, update: QueryUpdate, hasFloats: boolean): QueryState | null {
+  if ('error' in update) {
+    return {journal: query.journal, result: sameError(query, update.error), shown: undefined};
+  }
+  const journal = update.journal ?? query.journal;
+  const {digest} = update;
+  if ('unchanged' in update) {
+    return query.shown?.digest === digest ? {journal, result: query.result, shown: query.shown} : null;
+  }
+  if ('delta' in update) {
+    const text = changedText(query, update.delta);
+    if (text === null || textDigest(text) !== digest) return null;
+    return {journal, result: sameResult(query, decodeValue(text)), shown: {digest, text}};
+  }
+  const value = (hasFloats ? decodeParsed(update.value) : update.value) as Value;
+  return {journal, result: sameResult(query, value), shown: {digest, text: null}};
+}
+
+function changedText({result, shown}: Query, delta: TextDelta): string | null {
+  if (shown === undefined || !result?.ok) return null;
+  return applyTextDelta(shown.text ?? encodeDocument(result.value), delta);
+}
+
+/** The object from before, if it says the same. */
+function sameResult({result}: Query, value: Value): QueryResult {
+  if (!result?.ok) return {ok: true, value};
+  const kept = keepReferences(result.value, value);
+  return Object.is(kept, result.value) ? result : {ok: true, value: kept};
+}
+
+function sameError({result, call}: Query, message: string): QueryResult {
+  const error = functionError('query', call.path, message);
+  return result?.ok === false && result.error.message === error.message ? result : {ok: false, error};
+}

@@ -1,0 +1,221 @@
+/**
+ * The one socket of a client: opened when it is first needed, and again whenever it is lost.
+ *
+ *   idle ──start──▶ connecting ──open──▶ open
+ *                    ▲      │ close | 60 s of silence   │ close | 60 s of silence | restart
+ *                    │      ▼                           ▼
+ *                    └── waiting (back-off) ◀───────────┘
+ *                 time is over | the network is back | the page is visible again
+ *
+ *   any but ended ──halt──▶ halted ──resume──▶ connecting (or idle, if it was never started)
+ *   any ──end──▶ ended, for good
+ *
+ * Failures in a row make the back-off longer; `caughtUp` ends the row: an open socket alone is no success, for an overloaded server opens
+ * sockets and closes them.
+ */
+import {
+  CLIENT_BACK_OFF_CLEAN_MS,
+  CLIENT_BACK_OFF_MS,
+  CLIENT_BACK_OFF_OVERLOAD_MS,
+  CLIENT_CLOSE_MS,
+  CLIENT_SILENCE_MS,
+} from '../../shared/client-limits.ts';
+import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
+import type {Any} from '../values/any.ts';
+import {backOffMs} from './back-off.ts';
+
+/** `WebSocket` of browsers, Node 22 and others, or of the package `ws`. */
+export type WebSocketConstructor = new (url: string, protocols?: string | string[]) => Any;
+
+type Socket = {
+  onopen: (() => void) | null;
+  onmessage: ((event: {data: unknown}) => void) | null;
+  onclose: ((event: {code: number; reason: string}) => void) | null;
+  onerror: (() => void) | null;
+  send(text: string): void;
+  close(): void;
+};
+
+/** What browsers have and others may have. */
+type Page = {
+  addEventListener?: (type: string, listener: () => void) => void;
+  removeEventListener?: (type: string, listener: () => void) => void;
+  document?: Page & {visibilityState?: string};
+};
+
+export type LinkEvents = {
+  opened(lastCloseReason: string | undefined): void;
+  frame(text: string): void;
+  /** A socket that was open is gone. */
+  lost(): void;
+  /** The state, or one of the counts. */
+  changed(): void;
+  log(text: string): void;
+};
+
+export class SocketLink {
+  readonly #url: string;
+  readonly #socketClass: WebSocketConstructor | undefined;
+  readonly #events: LinkEvents;
+  #state: 'idle' | 'connecting' | 'open' | 'waiting' | 'halted' | 'ended' = 'idle';
+  #isStarted = false;
+  #socket: Socket | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lastFrameMs = 0;
+  #lastCloseReason: string | undefined;
+  #opened = 0;
+  #failures = 0;
+  readonly #page = globalThis as Page;
+  readonly #wake = () => this.#wakeUp();
+
+  constructor(url: string, socketClass: WebSocketConstructor | undefined, events: LinkEvents) {
+    this.#url = url;
+    this.#socketClass = socketClass;
+    this.#events = events;
+  }
+
+  /** Sockets that were opened, this one included. */
+  get opened(): number {
+    return this.#opened;
+  }
+
+  /** Attempts since the client was last up to date. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** @throws Error where there is no WebSocket */
+  start(): void {
+    if (this.#state !== 'idle') {
+      this.#isStarted = true;
+      return;
+    }
+    this.#connect();
+    this.#isStarted = true;
+    this.#page.addEventListener?.('online', this.#wake);
+    this.#page.document?.addEventListener?.('visibilitychange', this.#wake);
+  }
+
+  send(text: string): void {
+    this.#socket?.send(text);
+  }
+
+  caughtUp(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#events.changed();
+  }
+
+  /** The socket is of no use any more. */
+  restart(reason: string): void {
+    this.#lost(`client: ${reason}`, CLIENT_BACK_OFF_CLEAN_MS);
+  }
+
+  halt(): void {
+    if (this.#state === 'halted' || this.#state === 'ended') return;
+    this.#drop('halted');
+  }
+
+  resume(): void {
+    if (this.#state !== 'halted') return;
+    this.#state = 'idle';
+    if (this.#isStarted) this.#connect();
+  }
+
+  /** Resolves when the socket is closed, or the server took too long for that. */
+  async end(): Promise<void> {
+    const socket = this.#drop('ended');
+    this.#page.removeEventListener?.('online', this.#wake);
+    this.#page.document?.removeEventListener?.('visibilitychange', this.#wake);
+    if (socket === null) return;
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, CLIENT_CLOSE_MS);
+      socket.onclose = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #connect(): void {
+    const SocketClass = this.#socketClass ?? (globalThis as {WebSocket?: WebSocketConstructor}).WebSocket;
+    if (SocketClass === undefined) {
+      throw new Error('There is no WebSocket here: pass one as webSocketConstructor, or use SvcHttpClient');
+    }
+    const socket = new SocketClass(this.#url, FUNCTION_PROTOCOL) as Socket;
+    this.#socket = socket;
+    this.#state = 'connecting';
+    this.#heard();
+    socket.onopen = () => {
+      this.#state = 'open';
+      this.#opened++;
+      this.#heard();
+      this.#events.log(`socket ${this.#opened} is open`);
+      this.#events.opened(this.#lastCloseReason);
+      this.#events.changed();
+    };
+    socket.onmessage = ({data}) => {
+      this.#heard();
+      if (typeof data === 'string') this.#events.frame(data);
+      else this.restart('a binary frame');
+    };
+    socket.onclose = ({code, reason}) => this.#lost(`${code} ${reason}`.trim(), baseOf(code));
+    socket.onerror = () => {}; // A close follows, and says more.
+  }
+
+  #heard(): void {
+    this.#lastFrameMs = Date.now();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.restart('silence'), CLIENT_SILENCE_MS);
+  }
+
+  #lost(reason: string, baseMs: number): void {
+    if (this.#socket === null) return;
+    this.#events.log(`socket lost: ${reason}`);
+    this.#lastCloseReason = reason.slice(0, 200);
+    const waitMs = backOffMs(baseMs, this.#failures, Math.random());
+    this.#failures++;
+    this.#drop('waiting');
+    // Whoever was told may have halted or ended it.
+    if (this.#state === 'waiting') this.#timer = setTimeout(() => this.#connect(), waitMs);
+  }
+
+  /** @returns the socket, which is being closed and not heard any more */
+  #drop(next: 'waiting' | 'halted' | 'ended'): Socket | null {
+    const socket = this.#socket;
+    const wasOpen = this.#state === 'open';
+    clearTimeout(this.#timer);
+    this.#socket = null;
+    this.#state = next;
+    if (socket !== null) {
+      socket.onopen = socket.onmessage = socket.onclose = null;
+      socket.close();
+    }
+    if (wasOpen) this.#events.lost();
+    this.#events.changed();
+    return socket;
+  }
+
+  /** Timers stand still in pages that are hidden and machines that sleep. */
+  #wakeUp(): void {
+    if (this.#page.document?.visibilityState === 'hidden') return;
+    if (this.#state === 'waiting') {
+      clearTimeout(this.#timer);
+      this.#connect();
+    } else if (this.#socket !== null && Date.now() - this.#lastFrameMs > CLIENT_SILENCE_MS) this.restart('silence');
+  }
+}
+
+function baseOf(code: number): number {
+  switch (code) {
+    case 1000:
+    case 1001:
+    case 1005:
+    case 1012:
+      return CLIENT_BACK_OFF_CLEAN_MS;
+    case 1013:
+      return CLIENT_BACK_OFF_OVERLOAD_MS;
+    default:
+      return CLIENT_BACK_OFF_MS;
+  }
+}

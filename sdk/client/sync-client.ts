@@ -1,0 +1,534 @@
+/**
+ * The engine of the reactive clients: puts its parts together and takes messages apart. Each part has its own file, with its states drawn
+ * in it: the socket (`socket-link.ts`), the watched queries (`query-set.ts`), what updates make of them (`query-update.ts`), calls
+ * (`requests.ts`), the caller (`identity.ts`), what is shown (`optimistic-updates.ts`).
+ *
+ * What is to be sent is told by comparing what is wanted with what this socket has been sent (`#pump`), not kept in a queue: a new socket
+ * is sent everything that still matters, in one go.
+ *
+ * A transition is applied in this order, without a pause: results and optimistic updates, listeners, promises of mutations that it
+ * includes, the identity. Whoever is told first sees what those see who are told last.
+ */
+import {
+  CLIENT_ARGS_BYTES_MAX,
+  CLIENT_HELD_TRANSITIONS_MAX,
+  CLIENT_TOKEN_LEEWAY_MS,
+} from '../../shared/client-limits.ts';
+import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
+import type {QueryUpdate, ServerMessage, Transition} from '../../shared/protocol/function-socket/server-message.ts';
+import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
+import {decodeParsed, holdsFloats} from '../../shared/values/wire-value.ts';
+import type {AnyFunctionReference} from '../server/function-reference.ts';
+import type {Value} from '../values/value.ts';
+import {type ConnectionState, ConnectionStates} from './connection-state.ts';
+import {deploymentUrl} from './deployment-url.ts';
+import {type Explained, explained} from './explain.ts';
+import {FunctionCall, type QueryToken} from './function-call.ts';
+import {type AuthTokenFetcher, Identity} from './identity.ts';
+import {echoLines, functionError, type Logger, type LoggerOption, loggerOf} from './logger.ts';
+import {OptimisticUpdates} from './optimistic-updates.ts';
+import {type Query, type QueryResult, QuerySet} from './query-set.ts';
+import {type QueryState, updatedState} from './query-update.ts';
+import {type Request, type RequestKind, Requests} from './requests.ts';
+import {isSameVersion, newSession, parsedMessage, type Session} from './session.ts';
+import {SocketLink, type WebSocketConstructor} from './socket-link.ts';
+import type {MutationCallOptions, SubscribeOptions, Subscription, SyncEngine} from './sync-engine.ts';
+import {warnOfUnsavedChanges} from './unsaved-changes.ts';
+
+export type SyncClientOptions = {
+  /** Where there is no `WebSocket`, or another one is to be used. */
+  webSocketConstructor?: WebSocketConstructor | undefined;
+  /** Ask before the page is left while calls have no answer. Default: true in browsers. */
+  unsavedChangesWarning?: boolean | undefined;
+  /** Default: the console. False: nothing is said. */
+  logger?: LoggerOption;
+  /** Say what the connection does, too. */
+  verbose?: boolean | undefined;
+  /** Is told with each transition which queries ran again, and why, as far as the server tells. */
+  onExplain?: ((explained: Explained) => void) | undefined;
+  /** A token is refreshed so long before it ends. Default: 10. */
+  authRefreshTokenLeewaySeconds?: number | undefined;
+};
+
+type Followed = {query: Query; update: QueryUpdate; state: QueryState};
+type Answer = Extract<ServerMessage, {type: 'mutation_result' | 'action_result'}>;
+
+export class SyncClient implements SyncEngine {
+  readonly url: string;
+  readonly #options: SyncClientOptions;
+  readonly #logger: Logger;
+  readonly #clientId = randomId();
+  readonly #link: SocketLink;
+  readonly #queries = new QuerySet();
+  readonly #requests = new Requests();
+  readonly #identity: Identity;
+  readonly #shown: OptimisticUpdates;
+  readonly #connection: ConnectionStates;
+  readonly #listeners = new Set<(changed: ReadonlySet<QueryToken>) => void>();
+  readonly #stopWarning: () => void;
+  /** Null: there is no open socket. */
+  #session: Session | null = null;
+  /** The newest moment that was shown, and of which history. */
+  #seen: {timeline: string; ts: number} | undefined;
+  #hasEverConnected = false;
+  #isPumping = false;
+  #isClosed = false;
+  #closed: Promise<void> | undefined;
+  /** Why the server will not talk to this client any more. */
+  #fatal: Error | undefined;
+
+  /** Nothing is sent before it is used. @throws Error for an address that is none */
+  constructor(url: string, options: SyncClientOptions = {}) {
+    this.url = deploymentUrl(url);
+    this.#options = options;
+    this.#logger = loggerOf(options.logger);
+    const leewayMs = (options.authRefreshTokenLeewaySeconds ?? CLIENT_TOKEN_LEEWAY_MS / 1000) * 1000;
+    this.#identity = new Identity(this.#logger, leewayMs, () => this.#identityChanged());
+    this.#shown = new OptimisticUpdates(this.#queries, this.#logger);
+    this.#connection = new ConnectionStates(() => this.#connectionState());
+    this.#link = new SocketLink(`${this.url.replace(/^http/, 'ws')}/ws`, options.webSocketConstructor, {
+      opened: lastCloseReason => this.#opened(lastCloseReason),
+      frame: text => this.#received(text),
+      lost: () => this.#lost(),
+      changed: () => this.#connection.touch(),
+      log: text => this.#verbose(text),
+    });
+    this.#stopWarning = warnOfUnsavedChanges(options.unsavedChangesWarning, () => this.#requests.oldest !== undefined);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  queryToken(reference: AnyFunctionReference | string, args?: unknown, options?: {paginated?: boolean}): QueryToken {
+    return new FunctionCall(reference, args).token(options?.paginated);
+  }
+
+  subscribe(reference: AnyFunctionReference | string, args?: unknown, options: SubscribeOptions = {}): Subscription {
+    const call = this.#call(reference, args);
+    const query = this.#queries.add(call, options.paginated ?? false, options.journal);
+    if (this.#fatal !== undefined) query.result ??= {ok: false, error: this.#fatal};
+    this.#start();
+    this.#pumpSoon();
+    let isSubscribed = true;
+    return {
+      token: query.token,
+      unsubscribe: () => {
+        if (!isSubscribed || this.#isClosed) return;
+        isSubscribed = false;
+        this.#queries.release(query);
+        this.#pumpSoon();
+      },
+    };
+  }
+
+  localResult(token: QueryToken): QueryResult | undefined {
+    return this.#shown.result(token);
+  }
+
+  journal(token: QueryToken): string | undefined {
+    return this.#queries.get(token)?.journal;
+  }
+
+  onChange(listener: (changed: ReadonlySet<QueryToken>) => void): () => void {
+    const own = (changed: ReadonlySet<QueryToken>) => listener(changed);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  async mutation(
+    reference: AnyFunctionReference | string,
+    args?: unknown,
+    {optimisticUpdate}: MutationCallOptions = {},
+  ): Promise<Value> {
+    const call = this.#call(reference, args);
+    return await this.#request('mutation', call, request => {
+      if (optimisticUpdate !== undefined) this.#tell(this.#shown.add(request.id, optimisticUpdate, call.args()));
+    });
+  }
+
+  async action(reference: AnyFunctionReference | string, args?: unknown): Promise<Value> {
+    return await this.#request('action', this.#call(reference, args), () => {});
+  }
+
+  setAuth(fetchToken: AuthTokenFetcher, onChange?: (isAuthenticated: boolean) => void): void {
+    this.#checkOpen();
+    this.#identity.set(fetchToken, onChange);
+    this.#start();
+  }
+
+  clearAuth(): void {
+    this.#checkOpen();
+    this.#identity.clear();
+  }
+
+  getAuth(): {token: string; decoded: Record<string, unknown>} | undefined {
+    return this.#identity.get();
+  }
+
+  connectionState(): ConnectionState {
+    return this.#connection.get();
+  }
+
+  subscribeToConnectionState(listener: (state: ConnectionState) => void): () => void {
+    return this.#connection.listen(listener);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#listeners.clear();
+    this.#connection.clear();
+    this.#stopWarning();
+    this.#closed ??= this.#link.end();
+    this.#identity.end();
+    return this.#closed;
+  }
+
+  /* Calls */
+
+  #call(reference: AnyFunctionReference | string, args: unknown): FunctionCall {
+    this.#checkOpen();
+    const call = new FunctionCall(reference, args);
+    if (byteLength(call.argsText) > CLIENT_ARGS_BYTES_MAX) {
+      throw new Error(`Arguments for ${call.path} are too large (maximum ${CLIENT_ARGS_BYTES_MAX} bytes)`);
+    }
+    return call;
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new Error('This svc client has already been closed');
+  }
+
+  /** @param begin runs before anything is sent; if it throws, nothing is */
+  #request(kind: RequestKind, call: FunctionCall, begin: (request: Request) => void): Promise<Value> {
+    if (this.#fatal !== undefined) return Promise.reject(this.#fatal);
+    const {request, answer} = this.#requests.add(kind, call);
+    try {
+      begin(request);
+      this.#start();
+    } catch (caught) {
+      this.#requests.remove(request);
+      this.#tell(this.#shown.replace([], () => {}, [request.id]));
+      throw caught;
+    }
+    this.#pump();
+    this.#connection.touch();
+    return answer;
+  }
+
+  #start(): void {
+    if (this.#fatal === undefined) this.#link.start();
+  }
+
+  /* Sending */
+
+  #pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    queueMicrotask(() => {
+      this.#isPumping = false;
+      if (!this.#isClosed) this.#pump();
+    });
+  }
+
+  /** Sends what is wanted and has not been sent on this socket. */
+  #pump(): void {
+    const session = this.#session;
+    if (session === null || this.#identity.isPaused) {
+      this.#queries.flush(false);
+      return;
+    }
+    this.#sayWho(session);
+    for (const message of this.#queries.flush(true)) this.#link.send(message);
+    for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
+    session.greeted ??= this.#queries.version;
+    // An action is lost with its socket: it does not go before the server is known to be there.
+    if (session.timeline === undefined) return;
+    for (const message of this.#requests.toSend('action')) this.#link.send(message);
+  }
+
+  #sayWho(session: Session): void {
+    const {token, revision} = this.#identity;
+    if (session.revision === revision) return;
+    const versions = {base_version: session.identityVersion, new_version: session.identityVersion + 1};
+    const message = token === null ? {type: 'clear_auth', ...versions} : {type: 'authenticate', token, ...versions};
+    this.#link.send(JSON.stringify(message));
+    session.revision = revision;
+    session.identityVersion++;
+    session.isIdentityConfirmed = false;
+  }
+
+  #identityChanged(): void {
+    if (this.#isClosed || this.#fatal !== undefined) return;
+    if (this.#identity.isHalted) this.#link.halt();
+    else this.#link.resume();
+    this.#pump();
+  }
+
+  /* The socket */
+
+  #opened(lastCloseReason: string | undefined): void {
+    this.#session = newSession(this.#identity.token === null ? this.#identity.revision : -1);
+    const hello: ClientHello = {
+      type: 'client_hello',
+      protocol: FUNCTION_PROTOCOL,
+      client_id: this.#clientId,
+      connection_count: this.#link.opened - 1,
+    };
+    if (lastCloseReason !== undefined) hello.last_close_reason = lastCloseReason;
+    if (this.#seen !== undefined) {
+      hello.seen = {timeline: this.#seen.timeline, ts: Math.max(this.#seen.ts, this.#requests.awaitedTs)};
+    }
+    if (this.#options.onExplain !== undefined) hello.explain = true;
+    this.#link.send(JSON.stringify(hello));
+    this.#pump();
+  }
+
+  #lost(): void {
+    this.#session = null;
+    if (this.#isClosed) return; // Promises stay as they are.
+    this.#queries.socketLost();
+    for (const action of this.#requests.socketLost())
+      action.reject(new Error('Connection lost while action was in flight'));
+  }
+
+  #received(text: string): void {
+    const session = this.#session;
+    const message = parsedMessage(text);
+    if (session === null) return;
+    if (message === null) {
+      this.#link.restart('a frame that is no JSON');
+      return;
+    }
+    switch (message.type) {
+      case 'hello':
+        this.#greeted(session, message.session.timeline);
+        break;
+      case 'transition':
+        this.#hold(session, message, holdsFloats(text));
+        break;
+      case 'transition_part': {
+        const whole = session.parts.add(message);
+        if (whole === undefined) this.#link.restart('a part of a transition out of its order');
+        else if (whole !== null) this.#received(whole);
+        break;
+      }
+      case 'mutation_result':
+      case 'action_result':
+        this.#answered(session, message, holdsFloats(text));
+        break;
+      case 'auth_error':
+        if (message.identity < session.identityVersion) break; // Of a token that has been replaced.
+        this.#verbose(`the token was refused: ${message.error.message}`);
+        this.#identity.refused(message.error.message);
+        break;
+      case 'fatal_error':
+        this.#end(new Error(`The server ended the connection: ${message.error.message} (${message.error.code})`));
+        break;
+      case 'ping':
+        break;
+      default:
+        this.#verbose(`a message of an unknown type was ignored`);
+    }
+  }
+
+  #greeted(session: Session, timeline: string): void {
+    session.timeline = timeline;
+    this.#hasEverConnected = true;
+    if (this.#seen !== undefined && this.#seen.timeline !== timeline) {
+      this.#seen = undefined;
+      this.#requests.forgetMoments();
+    }
+    this.#pump();
+    this.#checkCaughtUp(session);
+    this.#connection.touch();
+  }
+
+  /* Results */
+
+  /**
+   * A mutation that was sent before may be in the results already, while its optimistic update is on top of them: until the server says,
+   * transitions wait, or its effect would be shown twice.
+   */
+  #hold(session: Session, transition: Transition, hasFloats: boolean): void {
+    session.held.push({transition, hasFloats});
+    this.#release(session);
+  }
+
+  #release(session: Session): void {
+    while (session === this.#session && session.held.length > 0) {
+      if (session.held.length <= CLIENT_HELD_TRANSITIONS_MAX && this.#isWaitingForRepeated()) return;
+      const {transition, hasFloats} = session.held.shift()!;
+      this.#apply(session, transition, hasFloats);
+    }
+  }
+
+  #isWaitingForRepeated(): boolean {
+    for (const {id, isRepeated, outcome} of this.#requests.all()) {
+      if (isRepeated && outcome === undefined && this.#shown.has(id)) return true;
+    }
+    return false;
+  }
+
+  #apply(session: Session, {from, to, changes}: Transition, hasFloats: boolean): void {
+    if (session.timeline === undefined || !isSameVersion(from, session.version) || to.ts < (this.#seen?.ts ?? 0)) {
+      this.#link.restart('a transition from elsewhere');
+      return;
+    }
+    const updates: Followed[] = [];
+    let isFollowed = true;
+    for (const update of changes) {
+      const query = this.#queries.withId(update.query_id);
+      if (query === undefined) continue; // It has been removed, and the server does not know yet.
+      const state = updatedState(query, update, hasFloats);
+      if (state !== null) updates.push({query, update, state});
+      else {
+        query.shown = undefined;
+        isFollowed = false;
+      }
+    }
+    if (!isFollowed) {
+      this.#link.restart('a change of a result that is not there');
+      return;
+    }
+    session.version = to;
+    this.#seen = {timeline: session.timeline, ts: to.ts};
+    const included = this.#requests.reached(to.ts);
+    const changed = this.#shown.replace(
+      updates.filter(({query, state}) => state.result !== query.result).map(({query}) => query.token),
+      () => {
+        for (const {query, state} of updates) Object.assign(query, state);
+      },
+      included.map(({id}) => id),
+    );
+    for (const {query, update} of updates) echoLines(this.#logger, 'query', query.call.path, update.log_lines);
+    this.#tell(changed);
+    if (this.#options.onExplain !== undefined)
+      this.#guarded(() => this.#options.onExplain?.(explained(to.ts, updates)));
+    this.#settle(included);
+    this.#checkIdentity(session);
+    this.#checkCaughtUp(session);
+  }
+
+  #answered(session: Session, answer: Answer, hasFloats: boolean): void {
+    const kind = answer.type === 'mutation_result' ? 'mutation' : 'action';
+    const request = this.#requests.get(answer.request_id, kind);
+    if (request === undefined || request.outcome !== undefined) return;
+    echoLines(this.#logger, kind, request.call.path, answer.log_lines);
+    if (!answer.ok) {
+      this.#requests.remove(request);
+      this.#tell(this.#shown.replace([], () => {}, [request.id]));
+      request.reject(functionError(kind, request.call.path, answer.error));
+    } else {
+      const value = (hasFloats ? decodeParsed(answer.value) : answer.value) as Value;
+      if (answer.type === 'action_result') {
+        this.#requests.remove(request);
+        request.resolve(value);
+      } else {
+        request.outcome = {value, ts: answer.ts};
+        request.state = 'done';
+        const included = this.#requests.reached(session.version.ts);
+        this.#tell(
+          this.#shown.replace(
+            [],
+            () => {},
+            included.map(({id}) => id),
+          ),
+        );
+        this.#settle(included);
+      }
+    }
+    this.#release(session);
+    this.#checkCaughtUp(session);
+    this.#connection.touch();
+  }
+
+  #settle(included: Request[]): void {
+    for (const {resolve, outcome} of included) resolve(outcome!.value);
+    if (included.length > 0) this.#connection.touch();
+  }
+
+  #checkIdentity(session: Session): void {
+    const isConfirmed =
+      session.version.identity === session.identityVersion && session.revision === this.#identity.revision;
+    if (session.isIdentityConfirmed || !isConfirmed || session.identityVersion === 0) return;
+    session.isIdentityConfirmed = true;
+    this.#identity.confirmed();
+  }
+
+  /** All that was asked for in the greeting is answered. */
+  #checkCaughtUp(session: Session): void {
+    if (session.hasCaughtUp || session.timeline === undefined || session !== this.#session) return;
+    const isShown = session.greeted !== undefined && session.version.query_set >= session.greeted;
+    if (!isShown || session.version.identity < session.identityVersion) return;
+    for (const {isRepeated, outcome} of this.#requests.all()) if (isRepeated && outcome === undefined) return;
+    session.hasCaughtUp = true;
+    this.#link.caughtUp();
+  }
+
+  #tell(changed: ReadonlySet<QueryToken>): void {
+    if (changed.size === 0) return;
+    for (const listener of [...this.#listeners]) this.#guarded(() => listener(changed));
+  }
+
+  /** One listener's exception is no reason not to tell the others. */
+  #guarded(listener: () => void): void {
+    try {
+      listener();
+    } catch (caught) {
+      this.#logger.error('A listener of a svc client failed:', caught);
+    }
+  }
+
+  /** The server will not have this client: it does not come back. What is shown stays. */
+  #end(error: Error): void {
+    this.#fatal = error;
+    this.#logger.error(error.message);
+    void this.#link.end();
+    this.#identity.end();
+    const waiting = [...this.#queries.all()].filter(({result}) => result === undefined);
+    const requests = [...this.#requests.all()];
+    for (const request of requests) this.#requests.remove(request);
+    const fail = () => {
+      for (const query of waiting) query.result = {ok: false, error};
+    };
+    this.#tell(
+      this.#shown.replace(
+        waiting.map(({token}) => token),
+        fail,
+        requests.map(({id}) => id),
+      ),
+    );
+    for (const {reject} of requests) reject(error);
+    this.#connection.touch();
+  }
+
+  #connectionState(): ConnectionState {
+    const oldest = this.#requests.oldest;
+    return {
+      isWebSocketConnected: this.#session?.timeline !== undefined,
+      hasEverConnected: this.#hasEverConnected,
+      connectionCount: this.#link.opened,
+      connectionRetries: this.#link.failures,
+      hasInflightRequests: oldest !== undefined,
+      timeOfOldestInflightRequest: oldest === undefined ? null : new Date(oldest.startedMs),
+      inflightMutations: this.#requests.count('mutation'),
+      inflightActions: this.#requests.count('action'),
+    };
+  }
+
+  #verbose(text: string): void {
+    if (this.#options.verbose === true) this.#logger.log(`[SVC] ${text}`);
+  }
+}
+
+/** `crypto.randomUUID` is missing in pages that came over plain HTTP. */
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** A character is at most three bytes for each of its UTF-16 units: most texts need no counting. */
+function byteLength(text: string): number {
+  return text.length * 3 <= CLIENT_ARGS_BYTES_MAX ? text.length : new TextEncoder().encode(text).length;
+}
