@@ -51,7 +51,7 @@ const common: BuildOptions = {
 };
 
 /** For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
-const entries = ['server', 'values'];
+const entries = ['browser', 'server', 'values'];
 const sdk: BuildOptions = {
   absWorkingDir: root,
   outdir: dist,

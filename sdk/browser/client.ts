@@ -1,0 +1,246 @@
+/** `SvcClient`: live queries, mutations and actions over one socket, without a framework. */
+import type {ConnectionState} from '../client/connection-state.ts';
+import {NOT_CONNECTED} from '../client/connection-state.ts';
+import {deploymentUrl} from '../client/deployment-url.ts';
+import type {QueryToken} from '../client/function-call.ts';
+import type {AuthTokenFetcher} from '../client/identity.ts';
+import {type Logger, loggerOf} from '../client/logger.ts';
+import type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
+import type {QueryResult} from '../client/query-set.ts';
+import {SyncClient, type SyncClientOptions} from '../client/sync-client.ts';
+import type {MutationCallOptions} from '../client/sync-engine.ts';
+import type {
+  FunctionArgs,
+  FunctionReference,
+  FunctionReturnType,
+  OptionalRestArgs,
+} from '../server/function-reference.ts';
+import type {ArgsAndOptions} from './args-and-options.ts';
+
+export interface SvcClientOptions extends SyncClientOptions {
+  /** Every method does nothing, and promises stay pending: for rendering on a server. */
+  disabled?: boolean | undefined;
+}
+
+export interface MutationOptions<Args = never> {
+  /**
+   * Shows at once what the mutation is expected to do. It runs again whenever the server's results change, until they include the
+   * mutation: it must be pure, and synchronous.
+   */
+  optimisticUpdate?: (localStore: OptimisticLocalStore, args: Args) => unknown;
+}
+
+/** Call it to end the subscription. */
+export interface Unsubscribe<T> {
+  (): void;
+  unsubscribe(): void;
+  /** What was shown last. Undefined: nothing yet. @throws Error that the query failed with */
+  getCurrentValue(): T | undefined;
+}
+
+type Watcher = {
+  readonly token: QueryToken;
+  /** What it was told last. Undefined: nothing. */
+  told: QueryResult | undefined;
+  tell(result: QueryResult): void;
+};
+
+export class SvcClient {
+  readonly #url: string;
+  readonly #logger: Logger;
+  /** Null: disabled. */
+  readonly #sync: SyncClient | null;
+  readonly #watchers = new Map<QueryToken, Set<Watcher>>();
+  /** Those that have begun with a result at hand, and are told of it soon. */
+  readonly #beginning = new Set<Watcher>();
+
+  /** @param url of the deployment: `https://host/svc/{tenant_id}`. @throws Error for what is no such address */
+  constructor(url: string, options: SvcClientOptions = {}) {
+    const {disabled, ...rest} = options;
+    this.#url = deploymentUrl(url);
+    this.#logger = loggerOf(options.logger);
+    this.#sync = disabled === true ? null : new SyncClient(url, rest);
+    this.#sync?.onChange(changed => {
+      for (const token of changed) for (const watcher of [...(this.#watchers.get(token) ?? [])]) this.#update(watcher);
+    });
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get disabled(): boolean {
+    return this.#sync === null;
+  }
+
+  get closed(): boolean {
+    return this.#sync?.isClosed ?? false;
+  }
+
+  /**
+   * Calls back with the first result and with each one that is another, never before this returns. Results are shared: do not change them.
+   * @param onError is told when the query fails. Without it, errors go to the logger
+   */
+  onUpdate<Query extends FunctionReference<'query'>>(
+    query: Query,
+    args: FunctionArgs<Query>,
+    callback: (result: FunctionReturnType<Query>) => unknown,
+    onError?: (error: Error) => unknown,
+  ): Unsubscribe<FunctionReturnType<Query>> {
+    if (this.#sync === null)
+      return unsubscribe(
+        () => {},
+        () => undefined,
+      );
+    const sync = this.#sync;
+    const subscription = sync.subscribe(query, args);
+    const {token} = subscription;
+    const watcher: Watcher = {
+      token,
+      told: undefined,
+      tell: result => {
+        if (result.ok) callback(result.value);
+        else if (onError !== undefined) onError(result.error);
+        else this.#logger.error(result.error);
+      },
+    };
+    this.#watch(watcher);
+    const stop = () => {
+      this.#unwatch(watcher);
+      subscription.unsubscribe();
+    };
+    return unsubscribe(stop, () => {
+      const result = sync.localResult(token);
+      if (result?.ok === false) throw result.error;
+      return result?.value as FunctionReturnType<Query> | undefined;
+    });
+  }
+
+  /** The result as it is now: that of a subscription, if there is one. */
+  async query<Query extends FunctionReference<'query'>>(
+    query: Query,
+    ...args: OptionalRestArgs<Query>
+  ): Promise<FunctionReturnType<Query>> {
+    if (this.#sync === null) return await never();
+    const subscription = this.#sync.subscribe(query, args[0]);
+    try {
+      const result = this.#sync.localResult(subscription.token) ?? (await this.#firstResult(subscription.token));
+      if (!result.ok) throw result.error;
+      return result.value as FunctionReturnType<Query>;
+    } finally {
+      subscription.unsubscribe();
+    }
+  }
+
+  /**
+   * Runs once, after the mutations called before. Resolves when subscriptions show its effects; rejects as soon as it has failed. Without
+   * a connection it waits for one.
+   */
+  async mutation<Mutation extends FunctionReference<'mutation'>>(
+    mutation: Mutation,
+    ...[args, options]: ArgsAndOptions<Mutation, MutationOptions<FunctionArgs<Mutation>>>
+  ): Promise<FunctionReturnType<Mutation>> {
+    if (this.#sync === null) return await never();
+    const calls = options as MutationCallOptions | undefined;
+    return (await this.#sync.mutation(mutation, args, calls)) as FunctionReturnType<Mutation>;
+  }
+
+  /** Runs at most once. Rejects when the connection is lost before its answer is there. */
+  async action<Action extends FunctionReference<'action'>>(
+    action: Action,
+    ...args: OptionalRestArgs<Action>
+  ): Promise<FunctionReturnType<Action>> {
+    if (this.#sync === null) return await never();
+    return (await this.#sync.action(action, args[0])) as FunctionReturnType<Action>;
+  }
+
+  /**
+   * From now on the caller is who the fetched tokens say. Fresh ones are fetched before the old ones end.
+   * @param onChange is told whether the server has confirmed who the caller is
+   */
+  setAuth(fetchToken: AuthTokenFetcher, onChange?: (isAuthenticated: boolean) => void): void {
+    this.#sync?.setAuth(fetchToken, onChange);
+  }
+
+  /** From now on the caller is nobody. */
+  clearAuth(): void {
+    this.#sync?.clearAuth();
+  }
+
+  /** The present token and its claims, not verified. Undefined: nobody is signed in. */
+  getAuth(): {token: string; decoded: Record<string, unknown>} | undefined {
+    return this.#sync?.getAuth();
+  }
+
+  connectionState(): ConnectionState {
+    return this.#sync?.connectionState() ?? NOT_CONNECTED;
+  }
+
+  /** @param listener is told soon after each change. @returns ends it */
+  subscribeToConnectionState(listener: (state: ConnectionState) => void): () => void {
+    return this.#sync?.subscribeToConnectionState(listener) ?? (() => {});
+  }
+
+  /** Ends all subscriptions and the connection, for good. Promises of calls stay pending. */
+  async close(): Promise<void> {
+    this.#watchers.clear();
+    this.#beginning.clear();
+    await this.#sync?.close();
+  }
+
+  #watch(watcher: Watcher): void {
+    const watchers = this.#watchers.get(watcher.token) ?? new Set();
+    watchers.add(watcher);
+    this.#watchers.set(watcher.token, watchers);
+    if (this.#sync?.localResult(watcher.token) === undefined) return;
+    if (this.#beginning.size === 0) queueMicrotask(() => this.#begin());
+    this.#beginning.add(watcher);
+  }
+
+  #begin(): void {
+    const beginning = [...this.#beginning];
+    this.#beginning.clear();
+    for (const watcher of beginning) this.#update(watcher);
+  }
+
+  #unwatch(watcher: Watcher): void {
+    const watchers = this.#watchers.get(watcher.token);
+    watchers?.delete(watcher);
+    if (watchers?.size === 0) this.#watchers.delete(watcher.token);
+  }
+
+  /** Not told: that it is shown as not loaded, and what has ended or has been told. */
+  #update(watcher: Watcher): void {
+    const result = this.#sync?.localResult(watcher.token);
+    const isWatching = this.#watchers.get(watcher.token)?.has(watcher) === true;
+    if (!isWatching || result === undefined || result === watcher.told) return;
+    watcher.told = result;
+    try {
+      watcher.tell(result);
+    } catch (caught) {
+      this.#logger.error('A callback of onUpdate failed:', caught); // The others are told all the same.
+    }
+  }
+
+  #firstResult(token: QueryToken): Promise<QueryResult> {
+    return new Promise(resolve => {
+      const watcher: Watcher = {
+        token,
+        told: undefined,
+        tell: result => {
+          this.#unwatch(watcher);
+          resolve(result);
+        },
+      };
+      this.#watch(watcher);
+    });
+  }
+}
+
+function never<T>(): Promise<T> {
+  return new Promise(() => {});
+}
+
+function unsubscribe<T>(stop: () => void, getCurrentValue: () => T | undefined): Unsubscribe<T> {
+  return Object.assign(() => stop(), {unsubscribe: stop, getCurrentValue});
+}

@@ -1,0 +1,10 @@
+/** `svc/browser`: clients of a deployment for browsers and whatever else has `fetch` and `WebSocket`. */
+
+export type {ConnectionState} from '../client/connection-state.ts';
+export type {Explained} from '../client/explain.ts';
+export type {AuthTokenFetcher} from '../client/identity.ts';
+export type {Logger} from '../client/logger.ts';
+export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
+export type {WebSocketConstructor} from '../client/socket-link.ts';
+export {type MutationOptions, SvcClient, type SvcClientOptions, type Unsubscribe} from './client.ts';
+export {type Fetch, type HttpMutationOptions, SvcHttpClient, type SvcHttpClientOptions} from './http-client.ts';
