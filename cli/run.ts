@@ -1,7 +1,8 @@
 /** `svc run PATH [ARGS]`: calls any function, internal ones too, and prints what it returns. Log lines go to stderr. */
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import type {FunctionEntry, FunctionReply} from '../shared/protocol/functions.ts';
+import type {FunctionReply} from '../shared/protocol/function-calls.ts';
+import type {FunctionEntry} from '../shared/protocol/functions.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
 import {push} from './project/push.ts';

@@ -63,6 +63,11 @@ export class ServiceError extends Error {
   get status(): number {
     return ERROR_STATUS[this.code] ?? 400;
   }
+
+  /** Nothing is wrong with what was asked: the service could not do it. */
+  get isOurs(): boolean {
+    return this.status >= 500;
+  }
 }
 
 export function errorEnvelope(error: ServiceError): ErrorEnvelope {

@@ -1,12 +1,17 @@
 /**
  * THE table of what a tenant's worker can be asked: one row an operation, with all that follows from the operation alone. The
  * router makes its routes of it, the link decides by it what is sent again, the worker what waits for its turn and what a
- * request's parameters are called. Nothing of it is said twice.
+ * request's parameters are called. Nothing of it is said twice. What routers answer themselves is in a table of its own; the
+ * wire types of both, which a running service does not load, are in `operation-types.ts`.
  */
 import {assert} from './assert.ts';
 import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX} from './limits.ts';
 
 export type OperationTraits = {
+  /** HTTP status of a success. What succeeds does not know it, only what is answered. */
+  readonly success: number;
+  /** Of a success of another kind, by the name that its answer says. */
+  readonly variants?: Readonly<Record<string, number>>;
   /** `read`: changes nothing. `write`: never sent twice; when its worker dies unanswered, its outcome is unknown. */
   readonly kind: 'read' | 'write';
   /** `tenant`: an operator's, below /api/tenants/{tenant_id}. `deployment`: that tenant's users', below /svc/{tenant_id}. */
@@ -44,14 +49,23 @@ function at(method: string, path: string): {readonly routes: readonly OperationR
   return {routes: [{method, path}]};
 }
 
-const read = {kind: 'read', of: 'tenant'} as const;
-const write = {kind: 'write', of: 'tenant'} as const;
+const SWITCHING_PROTOCOLS = 101;
+const OK = 200;
+const CREATED = 201;
+const NO_CONTENT = 204;
+
+const read = {kind: 'read', of: 'tenant', success: OK} as const;
+/** Answers what came of it. */
+const write = {kind: 'write', of: 'tenant', success: OK} as const;
+const create = {kind: 'write', of: 'tenant', success: CREATED} as const;
+/** Answers nothing but that it is done. */
+const change = {kind: 'write', of: 'tenant', success: NO_CONTENT} as const;
 /** A function endpoint: its callers are users, and their pages. */
-const endpoint = {of: 'deployment', hasCors: true} as const;
+const endpoint = {of: 'deployment', success: OK, hasCors: true} as const;
 const none = [] as const;
 
 export const OPERATIONS = {
-  'documents.insert': {...write, ...at('POST', '/documents'), params: none},
+  'documents.insert': {...create, ...at('POST', '/documents'), params: none},
   'documents.list': {...read, ...at('GET', '/documents/{table}'), params: ['table']},
   'documents.get': {
     ...read,
@@ -66,7 +80,7 @@ export const OPERATIONS = {
     params: ['table', 'document_id'],
   },
   'documents.delete': {
-    ...write,
+    ...change,
     ...at('DELETE', '/documents/{table}/{document_id}'),
     params: ['table', 'document_id'],
   },
@@ -76,20 +90,21 @@ export const OPERATIONS = {
   'journal.bootstrap': {...read, ...at('GET', '/journal/bootstrap'), params: none},
   'schema.all': {...read, ...at('GET', '/schema'), params: none, isShort: true},
   'schema.get': {...read, ...at('GET', '/schema/{table}'), params: ['table'], isShort: true},
-  'schema.put': {...write, ...at('PUT', '/schema/{table}'), params: ['table']},
-  'schema.delete': {...write, ...at('DELETE', '/schema/{table}'), params: ['table']},
-  'schedule.create': {...write, ...at('POST', '/schedule'), params: none},
+  'schema.put': {...change, ...at('PUT', '/schema/{table}'), params: ['table']},
+  'schema.delete': {...change, ...at('DELETE', '/schema/{table}'), params: ['table']},
+  'schedule.create': {...create, ...at('POST', '/schedule'), params: none},
   'schedule.list': {...read, ...at('GET', '/schedule'), params: none, takesQuery: true},
   'schedule.get': {...read, ...at('GET', '/schedule/{job_id}'), params: ['job_id']},
-  'schedule.cancel': {...write, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
+  'schedule.cancel': {...change, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
   'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), params: ['job_id'], isShort: true},
-  'crons.create': {...write, ...at('POST', '/crons'), params: none},
+  'crons.create': {...create, ...at('POST', '/crons'), params: none},
   'crons.list': {...read, ...at('GET', '/crons'), params: none, takesQuery: true, isShort: true},
-  'crons.delete': {...write, ...at('DELETE', '/crons/{name}'), params: ['name']},
+  'crons.delete': {...change, ...at('DELETE', '/crons/{name}'), params: ['name']},
 
   'deployments.create': {
-    ...write,
+    ...create,
     ...at('POST', '/deployments'),
+    variants: {dry_run: OK},
     params: none,
     streamedBytesMax: DEPLOYMENT_BYTES_MAX,
   },
@@ -103,11 +118,11 @@ export const OPERATIONS = {
   'functions.run': {...write, ...at('POST', '/functions/run'), params: none, runsUserCode: true},
   'env.list': {...read, ...at('GET', '/env'), params: none, isShort: true},
   'env.get': {...read, ...at('GET', '/env/{name}'), params: ['name'], isShort: true},
-  'env.set': {...write, ...at('PUT', '/env/{name}'), params: ['name']},
-  'env.delete': {...write, ...at('DELETE', '/env/{name}'), params: ['name']},
+  'env.set': {...change, ...at('PUT', '/env/{name}'), params: ['name']},
+  'env.delete': {...change, ...at('DELETE', '/env/{name}'), params: ['name']},
   'logs.read': {...read, ...at('GET', '/logs'), params: none, takesQuery: true, isAtOnce: true, isEndless: true},
   'settings.get': {...read, ...at('GET', '/settings'), params: none, isShort: true},
-  'settings.put': {...write, ...at('PUT', '/settings'), params: none},
+  'settings.put': {...change, ...at('PUT', '/settings'), params: none},
   'tables.list': {...read, ...at('GET', '/tables'), params: none},
 
   'functions.query': {
@@ -137,10 +152,18 @@ export const OPERATIONS = {
     ],
     params: ['how'],
   },
-  'functions.unschedule': {kind: 'write', ...endpoint, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
+  'functions.unschedule': {
+    kind: 'write',
+    ...endpoint,
+    success: NO_CONTENT,
+    ...at('DELETE', '/schedule/{job_id}'),
+    params: ['job_id'],
+  },
+  /** Its answers are the app's, with statuses of their own. */
   'functions.http': {
     kind: 'write',
     of: 'deployment',
+    success: OK,
     routes: [
       {method: '*', path: '/http', parameter: '/'},
       {method: '*', path: '/http/{*path}'},
@@ -150,10 +173,39 @@ export const OPERATIONS = {
     streamedBytesMax: HTTP_ACTION_BODY_BYTES_MAX,
   },
   /** What browsers ask of the paths of every operation with CORS before they call it. */
-  'functions.preflight': {kind: 'read', of: 'deployment', routes: none, params: none, isShort: true, isAtOnce: true},
+  'functions.preflight': {
+    kind: 'read',
+    of: 'deployment',
+    success: NO_CONTENT,
+    routes: none,
+    params: none,
+    isShort: true,
+    isAtOnce: true,
+  },
 } as const satisfies Record<string, OperationTraits>;
 
 export type Operation = keyof typeof OPERATIONS;
+
+export type RouterOperationTraits = {
+  readonly method: string;
+  /** As in OperationRoute, from the root. */
+  readonly path: string;
+  /** `open`: to anybody. */
+  readonly access: 'open' | 'admin';
+  readonly success: number;
+};
+
+/** What a router answers itself. */
+export const ROUTER_OPERATIONS = {
+  health: {method: 'GET', path: '/health', access: 'open', success: OK},
+  metrics: {method: 'GET', path: '/metrics', access: 'admin', success: OK},
+  socket: {method: 'GET', path: '/ws', access: 'admin', success: SWITCHING_PROTOCOLS},
+  'tenants.create': {method: 'POST', path: '/api/tenants', access: 'admin', success: CREATED},
+  'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
+  'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},
+} as const satisfies Record<string, RouterOperationTraits>;
+
+export type RouterOperation = keyof typeof ROUTER_OPERATIONS;
 
 export function traitsOf(operation: Operation): OperationTraits {
   return OPERATIONS[operation];

@@ -12,7 +12,7 @@ import {AssertionError, unreachable} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
-import type {Operation} from '../../shared/operations.ts';
+import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import {
   type FailedCredentials,
@@ -31,7 +31,7 @@ import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {requestMeta} from './request-meta.ts';
-import {decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route, type RouterHandler} from './routes.ts';
+import {decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
 
 export type IntakeParts = {
   credential: AdminCredential;
@@ -112,7 +112,7 @@ export class Intake {
     if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
     else if ('operation' in route.answer)
       this.#operate(exchange, route, route.answer.operation, parameters, query, req);
-    else this.#answerHere(exchange, route.answer.handler, parameters, req);
+    else this.#answerHere(exchange, route.answer.own, parameters, req);
   }
 
   #refuseMethod(exchange: Exchange, entry: PathEntry): void {
@@ -202,16 +202,17 @@ export class Intake {
     return tenant;
   }
 
-  #answerHere(exchange: Exchange, handler: RouterHandler, parameters: string[], req: HttpRequest): void {
+  #answerHere(exchange: Exchange, own: RouterOperation, parameters: string[], req: HttpRequest): void {
     const {control, directory} = this.#parts;
-    switch (handler) {
+    const {success} = ROUTER_OPERATIONS[own];
+    switch (own) {
       case 'health':
-        exchange.reply(200, '{"ok":true}');
+        exchange.reply(success, '{"ok":true}');
         return;
       case 'metrics':
         this.#later(
           exchange,
-          control.metrics().then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT)),
+          control.metrics().then(text => exchange.reply(success, text, null, PROMETHEUS_TEXT)),
         );
         return;
       case 'socket':
@@ -227,7 +228,7 @@ export class Intake {
         this.#later(exchange, deleteTenant(control, exchange));
         return;
       default:
-        unreachable(handler);
+        unreachable(own);
     }
   }
 

@@ -1,13 +1,16 @@
 /**
  * Every method and path, who may call it, and who answers: the operations, which a tenant's worker answers (their table is
- * shared/operations.ts), and what the router answers itself.
+ * shared/operations.ts), and what the router answers itself, which is in a table beside it.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
-
-/** What the router answers itself. */
-export type RouterHandler = 'socket' | 'health' | 'metrics' | 'tenants.create' | 'tenants.list' | 'tenants.delete';
+import {
+  OPERATIONS,
+  type Operation,
+  ROUTER_OPERATIONS,
+  type RouterOperation,
+  traitsOf,
+} from '../../shared/operations.ts';
 
 export type Route = {
   /** Position in ROUTES: the key of its metrics. */
@@ -18,7 +21,7 @@ export type Route = {
   readonly pattern: string;
   /** `deployment`: a tenant's own users; their bearer token is the worker's to judge. */
   readonly access: 'open' | 'admin' | 'deployment';
-  readonly answer: {readonly operation: Operation} | {readonly handler: RouterHandler};
+  readonly answer: {readonly operation: Operation} | {readonly own: RouterOperation};
   readonly takesBody: boolean;
   /** The query string is passed on. */
   readonly takesQuery: boolean;
@@ -43,22 +46,14 @@ const TENANT = '/api/tenants/{tenant_id}';
 const DEPLOYMENTS = '/svc/';
 const DEPLOYMENT = `${DEPLOYMENTS}{tenant_id}`;
 
-/** What the router answers itself. */
-const OWN: Row[] = [
-  ownRow('GET', '/health', 'health', 'open'),
-  ownRow('GET', '/metrics', 'metrics'),
-  ownRow('GET', '/ws', 'socket'),
-  ownRow('POST', '/api/tenants', 'tenants.create'),
-  ownRow('GET', '/api/tenants', 'tenants.list'),
-  ownRow('DELETE', TENANT, 'tenants.delete'),
-];
-
-function ownRow(method: string, pattern: string, handler: RouterHandler, access: Route['access'] = 'admin'): Row {
+/** The route of what the router answers itself. */
+function ownRow(own: RouterOperation): Row {
+  const {method, path, access} = ROUTER_OPERATIONS[own];
   return {
     method,
-    pattern,
+    pattern: path,
     access,
-    answer: {handler},
+    answer: {own},
     takesBody: hasBody(method),
     takesQuery: false,
     isRead: false,
@@ -102,9 +97,10 @@ function operationRow(operation: Operation, method: string, pattern: string, par
   };
 }
 
-export const ROUTES: readonly Route[] = [...OWN, ...(Object.keys(OPERATIONS) as Operation[]).flatMap(rowsOf)].map(
-  (row, index) => ({index, ...row}),
-);
+export const ROUTES: readonly Route[] = [
+  ...(Object.keys(ROUTER_OPERATIONS) as RouterOperation[]).map(ownRow),
+  ...(Object.keys(OPERATIONS) as Operation[]).flatMap(rowsOf),
+].map((row, index) => ({index, ...row}));
 
 function hasBody(method: string): boolean {
   return method === 'POST' || method === 'PUT' || method === 'PATCH';

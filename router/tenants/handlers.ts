@@ -2,6 +2,7 @@
 import type {Buffer} from 'node:buffer';
 import {Compile} from 'typebox/compile';
 import {ServiceError} from '../../shared/errors.ts';
+import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
 import {CreateTenantBody, TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import type {ControlChannel} from '../control-channel.ts';
@@ -12,20 +13,20 @@ const createBody = Compile(CreateTenantBody);
 
 /** GET /api/tenants → 200 {tenants: [string]}, sorted. */
 export function listTenants(directory: TenantDirectory, exchange: Exchange): void {
-  exchange.reply(200, JSON.stringify({tenants: directory.ids()}));
+  exchange.reply(ROUTER_OPERATIONS['tenants.list'].success, JSON.stringify({tenants: directory.ids()}));
 }
 
 /** POST /api/tenants {id} → 201 {id}. @throws op.invalid_input 400, session.tenant_exists 409 */
 export async function createTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
   const id = decodeCreateBody(exchange.body);
   await control.changeTenant('tenant_create', id);
-  exchange.reply(201, JSON.stringify({id}));
+  exchange.reply(ROUTER_OPERATIONS['tenants.create'].success, JSON.stringify({id}));
 }
 
 /** DELETE /api/tenants/{tenant_id} → 204, once its worker has ended and its files are gone. */
 export async function deleteTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
   await control.changeTenant('tenant_delete', exchange.tenantId);
-  exchange.reply(204, '');
+  exchange.reply(ROUTER_OPERATIONS['tenants.delete'].success, '');
 }
 
 function decodeCreateBody(bytes: Buffer): string {

@@ -1,12 +1,6 @@
-/** Wire types of the deployment routes. Their meaning is with the types in `functions.ts`. */
+/** Wire type of an upload. Its meaning is with the types in `functions.ts`. */
 import Type from 'typebox';
-import {
-  BUNDLE_FILES_MAX,
-  BUNDLE_PATH_CHARS_MAX,
-  DEPLOYMENT_MESSAGE_CHARS_MAX,
-  EGRESS_PATTERNS_MAX,
-  ENVIRONMENT_VALUE_BYTES_MAX,
-} from '../limits.ts';
+import {BUNDLE_FILES_MAX, BUNDLE_PATH_CHARS_MAX, DEPLOYMENT_MESSAGE_CHARS_MAX} from '../limits.ts';
 
 const BundlePath = Type.String({maxLength: BUNDLE_PATH_CHARS_MAX});
 
@@ -26,18 +20,4 @@ export const DeploymentUploadBody = Type.Object({
   message: Type.Union([Type.String({maxLength: DEPLOYMENT_MESSAGE_CHARS_MAX}), Type.Null()]),
   dryRun: Type.Boolean(),
   development: Type.Optional(Type.Boolean()),
-});
-
-/** PUT …/env/{name} */
-export const VariableBody = Type.Object({value: Type.String({maxLength: ENVIRONMENT_VALUE_BYTES_MAX})});
-
-const Patterns = Type.Array(Type.String(), {maxItems: EGRESS_PATTERNS_MAX});
-
-/** PUT …/settings */
-export const SettingsBody = Type.Object({
-  egress: Type.Object({allow: Patterns, deny: Patterns}),
-  allowed_origins: Type.Union([
-    Type.Array(Type.String({maxLength: 300}), {maxItems: EGRESS_PATTERNS_MAX}),
-    Type.Null(),
-  ]),
 });

@@ -29,3 +29,20 @@ export const RunAtBody = Type.Object({
   args: Type.Optional(Type.Unknown()),
   timestampMs: Type.Number({description: 'epoch milliseconds; a past time is as soon as possible'}),
 });
+
+/** What the calls answer. Values are wire values (`$float`). */
+export const FunctionReply = Type.Union([
+  Type.Object({
+    status: Type.Literal('success'),
+    value: Type.Unknown(),
+    logLines: Type.Optional(Type.Array(Type.String())),
+  }),
+  Type.Object({
+    status: Type.Literal('error'),
+    errorMessage: Type.String(),
+    logLines: Type.Optional(Type.Array(Type.String())),
+  }),
+]);
+export type FunctionReply = Static<typeof FunctionReply>;
+
+export const ScheduledCall = Type.Object({jobId: Type.String()});

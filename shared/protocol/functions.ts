@@ -2,12 +2,15 @@
  * What the function platform's parts say to each other: what a deploy uploads, what the analysis of it finds, and what the
  * deployment's and the admin's HTTP routes take and answer.
  */
+import Type, {type Static} from 'typebox';
 import type {Runtime} from '../runtime-directive.ts';
 import type {ValidatorJson} from '../values/validator.ts';
 
 /** How a function was registered. An HTTP action is reached through the router of `svc/http.ts` only. */
-export type FunctionKind = 'query' | 'paginatedQuery' | 'mutation' | 'action' | 'httpAction';
-export type Visibility = 'public' | 'internal';
+export const FunctionKind = Type.Enum(['query', 'paginatedQuery', 'mutation', 'action', 'httpAction']);
+export type FunctionKind = Static<typeof FunctionKind>;
+export const Visibility = Type.Enum(['public', 'internal']);
+export type Visibility = Static<typeof Visibility>;
 
 /* ── upload: POST /api/tenants/{tenant_id}/deployments ── */
 
@@ -45,21 +48,42 @@ export type DeploymentError = {message: string; file: string | null; line: numbe
 
 /* ── analysis ── */
 
-export type FunctionEntry = {
-  /** Canonical: `a/b:f`; a default export is `a/b:default`. */
-  path: string;
-  /** `a/b`, the module path. */
-  module: string;
-  /** `f` or `default`. */
-  name: string;
-  kind: FunctionKind;
-  visibility: Visibility;
-  /** Null: nothing was declared, nothing is checked. */
-  args: ValidatorJson | null;
-  returns: ValidatorJson | null;
-  /** Changes when the function's module, or anything that module imports, changes: SHA-256, hex. */
-  hash: string;
-};
+/** A validator's serialised form, see `values/validator.ts`. */
+const Validator = Type.Unsafe<ValidatorJson>(
+  Type.Cyclic(
+    {
+      Validator: Type.Union([
+        Type.Object({type: Type.Enum(['any', 'null', 'string', 'number', 'boolean'])}),
+        Type.Object({type: Type.Literal('id'), tableName: Type.String()}),
+        Type.Object({
+          type: Type.Literal('literal'),
+          value: Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+        }),
+        Type.Object({type: Type.Literal('array'), value: Type.Ref('Validator')}),
+        Type.Object({
+          type: Type.Literal('object'),
+          value: Type.Record(Type.String(), Type.Object({fieldType: Type.Ref('Validator'), optional: Type.Boolean()})),
+        }),
+        Type.Object({type: Type.Literal('union'), value: Type.Array(Type.Ref('Validator'))}),
+      ]),
+    },
+    'Validator',
+  ),
+);
+
+export const FunctionEntry = Type.Object({
+  path: Type.String({description: 'canonical: `a/b:f`; a default export is `a/b:default`'}),
+  module: Type.String({description: '`a/b`, the module path'}),
+  name: Type.String({description: '`f` or `default`'}),
+  kind: FunctionKind,
+  visibility: Visibility,
+  args: Type.Union([Validator, Type.Null()], {description: 'null: nothing was declared, nothing is checked'}),
+  returns: Type.Union([Validator, Type.Null()]),
+  hash: Type.String({
+    description: "changes when the function's module, or anything that module imports, changes: SHA-256, hex",
+  }),
+});
+export type FunctionEntry = Static<typeof FunctionEntry>;
 
 export type HttpRoute = {
   method: string;
@@ -105,52 +129,86 @@ export type Manifest = {
 
 /* ── answers ── */
 
-/** A deployment in the history. `id` counts up from 1 in a tenant. */
-export type DeploymentView = {
-  id: number;
-  /** Epoch milliseconds. */
-  created_at: number;
-  activated_at: number | null;
-  active: boolean;
-  message: string | null;
-  /** Made by svc dev. */
-  development: boolean;
-  functions: number;
-  /** SHA-256 over all its files, hex. */
-  hash: string;
-};
+const EpochMs = Type.Number({description: 'epoch milliseconds'});
+const Names = Type.Array(Type.String(), {description: 'in code unit order'});
 
-/** What a deploy changes beside the code; as part of its answer. Documents are never among it. Names in code unit order. */
-export type SchemaChangesView = {
-  tables: {
-    /** Declared now, and not by the deployment before. */
-    declared: string[];
-    /** Not declared any more: their documents stay, and are not checked. */
-    undeclared: string[];
-  };
-  /** `table.index (field, field)`; one whose fields changed is in both lists. */
-  indexes: {added: string[]; dropped: string[]};
-};
+/** A deployment in the history. */
+export const DeploymentView = Type.Object({
+  id: Type.Integer({description: 'counts up from 1 in a tenant'}),
+  created_at: EpochMs,
+  activated_at: Type.Union([EpochMs, Type.Null()]),
+  active: Type.Boolean(),
+  message: Type.Union([Type.String(), Type.Null()]),
+  development: Type.Boolean({description: 'made by svc dev'}),
+  functions: Type.Integer({minimum: 0}),
+  hash: Type.String({description: 'SHA-256 over all its files, hex'}),
+});
+export type DeploymentView = Static<typeof DeploymentView>;
 
-/** POST /svc/{tenant_id}/query and the like, and POST …/functions/run. Values are wire values (`$float`). */
-export type FunctionReply =
-  | {status: 'success'; value: unknown; logLines?: string[]}
-  | {status: 'error'; errorMessage: string; logLines?: string[]};
+/** What a deploy changes beside the code; as part of its answer. Documents are never among it. */
+export const SchemaChangesView = Type.Object({
+  tables: Type.Object(
+    {declared: Names, undeclared: Names},
+    {
+      description:
+        'declared: now, and not by the deployment before; undeclared: their documents stay, and are not checked',
+    },
+  ),
+  indexes: Type.Object(
+    {added: Names, dropped: Names},
+    {
+      description: '`table.index (field, field)`; one whose fields changed is in both lists',
+    },
+  ),
+});
+export type SchemaChangesView = Static<typeof SchemaChangesView>;
+
+/** What a deploy answers: the deployment, which is active. */
+export const DeployedView = Type.Object({...DeploymentView.properties, changes: SchemaChangesView});
+export type DeployedView = Static<typeof DeployedView>;
+/** What a dry run answers: what would have been. */
+export const DryRunView = Type.Object({
+  dry_run: Type.Literal(true),
+  functions: Type.Array(FunctionEntry),
+  changes: SchemaChangesView,
+});
+export type DryRunView = Static<typeof DryRunView>;
+
+export const DeploymentList = Type.Object({deployments: Type.Array(DeploymentView, {description: 'newest first'})});
+
+/** Functions of the active deployment; null: there is none. */
+export const FunctionList = Type.Object({
+  deployment: Type.Union([Type.Integer(), Type.Null()]),
+  functions: Type.Array(FunctionEntry),
+});
+export type FunctionList = Static<typeof FunctionList>;
 
 /** One line of GET …/logs: one finished execution. */
-export type LogEntry = {
-  /** Counts up while the worker lives. */
-  n: number;
-  /** When it began, epoch milliseconds. */
-  at: number;
-  request_id: string;
-  path: string;
-  kind: FunctionKind;
-  /** Who called: a client, a scheduled job, another function, the admin. */
-  caller: 'client' | 'job' | 'function' | 'admin';
-  outcome: 'success' | 'error';
-  duration_ms: number;
-  /** With stack, whatever `redactErrors` says; null when it succeeded. */
-  error: string | null;
-  lines: string[];
-};
+export const LogEntry = Type.Object({
+  n: Type.Integer({description: 'counts up while the worker lives'}),
+  at: Type.Number({description: 'when it began, epoch milliseconds'}),
+  request_id: Type.String(),
+  path: Type.String(),
+  kind: FunctionKind,
+  caller: Type.Enum(['client', 'job', 'function', 'admin']),
+  outcome: Type.Enum(['success', 'error']),
+  duration_ms: Type.Number({minimum: 0}),
+  error: Type.Union([Type.String(), Type.Null()], {
+    description: 'with stack, whatever `redactErrors` says; null when it succeeded',
+  }),
+  lines: Type.Array(Type.String()),
+});
+export type LogEntry = Static<typeof LogEntry>;
+
+/** GET …/logs */
+export const LogQuery = Type.Object({
+  history: Type.Optional(Type.Integer({minimum: 0, description: 'entries at most'})),
+  follow: Type.Optional(Type.Enum(['true', 'false'])),
+  request_id: Type.Optional(Type.String()),
+  path: Type.Optional(Type.String()),
+  outcome: Type.Optional(Type.Enum(['success', 'error'])),
+  since: Type.Optional(
+    Type.String({description: 'of the moment it ended: epoch milliseconds, or 2026-01-31T12:00:00Z'}),
+  ),
+  until: Type.Optional(Type.String({description: 'as since'})),
+});

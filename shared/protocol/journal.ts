@@ -1,96 +1,151 @@
 /** The journal's shapes on the wire. GET /api/tenants/{tenant_id}/journal and …/journal/bootstrap */
-import type {Cron, PendingJob} from './schedule.ts';
-import type {FieldEntry, IndexEntry} from './schema.ts';
+import Type, {type Static} from 'typebox';
+import {JOURNAL_VERSION} from '../journal-chain.ts';
+import {Document} from './documents.ts';
+import {Cron, PendingJob} from './schedule.ts';
+import {FieldEntry, SchemaList} from './schema.ts';
+import {SettingsBody} from './settings.ts';
+
+const EpochMs = Type.Number({description: 'epoch milliseconds'});
+const Failure = Type.Union([Type.String(), Type.Null()], {description: '`code: message` of a failure; null: none'});
+const Outcome = Type.Enum(['completed', 'failed']);
+const Digest = Type.String({description: 'SHA-256, hex'});
+
+/** A table schema as GET shows it, without the state of its indexes: whoever replays it builds its own. */
+export const JournalSchema = Type.Object({
+  table: Type.String(),
+  fields: Type.Array(FieldEntry),
+  indexes: Type.Array(Type.Object({id: Type.String(), name: Type.String(), fields: Type.Array(Type.String())})),
+});
+export type JournalSchema = Static<typeof JournalSchema>;
+
+/** What names a deployment's code without holding it. `hash` covers all files; `sha256` source and source map of one. */
+export const JournalDeployment = Type.Object({
+  id: Type.Integer(),
+  created_at: EpochMs,
+  activated_at: EpochMs,
+  message: Type.Union([Type.String(), Type.Null()]),
+  development: Type.Boolean({description: 'made by svc dev: forgotten before others'}),
+  hash: Digest,
+  files: Type.Array(Type.Object({path: Type.String(), sha256: Digest})),
+});
+export type JournalDeployment = Static<typeof JournalDeployment>;
 
 /**
  * What a record says happened, with all it takes to do the same elsewhere; documents are in `writes`. New types and members
  * may be added in version 1: a reader passes over those it does not know. Values of variables and code are never in it.
  */
-export type JournalEvent =
-  | {type: 'document.inserted' | 'document.updated' | 'document.deleted'; table: string; id: string}
-  | {type: 'schema.set'; table: string; schema: JournalSchema}
-  | {type: 'schema.deleted'; table: string}
-  | {type: 'job.scheduled'; id: string; job: PendingJob}
-  | {type: 'job.cancelled'; id: string}
-  | {type: 'job.completed' | 'job.failed'; id: string; finished_at: number; error: string | null}
-  | {type: 'cron.created'; name: string; cron: Cron}
-  | {
-      type: 'cron.fired';
-      name: string;
-      last_run: number;
-      next_run: number;
-      outcome: 'completed' | 'failed';
-      error: string | null;
-    }
-  /** The clock was set back: the cron goes on with another tick. */
-  | {type: 'cron.rescheduled'; name: string; next_run: number}
-  | {type: 'cron.deleted'; name: string}
-  | {type: 'deployment.activated'; id: string; deployment: JournalDeployment}
-  /** It is too old to be kept for a roll-back. */
-  | {type: 'deployment.forgotten'; id: string}
-  | {type: 'environment.set' | 'environment.deleted'; name: string}
-  | {type: 'settings.changed'; settings: object};
-
-/** A table schema as GET shows it, without the state of its indexes: whoever replays it builds its own. */
-export type JournalSchema = {table: string; fields: FieldEntry[]; indexes: (IndexEntry & {id: string})[]};
-
-/** What names a deployment's code without holding it. `hash` covers all files; `sha256` source and source map of one. */
-export type JournalDeployment = {
-  id: number;
-  created_at: number;
-  activated_at: number;
-  message: string | null;
-  /** Made by svc dev: forgotten before others. */
-  development: boolean;
-  hash: string;
-  files: {path: string; sha256: string}[];
-};
+export const JournalEvent = Type.Union([
+  Type.Object({
+    type: Type.Enum(['document.inserted', 'document.updated', 'document.deleted']),
+    table: Type.String(),
+    id: Type.String(),
+  }),
+  Type.Object({type: Type.Literal('schema.set'), table: Type.String(), schema: JournalSchema}),
+  Type.Object({type: Type.Literal('schema.deleted'), table: Type.String()}),
+  Type.Object({type: Type.Literal('job.scheduled'), id: Type.String(), job: PendingJob}),
+  Type.Object({type: Type.Literal('job.cancelled'), id: Type.String()}),
+  Type.Object({
+    type: Type.Enum(['job.completed', 'job.failed']),
+    id: Type.String(),
+    finished_at: EpochMs,
+    error: Failure,
+  }),
+  Type.Object({type: Type.Literal('cron.created'), name: Type.String(), cron: Cron}),
+  Type.Object({
+    type: Type.Literal('cron.fired'),
+    name: Type.String(),
+    last_run: EpochMs,
+    next_run: EpochMs,
+    outcome: Outcome,
+    error: Failure,
+  }),
+  Type.Object(
+    {type: Type.Literal('cron.rescheduled'), name: Type.String(), next_run: EpochMs},
+    {description: 'the clock was set back: the cron goes on with another tick'},
+  ),
+  Type.Object({type: Type.Literal('cron.deleted'), name: Type.String()}),
+  Type.Object({type: Type.Literal('deployment.activated'), id: Type.String(), deployment: JournalDeployment}),
+  Type.Object(
+    {type: Type.Literal('deployment.forgotten'), id: Type.String()},
+    {description: 'it is too old to be kept for a roll-back'},
+  ),
+  Type.Object({type: Type.Enum(['environment.set', 'environment.deleted']), name: Type.String()}),
+  Type.Object({type: Type.Literal('settings.changed'), settings: SettingsBody}),
+]);
+export type JournalEvent = Static<typeof JournalEvent>;
 
 /** One document a record wrote: the whole document afterwards, or null when it was deleted. */
-export type JournalWrite = {
-  table: string;
-  id: string;
-  op: 'insert' | 'update' | 'delete';
-  document: Record<string, unknown> | null;
-};
+export const JournalWrite = Type.Object({
+  table: Type.String(),
+  id: Type.String(),
+  op: Type.Enum(['insert', 'update', 'delete']),
+  document: Type.Union([Document, Type.Null()]),
+});
+export type JournalWrite = Static<typeof JournalWrite>;
 
-export type JournalRecord = {
-  version: 1;
-  /** Gapless from 1. */
-  sequence: number;
-  /** Epoch milliseconds, never less than the record before. */
-  timestamp: number;
-  events: JournalEvent[];
-  writes: JournalWrite[];
-  /** The scheduled job or cron run that made it, or null. */
-  scheduled_execution_id: string | null;
-  /** Hex SHA-256 of the previous digest, a line feed, and this record's stored JSON without this field. */
-  integrity_sha256: string;
-};
+export const JournalRecord = Type.Object({
+  version: Type.Literal(JOURNAL_VERSION),
+  sequence: Type.Integer({minimum: 1, description: 'gapless from 1'}),
+  timestamp: Type.Number({description: 'epoch milliseconds, never less than that of the record before'}),
+  events: Type.Array(JournalEvent),
+  writes: Type.Array(JournalWrite),
+  scheduled_execution_id: Type.Union([Type.String(), Type.Null()], {
+    description: 'the scheduled job or cron run that made it, or null',
+  }),
+  integrity_sha256: Type.String({
+    description: "hex SHA-256 of the previous digest, a line feed, and this record's stored JSON without this field",
+  }),
+});
+export type JournalRecord = Static<typeof JournalRecord>;
 
-export type JournalPage = {
-  records: JournalRecord[];
-  /** The `after` of the next call; of an empty page the one it was given. */
-  next_cursor: number;
-  latest_sequence: number;
-  cursor_floor: number;
-  has_more: boolean;
-  /** Of the tenant's file: another one is another journal, whose sequences mean other records. 32 hex characters. */
-  timeline: string;
-};
+const Timeline = Type.String({
+  description:
+    "of the tenant's file: another one is another journal, whose sequences mean other records; 32 hex characters",
+});
+
+export const JournalPage = Type.Object({
+  records: Type.Array(JournalRecord),
+  next_cursor: Type.Integer({description: 'the `after` of the next call; of an empty page the one it was given'}),
+  latest_sequence: Type.Integer(),
+  cursor_floor: Type.Integer({description: 'the oldest record kept'}),
+  has_more: Type.Boolean(),
+  timeline: Timeline,
+});
+export type JournalPage = Static<typeof JournalPage>;
+
+/** GET …/journal */
+export const JournalQuery = Type.Object({
+  after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest record kept'})),
+  limit: Type.Optional(Type.Integer({minimum: 1, description: 'above 1,000 is 1,000'})),
+  timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
+});
 
 /** What the bootstrap says besides documents and schema. */
-export type JournalSnapshotRest = {
-  /** Jobs whose results are kept, oldest first. */
-  scheduled_execution_ids: string[];
-  jobs: PendingJob[];
-  crons: Cron[];
-  deployments: (JournalDeployment & {active: boolean})[];
-  settings: object;
-  /** Names of variables; their values are secret. */
-  environment: string[];
-};
+export const JournalSnapshotRest = Type.Object({
+  scheduled_execution_ids: Type.Array(Type.String(), {
+    description: 'of the jobs whose results are kept, oldest first',
+  }),
+  jobs: Type.Array(PendingJob),
+  crons: Type.Array(Cron),
+  deployments: Type.Array(Type.Object({...JournalDeployment.properties, active: Type.Boolean()})),
+  settings: SettingsBody,
+  environment: Type.Array(Type.String(), {description: 'names of variables; their values are secret'}),
+});
+export type JournalSnapshotRest = Static<typeof JournalSnapshotRest>;
 
-/** The "previous digest" of the first record. */
-export const FIRST_PREVIOUS_DIGEST = '0'.repeat(64);
-export const JOURNAL_VERSION = 1;
+/** GET …/journal/bootstrap */
+export const Bootstrap = Type.Object({
+  snapshot: Type.Object({
+    version: Type.Literal(JOURNAL_VERSION),
+    applied_sequence: Type.Integer({description: 'the last record that is in it: the cut'}),
+    durable_head: Type.Integer({description: 'the cut'}),
+    schema: SchemaList,
+    documents: Type.Record(Type.String(), Type.Array(Document), {description: 'by table, in order of creation'}),
+    ...JournalSnapshotRest.properties,
+  }),
+  resume_after_sequence: Type.Integer({description: "the journal's `after` to go on with"}),
+  bootstrap_cut_sequence: Type.Integer(),
+  cursor_floor_sequence: Type.Integer(),
+  timeline: Timeline,
+});

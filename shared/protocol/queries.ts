@@ -1,6 +1,7 @@
 /** Wire types of the query routes and of svc.v2 `subscribe`. */
 import Type, {type Static} from 'typebox';
 import {FILTERS_MAX} from '../limits.ts';
+import {Document} from './documents.ts';
 
 export const FILTER_OPERATORS = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte'] as const;
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
@@ -31,3 +32,10 @@ export const PaginatedQueryBody = Type.Object({
   after: Type.Optional(Type.String({description: "a previous page's next_cursor"})),
 });
 export type PaginatedQueryBody = Static<typeof PaginatedQueryBody>;
+
+export const QueryResult = Type.Object({data: Type.Array(Document, {description: 'in the order of the query'})});
+export const QueryPage = Type.Object({
+  data: Type.Array(Document, {description: 'in the order of the query'}),
+  next_cursor: Type.Union([Type.String(), Type.Null()], {description: "the next page's after; null: this is the last"}),
+  has_more: Type.Boolean({description: 'next_cursor is not null'}),
+});

@@ -42,28 +42,55 @@ export const CronBody = Type.Object({
   mutation: MutationTag,
 });
 
-export type PendingJob = {id: string; run_at: number; mutation: Mutation; created_at: number};
-export type JobResult = {
-  id: string;
-  run_at: number;
-  finished_at: number;
-  mutation: Mutation;
-  outcome: 'completed' | 'failed';
-  /** `code: message` of a failure, else null. */
-  error: string | null;
-};
-export type Cron = {
-  name: string;
-  schedule: {type: 'interval'; seconds: number};
-  mutation: Mutation;
-  enabled: boolean;
-  last_run: number | null;
-  next_run: number;
-  created_at: number;
-  /** Of the latest run; null: none yet. */
-  last_outcome: 'completed' | 'failed' | null;
-  /** `code: message` when that run failed, else null. */
-  last_error: string | null;
-  /** Runs that failed since the last one that completed. */
-  failures: number;
-};
+/** The work of a function that was scheduled. `args` are a wire value. */
+export const FunctionWork = Type.Object({type: Type.Literal('function'), path: Type.String(), args: Type.Unknown()});
+
+const Work = Type.Union([...Mutation.anyOf, FunctionWork]);
+const Outcome = Type.Enum(['completed', 'failed']);
+const EpochMs = Type.Number({description: 'epoch milliseconds'});
+const Failure = Type.Union([Type.String(), Type.Null()], {description: '`code: message` of a failure; null: none'});
+const NextCursor = Type.Optional(
+  Type.Union([Type.String(), Type.Null()], {description: "of a page: the next one's after, null at the end"}),
+);
+
+export const PendingJob = Type.Object({id: Type.String(), run_at: EpochMs, mutation: Work, created_at: EpochMs});
+export type PendingJob = Static<typeof PendingJob>;
+
+export const JobResult = Type.Object({
+  id: Type.String(),
+  run_at: EpochMs,
+  finished_at: EpochMs,
+  mutation: Work,
+  outcome: Outcome,
+  error: Failure,
+});
+export type JobResult = Static<typeof JobResult>;
+
+export const Cron = Type.Object({
+  name: Type.String(),
+  schedule: Type.Object({type: Type.Literal('interval'), seconds: Type.Number()}),
+  mutation: Work,
+  enabled: Type.Boolean(),
+  last_run: Type.Union([EpochMs, Type.Null()]),
+  next_run: EpochMs,
+  created_at: EpochMs,
+  last_outcome: Type.Union([Outcome, Type.Null()], {description: 'of the latest run; null: none yet'}),
+  last_error: Failure,
+  failures: Type.Integer({minimum: 0, description: 'runs that failed since the last one that completed'}),
+});
+export type Cron = Static<typeof Cron>;
+
+export const ScheduledJob = Type.Object({job_id: Type.String()});
+export const FoundJob = Type.Object({job: PendingJob});
+export const FoundResult = Type.Object({result: JobResult});
+export const JobList = Type.Object({
+  jobs: Type.Array(PendingJob, {description: 'the next one first'}),
+  next_cursor: NextCursor,
+});
+export const CronList = Type.Object({crons: Type.Array(Cron, {description: 'by name'}), next_cursor: NextCursor});
+
+/** GET …/schedule and …/crons: without any of these the whole list is asked for, else a page. */
+export const ListQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({minimum: 1, description: 'above 1,000 is 1,000'})),
+  after: Type.Optional(Type.String({description: "a previous page's next_cursor"})),
+});

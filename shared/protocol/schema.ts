@@ -6,7 +6,8 @@ export const FIELD_TYPES = ['string', 'number', 'boolean', 'array', 'object', 'a
 export type FieldType = (typeof FIELD_TYPES)[number];
 
 /** `building`: writes keep it, queries do not use it yet. `enabled`: complete. */
-export type IndexState = 'building' | 'enabled';
+export const INDEX_STATES = ['building', 'enabled'] as const;
+export type IndexState = (typeof INDEX_STATES)[number];
 
 export const FieldEntry = Type.Object({
   name: Type.String(),
@@ -32,6 +33,31 @@ export const TableSchema = Type.Object({
 export type TableSchema = {table: string; fields: FieldEntry[]; indexes: IndexEntry[]};
 
 /** An index as GET shows it. */
-export type StoredIndex = IndexEntry & {id: string; state: IndexState};
+export const StoredIndex = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  fields: Type.Array(Type.String()),
+  state: Type.Enum([...INDEX_STATES]),
+});
+export type StoredIndex = Static<typeof StoredIndex>;
+
 /** A table schema as GET shows it. */
-export type StoredTableSchema = {table: string; fields: FieldEntry[]; indexes: StoredIndex[]};
+export const StoredTableSchema = Type.Object({
+  table: Type.String(),
+  fields: Type.Array(FieldEntry),
+  indexes: Type.Array(StoredIndex),
+});
+export type StoredTableSchema = Static<typeof StoredTableSchema>;
+
+export const SchemaList = Type.Object({
+  tables: Type.Record(Type.String(), StoredTableSchema, {
+    description: 'by table; those without a schema are not in it',
+  }),
+});
+
+export const ListedTables = Type.Object({
+  tables: Type.Array(Type.Object({name: Type.String(), documents: Type.Integer({minimum: 0})}), {
+    description: 'by name; one that is empty and has no schema is not in it',
+  }),
+});
+export type ListedTables = Static<typeof ListedTables>;

@@ -6,3 +6,6 @@ export const TENANT_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 export const CreateTenantBody = Type.Object({id: Type.String()});
 export type CreateTenantBody = Static<typeof CreateTenantBody>;
+
+export const CreatedTenant = Type.Object({id: Type.String()});
+export const TenantList = Type.Object({tenants: Type.Array(Type.String(), {description: 'sorted'})});

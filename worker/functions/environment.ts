@@ -6,7 +6,7 @@ import {
   ENVIRONMENT_VALUE_BYTES_MAX,
   ENVIRONMENT_VARIABLES_MAX,
 } from '../../shared/limits.ts';
-import {VariableBody} from '../../shared/protocol/deployments.ts';
+import {VariableBody} from '../../shared/protocol/environment.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {NO_CONTENT, type Reply} from '../ipc/reply.ts';

@@ -4,7 +4,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {SettingsBody} from '../../shared/protocol/deployments.ts';
+import {SettingsBody} from '../../shared/protocol/settings.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {NO_CONTENT, type Reply} from '../ipc/reply.ts';

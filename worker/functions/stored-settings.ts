@@ -1,7 +1,7 @@
 /** What is kept of a tenant's functions in its file, for whoever looks without calling one: the platform need not be loaded. */
 import type {Static} from 'typebox';
-import type {SettingsBody} from '../../shared/protocol/deployments.ts';
 import type {JournalDeployment} from '../../shared/protocol/journal.ts';
+import type {SettingsBody} from '../../shared/protocol/settings.ts';
 import type {Connection} from '../storage/database.ts';
 import {storedMeta} from '../storage/meta.ts';
 import type {DeploymentRow} from '../storage/statements.ts';

@@ -5,8 +5,9 @@
  *
  * GET /api/tenants/{tenant_id}/journal/bootstrap
  */
+
+import {JOURNAL_VERSION} from '../../shared/journal-chain.ts';
 import {BOOTSTRAP_ROWS_FIRST, BOOTSTRAP_ROWS_MOST} from '../../shared/limits.ts';
-import {JOURNAL_VERSION} from '../../shared/protocol/journal.ts';
 import {storedDocumentText} from '../documents/document.ts';
 import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';

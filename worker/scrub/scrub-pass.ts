@@ -12,8 +12,8 @@
  * is written between two steps is right by itself, so the position is all that has to be remembered.
  */
 import {assert} from '../../shared/assert.ts';
+import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
 import {ROWS_SUMMED_BY_SCRUB_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
-import {FIRST_PREVIOUS_DIGEST} from '../../shared/protocol/journal.ts';
 import {parseFields} from '../documents/document.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {damagedDocument, isSound, type StoredRow} from '../storage/checksum.ts';

@@ -1,0 +1,128 @@
+/**
+ * The wire types of every operation, beside the table (`operations.ts`) because no running service loads them: what is written
+ * in advance of an answer would cost each worker memory, and answers are texts that are not looked at again. A test drives a
+ * service through all of them; a description of the API and a typed client are made of them. Handlers take the static types.
+ */
+import Type, {type Static, type TSchema} from 'typebox';
+import type {Operation, RouterOperation} from './operations.ts';
+import {DeploymentUploadBody} from './protocol/deployments.ts';
+import {DocumentList, FoundDocument, InsertBody, PatchBody, WrittenDocument} from './protocol/documents.ts';
+import {Variable, VariableBody, VariableList} from './protocol/environment.ts';
+import {
+  FunctionCallBody,
+  FunctionReply,
+  FunctionRunBody,
+  RunAfterBody,
+  RunAtBody,
+  ScheduledCall,
+} from './protocol/function-calls.ts';
+import {
+  DeployedView,
+  DeploymentList,
+  DeploymentView,
+  DryRunView,
+  FunctionList,
+  LogEntry,
+  LogQuery,
+} from './protocol/functions.ts';
+import {Bootstrap, JournalPage, JournalQuery} from './protocol/journal.ts';
+import {PaginatedQueryBody, QueryObject, QueryPage, QueryResult} from './protocol/queries.ts';
+import {
+  CronBody,
+  CronList,
+  FoundJob,
+  FoundResult,
+  JobList,
+  ListQuery,
+  ScheduleBody,
+  ScheduledJob,
+} from './protocol/schedule.ts';
+import {ListedTables, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
+import {SettingsBody} from './protocol/settings.ts';
+import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
+
+export type OperationTypes = {
+  /** The JSON of the request's body. Absent: it is not looked at. */
+  readonly body?: TSchema;
+  /** The same of an operation whose routes take different ones, by the parameter that its path stands for. */
+  readonly bodies?: Readonly<Record<string, TSchema>>;
+  /** What the query string may say; numbers are written in digits. Absent: it is not looked at. */
+  readonly query?: TSchema;
+  /** The JSON of a success. Absent: it has no body, or one of another type. */
+  readonly answer?: TSchema;
+  /** The same of other successes, by the names that the table gives them. */
+  readonly variants?: Readonly<Record<string, TSchema>>;
+  /** The content type, where it is not JSON. Of `application/x-ndjson` the answer is a line. Any: an app's own. */
+  readonly media?: string;
+};
+
+const call = {body: FunctionCallBody, answer: FunctionReply};
+const nothing = {};
+
+export const OPERATION_TYPES = {
+  health: {answer: Type.Object({ok: Type.Literal(true)})},
+  metrics: {media: 'text/plain; version=0.0.4; charset=utf-8'},
+  socket: nothing,
+  'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},
+  'tenants.list': {answer: TenantList},
+  'tenants.delete': nothing,
+
+  'documents.insert': {body: InsertBody, answer: WrittenDocument},
+  'documents.list': {answer: DocumentList},
+  'documents.get': {answer: FoundDocument},
+  'documents.patch': {body: PatchBody, answer: WrittenDocument},
+  'documents.delete': nothing,
+  'query.run': {body: QueryObject, answer: QueryResult},
+  'query.paginated': {body: PaginatedQueryBody, answer: QueryPage},
+  'journal.page': {query: JournalQuery, answer: JournalPage},
+  'journal.bootstrap': {answer: Bootstrap},
+  'schema.all': {answer: SchemaList},
+  'schema.get': {answer: StoredTableSchema},
+  'schema.put': {body: TableSchema},
+  'schema.delete': nothing,
+  'schedule.create': {body: ScheduleBody, answer: ScheduledJob},
+  'schedule.list': {query: ListQuery, answer: JobList},
+  'schedule.get': {answer: FoundJob},
+  'schedule.cancel': nothing,
+  'schedule.result': {answer: FoundResult},
+  'crons.create': {body: CronBody},
+  'crons.list': {query: ListQuery, answer: CronList},
+  'crons.delete': nothing,
+
+  'deployments.create': {body: DeploymentUploadBody, answer: DeployedView, variants: {dry_run: DryRunView}},
+  'deployments.list': {answer: DeploymentList},
+  'deployments.activate': {answer: DeploymentView},
+  'functions.list': {answer: FunctionList},
+  'functions.run': {body: FunctionRunBody, answer: FunctionReply},
+  'env.list': {answer: VariableList},
+  'env.get': {answer: Variable},
+  'env.set': {body: VariableBody},
+  'env.delete': nothing,
+  'logs.read': {query: LogQuery, answer: LogEntry, media: 'application/x-ndjson'},
+  'settings.get': {answer: SettingsBody},
+  'settings.put': {body: SettingsBody},
+  'tables.list': {answer: ListedTables},
+
+  'functions.query': call,
+  'functions.paginated': call,
+  'functions.mutation': call,
+  'functions.action': call,
+  'functions.schedule': {bodies: {run_after: RunAfterBody, run_at: RunAtBody}, answer: ScheduledCall},
+  'functions.unschedule': nothing,
+  'functions.http': {media: '*/*'},
+  'functions.preflight': nothing,
+} as const satisfies Record<Operation | RouterOperation, OperationTypes>;
+
+type Types = typeof OPERATION_TYPES;
+type StaticOf<T> = T extends TSchema ? Static<T> : never;
+
+/** The wire type of a request's body. */
+export type BodyType<O extends keyof Types> = Types[O] extends {readonly body: infer B} ? B & TSchema : never;
+/** What a success answers. */
+export type AnswerOf<O extends keyof Types> = Types[O] extends {readonly answer: infer A} ? StaticOf<A> : never;
+/** What another kind of success answers. */
+export type VariantOf<O extends keyof Types, V extends string> = Types[O] extends {
+  readonly variants: {readonly [name in V]: infer A};
+}
+  ? StaticOf<A>
+  : never;
