@@ -6,6 +6,8 @@
  */
 import type {Static, TSchema} from 'typebox';
 import {ServiceError} from '../shared/errors.ts';
+import type {BodyType} from '../shared/operation-types.ts';
+import type {Operation} from '../shared/operations.ts';
 import {parseJson} from '../shared/values/json.ts';
 import {type WireCheck, wireCheck} from './wire/check.ts';
 import type {Fault} from './wire/faults.ts';
@@ -19,6 +21,11 @@ export function wireType<T extends TSchema>(schema: T): WireType<T> {
     compiled ??= wireCheck(schema);
     return compiled;
   };
+}
+
+/** The body of an operation: the type that `shared/operation-types.ts` says, or this does not compile. */
+export function bodyType<O extends Operation>(schema: BodyType<O>): WireType<BodyType<O>> {
+  return wireType(schema);
 }
 
 /** The value as its wire type. @throws op.invalid_input 400 that names the first field at fault, behind `prefix` */

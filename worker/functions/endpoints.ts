@@ -1,6 +1,6 @@
 /**
- * The HTTP endpoints of a deployment, below /svc/{tenant_id}: who is asking, which function, with what. A malformed request
- * and a bad token are HTTP errors; whatever the function itself says against its arguments, or fails with, is a 200 whose
+ * What the users of a deployment may ask, below /svc/{tenant_id}: who is asking, which function, with what. A malformed request
+ * and a bad token are refused; whatever the function itself says against its arguments, or fails with, is a reply whose
  * status is `error`.
  */
 import type {Buffer} from 'node:buffer';
@@ -10,9 +10,8 @@ import {FunctionCallBody, FunctionRunBody, RunAfterBody, RunAtBody} from '../../
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Credentials, Request} from '../ipc/decode.ts';
-import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
 import {cancelJob, cancelOwnJob, insertFunctionJob} from '../scheduler/jobs.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
+import {bodyType, decodeBody, wireType} from '../wire-type.ts';
 import type {Identity} from './auth/identity.ts';
 import type {Verifier} from './auth/verifier.ts';
 import {CallError, findFunction, type LiveDeployment} from './call.ts';
@@ -42,27 +41,27 @@ export class FunctionEndpoints {
     this.#parts = parts;
   }
 
-  /** POST …/query, …/query/paginated, …/mutation and …/action */
-  async call(kind: FunctionKind, {body, caller: credentials, requestId}: Call): Promise<Reply> {
+  /** @returns a FunctionReply as JSON */
+  async call(kind: FunctionKind, {body, caller: credentials, requestId}: Call): Promise<string> {
     const {path, args, format} = decodeBody(callBody, body);
     const caller = await this.#caller(credentials);
     return this.#answer({path, args, kind, origin: 'client', caller, format}, requestId);
   }
 
-  /** POST /api/tenants/{tenant_id}/functions/run: any function, internal ones too, as anybody. */
-  run({body, requestId}: Call): Promise<Reply> {
+  /** Any function, internal ones too, as anybody. @returns a FunctionReply as JSON */
+  run({body, requestId}: Call): Promise<string> {
     const {path, args, identity, format} = decodeBody(runBody, body);
     const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
     return this.#answer({path, args, kind: null, origin: 'admin', caller, format}, requestId);
   }
 
-  /** POST …/schedule/run_after and …/schedule/run_at → `{"jobId"}` */
-  async schedule(how: string, {body, caller}: Call): Promise<Reply> {
+  /** @param how `run_after` or `run_at`. @returns the job's id */
+  async schedule(how: string, {body, caller}: Call): Promise<string> {
     const {groups, writing, clock} = this.#parts;
     const {path, args, ...when} = scheduleRequest(how, body);
     const scheduledBy = ownerOf(caller, await this.#caller(caller));
     const origin = caller.isAdmin ? 'admin' : 'client';
-    const id = await groups.perform(writer => {
+    return await groups.perform(writer => {
       const table = writing()?.table ?? null;
       const nowMs = Math.floor(clock());
       return refused(() => {
@@ -71,16 +70,14 @@ export class FunctionEndpoints {
         return insertFunctionJob(writer, nowMs, job, scheduledBy);
       });
     });
-    return {status: 200, body: `{"jobId":"${id}"}`};
   }
 
-  /** DELETE …/schedule/{job_id}. @throws op.not_found 404 when no job is pending that this caller scheduled; an admin cancels any */
-  async unschedule(id: string, {caller}: Call): Promise<Reply> {
+  /** @throws op.not_found 404 when no job is pending that this caller scheduled; an admin cancels any */
+  async unschedule(id: string, {caller}: Call): Promise<void> {
     const scheduledBy = ownerOf(caller, await this.#caller(caller));
     await this.#parts.groups.perform(writer =>
       scheduledBy === null ? cancelJob(writer, id) : cancelOwnJob(writer, id, scheduledBy),
     );
-    return NO_CONTENT;
   }
 
   /** Keeps nothing of the arguments while it waits. */
@@ -94,13 +91,13 @@ export class FunctionEndpoints {
       format: string | undefined;
     },
     requestId: string,
-  ): Promise<Reply> {
+  ): Promise<string> {
     const {path, args, kind, origin, caller, format} = call;
     const {functions, redactErrors} = this.#parts;
     const isRedacted = redactErrors && origin === 'client';
     return functions
       .call({path, args: onlyArgument(args), kind, origin, caller, requestId})
-      .then(result => ({status: 200, body: functionReply(result, requestId, isRedacted, format)}));
+      .then(result => functionReply(result, requestId, isRedacted, format));
   }
 
   /** @throws auth.unauthorized 401 */
@@ -119,8 +116,8 @@ function ownerOf({isAdmin}: Credentials, caller: Caller): string | null {
 }
 
 const ANONYMOUS: Caller = {identity: null};
-const callBody = wireType(FunctionCallBody);
-const runBody = wireType(FunctionRunBody);
+const callBody = bodyType<'functions.query'>(FunctionCallBody);
+const runBody = bodyType<'functions.run'>(FunctionRunBody);
 const runAfterBody = wireType(RunAfterBody);
 const runAtBody = wireType(RunAtBody);
 

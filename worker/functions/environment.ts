@@ -6,16 +6,12 @@ import {
   ENVIRONMENT_VALUE_BYTES_MAX,
   ENVIRONMENT_VARIABLES_MAX,
 } from '../../shared/limits.ts';
-import {VariableBody} from '../../shared/protocol/environment.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
-import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import {isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
-const variableBody = wireType(VariableBody);
 
 export class Environment {
   readonly #groups: CommitGroups;
@@ -38,22 +34,16 @@ export class Environment {
     return this.#variables.damage === null && this.#variables.sound === variables;
   }
 
-  /** `{"env": {name: value}}`, by name */
-  list(): Reply {
-    return {status: 200, body: JSON.stringify({env: this.current})};
-  }
-
-  /** `{"name", "value"}`. @throws op.not_found 404 */
-  get(name: string): Reply {
-    const variables = this.current;
-    if (!Object.hasOwn(variables, name)) throw notSet(name);
-    return {status: 200, body: JSON.stringify({name, value: variables[name]})};
+  /** @throws op.not_found 404 */
+  get(name: string): string {
+    const value = Object.hasOwn(this.current, name) ? this.current[name] : undefined;
+    if (value === undefined) throw notSet(name);
+    return value;
   }
 
   /** @throws op.invalid_input 400; op.rate_limited 429 when there are too many */
-  async set(name: string, body: Buffer): Promise<Reply> {
+  async set(name: string, value: string): Promise<void> {
     checkName(name);
-    const {value} = decodeBody(variableBody, body);
     if (!value.isWellFormed() || Buffer.byteLength(value) > ENVIRONMENT_VALUE_BYTES_MAX) {
       throw new ServiceError('op.invalid_input', `a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
     }
@@ -65,16 +55,14 @@ export class Environment {
       writer.statements.setVariable.run(name, value, rowChecksum('environment', {name, value}));
       writer.event({type: 'environment.set', name});
     });
-    return NO_CONTENT;
   }
 
   /** @throws op.not_found 404 */
-  async delete(name: string): Promise<Reply> {
-    await this.#change(writer => {
+  delete(name: string): Promise<void> {
+    return this.#change(writer => {
       if (writer.statements.deleteVariable.run(name).changes === 0) throw notSet(name);
       writer.event({type: 'environment.deleted', name});
     });
-    return NO_CONTENT;
   }
 
   /** Readers see the change once it is committed. */

@@ -298,7 +298,7 @@ export class Functions {
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       if (caught.code === 'op.storage_damaged') onDamage(caught);
-      return refusal(caught.status < 500 ? caught.message : "Your request couldn't be completed. Try again later.");
+      return refusal(caught.isOurs ? "Your request couldn't be completed. Try again later." : caught.message);
     }
   }
 

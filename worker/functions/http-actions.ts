@@ -24,7 +24,7 @@ import type {Functions} from './functions.ts';
 
 /** Where a request is answered. */
 export type HttpActionReply = {
-  start(status: number, headers: HeaderList): OutgoingBody;
+  respond(status: number, headers: HeaderList): OutgoingBody;
   fail(error: ServiceError): void;
 };
 
@@ -113,7 +113,7 @@ export class HttpActions {
       damage = error;
     };
     const response = new ActionResponse(
-      (status, own) => reply.start(status, own.map(scopedHeader(scope))),
+      (status, own) => reply.respond(status, own.map(scopedHeader(scope))),
       () => gone.abort(),
     );
     const request: ActionRequest = {

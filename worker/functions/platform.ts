@@ -5,6 +5,7 @@
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {FunctionList} from '../../shared/protocol/functions.ts';
 import type {Commit, CommittedEvent, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -157,10 +158,10 @@ export class FunctionPlatform implements Stage {
     await this.#log.close();
   }
 
-  /** `{"deployment": id | null, "functions": [FunctionEntry]}` of the active deployment */
-  functionList(): string {
+  /** Of the active deployment. */
+  functionList(): FunctionList {
     const {id = null, manifest} = this.#live?.table ?? {};
-    return JSON.stringify({deployment: id, functions: manifest?.functions ?? []});
+    return {deployment: id, functions: manifest?.functions ?? []};
   }
 
   /** Events of a commit swap what the rest of the platform works with. */

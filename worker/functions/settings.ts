@@ -1,18 +1,9 @@
-/**
- * What an operator decides about a tenant's functions: where they may connect to, and which pages may call them.
- * GET|PUT /api/tenants/{tenant_id}/settings
- */
-import type {Buffer} from 'node:buffer';
+/** What an operator decides about a tenant's functions: where they may connect to, and which pages may call them. */
 import {ServiceError} from '../../shared/errors.ts';
-import {SettingsBody} from '../../shared/protocol/settings.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
-import {NO_CONTENT, type Reply} from '../ipc/reply.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
 import {checkEgressPattern} from './egress/pattern.ts';
 import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from './stored-settings.ts';
-
-const settingsBody = wireType(SettingsBody);
 
 export class Settings {
   readonly #groups: CommitGroups;
@@ -33,8 +24,7 @@ export class Settings {
   }
 
   /** Replaces all of them. @throws op.invalid_input 400 */
-  async put(body: Buffer): Promise<Reply> {
-    const {egress, allowed_origins} = decodeBody(settingsBody, body);
+  async put({egress, allowed_origins}: TenantFunctionSettings): Promise<void> {
     for (const pattern of [...egress.allow, ...egress.deny]) {
       const fault = checkEgressPattern(pattern);
       if (fault !== null) throw new ServiceError('op.invalid_input', fault);
@@ -51,6 +41,5 @@ export class Settings {
       writer.statements.setMeta.run(SETTINGS_KEY, JSON.stringify(settings));
       writer.event({type: 'settings.changed', settings});
     });
-    return NO_CONTENT;
   }
 }

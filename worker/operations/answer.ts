@@ -1,15 +1,25 @@
-/** What a handler answers with. None of it knows a link: a socket's frame or a call from within can be answered as well. */
+/** What a handler answers with. None of it knows a link or a status: a socket's frame or a call from within can be answered as well. */
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
+import type {AnswerOf, VariantOf} from '../../shared/operation-types.ts';
 import type {Operation} from '../../shared/operations.ts';
 import type {Request} from '../ipc/decode.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
-import type {Reply} from '../ipc/reply.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
-/** JSON, which is 200; or with a status of its own. */
-export type Answer = string | Reply;
+/** JSON, empty where it is only said that it is done; of an operation that may end well in several ways with the way it did. */
+export type Answer = string | {readonly variant: string; readonly json: string};
+
+/** The answer of what has it as a value. */
+export function json<O extends Operation>(value: AnswerOf<O>): string {
+  return JSON.stringify(value);
+}
+
+/** The same of another kind of success. */
+export function variant<O extends Operation, V extends string>(name: V, value: VariantOf<O, V>): Answer {
+  return {variant: name, json: JSON.stringify(value)};
+}
 
 export type Outcome = Answer | Promise<Answer> | Later | Streamed;
 
@@ -18,7 +28,7 @@ export type Handler<O extends Operation> = (request: Request<O>, tenant: OpenTen
 export type Handlers<O extends Operation = Operation> = {readonly [each in O]: Handler<each>};
 
 /** JSON in UTF-8 that was made elsewhere is answered as it is; its bytes are taken over. */
-export type Settle = (outcome: Answer | Buffer | ServiceError) => void;
+export type Settle = (outcome: string | Buffer | ServiceError) => void;
 
 /** Answered once something else has happened: a commit, a scan. Cheaper than a promise, of which each write would make one. */
 export class Later {
@@ -41,9 +51,11 @@ export class Streamed {
 
 export interface StreamTarget {
   /** With exactly these headers. */
-  whole(status: number, headers: HeaderList, body: string | Buffer): void;
+  whole(headers: HeaderList, body: string | Buffer): void;
   /** With these headers and a body that is written later. */
-  start(status: number, headers: HeaderList): OutgoingBody;
+  start(headers: HeaderList): OutgoingBody;
+  /** With an app's own response: its status, its headers, and a body that is written later. */
+  respond(status: number, headers: HeaderList): OutgoingBody;
   /** With JSON that is made while it is sent. @throws session.overloaded 503 when too many are under way */
   pieces(make: () => Iterator<string, void, void>): void;
   fail(error: ServiceError): void;

@@ -10,26 +10,26 @@ import {checkTableName} from '../documents/table-name.ts';
 import {HAND_OVER, InlinePace} from '../reads/pace.ts';
 import {runScan} from '../reads/run.ts';
 import type {RequestScan} from '../reads/scan-message.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
+import {bodyType, decodeBody} from '../wire-type.ts';
 import {type Handlers, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {done, written} from './written.ts';
 
-const insertBody = wireType(InsertBody);
-const patchBody = wireType(PatchBody);
-const queryBody = wireType(QueryObject);
-const paginatedQueryBody = wireType(PaginatedQueryBody);
+const insertBody = bodyType<'documents.insert'>(InsertBody);
+const patchBody = bodyType<'documents.patch'>(PatchBody);
+const queryBody = bodyType<'query.run'>(QueryObject);
+const paginatedQueryBody = bodyType<'query.paginated'>(PaginatedQueryBody);
 
 export const documents: Handlers<Extract<Operation, `documents.${string}` | `query.${string}`>> = {
   'documents.insert': (request, tenant) => {
     const {table, fields} = decodeBody(insertBody, request.body);
     const insert = insertEffect(table, fields as Fields);
-    return written(request, tenant, writer => ({status: 201, body: `{"id":"${insert(writer)}"}`}));
+    return written(request, tenant, writer => `{"id":"${insert(writer)}"}`);
   },
   'documents.patch': (request, tenant) => {
     const {patch} = decodeBody(patchBody, request.body);
     const change = patchEffect(request.params.table, request.params.document_id, patch as Fields);
-    return written(request, tenant, writer => ({status: 200, body: `{"id":${JSON.stringify(change(writer))}}`}));
+    return written(request, tenant, writer => `{"id":${JSON.stringify(change(writer))}}`);
   },
   'documents.delete': (request, tenant) =>
     written(request, tenant, done(deleteEffect(request.params.table, request.params.document_id))),

@@ -3,9 +3,16 @@ import {Buffer} from 'node:buffer';
 import {preflightHeaders} from '../../shared/ipc/cors.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
+import {VariableBody} from '../../shared/protocol/environment.ts';
+import {SettingsBody} from '../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 import {kept, type Request} from '../ipc/decode.ts';
-import {type Answer, type Handler, type Handlers, Streamed, type StreamTarget} from './answer.ts';
+import {bodyType, decodeBody} from '../wire-type.ts';
+import {type Answer, type Handler, type Handlers, json, Streamed, type StreamTarget, variant} from './answer.ts';
+import {doneAfter} from './written.ts';
+
+const variableBody = bodyType<'env.set'>(VariableBody);
+const settingsBody = bodyType<'settings.put'>(SettingsBody);
 
 type Of<Area extends string> = Extract<Operation, `${Area}.${string}`>;
 
@@ -14,27 +21,37 @@ export const functions: Handlers<Of<'functions'> | Of<'deployments'> | Of<'env'>
   'functions.paginated': by(({endpoints}, request) => endpoints.call('paginatedQuery', request)),
   'functions.mutation': by(({endpoints}, request) => endpoints.call('mutation', request)),
   'functions.action': by(({endpoints}, request) => endpoints.call('action', request)),
-  'functions.schedule': by(({endpoints}, request) => endpoints.schedule(request.params.how, request)),
-  'functions.unschedule': by(({endpoints}, request) => endpoints.unschedule(request.params.job_id, request)),
+  'functions.schedule': by(async ({endpoints}, request) =>
+    json<'functions.schedule'>({jobId: await endpoints.schedule(request.params.how, request)}),
+  ),
+  'functions.unschedule': by(({endpoints}, request) => doneAfter(endpoints.unschedule(request.params.job_id, request))),
   'functions.run': by(({endpoints}, request) => endpoints.run(request)),
-  'functions.list': by(platform => platform.functionList()),
+  'functions.list': by(platform => json<'functions.list'>(platform.functionList())),
   'functions.http': streamedBy(({httpActions}, request, to) => httpActions.serve(request, to)),
   'functions.preflight': ({origin}, {functions}) =>
     new Streamed(to => {
-      to.whole(204, preflightHeaders(origin ?? undefined, functions.allowedOrigins), '');
+      to.whole(preflightHeaders(origin ?? undefined, functions.allowedOrigins), '');
       return undefined;
     }),
-  'deployments.create': by(async ({deployments}, {incoming}) =>
-    deployments.upload((await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0)),
+  'deployments.create': by(async ({deployments}, {incoming}) => {
+    const body = (await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0);
+    const made = await deployments.upload(body);
+    return 'dry_run' in made
+      ? variant<'deployments.create', 'dry_run'>('dry_run', made)
+      : json<'deployments.create'>(made);
+  }),
+  'deployments.list': by(({deployments}) => json<'deployments.list'>({deployments: deployments.list()})),
+  'deployments.activate': by(async ({deployments}, {params}) =>
+    json<'deployments.activate'>(await deployments.activate(params.deployment_id)),
   ),
-  'deployments.list': by(({deployments}) => deployments.list()),
-  'deployments.activate': by(({deployments}, {params}) => deployments.activate(params.deployment_id)),
-  'env.list': by(({environment}) => environment.list()),
-  'env.get': by(({environment}, {params}) => environment.get(params.name)),
-  'env.set': by(({environment}, {params, body}) => environment.set(params.name, body)),
-  'env.delete': by(({environment}, {params}) => environment.delete(params.name)),
-  'settings.get': by(({settings}) => JSON.stringify(settings.current)),
-  'settings.put': by(({settings}, {body}) => settings.put(body)),
+  'env.list': by(({environment}) => json<'env.list'>({env: environment.current})),
+  'env.get': by(({environment}, {params: {name}}) => json<'env.get'>({name, value: environment.get(name)})),
+  'env.set': by(({environment}, {params, body}) =>
+    doneAfter(environment.set(params.name, decodeBody(variableBody, body).value)),
+  ),
+  'env.delete': by(({environment}, {params}) => doneAfter(environment.delete(params.name))),
+  'settings.get': by(({settings}) => json<'settings.get'>(settings.current)),
+  'settings.put': by(({settings}, {body}) => doneAfter(settings.put(decodeBody(settingsBody, body)))),
   'logs.read': streamedBy((platform, {query}, to) => platform.readLog(query, to)),
 };
 

@@ -5,21 +5,18 @@ import {checkCronName, createCron, deleteCron, intervalOf} from '../scheduler/cr
 import {cancelJob, scheduleJob} from '../scheduler/jobs.ts';
 import {parseListParameters} from '../scheduler/list-page.ts';
 import {checkedMutation} from '../scheduler/work.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
+import {bodyType, decodeBody} from '../wire-type.ts';
 import type {Handlers} from './answer.ts';
 import {done, written} from './written.ts';
 
-const scheduleBody = wireType(ScheduleBody);
-const cronBody = wireType(CronBody);
+const scheduleBody = bodyType<'schedule.create'>(ScheduleBody);
+const cronBody = bodyType<'crons.create'>(CronBody);
 
 export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons.${string}`>> = {
   'schedule.create': (request, tenant) => {
     const {run_after_ms: runAfterMs, mutation} = decodeBody(scheduleBody, request.body);
     const work = checkedMutation(mutation);
-    return written(request, tenant, writer => ({
-      status: 201,
-      body: `{"job_id":"${scheduleJob(writer, tenant.clock(), runAfterMs, work)}"}`,
-    }));
+    return written(request, tenant, writer => `{"job_id":"${scheduleJob(writer, tenant.clock(), runAfterMs, work)}"}`);
   },
   'schedule.cancel': (request, tenant) =>
     written(
@@ -47,7 +44,7 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
     return written(
       request,
       tenant,
-      done(writer => createCron(writer, tenant.clock(), name, intervalMs, work), 201),
+      done(writer => createCron(writer, tenant.clock(), name, intervalMs, work)),
     );
   },
   'crons.list': ({query}, {reader, crons}) => {

@@ -2,11 +2,11 @@
 import type {Operation} from '../../shared/operations.ts';
 import {TableSchema} from '../../shared/protocol/schema.ts';
 import {allSchemasText, schemaText} from '../schema/read.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
-import type {Handlers} from './answer.ts';
+import {bodyType, decodeBody} from '../wire-type.ts';
+import {type Handlers, json} from './answer.ts';
 import {doneAfter} from './written.ts';
 
-const tableSchemaBody = wireType(TableSchema);
+const tableSchemaBody = bodyType<'schema.put'>(TableSchema);
 
 export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list'>> = {
   'schema.all': (_, {reader, catalog}) => {
@@ -22,5 +22,5 @@ export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.li
     return doneAfter(schemas.put(params.table, {table, fields, indexes}));
   },
   'schema.delete': ({params}, {schemas}) => doneAfter(schemas.delete(params.table)),
-  'tables.list': (_, {tables}) => tables.text(),
+  'tables.list': async (_, {tables}) => json<'tables.list'>({tables: await tables.read()}),
 };

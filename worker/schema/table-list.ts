@@ -1,6 +1,7 @@
-/** The tables of a tenant with how many documents each has. GET /api/tenants/{tenant_id}/tables */
+/** The tables of a tenant with how many documents each has. */
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
+import type {ListedTables} from '../../shared/protocol/schema.ts';
 import type {TableCounts} from '../commit/table-counts.ts';
 import type {Reader} from '../storage/reader.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
@@ -22,13 +23,13 @@ export class TableList {
   }
 
   /**
-   * `{"tables": [{"name", "documents"}]}`, by name. A table that is empty and has no schema is not there.
+   * By name. A table that is empty and has no schema is not there.
    * @throws session.overloaded 503 while the file of an older svc cannot be counted, the disk being full
    */
-  async text(): Promise<string> {
+  async read(): Promise<ListedTables['tables']> {
     await this.#counts.complete();
     this.#reader.inSnapshot();
-    const tables = [];
+    const tables: ListedTables['tables'] = [];
     for (const {number, name, documents, counted_to: countedTo, hasSchema} of this.#tables.all()) {
       if (countedTo < (number + 1) * DOCS_PER_TABLE - 1) {
         throw new ServiceError(
@@ -38,6 +39,6 @@ export class TableList {
       }
       if (documents > 0 || hasSchema === 1) tables.push({name, documents});
     }
-    return JSON.stringify({tables: tables.sort((a, b) => (a.name < b.name ? -1 : 1))});
+    return tables.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 }

@@ -88,7 +88,7 @@ describe('a deployment has', () => {
 
   test('the variables of the tenant at import', async () => {
     const tenant = new TenantDeployments();
-    await tenant.environment.set('ISSUER', Buffer.from('{"value": "https://a.example"}'));
+    await tenant.environment.set('ISSUER', 'https://a.example');
     await tenant.deploy({
       'auth.config.ts': `export default {providers: [{domain: process.env.ISSUER, applicationID: 'app'}]};`,
     });

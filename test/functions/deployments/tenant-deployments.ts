@@ -13,9 +13,11 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {
   BundleFile,
+  DeployedView,
   DeploymentError,
   DeploymentUpload,
   DeploymentView,
+  DryRunView,
   Manifest,
   SchemaDefinition,
 } from '../../../shared/protocol/functions.ts';
@@ -35,7 +37,6 @@ import {Deployments} from '../../../worker/functions/deployments/deployments.ts'
 import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import {Environment} from '../../../worker/functions/environment.ts';
 import {Settings} from '../../../worker/functions/settings.ts';
-import type {Reply} from '../../../worker/ipc/reply.ts';
 import {WorkerMetrics} from '../../../worker/metrics.ts';
 import {BackFill} from '../../../worker/schema/back-fill.ts';
 import {SchemaChanges} from '../../../worker/schema/change.ts';
@@ -123,16 +124,19 @@ export class TenantDeployments {
   }
 
   /** Deploys sources given as text. @param files below `svc/` */
-  async deploy(files: Record<string, string>, change: Partial<DeploymentUpload> = {}): Promise<Reply> {
+  async deploy(
+    files: Record<string, string>,
+    change: Partial<DeploymentUpload> = {},
+  ): Promise<DeployedView | DryRunView> {
     return this.upload({...(await uploadOf(files)), ...change});
   }
 
-  upload(upload: DeploymentUpload): Promise<Reply> {
+  upload(upload: DeploymentUpload): Promise<DeployedView | DryRunView> {
     return this.deployments.upload(Buffer.from(JSON.stringify(upload)));
   }
 
   /** Deploys nothing but a schema, without running code. */
-  deploySchema(schema: SchemaDefinition | null, message: string | null = null): Promise<Reply> {
+  deploySchema(schema: SchemaDefinition | null, message: string | null = null): Promise<DeployedView | DryRunView> {
     this.manifest = {functions: [], routes: null, schema, authProviders: []};
     return this.upload({...EMPTY_UPLOAD, message});
   }
@@ -149,7 +153,7 @@ export class TenantDeployments {
   }
 
   list(): DeploymentView[] {
-    return (JSON.parse(this.deployments.list()) as {deployments: DeploymentView[]}).deployments;
+    return this.deployments.list();
   }
 
   /** Indexes of a table that are not being dropped: `by_n: n (enabled)`. */
@@ -229,7 +233,7 @@ export async function uploadOf(files: Record<string, string>): Promise<Deploymen
 }
 
 /** Why a deploy was refused; fails when it was not. */
-export async function errorsOf(deploy: Promise<Reply>): Promise<DeploymentError[]> {
+export async function errorsOf(deploy: Promise<unknown>): Promise<DeploymentError[]> {
   const error = await refusalOf(deploy);
   return (error.detail as {errors: DeploymentError[]}).errors;
 }

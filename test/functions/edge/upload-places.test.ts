@@ -10,7 +10,7 @@ import {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
 
 const META: RequestMeta = {op: 'functions.http', m: 'POST', u: 'http://h/svc/t/http/in', p: ['/in']};
 const route = {method: 'POST', path: '/in', pathPrefix: null, index: 0};
-const reply: HttpActionReply = {start: () => expect.fail(), fail: () => expect.fail()};
+const reply: HttpActionReply = {respond: () => expect.fail(), fail: () => expect.fail()};
 const overloaded = expect.objectContaining({code: 'session.overloaded'});
 
 let begun: number;

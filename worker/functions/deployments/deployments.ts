@@ -18,10 +18,9 @@ import {
   DEPLOYS_WAITING_MAX,
   ROWS_SUMMED_MAX,
 } from '../../../shared/limits.ts';
-import type {DeploymentView, Manifest} from '../../../shared/protocol/functions.ts';
+import type {DeployedView, DeploymentView, DryRunView, Manifest} from '../../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
-import type {Reply} from '../../ipc/reply.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
 import {SchemaMismatch} from '../../schema/deploy.ts';
 import {schemaChanges} from '../../schema/deploy-changes.ts';
@@ -83,12 +82,12 @@ export class Deployments {
   }
 
   /** @throws op.invalid_input 400 with every reason in `detail.errors`; session.overloaded 503 */
-  async upload(body: Buffer): Promise<Reply> {
+  async upload(body: Buffer): Promise<DeployedView | DryRunView> {
     return await this.#inTurn(() => this.#deploy(body));
   }
 
   /** Makes a deployment of the history the active one. @throws op.not_found 404; op.invalid_input 400 */
-  activate(id: string): Promise<Reply> {
+  activate(id: string): Promise<DeploymentView> {
     return this.#inTurn(async () => {
       const {statements} = this.#parts.writer;
       const row = /^\d{1,15}$/.test(id) ? statements.deployment.get(Number(id)) : undefined;
@@ -100,19 +99,18 @@ export class Deployments {
         writer.statements.deploymentActivated.run(nowMs, checksum, row.id);
         return row.id;
       });
-      return {status: 200, body: JSON.stringify(view(statements.deployment.get(row.id)!, true))};
+      return view(statements.deployment.get(row.id)!, true);
     });
   }
 
-  /** `{"deployments": [DeploymentView]}`, newest first */
-  list(): string {
+  /** Newest first. */
+  list(): DeploymentView[] {
     const {reader} = this.#parts;
     reader.inSnapshot();
     checkSums(reader.db, 'deployments', ROWS_SUMMED_MAX);
     const active = this.#committedActive.get(ACTIVE_KEY);
     const rows = reading(() => this.#committed.all());
-    const deployments = rows.map(row => view(checkedDeployment(row), row.id === active));
-    return JSON.stringify({deployments});
+    return rows.map(row => view(checkedDeployment(row), row.id === active));
   }
 
   sourceMap(deployment: ActiveDeployment, path: string): string | null {
@@ -130,7 +128,7 @@ export class Deployments {
     return await turn;
   }
 
-  async #deploy(body: Buffer): Promise<Reply> {
+  async #deploy(body: Buffer): Promise<DeployedView | DryRunView> {
     const {environment, schemas, writer, analyze} = this.#parts;
     const seed = randomBytes(16).toString('hex');
     const {upload, manifest, files, close} = await analyze(body, {seed, env: environment.current});
@@ -138,11 +136,11 @@ export class Deployments {
       const changes = schemaChanges(writer.catalog, manifest.schema);
       if (upload.dryRun) {
         await fitting(schemas.check(manifest.schema));
-        return {status: 200, body: JSON.stringify({dry_run: true, functions: manifest.functions, changes})};
+        return {dry_run: true, functions: manifest.functions, changes};
       }
       const list = await this.#storeCode(files);
       const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
-      return {status: 201, body: JSON.stringify({...view(writer.statements.deployment.get(id)!, true), changes})};
+      return {...view(writer.statements.deployment.get(id)!, true), changes};
     } catch (caught) {
       this.#mayHoldOrphans = true;
       throw caught;

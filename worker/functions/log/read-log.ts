@@ -14,8 +14,8 @@ const TYPE: HeaderList = [['Content-Type', 'application/x-ndjson']];
 
 /** Where it is written to. */
 export type LogTarget = {
-  whole(status: number, headers: HeaderList, body: string | Buffer): void;
-  start(status: number, headers: HeaderList): OutgoingBody;
+  whole(headers: HeaderList, body: string | Buffer): void;
+  start(headers: HeaderList): OutgoingBody;
 };
 
 /** @param query of the URL */
@@ -26,7 +26,7 @@ export async function readLog(log: ExecutionLog, to: LogTarget, query: string): 
   const isFiltered = Object.values(filter).some(wanted => wanted !== null);
   const history = () => (isFiltered ? log.search(filter, count) : log.newest(count));
   if (parameters.get('follow') !== 'true') {
-    to.whole(200, TYPE, await history());
+    to.whole(TYPE, await history());
     return;
   }
   // What ends while the history is read comes after it, and is not in it again: entries are numbered in a process.
@@ -48,7 +48,7 @@ export async function readLog(log: ExecutionLog, to: LogTarget, query: string): 
     stop();
     throw caught;
   }
-  out = to.start(200, TYPE);
+  out = to.start(TYPE);
   out.onCancel = stop;
   const news = early.filter(line => !past.includes(line));
   // An empty line ends the history, and lets the head go out although nothing has been logged yet.
