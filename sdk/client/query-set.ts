@@ -82,20 +82,26 @@ export class QuerySet {
     if (query.subscribers === 0) this.#changed.add(query);
   }
 
+  /** There is something that `flush` has not dealt with. */
+  get isChanged(): boolean {
+    return this.#changed.size > 0;
+  }
+
   /**
    * What the server is to be told, as messages; none: nothing.
    * @param isReady whether they can be sent. Otherwise only what the server does not know of is forgotten
+   * @param isTurnOver whether who unsubscribed has had the time to come back. Otherwise nothing is forgotten or removed
    */
-  flush(isReady: boolean): string[] {
+  flush(isReady: boolean, isTurnOver: boolean): string[] {
     const changes: string[] = [];
     for (const query of this.#changed) {
       const isWanted = query.subscribers > 0;
       if (!isReady && (isWanted || query.isSent)) continue;
+      if (!isWanted && !isTurnOver) continue;
       this.#changed.delete(query);
-      if (isWanted === query.isSent) continue;
       if (!isWanted) this.#forget(query);
-      if (isWanted) changes.push(added(query));
-      else if (query.isSent) changes.push(removed(query));
+      if (isWanted === query.isSent) continue;
+      changes.push(isWanted ? added(query) : removed(query));
       query.isSent = isWanted;
     }
     return this.#messages(changes);

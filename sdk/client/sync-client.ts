@@ -227,19 +227,20 @@ export class SyncClient implements SyncEngine {
     this.#isPumping = true;
     queueMicrotask(() => {
       this.#isPumping = false;
-      if (!this.#isClosed) this.#pump();
+      if (!this.#isClosed) this.#pump(true);
     });
   }
 
   /** Sends what is wanted and has not been sent on this socket. */
-  #pump(): void {
+  #pump(isTurnOver = false): void {
     const session = this.#session;
     if (session === null || this.#identity.isPaused) {
-      this.#queries.flush(false);
+      this.#queries.flush(false, isTurnOver);
       return;
     }
     this.#sayWho(session);
-    for (const message of this.#queries.flush(true)) this.#link.send(message);
+    for (const message of this.#queries.flush(true, isTurnOver)) this.#link.send(message);
+    if (this.#queries.isChanged) this.#pumpSoon();
     for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
     session.greeted ??= this.#queries.version;
     // An action is lost with its socket: it does not go before the server is known to be there.
