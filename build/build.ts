@@ -51,7 +51,7 @@ const common: BuildOptions = {
 };
 
 /** For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
-const entries = ['browser', 'server', 'values'];
+const entries = ['browser', 'react', 'server', 'values'];
 const sdk: BuildOptions = {
   absWorkingDir: root,
   outdir: dist,
@@ -63,6 +63,8 @@ const sdk: BuildOptions = {
   platform: 'neutral',
   format: 'esm',
   target: 'es2022',
+  // The app's own, of which there must be one.
+  external: ['react'],
   minifySyntax: true,
   logLevel: 'warning',
 };

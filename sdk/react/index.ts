@@ -1,0 +1,29 @@
+'use client';
+/** `svc/react`: an app's functions in React components. The first line is for frameworks that run components on servers. */
+export type {ConnectionState} from '../client/connection-state.ts';
+export type {AuthTokenFetcher} from '../client/identity.ts';
+export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
+export {type SvcAuthState, SvcProviderWithAuth, type UseAuth, useSvcAuth} from './auth.ts';
+export {
+  type ArgsAndOptions,
+  type MutationOptions,
+  SvcReactClient,
+  type SvcReactClientOptions,
+  type Watch,
+  type WatchQueryOptions,
+} from './client.ts';
+export {useSvcConnectionState} from './connection-state.ts';
+export {SvcProvider, useSvc} from './context.ts';
+export type {OptimisticUpdate} from './optimistic-update.ts';
+export type {PaginationStatus} from './pages.ts';
+export {type ReactAction, type ReactMutation, useAction, useMutation} from './use-mutation.ts';
+export {
+  type PaginatedQueryArgs,
+  type PaginatedQueryItem,
+  type PaginatedQueryReference,
+  type UsePaginatedQueryResult,
+  type UsePaginatedQueryReturnType,
+  usePaginatedQuery,
+} from './use-paginated-query.ts';
+export {type RequestForQueries, type ResultsOfQueries, useQueries} from './use-queries.ts';
+export {type OptionalRestArgsOrSkip, useQuery} from './use-query.ts';

@@ -1,0 +1,69 @@
+/**
+ * What hooks and watches see of the engine: results by token, and for each token those who want to be told. Listeners of one change are
+ * told in one go and each once, so that React renders them together.
+ */
+import type {QueryToken} from '../client/function-call.ts';
+import type {QueryResult} from '../client/query-set.ts';
+import type {SyncEngine} from '../client/sync-engine.ts';
+import type {AnyFunctionReference} from '../server/function-reference.ts';
+
+export type WatchedQuery = {
+  token: QueryToken;
+  reference: AnyFunctionReference | string;
+  args: unknown;
+  paginated: boolean;
+};
+
+export class QueryStore {
+  readonly engine: SyncEngine;
+  readonly #listeners = new Map<QueryToken, Set<() => void>>();
+
+  constructor(engine: SyncEngine) {
+    this.engine = engine;
+    engine.onChange(changed => this.#tell(changed));
+  }
+
+  /** Names a query. No traffic. @throws Error for what is no reference and for arguments that are no values */
+  query(reference: AnyFunctionReference | string, args: unknown, paginated = false): WatchedQuery {
+    return {token: this.engine.queryToken(reference, args, {paginated}), reference, args, paginated};
+  }
+
+  /** Undefined: not there yet. The same object until the result is another one. */
+  result({token}: WatchedQuery): QueryResult | undefined {
+    return this.engine.localResult(token);
+  }
+
+  /** Where the pages of a watched query end, for `watch` of an equal one later. */
+  journal({token}: WatchedQuery): string | undefined {
+    return this.engine.journal(token);
+  }
+
+  /**
+   * Keeps the result current until the function it returns is called.
+   * @param listener one function for each watcher; it may be that of many queries, and is then told once of a change of several
+   */
+  watch({token, reference, args, paginated}: WatchedQuery, listener: () => void, journal?: string): () => void {
+    const subscription = this.engine.subscribe(reference, args, {paginated, journal});
+    const listeners = this.#listeners.get(token) ?? new Set();
+    this.#listeners.set(token, listeners.add(listener));
+    return () => {
+      subscription.unsubscribe();
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(token) === listeners) this.#listeners.delete(token);
+    };
+  }
+
+  #tell(changed: ReadonlySet<QueryToken>): void {
+    const told = new Set<() => void>();
+    for (const token of changed) for (const listener of this.#listeners.get(token) ?? []) told.add(listener);
+    const failures: unknown[] = [];
+    for (const listener of told) {
+      try {
+        listener();
+      } catch (caught) {
+        failures.push(caught); // The others are told all the same.
+      }
+    }
+    if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+  }
+}

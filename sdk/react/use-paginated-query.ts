@@ -1,0 +1,144 @@
+/** `usePaginatedQuery`: a list that grows page by page and stays current as a whole. */
+import {useCallback, useEffect, useMemo, useState} from 'react';
+import {
+  type FunctionArgs,
+  type FunctionReference,
+  type FunctionReturnType,
+  getFunctionName,
+} from '../server/function-reference.ts';
+import type {BetterOmit, Expand} from '../values/value.ts';
+import {useClient} from './context.ts';
+import {
+  failureOf,
+  newList,
+  optionsOf,
+  type Page,
+  type PagedList,
+  type PaginationStatus,
+  shownPages,
+  split,
+  watchedPages,
+  withNextPage,
+} from './pages.ts';
+import type {QueryStore} from './query-store.ts';
+import {useResults} from './use-results.ts';
+
+/** A function that was registered with `paginatedQuery`. */
+export type PaginatedQueryReference = FunctionReference<'paginatedQuery'>;
+
+/** Its arguments, but for `paginationOpts`, which the hook fills in. */
+export type PaginatedQueryArgs<Query extends PaginatedQueryReference> = Expand<
+  BetterOmit<FunctionArgs<Query>, 'paginationOpts'>
+>;
+
+/** What is in its pages. */
+export type PaginatedQueryItem<Query extends PaginatedQueryReference> = FunctionReturnType<Query>['page'][number];
+
+export type UsePaginatedQueryResult<Item> = {
+  /** Of all pages so far, without gaps, current. The same array until something in it changes. */
+  results: Item[];
+  /** Asks for so many more, when the status is `CanLoadMore`; otherwise it does nothing. */
+  loadMore: (numItems: number) => void;
+} & (
+  | {status: 'LoadingFirstPage' | 'LoadingMore'; isLoading: true}
+  | {status: 'CanLoadMore' | 'Exhausted'; isLoading: false}
+);
+
+export type UsePaginatedQueryReturnType<Query extends PaginatedQueryReference> = UsePaginatedQueryResult<
+  PaginatedQueryItem<Query>
+>;
+
+/** What a list is of: when it is of something else, it begins again. */
+type Subject = {store: QueryStore; token: string | null; list: PagedList};
+
+/**
+ * Shows a query in pages.
+ *
+ *     const {results, status, loadMore} = usePaginatedQuery(api.messages.list, {channel}, {initialNumItems: 20});
+ *
+ * @param args without `paginationOpts`; `"skip"`: do not ask
+ * @param options initialNumItems: how many the first page has
+ * @throws Error, while rendering, when a page failed
+ */
+export function usePaginatedQuery<Query extends PaginatedQueryReference>(
+  query: Query,
+  args: PaginatedQueryArgs<Query> | 'skip',
+  options: {initialNumItems: number},
+): UsePaginatedQueryReturnType<Query> {
+  const {store} = useClient('usePaginatedQuery');
+  const initialNumItems = checkedInitialNumItems(options);
+  // Without arguments, too, a wrong reference is told.
+  const name = getFunctionName(query);
+  const token = args === 'skip' ? null : store.query(query, args, true).token;
+  const begun = (): Subject => ({store, token, list: newList(initialNumItems)});
+  const [kept, setSubject] = useState(begun);
+  let subject = kept;
+  if (kept.store !== store || kept.token !== token) {
+    subject = begun();
+    setSubject(subject);
+  }
+
+  const {list} = subject;
+  const pages = token === null ? [] : watchedPages(list);
+  const results = useResults(
+    store,
+    pages.map(page => store.query(query, {...(args as object), paginationOpts: optionsOf(list, page)}, true)),
+  );
+  const resultOf = (page: Page) => results[pages.indexOf(page)];
+
+  const [restart, setRestart] = useState<Error | null>(null);
+  useEffect(() => {
+    if (restart !== null) console.warn(`usePaginatedQuery begins again with its first page: ${restart.message}`);
+  }, [restart]);
+
+  const failure = failureOf(list, resultOf);
+  if (failure?.isCurable === true) {
+    setRestart(failure.error);
+    setSubject(begun());
+  } else if (failure !== null) {
+    throw failure.error;
+  } else {
+    const next = split(list, resultOf);
+    if (next !== list) setSubject({...subject, list: next});
+  }
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `resultOf` is of these results.
+  const shown = useMemo(() => shownPages(list, resultOf), [list, results]);
+  const {continueCursor} = shown;
+  const loadMore = useCallback(
+    (numItems: number) => {
+      refuseNoNumber(numItems, name);
+      if (continueCursor === null) return;
+      setSubject(now => ({...now, list: withNextPage(now.list, list, continueCursor, numItems)}));
+    },
+    [list, continueCursor, name],
+  );
+  return useMemo(() => resultFor(shown.items, shown.status, loadMore), [shown, loadMore]) as never;
+}
+
+function resultFor(
+  results: unknown[],
+  status: PaginationStatus,
+  loadMore: (numItems: number) => void,
+): UsePaginatedQueryResult<unknown> {
+  if (status === 'LoadingFirstPage' || status === 'LoadingMore') return {results, status, isLoading: true, loadMore};
+  return {results, status, isLoading: false, loadMore};
+}
+
+function checkedInitialNumItems(options: {initialNumItems: number} | undefined): number {
+  const initialNumItems: unknown = options?.initialNumItems;
+  if (typeof initialNumItems === 'number' && initialNumItems >= 0) return initialNumItems;
+  throw new Error(
+    `usePaginatedQuery wants a non-negative number as options.initialNumItems, like {initialNumItems: 20}. ` +
+      `Received: ${String(initialNumItems)}`,
+  );
+}
+
+/** `onClick={loadMore}` calls it with the event. */
+function refuseNoNumber(numItems: unknown, name: string): void {
+  if (typeof numItems === 'number' && numItems > 0) return;
+  throw new Error(
+    `loadMore of ${name} wants a number of items greater than 0, like onClick={() => loadMore(20)}. ` +
+      `Received: ${typeof numItems === 'object' ? 'an object' : String(numItems)}`,
+  );
+}

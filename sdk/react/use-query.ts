@@ -1,0 +1,29 @@
+/** `useQuery`: the result of one query, kept current. */
+import type {EmptyObject, FunctionReference, FunctionReturnType} from '../server/function-reference.ts';
+import {useClient} from './context.ts';
+import {useResults} from './use-results.ts';
+
+/** The arguments behind a query in a hook; `"skip"`: do not ask. They may be left out where none are needed. */
+export type OptionalRestArgsOrSkip<Query extends FunctionReference<'query' | 'paginatedQuery'>> =
+  Query['_args'] extends EmptyObject ? [args?: EmptyObject | 'skip'] : [args: Query['_args'] | 'skip'];
+
+/**
+ * Shows a query and renders again whenever its result changes.
+ *
+ *     const messages = useQuery(api.messages.list, {channel});
+ *     if (messages === undefined) return <Loading />;
+ *
+ * @returns the result; undefined: not there yet, or `"skip"`. The same object until the result is another one
+ * @throws Error, while rendering, when the query failed: an error boundary shows it
+ */
+export function useQuery<Query extends FunctionReference<'query'>>(
+  query: Query,
+  ...args: OptionalRestArgsOrSkip<Query>
+): FunctionReturnType<Query> | undefined {
+  const {store} = useClient('useQuery');
+  const [given] = args;
+  const [result] = useResults(store, given === 'skip' ? [] : [store.query(query, given)]);
+  if (result === undefined) return undefined;
+  if (!result.ok) throw result.error;
+  return result.value as FunctionReturnType<Query>;
+}

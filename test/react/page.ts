@@ -1,0 +1,75 @@
+/** Components on a page of happy-dom, rendered by react-dom as in a browser. */
+import {act, createElement, type FunctionComponent, type ReactNode} from 'react';
+import {createRoot, hydrateRoot, type Root} from 'react-dom/client';
+import {onTestFinished} from 'vitest';
+import {SvcProvider, type SvcReactClient} from '../../sdk/react/index.ts';
+
+type Globals = {IS_REACT_ACT_ENVIRONMENT?: boolean; document: {createElement(name: string): HTMLElement}};
+type HTMLElement = {textContent: string; innerHTML: string};
+
+export const h = createElement;
+
+export class Page {
+  readonly container: HTMLElement;
+  readonly #root: Root;
+  #isOpen = true;
+
+  private constructor(container: HTMLElement, root: Root) {
+    this.container = container;
+    this.#root = root;
+    onTestFinished(() => this.close());
+  }
+
+  /** @param html as a server rendered it */
+  static async open(element: ReactNode, html?: string): Promise<Page> {
+    const globals = globalThis as unknown as Globals;
+    globals.IS_REACT_ACT_ENVIRONMENT = true;
+    const container = globals.document.createElement('div');
+    if (html !== undefined) {
+      container.innerHTML = html;
+      let root: Root | undefined;
+      await act(async () => {
+        root = hydrateRoot(container as never, element);
+      });
+      return new Page(container, root!);
+    }
+    const root = createRoot(container as never, {onUncaughtError: () => {}} as object);
+    const page = new Page(container, root);
+    await page.show(element);
+    return page;
+  }
+
+  async show(element: ReactNode): Promise<void> {
+    await act(async () => this.#root.render(element));
+  }
+
+  get text(): string {
+    return this.container.textContent;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await act(async () => this.#root.unmount());
+  }
+}
+
+/** Does something and waits until everything that follows at once from it has been rendered. */
+export async function acted<T>(act_: () => T | Promise<T>): Promise<T> {
+  let result: T | undefined;
+  await act(async () => {
+    result = await act_();
+    await settled();
+  });
+  return result!;
+}
+
+/** After some turns of the event loop: frames of a simulated deployment arrive on microtasks. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) await new Promise(resolve => setImmediate(resolve));
+}
+
+/** A component below a provider. */
+export function within(client: SvcReactClient, component: FunctionComponent): ReactNode {
+  return h(SvcProvider, {client}, h(component));
+}
