@@ -25,6 +25,9 @@ export const CLIENT_TOKEN_CONFIRMATIONS_MAX = 2;
 export const CLIENT_TOKEN_ATTEMPTS_MAX = 8;
 /** Calls without an answer, those that wait for a connection included. Beyond: the next one fails. (ours) */
 export const CLIENT_REQUESTS_MAX = 10_000;
+/** Mutations, and actions, that are sent and not answered; and the characters of their arguments. Beyond: the next waits for an answer. Less than servers take. (ours) */
+export const CLIENT_CALLS_UNDER_WAY_MAX = 256;
+export const CLIENT_CALLS_UNDER_WAY_CHARS_MAX = 4 * MIB;
 /** Changes of the set of watched queries in a frame; more come in the next. A third of the frame that a server takes, for bytes are more than characters. (ours) */
 export const CLIENT_FRAME_CHARS = 2 * MIB;
 /** Arguments of a call over the socket, encoded. Beyond: it fails before it is sent. Below the frame that a server takes. (ours) */

@@ -15,9 +15,11 @@
  *        │                                       └───────── shortly before the token ends ─────────────┘
  *        │ refused for the 2nd time                           any of these but nobody and fetching, refused by the server
  *        ▼                                                            │
- *   nobody, onChange(false) ◀──the same token, or none── recovering (no socket) ──another token──▶ confirming, fresh
+ *   nobody, onChange(false) ◀──the same token, or none── recovering (paused) ──another token──▶ confirming, fresh
  *
  * A fetch that fails with an exception says nothing about the caller: in time it is tried again, later it counts as no token.
+ * A token that is refused does not cost the socket: the server holds what was said under it until it is told who says so, and answers of
+ * actions that are under way still come.
  * setAuth and clearAuth begin anew from anywhere; what was under way before is void.
  */
 import {
@@ -61,7 +63,7 @@ export class Identity {
   #freshTokensSent = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param changed there is another token to tell, or `isPaused` or `isHalted` is not what it was */
+  /** @param changed there is another token to tell, or `isPaused` is not what it was */
   constructor(logger: Logger, leewayMs: number, changed: () => void) {
     this.#logger = logger;
     this.#leewayMs = leewayMs;
@@ -80,12 +82,7 @@ export class Identity {
 
   /** Nothing is to be sent: it is about to be known who the caller is. */
   get isPaused(): boolean {
-    return this.#state === 'fetching';
-  }
-
-  /** There is to be no socket. */
-  get isHalted(): boolean {
-    return this.#state === 'recovering';
+    return this.#state === 'fetching' || this.#state === 'recovering';
   }
 
   get(): {token: string; decoded: Record<string, unknown>} | undefined {
@@ -181,7 +178,6 @@ export class Identity {
     const refused = this.#token;
     clearTimeout(this.#timer);
     this.#state = 'recovering';
-    this.#changed();
     const fetched = await this.#fetch(true);
     if (fetched === 'void') return;
     if (fetched === 'failed' || fetched.token === null || fetched.token === refused) this.#giveUp();

@@ -9,7 +9,11 @@
  *
  * The server keeps outcomes under the client's id and the number of the request, so that sending a mutation again does not run it again.
  */
-import {CLIENT_REQUESTS_MAX} from '../../shared/client-limits.ts';
+import {
+  CLIENT_CALLS_UNDER_WAY_CHARS_MAX,
+  CLIENT_CALLS_UNDER_WAY_MAX,
+  CLIENT_REQUESTS_MAX,
+} from '../../shared/client-limits.ts';
 import type {Value} from '../values/value.ts';
 import type {FunctionCall} from './function-call.ts';
 
@@ -80,14 +84,22 @@ export class Requests {
     this.#open.delete(request.id);
   }
 
-  /** What is to be sent now, marked as sent. Its message is whole. */
-  *toSend(kind: RequestKind): Generator<string> {
-    const queued = [...this.#open.values()].filter(request => request.kind === kind && request.state === 'queued');
-    for (const request of queued) {
+  /** What is to be sent now, marked as sent: no more than may be under way together, but one always. */
+  toSend(kind: RequestKind): string[] {
+    const messages: string[] = [];
+    let count = 0;
+    let chars = 0;
+    for (const request of this.#open.values()) {
+      if (request.kind !== kind || request.state === 'done') continue;
+      count++;
+      chars += request.call.argsText.length;
+      if (request.state === 'sent') continue;
+      if (count > CLIENT_CALLS_UNDER_WAY_MAX || (count > 1 && chars > CLIENT_CALLS_UNDER_WAY_CHARS_MAX)) break;
       request.state = 'sent';
       const rest = {type: kind, request_id: request.id};
-      yield request.call.message(kind === 'mutation' ? {...rest, settled_below: this.#settledBelow()} : rest);
+      messages.push(request.call.message(kind === 'mutation' ? {...rest, settled_below: this.#settledBelow()} : rest));
     }
+    return messages;
   }
 
   /** @returns actions that nobody will answer; they are gone */

@@ -3,6 +3,8 @@ import type {ServerMessage, StateVersion, Transition} from '../../shared/protoco
 import {TransitionParts} from './transition-parts.ts';
 
 export type Session = {
+  /** Its socket is gone: nothing of it matters any more. */
+  isLost: boolean;
   /** Of the server's history. Undefined: it has not said hello yet. */
   timeline: string | undefined;
   /** Where the results are that are shown. */
@@ -22,6 +24,7 @@ export type Session = {
 /** @param revision of the identity if the server need not be told, for it takes everybody for nobody at first; else -1 */
 export function newSession(revision: number): Session {
   return {
+    isLost: false,
     timeline: undefined,
     version: {query_set: 0, identity: 0, ts: 0},
     revision,

@@ -7,7 +7,6 @@
  *                    └── waiting (back-off) ◀───────────┘
  *                 time is over | the network is back | the page is visible again
  *
- *   any but ended ──halt──▶ halted ──resume──▶ connecting (or idle, if it was never started)
  *   any ──end──▶ ended, for good
  *
  * Failures in a row make the back-off longer; `caughtUp` ends the row: an open socket alone is no success, for an overloaded server opens
@@ -57,8 +56,7 @@ export class SocketLink {
   readonly #url: string;
   readonly #socketClass: WebSocketConstructor | undefined;
   readonly #events: LinkEvents;
-  #state: 'idle' | 'connecting' | 'open' | 'waiting' | 'halted' | 'ended' = 'idle';
-  #isStarted = false;
+  #state: 'idle' | 'connecting' | 'open' | 'waiting' | 'ended' = 'idle';
   #socket: Socket | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastFrameMs = 0;
@@ -86,12 +84,8 @@ export class SocketLink {
 
   /** @throws Error where there is no WebSocket */
   start(): void {
-    if (this.#state !== 'idle') {
-      this.#isStarted = true;
-      return;
-    }
+    if (this.#state !== 'idle') return;
     this.#connect();
-    this.#isStarted = true;
     this.#page.addEventListener?.('online', this.#wake);
     this.#page.document?.addEventListener?.('visibilitychange', this.#wake);
   }
@@ -109,17 +103,6 @@ export class SocketLink {
   /** The socket is of no use any more. */
   restart(reason: string): void {
     this.#lost(`client: ${reason}`, CLIENT_BACK_OFF_CLEAN_MS);
-  }
-
-  halt(): void {
-    if (this.#state === 'halted' || this.#state === 'ended') return;
-    this.#drop('halted');
-  }
-
-  resume(): void {
-    if (this.#state !== 'halted') return;
-    this.#state = 'idle';
-    if (this.#isStarted) this.#connect();
   }
 
   /** Resolves when the socket is closed, or the server took too long for that. */
@@ -176,12 +159,12 @@ export class SocketLink {
     const waitMs = backOffMs(baseMs, this.#failures, Math.random());
     this.#failures++;
     this.#drop('waiting');
-    // Whoever was told may have halted or ended it.
+    // Whoever was told may have ended it.
     if (this.#state === 'waiting') this.#timer = setTimeout(() => this.#connect(), waitMs);
   }
 
   /** @returns the socket, which is being closed and not heard any more */
-  #drop(next: 'waiting' | 'halted' | 'ended'): Socket | null {
+  #drop(next: 'waiting' | 'ended'): Socket | null {
     const socket = this.#socket;
     const wasOpen = this.#state === 'open';
     clearTimeout(this.#timer);

@@ -1,23 +1,14 @@
 /**
- * The engine of the reactive clients: puts its parts together and takes messages apart. Each part has its own file, with its states drawn
- * in it: the socket (`socket-link.ts`), the watched queries (`query-set.ts`), what updates make of them (`query-update.ts`), calls
- * (`requests.ts`), the caller (`identity.ts`), what is shown (`optimistic-updates.ts`).
+ * The engine of the reactive clients: puts its parts together, and says what is to be sent. Each part has its own file, with its states
+ * drawn in it: the socket (`socket-link.ts`), the watched queries (`query-set.ts`), what updates make of them (`query-update.ts`), calls
+ * (`requests.ts`), the caller (`identity.ts`), what is shown (`optimistic-updates.ts`), what comes from the server (`incoming.ts`).
  *
  * What is to be sent is told by comparing what is wanted with what this socket has been sent (`#pump`), not kept in a queue: a new socket
  * is sent everything that still matters, in one go.
- *
- * A transition is applied in this order, without a pause: results and optimistic updates, listeners, promises of mutations that it
- * includes, the identity. Whoever is told first sees what those see who are told last.
  */
-import {
-  CLIENT_ARGS_BYTES_MAX,
-  CLIENT_HELD_TRANSITIONS_MAX,
-  CLIENT_TOKEN_LEEWAY_MS,
-} from '../../shared/client-limits.ts';
+import {CLIENT_ARGS_BYTES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
 import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
-import type {QueryUpdate, ServerMessage, Transition} from '../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
-import {decodeParsed, holdsFloats} from '../../shared/values/wire-value.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
 import type {Value} from '../values/value.ts';
 import {type ConnectionState, ConnectionStates} from './connection-state.ts';
@@ -25,12 +16,12 @@ import {deploymentUrl} from './deployment-url.ts';
 import {type Explained, explained} from './explain.ts';
 import {FunctionCall, type QueryToken} from './function-call.ts';
 import {type AuthTokenFetcher, Identity} from './identity.ts';
-import {echoLines, functionError, type Logger, type LoggerOption, loggerOf} from './logger.ts';
+import {Incoming} from './incoming.ts';
+import {type Logger, type LoggerOption, loggerOf} from './logger.ts';
 import {OptimisticUpdates} from './optimistic-updates.ts';
-import {type Query, type QueryResult, QuerySet} from './query-set.ts';
-import {type QueryState, updatedState} from './query-update.ts';
+import {type QueryResult, QuerySet} from './query-set.ts';
 import {type Request, type RequestKind, Requests} from './requests.ts';
-import {isSameVersion, newSession, parsedMessage, type Session} from './session.ts';
+import {newSession, type Session} from './session.ts';
 import {SocketLink, type WebSocketConstructor} from './socket-link.ts';
 import type {MutationCallOptions, SubscribeOptions, Subscription, SyncEngine} from './sync-engine.ts';
 import {warnOfUnsavedChanges} from './unsaved-changes.ts';
@@ -50,9 +41,6 @@ export type SyncClientOptions = {
   authRefreshTokenLeewaySeconds?: number | undefined;
 };
 
-type Followed = {query: Query; update: QueryUpdate; state: QueryState};
-type Answer = Extract<ServerMessage, {type: 'mutation_result' | 'action_result'}>;
-
 export class SyncClient implements SyncEngine {
   readonly url: string;
   readonly #options: SyncClientOptions;
@@ -68,8 +56,7 @@ export class SyncClient implements SyncEngine {
   readonly #stopWarning: () => void;
   /** Null: there is no open socket. */
   #session: Session | null = null;
-  /** The newest moment that was shown, and of which history. */
-  #seen: {timeline: string; ts: number} | undefined;
+  readonly #incoming: Incoming;
   #hasEverConnected = false;
   #isPumping = false;
   #isClosed = false;
@@ -88,10 +75,31 @@ export class SyncClient implements SyncEngine {
     this.#connection = new ConnectionStates(() => this.#connectionState());
     this.#link = new SocketLink(`${this.url.replace(/^http/, 'ws')}/ws`, options.webSocketConstructor, {
       opened: lastCloseReason => this.#opened(lastCloseReason),
-      frame: text => this.#received(text),
+      frame: text => {
+        if (this.#session !== null) this.#incoming.receive(this.#session, text);
+      },
       lost: () => this.#lost(),
       changed: () => this.#connection.touch(),
       log: text => this.#verbose(text),
+    });
+    this.#incoming = new Incoming({
+      link: this.#link,
+      queries: this.#queries,
+      requests: this.#requests,
+      identity: this.#identity,
+      shown: this.#shown,
+      logger: this.#logger,
+      pump: () => this.#pump(),
+      tell: changed => this.#tell(changed),
+      explain: (ts, updates) => {
+        if (options.onExplain !== undefined) this.#guarded(() => options.onExplain?.(explained(ts, updates)));
+      },
+      connectionChanged: () => {
+        this.#hasEverConnected ||= this.#session?.timeline !== undefined;
+        this.#connection.touch();
+      },
+      ended: error => this.#end(error),
+      verbose: text => this.#verbose(text),
     });
     this.#stopWarning = warnOfUnsavedChanges(options.unsavedChangesWarning, () => this.#requests.oldest !== undefined);
   }
@@ -261,8 +269,6 @@ export class SyncClient implements SyncEngine {
 
   #identityChanged(): void {
     if (this.#isClosed || this.#fatal !== undefined) return;
-    if (this.#identity.isHalted) this.#link.halt();
-    else this.#link.resume();
     this.#pump();
   }
 
@@ -277,194 +283,20 @@ export class SyncClient implements SyncEngine {
       connection_count: this.#link.opened - 1,
     };
     if (lastCloseReason !== undefined) hello.last_close_reason = lastCloseReason;
-    if (this.#seen !== undefined) {
-      hello.seen = {timeline: this.#seen.timeline, ts: Math.max(this.#seen.ts, this.#requests.awaitedTs)};
-    }
+    const {seen} = this.#incoming;
+    if (seen !== undefined) hello.seen = {...seen, ts: Math.max(seen.ts, this.#requests.awaitedTs)};
     if (this.#options.onExplain !== undefined) hello.explain = true;
     this.#link.send(JSON.stringify(hello));
     this.#pump();
   }
 
   #lost(): void {
+    if (this.#session !== null) this.#session.isLost = true;
     this.#session = null;
     if (this.#isClosed) return; // Promises stay as they are.
     this.#queries.socketLost();
     for (const action of this.#requests.socketLost())
       action.reject(new Error('Connection lost while action was in flight'));
-  }
-
-  #received(text: string): void {
-    const session = this.#session;
-    const message = parsedMessage(text);
-    if (session === null) return;
-    if (message === null) {
-      this.#link.restart('a frame that is no JSON');
-      return;
-    }
-    switch (message.type) {
-      case 'hello':
-        this.#greeted(session, message.session.timeline);
-        break;
-      case 'transition':
-        this.#hold(session, message, holdsFloats(text));
-        break;
-      case 'transition_part': {
-        const whole = session.parts.add(message);
-        if (whole === undefined) this.#link.restart('a part of a transition out of its order');
-        else if (whole !== null) this.#received(whole);
-        break;
-      }
-      case 'mutation_result':
-      case 'action_result':
-        this.#answered(session, message, holdsFloats(text));
-        break;
-      case 'auth_error':
-        if (message.identity < session.identityVersion) break; // Of a token that has been replaced.
-        this.#verbose(`the token was refused: ${message.error.message}`);
-        this.#identity.refused(message.error.message);
-        break;
-      case 'fatal_error':
-        this.#end(new Error(`The server ended the connection: ${message.error.message} (${message.error.code})`));
-        break;
-      case 'ping':
-        break;
-      default:
-        this.#verbose(`a message of an unknown type was ignored`);
-    }
-  }
-
-  #greeted(session: Session, timeline: string): void {
-    session.timeline = timeline;
-    this.#hasEverConnected = true;
-    if (this.#seen !== undefined && this.#seen.timeline !== timeline) {
-      this.#seen = undefined;
-      this.#requests.forgetMoments();
-    }
-    this.#pump();
-    this.#checkCaughtUp(session);
-    this.#connection.touch();
-  }
-
-  /* Results */
-
-  /**
-   * A mutation that was sent before may be in the results already, while its optimistic update is on top of them: until the server says,
-   * transitions wait, or its effect would be shown twice.
-   */
-  #hold(session: Session, transition: Transition, hasFloats: boolean): void {
-    session.held.push({transition, hasFloats});
-    this.#release(session);
-  }
-
-  #release(session: Session): void {
-    while (session === this.#session && session.held.length > 0) {
-      if (session.held.length <= CLIENT_HELD_TRANSITIONS_MAX && this.#isWaitingForRepeated()) return;
-      const {transition, hasFloats} = session.held.shift()!;
-      this.#apply(session, transition, hasFloats);
-    }
-  }
-
-  #isWaitingForRepeated(): boolean {
-    for (const {id, isRepeated, outcome} of this.#requests.all()) {
-      if (isRepeated && outcome === undefined && this.#shown.has(id)) return true;
-    }
-    return false;
-  }
-
-  #apply(session: Session, {from, to, changes}: Transition, hasFloats: boolean): void {
-    if (session.timeline === undefined || !isSameVersion(from, session.version) || to.ts < (this.#seen?.ts ?? 0)) {
-      this.#link.restart('a transition from elsewhere');
-      return;
-    }
-    const updates: Followed[] = [];
-    let isFollowed = true;
-    for (const update of changes) {
-      const query = this.#queries.withId(update.query_id);
-      if (query === undefined) continue; // It has been removed, and the server does not know yet.
-      const state = updatedState(query, update, hasFloats);
-      if (state !== null) updates.push({query, update, state});
-      else {
-        query.shown = undefined;
-        isFollowed = false;
-      }
-    }
-    if (!isFollowed) {
-      this.#link.restart('a change of a result that is not there');
-      return;
-    }
-    session.version = to;
-    this.#seen = {timeline: session.timeline, ts: to.ts};
-    const included = this.#requests.reached(to.ts);
-    const changed = this.#shown.replace(
-      updates.filter(({query, state}) => state.result !== query.result).map(({query}) => query.token),
-      () => {
-        for (const {query, state} of updates) Object.assign(query, state);
-      },
-      included.map(({id}) => id),
-    );
-    for (const {query, update} of updates) echoLines(this.#logger, 'query', query.call.path, update.log_lines);
-    this.#tell(changed);
-    if (this.#options.onExplain !== undefined)
-      this.#guarded(() => this.#options.onExplain?.(explained(to.ts, updates)));
-    this.#settle(included);
-    this.#checkIdentity(session);
-    this.#checkCaughtUp(session);
-  }
-
-  #answered(session: Session, answer: Answer, hasFloats: boolean): void {
-    const kind = answer.type === 'mutation_result' ? 'mutation' : 'action';
-    const request = this.#requests.get(answer.request_id, kind);
-    if (request === undefined || request.outcome !== undefined) return;
-    echoLines(this.#logger, kind, request.call.path, answer.log_lines);
-    if (!answer.ok) {
-      this.#requests.remove(request);
-      this.#tell(this.#shown.replace([], () => {}, [request.id]));
-      request.reject(functionError(kind, request.call.path, answer.error));
-    } else {
-      const value = (hasFloats ? decodeParsed(answer.value) : answer.value) as Value;
-      if (answer.type === 'action_result') {
-        this.#requests.remove(request);
-        request.resolve(value);
-      } else {
-        request.outcome = {value, ts: answer.ts};
-        request.state = 'done';
-        const included = this.#requests.reached(session.version.ts);
-        this.#tell(
-          this.#shown.replace(
-            [],
-            () => {},
-            included.map(({id}) => id),
-          ),
-        );
-        this.#settle(included);
-      }
-    }
-    this.#release(session);
-    this.#checkCaughtUp(session);
-    this.#connection.touch();
-  }
-
-  #settle(included: Request[]): void {
-    for (const {resolve, outcome} of included) resolve(outcome!.value);
-    if (included.length > 0) this.#connection.touch();
-  }
-
-  #checkIdentity(session: Session): void {
-    const isConfirmed =
-      session.version.identity === session.identityVersion && session.revision === this.#identity.revision;
-    if (session.isIdentityConfirmed || !isConfirmed || session.identityVersion === 0) return;
-    session.isIdentityConfirmed = true;
-    this.#identity.confirmed();
-  }
-
-  /** All that was asked for in the greeting is answered. */
-  #checkCaughtUp(session: Session): void {
-    if (session.hasCaughtUp || session.timeline === undefined || session !== this.#session) return;
-    const isShown = session.greeted !== undefined && session.version.query_set >= session.greeted;
-    if (!isShown || session.version.identity < session.identityVersion) return;
-    for (const {isRepeated, outcome} of this.#requests.all()) if (isRepeated && outcome === undefined) return;
-    session.hasCaughtUp = true;
-    this.#link.caughtUp();
   }
 
   #tell(changed: ReadonlySet<QueryToken>): void {
