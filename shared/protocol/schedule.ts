@@ -23,24 +23,22 @@ export const DeleteMutation = Type.Object({type: Type.Literal('delete'), table: 
 export const Mutation = Type.Union([InsertMutation, UpdateMutation, DeleteMutation]);
 export type Mutation = Static<typeof Mutation>;
 
-/** The envelope of a mutation; the members are checked one by one, so that a message can name the field at fault. */
-export const MutationTag = Type.Object({type: Type.Enum(['insert', 'update', 'delete'])});
+const RunAfterMs = Type.Number({minimum: 0, maximum: RUN_AFTER_MS_MAX});
+const Interval = Type.Object({
+  type: Type.Literal('interval'),
+  seconds: Type.Number({minimum: CRON_SECONDS_MIN, maximum: CRON_SECONDS_MAX}),
+});
 
 /** POST …/schedule */
-export const ScheduleBody = Type.Object({
-  run_after_ms: Type.Number({minimum: 0, maximum: RUN_AFTER_MS_MAX}),
-  mutation: MutationTag,
-});
-
+export const ScheduleBody = Type.Object({run_after_ms: RunAfterMs, mutation: Mutation});
 /** POST …/crons */
-export const CronBody = Type.Object({
-  name: Type.String(),
-  schedule: Type.Object({
-    type: Type.Literal('interval'),
-    seconds: Type.Number({minimum: CRON_SECONDS_MIN, maximum: CRON_SECONDS_MAX}),
-  }),
-  mutation: MutationTag,
-});
+export const CronBody = Type.Object({name: Type.String(), schedule: Interval, mutation: Mutation});
+
+/** The envelope of a mutation: its members are checked one by one, so that a message can name the field at fault. */
+const MutationTag = Type.Object({type: Type.Enum(['insert', 'update', 'delete'])});
+/** What is checked of the two bodies before their mutation is. */
+export const ScheduleEnvelope = Type.Object({run_after_ms: RunAfterMs, mutation: MutationTag});
+export const CronEnvelope = Type.Object({name: Type.String(), schedule: Interval, mutation: MutationTag});
 
 /** The work of a function that was scheduled. `args` are a wire value. */
 export const FunctionWork = Type.Object({type: Type.Literal('function'), path: Type.String(), args: Type.Unknown()});

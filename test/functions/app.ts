@@ -10,7 +10,7 @@ import {request} from 'undici';
 import {onTestFinished} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
-import type {LogEntry} from '../../shared/protocol/functions.ts';
+import type {DeploymentUpload, LogEntry} from '../../shared/protocol/functions.ts';
 import {decodeValue, encodeValue} from '../../shared/values/wire-value.ts';
 import type {Reply, Service} from '../harness/service.ts';
 
@@ -46,18 +46,7 @@ export class App {
   }
 
   async tryDeploy(files: Record<string, string>): Promise<Reply> {
-    const directory = mkdtempSync(join(tmpdir(), 'svc-app-'));
-    try {
-      for (const [path, source] of Object.entries({'../svc.json': '{}', ...files})) {
-        const file = join(directory, 'svc', path);
-        mkdirSync(dirname(file), {recursive: true});
-        writeFileSync(file, source);
-      }
-      await generateCode(directory);
-      return await this.admin('POST', '/deployments', await bundleProject(directory));
-    } finally {
-      rmSync(directory, {recursive: true});
-    }
+    return this.admin('POST', '/deployments', await uploadOf(files));
   }
 
   /** A route of the native API, with the access token. */
@@ -158,6 +147,22 @@ export class App {
     const reply = await this.reply(kind, path, args);
     if (reply.status !== 'error') throw new Error(`${path} succeeded: ${JSON.stringify(reply.value)}`);
     return reply.errorMessage!;
+  }
+}
+
+/** What `svc deploy` sends, of a project of these files below `svc/`. */
+export async function uploadOf(files: Record<string, string>): Promise<DeploymentUpload> {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-app-'));
+  try {
+    for (const [path, source] of Object.entries({'../svc.json': '{}', ...files})) {
+      const file = join(directory, 'svc', path);
+      mkdirSync(dirname(file), {recursive: true});
+      writeFileSync(file, source);
+    }
+    await generateCode(directory);
+    return await bundleProject(directory);
+  } finally {
+    rmSync(directory, {recursive: true});
   }
 }
 

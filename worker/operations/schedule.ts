@@ -1,16 +1,16 @@
 /** Scheduled jobs and crons. */
 import type {Operation} from '../../shared/operations.ts';
-import {CronBody, ScheduleBody} from '../../shared/protocol/schedule.ts';
+import {CronEnvelope, ScheduleEnvelope} from '../../shared/protocol/schedule.ts';
 import {checkCronName, createCron, deleteCron, intervalOf} from '../scheduler/crons.ts';
 import {cancelJob, scheduleJob} from '../scheduler/jobs.ts';
 import {parseListParameters} from '../scheduler/list-page.ts';
 import {checkedMutation} from '../scheduler/work.ts';
-import {bodyType, decodeBody} from '../wire-type.ts';
+import {decodeBody, wireType} from '../wire-type.ts';
 import type {Handlers} from './answer.ts';
 import {done, written} from './written.ts';
 
-const scheduleBody = bodyType<'schedule.create'>(ScheduleBody);
-const cronBody = bodyType<'crons.create'>(CronBody);
+const scheduleBody = wireType(ScheduleEnvelope);
+const cronBody = wireType(CronEnvelope);
 
 export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons.${string}`>> = {
   'schedule.create': (request, tenant) => {

@@ -1,0 +1,320 @@
+/** For every operation requests that succeed and one that is refused, made against a tenant that has something of everything. */
+import type {ErrorCode} from '../../shared/errors.ts';
+import type {Operation, RouterOperation} from '../../shared/operations.ts';
+import {type App, uploadOf} from '../functions/app.ts';
+import {until} from '../harness/until.ts';
+
+/** One request of an operation. What is not said is what its row says, and the tenant. */
+export type Ask = {
+  method?: string;
+  /** Of the path, by name. */
+  params?: Readonly<Record<string, string>>;
+  /** The literal that stands for the operation's parameter, of several routes. */
+  parameter?: string;
+  query?: string;
+  body?: unknown;
+  headers?: Readonly<Record<string, string | undefined>>;
+  /** Which kind of success is expected; absent: the usual one. */
+  variant?: string;
+  /** Of an app's own response. */
+  status?: number;
+};
+export type Refused = Ask & {code: ErrorCode};
+/** Thunks, where something has to be made first. */
+type Made<T> = T | (() => T | Promise<T>);
+export type Sample = {succeeds: Made<Ask>[]; refused: Made<Refused>};
+export type Samples = Readonly<Record<Operation | RouterOperation, Sample>>;
+
+const FUNCTIONS = {
+  'm.ts': `
+    import {v} from 'svc/values';
+    import {action, internalMutation, mutation, paginatedQuery, query} from './_generated/server';
+    export const all = query({args: {table: v.optional(v.string())}, returns: v.array(v.any()),
+      handler: ctx => ctx.db.query('notes').collect()});
+    export const page = paginatedQuery((ctx, args) => ctx.db.query('notes').paginate(args.paginationOpts));
+    export const add = mutation({
+      args: {text: v.union(v.string(), v.literal(7)), by: v.optional(v.id('notes')), tags: v.optional(v.array(v.boolean()))},
+      handler: async (ctx, {text}) => { console.log('adding'); return await ctx.db.insert('notes', {text: String(text)}); },
+    });
+    export const boom = query({args: {}, handler: () => { throw new Error('boom'); }});
+    export const shout = action({args: {}, handler: async () => 'HEY'});
+    export const note = internalMutation({args: {}, handler: async ctx => { await ctx.db.insert('notes', {text: 'later'}); }});`,
+  'schema.ts': `
+    import {defineSchema, defineTable} from 'svc/server';
+    import {v} from 'svc/values';
+    export default defineSchema({notes: defineTable({text: v.string()}).index('by_text', ['text'])});`,
+  'http.ts': `
+    import {httpRouter} from 'svc/server';
+    import {httpAction} from './_generated/server';
+    const http = httpRouter();
+    http.route({path: '/tea', method: 'POST', handler: httpAction(async (_, request) =>
+      new Response(await request.text(), {status: 418, headers: {'content-type': 'text/tea'}}))});
+    http.route({path: '/', method: 'GET', handler: httpAction(async () => new Response('root'))});
+    export default http;`,
+};
+
+const SETTINGS = {egress: {allow: ['a.example'], deny: []}, allowed_origins: ['https://app.example']};
+const INSERT = {type: 'insert', table: 'cities', fields: {name: 'job'}};
+const FAILS = {type: 'delete', table: 'cities', id: 'none'};
+const MINUTES = 600_000;
+const NOTHING = {files: [], modules: [], schema: null, authConfig: null, modifiedMs: 0, message: null, dryRun: true};
+
+async function expectStatus(reply: Promise<{status: number; text: string}>, status: number): Promise<void> {
+  const {status: got, text} = await reply;
+  if (got !== status) throw new Error(`expected ${status}: ${got} ${text}`);
+}
+
+/** Makes something of everything: the journal has every event, and lists have entries with and without what may be null. */
+export async function filled(app: App): Promise<void> {
+  await expectStatus(app.admin('PUT', '/env/KEY', {value: 'secret'}), 204);
+  await expectStatus(app.admin('PUT', '/env/GONE', {value: ''}), 204);
+  await expectStatus(app.admin('DELETE', '/env/GONE'), 204);
+  await expectStatus(app.admin('PUT', '/settings', SETTINGS), 204);
+  await app.deploy(FUNCTIONS);
+  await app.deploy({
+    ...FUNCTIONS,
+    'more.ts': `import {query} from './_generated/server'; export default query(() => 1);`,
+  });
+  const city = await insertCity(app);
+  await expectStatus(app.admin('PATCH', `/documents/cities/${city}`, {patch: {n: 2}}), 200);
+  await expectStatus(app.admin('DELETE', `/documents/cities/${await insertCity(app)}`), 204);
+  const fields = [{name: 'name', field_type: 'string', required: true}];
+  const indexes = [{name: 'by_name', fields: ['name']}];
+  await expectStatus(app.admin('PUT', '/schema/cities', {table: 'cities', fields, indexes}), 204);
+  await expectStatus(app.admin('PUT', '/schema/gone', {table: 'gone', fields}), 204);
+  await expectStatus(app.admin('DELETE', '/schema/gone'), 204);
+  await expectStatus(app.admin('DELETE', `/schedule/${await schedule(app, MINUTES)}`), 204);
+  await schedule(app, MINUTES);
+  await finished(app, await schedule(app, 0));
+  await finished(app, await schedule(app, 0, FAILS));
+  await expectStatus(app.admin('POST', '/functions/run', {path: 'm:add', args: {text: 'a'}}), 200);
+  await expectStatus(app.svc('POST', '/schedule/run_after', {path: 'm:add', args: {text: 'b'}, delayMs: MINUTES}), 200);
+  for (const [name, mutation] of [
+    ['gone', INSERT],
+    ['good', INSERT],
+    ['bad', FAILS],
+  ] as const) {
+    await expectStatus(app.admin('POST', '/crons', {name, schedule: {type: 'interval', seconds: 1}, mutation}), 201);
+  }
+  await expectStatus(app.admin('DELETE', '/crons/gone'), 204);
+  await until('the crons to have run', async () => {
+    const {crons} = (await app.admin('GET', '/crons')).body as {crons: {last_run: number | null}[]};
+    return crons.every(cron => cron.last_run !== null);
+  });
+  await expectStatus(app.admin('POST', '/crons', cron('later')), 201);
+}
+
+export async function insertCity(app: App): Promise<string> {
+  return ((await app.admin('POST', '/documents', {table: 'cities', fields: {name: 'Oslo'}})).body as {id: string}).id;
+}
+
+async function schedule(app: App, runAfterMs: number, mutation: object = INSERT): Promise<string> {
+  const {body} = await app.admin('POST', '/schedule', {run_after_ms: runAfterMs, mutation});
+  return (body as {job_id: string}).job_id;
+}
+
+async function finished(app: App, job: string): Promise<string> {
+  await until('the job to have run', async () => (await app.admin('GET', `/schedule/history/${job}`)).status === 200);
+  return job;
+}
+
+function cron(name: string) {
+  return {name, schedule: {type: 'interval', seconds: MINUTES}, mutation: INSERT};
+}
+
+/** @param app one that is `filled` */
+export async function samplesOf(app: App): Promise<Samples> {
+  const {service} = app;
+  const upload = await uploadOf(FUNCTIONS);
+  const gone = {table: 'cities', document_id: 'none'};
+  const call = (path: string, args: object) => ({body: {path, args}});
+  const anonymous: Ask['headers'] = {authorization: undefined};
+  const badToken = {headers: {authorization: 'Bearer none'}, code: 'auth.unauthorized'} as const;
+  const query = {table: 'cities', filters: [{field: 'name', op: 'eq', value: 'Oslo'}]};
+  const unknownJob = {params: {job_id: 'none'}, code: 'op.not_found'} as const;
+  return {
+    health: {succeeds: [{headers: anonymous}], refused: {method: 'POST', code: 'op.method_not_allowed'}},
+    metrics: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    socket: {
+      succeeds: [
+        {query: `tenant_id=${app.tenant}`, headers: {upgrade: 'websocket', 'sec-websocket-protocol': 'svc.v2'}},
+      ],
+      refused: {code: 'op.invalid_input'},
+    },
+    'tenants.create': {
+      succeeds: [{body: {id: 'made'}}],
+      refused: {body: {id: app.tenant}, code: 'session.tenant_exists'},
+    },
+    'tenants.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'tenants.delete': {
+      succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
+
+    'documents.insert': {
+      succeeds: [{body: {table: 'cities', fields: {name: 'Bergen', more: [1, {a: null}]}}}],
+      refused: {body: {table: 'cities', fields: {}}, code: 'op.schema_violation'},
+    },
+    'documents.list': {
+      succeeds: [{params: {table: 'cities'}}, {params: {table: 'never'}}],
+      refused: {params: {table: '1'}, code: 'op.invalid_input'},
+    },
+    'documents.get': {
+      succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}})],
+      refused: {params: gone, code: 'op.not_found'},
+    },
+    'documents.patch': {
+      succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}, body: {patch: {n: 5}}})],
+      refused: {params: gone, body: {patch: {}}, code: 'op.not_found'},
+    },
+    'documents.delete': {
+      succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}})],
+      refused: {params: gone, code: 'op.not_found'},
+    },
+    'query.run': {
+      succeeds: [
+        {body: query},
+        {body: {table: 'cities', filters: [], order: {field: 'name', direction: 'desc'}, limit: 1}},
+      ],
+      refused: {body: {...query, table: '1'}, code: 'op.invalid_input'},
+    },
+    'query.paginated': {
+      succeeds: [{body: {query, page_size: 1}}, {body: {query, page_size: 1_000}}],
+      refused: {body: {query, page_size: 1, after: 'none'}, code: 'op.invalid_input'},
+    },
+    'journal.page': {
+      succeeds: [{}, {query: 'after=3&limit=2'}],
+      refused: {query: 'after=1000000', code: 'journal.cursor_expired'},
+    },
+    'journal.bootstrap': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'schema.all': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'schema.get': {
+      succeeds: [{params: {table: 'cities'}}, {params: {table: 'notes'}}],
+      refused: {params: {table: 'never'}, code: 'op.not_found'},
+    },
+    'schema.put': {
+      succeeds: [{params: {table: 'empty'}, body: {table: 'empty', fields: []}}],
+      refused: {params: {table: 'empty'}, body: {table: 'other', fields: []}, code: 'op.invalid_input'},
+    },
+    'schema.delete': {
+      succeeds: [
+        async () => {
+          await expectStatus(app.admin('PUT', '/schema/short', {table: 'short', fields: []}), 204);
+          return {params: {table: 'short'}};
+        },
+      ],
+      refused: {params: {table: 'never'}, code: 'op.not_found'},
+    },
+    'schedule.create': {
+      succeeds: [{body: {run_after_ms: MINUTES, mutation: INSERT}}],
+      refused: {body: {run_after_ms: 0, mutation: {type: 'delete', table: '1', id: 'x'}}, code: 'op.invalid_input'},
+    },
+    'schedule.list': {
+      succeeds: [{}, {query: 'limit=1'}, {query: 'limit=1000'}],
+      refused: {query: 'limit=0', code: 'op.invalid_input'},
+    },
+    'schedule.get': {
+      succeeds: [async () => ({params: {job_id: await schedule(app, MINUTES)}})],
+      refused: unknownJob,
+    },
+    'schedule.cancel': {
+      succeeds: [async () => ({params: {job_id: await schedule(app, MINUTES)}})],
+      refused: unknownJob,
+    },
+    'schedule.result': {
+      succeeds: [
+        async () => ({params: {job_id: await finished(app, await schedule(app, 0))}}),
+        async () => ({
+          params: {job_id: await finished(app, await schedule(app, 0, FAILS))},
+        }),
+      ],
+      refused: unknownJob,
+    },
+    'crons.create': {succeeds: [{body: cron('new')}], refused: {body: cron('good'), code: 'op.conflict'}},
+    'crons.list': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
+    'crons.delete': {
+      succeeds: [{params: {name: 'later'}}],
+      refused: {params: {name: 'none'}, code: 'op.not_found'},
+    },
+
+    'deployments.create': {
+      succeeds: [{body: upload}, {body: {...upload, dryRun: true}, variant: 'dry_run'}],
+      refused: {body: {...NOTHING, modules: ['none']}, code: 'op.invalid_input'},
+    },
+    'deployments.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'deployments.activate': {
+      succeeds: [{params: {deployment_id: '2'}}],
+      refused: {params: {deployment_id: '999'}, code: 'op.not_found'},
+    },
+    'functions.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'functions.run': {
+      succeeds: [call('m:note', {}), call('m:boom', {}), {body: {path: 'm:all', identity: {subject: 'ada'}}}],
+      refused: {body: {path: 'm:all', identity: 7}, code: 'op.invalid_input'},
+    },
+    'env.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'env.get': {succeeds: [{params: {name: 'KEY'}}], refused: {params: {name: 'NONE'}, code: 'op.not_found'}},
+    'env.set': {
+      succeeds: [{params: {name: 'NEW'}, body: {value: 'x'}}],
+      refused: {params: {name: '1'}, body: {value: 'x'}, code: 'op.invalid_input'},
+    },
+    'env.delete': {
+      succeeds: [
+        async () => {
+          await expectStatus(app.admin('PUT', '/env/SHORT', {value: 'x'}), 204);
+          return {params: {name: 'SHORT'}};
+        },
+      ],
+      refused: {params: {name: 'NONE'}, code: 'op.not_found'},
+    },
+    'logs.read': {
+      succeeds: [{}, {query: 'history=2'}, {query: 'history=2&outcome=error&path=m:boom'}],
+      refused: {query: 'history=-1', code: 'op.invalid_input'},
+    },
+    'settings.get': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'settings.put': {
+      succeeds: [{body: SETTINGS}],
+      refused: {body: {...SETTINGS, allowed_origins: ['*']}, code: 'op.invalid_input'},
+    },
+    'tables.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+
+    'functions.query': {
+      succeeds: [call('m:all', {}), call('m:boom', {}), call('m:none', {})],
+      refused: {...call('m:all', {}), ...badToken},
+    },
+    'functions.paginated': {
+      succeeds: [call('m:page', {paginationOpts: {numItems: 1, cursor: null}})],
+      refused: {...call('m:page', {}), ...badToken},
+    },
+    'functions.mutation': {succeeds: [call('m:add', {text: 'c'})], refused: {...call('m:add', {}), ...badToken}},
+    'functions.action': {succeeds: [call('m:shout', {})], refused: {...call('m:shout', {}), ...badToken}},
+    'functions.schedule': {
+      succeeds: [
+        {parameter: 'run_after', body: {path: 'm:add', args: {text: 'd'}, delayMs: MINUTES}},
+        {parameter: 'run_at', body: {path: 'm:add', args: {text: 'd'}, timestampMs: Date.now() + MINUTES}},
+      ],
+      refused: {parameter: 'run_after', body: {path: 'm:none', delayMs: 0}, code: 'op.invalid_input'},
+    },
+    'functions.unschedule': {
+      succeeds: [
+        async () => {
+          const body = {path: 'm:add', args: {text: 'e'}, delayMs: MINUTES};
+          return {
+            params: {job_id: ((await app.svc('POST', '/schedule/run_after', body)).body as {jobId: string}).jobId},
+          };
+        },
+      ],
+      refused: unknownJob,
+    },
+    'functions.http': {
+      succeeds: [
+        {parameter: '/', method: 'GET'},
+        {params: {path: '/tea'}, method: 'POST', body: 'leaves', status: 418},
+      ],
+      refused: {params: {path: '/none'}, method: 'POST', code: 'op.not_found'},
+    },
+    'functions.preflight': {
+      succeeds: [{headers: {...anonymous, origin: 'https://app.example', 'access-control-request-method': 'POST'}}],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
+  };
+}
