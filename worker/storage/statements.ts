@@ -1,8 +1,12 @@
-/** The prepared statements of the writer connection. Reads that serve clients are in `reader.ts`, on their own connection. */
+/**
+ * The statements of the writer connection, each prepared with its first use: most tenants use few of them, and preparing all
+ * was a third of what an open costs. Reads that serve clients are in `reader.ts`, on their own connection.
+ */
 import type Database from 'better-sqlite3';
 import type {StoredRow} from './checksum.ts';
 import type {Connection} from './database.ts';
 import {metaRow, SET_META} from './meta.ts';
+import {onFirstUse} from './on-first-use.ts';
 import type {CheckedColumns} from './row-checksum.ts';
 
 export type JobRow = {
@@ -63,161 +67,189 @@ export type Statements = ReturnType<typeof prepareStatements>;
 
 export function prepareStatements(db: Connection) {
   const run = <P extends unknown[]>(sql: string): Run<P> => db.prepare<P>(sql);
-  const setMeta = run<[string, string | number, number]>(SET_META);
-  return {
-    begin: run<[]>('BEGIN IMMEDIATE'),
-    commit: run<[]>('COMMIT'),
-    rollback: run<[]>('ROLLBACK'),
+  return onFirstUse({
+    begin: () => run<[]>('BEGIN IMMEDIATE'),
+    commit: () => run<[]>('COMMIT'),
+    rollback: () => run<[]>('ROLLBACK'),
     /** Rows that this connection has changed, also those that were taken back. */
-    totalChanges: db.prepare<[], number>('SELECT total_changes()').pluck(),
-    savepoint: run<[]>('SAVEPOINT w'),
-    release: run<[]>('RELEASE w'),
-    rollbackTo: run<[]>('ROLLBACK TO w'),
-    savepointAttempt: run<[]>('SAVEPOINT a'),
-    releaseAttempt: run<[]>('RELEASE a'),
-    rollbackToAttempt: run<[]>('ROLLBACK TO a'),
+    totalChanges: () => db.prepare<[], number>('SELECT total_changes()').pluck(),
+    savepoint: () => run<[]>('SAVEPOINT w'),
+    release: () => run<[]>('RELEASE w'),
+    rollbackTo: () => run<[]>('ROLLBACK TO w'),
+    savepointAttempt: () => run<[]>('SAVEPOINT a'),
+    releaseAttempt: () => run<[]>('RELEASE a'),
+    rollbackToAttempt: () => run<[]>('ROLLBACK TO a'),
 
-    documentById: db.prepare<[string], StoredRow>('SELECT * FROM documents WHERE id = ?'),
-    documentsFrom: db.prepare<[number, number, number], StoredRow>(
-      'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
-    ),
-    documentByDoc: db.prepare<[number], StoredRow>('SELECT * FROM documents WHERE doc = ?'),
-    insertDocument: run<[number, string, number, number, string, number, number]>(
-      'INSERT INTO documents (doc, id, created, updated, body, flags, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    ),
-    updateDocument: run<[number, string, number, number, number]>(
-      'UPDATE documents SET updated = ?, body = ?, flags = ?, checksum = ? WHERE doc = ?',
-    ),
-    setChecksum: run<[number, number]>('UPDATE documents SET checksum = ? WHERE doc = ? AND checksum IS NULL'),
-    deleteDocument: run<[number]>('DELETE FROM documents WHERE doc = ?'),
+    documentById: () => db.prepare<[string], StoredRow>('SELECT * FROM documents WHERE id = ?'),
+    documentsFrom: () =>
+      db.prepare<[number, number, number], StoredRow>(
+        'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
+      ),
+    documentByDoc: () => db.prepare<[number], StoredRow>('SELECT * FROM documents WHERE doc = ?'),
+    insertDocument: () =>
+      run<[number, string, number, number, string, number, number]>(
+        'INSERT INTO documents (doc, id, created, updated, body, flags, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      ),
+    updateDocument: () =>
+      run<[number, string, number, number, number]>(
+        'UPDATE documents SET updated = ?, body = ?, flags = ?, checksum = ? WHERE doc = ?',
+      ),
+    setChecksum: () => run<[number, number]>('UPDATE documents SET checksum = ? WHERE doc = ? AND checksum IS NULL'),
+    deleteDocument: () => run<[number]>('DELETE FROM documents WHERE doc = ?'),
 
-    insertEntry: run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
-    deleteEntry: run<[number, Buffer, number]>(
-      'DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?',
-    ),
-    deleteEntriesOf: run<[number, number]>('DELETE FROM index_entries WHERE index_number = ? AND doc = ?'),
-    deleteEntries: run<[number, number]>(
-      `DELETE FROM index_entries WHERE (index_number, key, doc) IN
+    insertEntry: () => run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
+    deleteEntry: () =>
+      run<[number, Buffer, number]>('DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?'),
+    deleteEntriesOf: () => run<[number, number]>('DELETE FROM index_entries WHERE index_number = ? AND doc = ?'),
+    deleteEntries: () =>
+      run<[number, number]>(
+        `DELETE FROM index_entries WHERE (index_number, key, doc) IN
          (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,
-    ),
+      ),
 
-    insertTable: run<[number, string, number, number]>(
-      'INSERT INTO tables (number, name, last_n, last_created, counted_to, checksum) VALUES (?, ?, 0, 0, ?, ?)',
-    ),
-    updateTableCounters: run<[number, number, number, number, number]>(
-      'UPDATE tables SET last_n = ?, last_created = ?, documents = ?, counted_to = ? WHERE number = ?',
-    ),
-    countSome: db.prepare<[number, number, number], {documents: number; last: number | null}>(
-      `SELECT count(*) AS documents, max(doc) AS last FROM
+    insertTable: () =>
+      run<[number, string, number, number]>(
+        'INSERT INTO tables (number, name, last_n, last_created, counted_to, checksum) VALUES (?, ?, 0, 0, ?, ?)',
+      ),
+    updateTableCounters: () =>
+      run<[number, number, number, number, number]>(
+        'UPDATE tables SET last_n = ?, last_created = ?, documents = ?, counted_to = ? WHERE number = ?',
+      ),
+    countSome: () =>
+      db.prepare<[number, number, number], {documents: number; last: number | null}>(
+        `SELECT count(*) AS documents, max(doc) AS last FROM
          (SELECT doc FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?)`,
-    ),
-    updateTableSchema: run<[string | null, string | null, number, number]>(
-      'UPDATE tables SET fields = ?, deployed = ?, checksum = ? WHERE number = ?',
-    ),
-    insertIndex: run<[number, number, string, string, string, number, number]>(
-      `INSERT INTO indexes (number, table_number, name, fields, state, built_to, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    ),
-    updateIndex: run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
-    deleteIndex: run<[number]>('DELETE FROM indexes WHERE number = ?'),
+      ),
+    updateTableSchema: () =>
+      run<[string | null, string | null, number, number]>(
+        'UPDATE tables SET fields = ?, deployed = ?, checksum = ? WHERE number = ?',
+      ),
+    insertIndex: () =>
+      run<[number, number, string, string, string, number, number]>(
+        `INSERT INTO indexes (number, table_number, name, fields, state, built_to, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      ),
+    updateIndex: () => run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
+    deleteIndex: () => run<[number]>('DELETE FROM indexes WHERE number = ?'),
 
-    insertJob: run<[string, number, number, string, string | null, number]>(
-      'INSERT INTO jobs (id, run_at, created_at, mutation, scheduled_by, checksum) VALUES (?, ?, ?, ?, ?, ?)',
-    ),
-    jobFunction: db
-      .prepare<[string], string | null>(
-        "SELECT json_extract(mutation, '$.path') FROM jobs WHERE id = ? AND json_extract(mutation, '$.type') = 'function'",
-      )
-      .pluck(),
-    job: db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),
-    deleteJob: run<[string]>('DELETE FROM jobs WHERE id = ?'),
-    dueJobs: db
-      .prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ?')
-      .pluck(),
-    nextJobs: db.prepare<[number], Due>(
-      `SELECT id, run_at AS due FROM jobs WHERE run_at > ${LONG_AGO} ORDER BY run_at LIMIT ?`,
-    ),
-    jobToCancel: db.prepare<[string], {bytes: number; scheduled_by: string | null}>(
-      'SELECT octet_length(mutation) AS bytes, scheduled_by FROM jobs WHERE id = ?',
-    ),
+    insertJob: () =>
+      run<[string, number, number, string, string | null, number]>(
+        'INSERT INTO jobs (id, run_at, created_at, mutation, scheduled_by, checksum) VALUES (?, ?, ?, ?, ?, ?)',
+      ),
+    jobFunction: () =>
+      db
+        .prepare<[string], string | null>(
+          "SELECT json_extract(mutation, '$.path') FROM jobs WHERE id = ? AND json_extract(mutation, '$.type') = 'function'",
+        )
+        .pluck(),
+    job: () => db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),
+    deleteJob: () => run<[string]>('DELETE FROM jobs WHERE id = ?'),
+    dueJobs: () =>
+      db.prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ?').pluck(),
+    nextJobs: () =>
+      db.prepare<[number], Due>(
+        `SELECT id, run_at AS due FROM jobs WHERE run_at > ${LONG_AGO} ORDER BY run_at LIMIT ?`,
+      ),
+    jobToCancel: () =>
+      db.prepare<[string], {bytes: number; scheduled_by: string | null}>(
+        'SELECT octet_length(mutation) AS bytes, scheduled_by FROM jobs WHERE id = ?',
+      ),
     // The length of a text is in its row's head: this does not read the texts.
-    countJobs: db.prepare<[], PendingJobs>(
-      'SELECT count(*) AS jobs, coalesce(sum(octet_length(mutation)), 0) AS bytes FROM jobs',
-    ),
-    insertJobResult: run<[string, number, number, string, string, string | null, number]>(
-      'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    ),
-    forgetJobResults: run<[number]>('DELETE FROM job_results WHERE n <= (SELECT max(n) FROM job_results) - ?'),
-    insertCron: run<[string, number, string, number, number, number]>(
-      `INSERT INTO crons (name, interval_ms, mutation, enabled, next_run, created_at, checksum)
+    countJobs: () =>
+      db.prepare<[], PendingJobs>(
+        'SELECT count(*) AS jobs, coalesce(sum(octet_length(mutation)), 0) AS bytes FROM jobs',
+      ),
+    insertJobResult: () =>
+      run<[string, number, number, string, string, string | null, number]>(
+        'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      ),
+    forgetJobResults: () => run<[number]>('DELETE FROM job_results WHERE n <= (SELECT max(n) FROM job_results) - ?'),
+    insertCron: () =>
+      run<[string, number, string, number, number, number]>(
+        `INSERT INTO crons (name, interval_ms, mutation, enabled, next_run, created_at, checksum)
          VALUES (?, ?, ?, 1, ?, ?, ?)`,
-    ),
-    cron: db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
-    deleteCron: run<[string]>('DELETE FROM crons WHERE name = ?'),
-    dueCrons: db
-      .prepare<[number, number], string>(
-        'SELECT name FROM crons WHERE enabled = 1 AND next_run <= ? ORDER BY next_run LIMIT ?',
-      )
-      .pluck(),
-    nextCrons: db.prepare<[number], Due>(
-      `SELECT name AS id, next_run AS due FROM crons WHERE enabled = 1 AND next_run > ${LONG_AGO} ORDER BY next_run LIMIT ?`,
-    ),
-    farCrons: db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
-    countCrons: db.prepare<[], number>('SELECT count(*) FROM crons').pluck(),
-    cronChanged: run<[number | null, number, string | null, string | null, number, number, string]>(
-      `UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ?, checksum = ?
+      ),
+    cron: () => db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
+    deleteCron: () => run<[string]>('DELETE FROM crons WHERE name = ?'),
+    dueCrons: () =>
+      db
+        .prepare<[number, number], string>(
+          'SELECT name FROM crons WHERE enabled = 1 AND next_run <= ? ORDER BY next_run LIMIT ?',
+        )
+        .pluck(),
+    nextCrons: () =>
+      db.prepare<[number], Due>(
+        `SELECT name AS id, next_run AS due FROM crons WHERE enabled = 1 AND next_run > ${LONG_AGO} ORDER BY next_run LIMIT ?`,
+      ),
+    farCrons: () =>
+      db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
+    countCrons: () => db.prepare<[], number>('SELECT count(*) FROM crons').pluck(),
+    cronChanged: () =>
+      run<[number | null, number, string | null, string | null, number, number, string]>(
+        `UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ?, checksum = ?
          WHERE name = ?`,
-    ),
+      ),
 
-    journalHead: db.prepare<[], {sequence: number; record: string; digest: string}>(
-      'SELECT * FROM journal ORDER BY sequence DESC LIMIT 1',
-    ),
-    journalDigest: db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck(),
-    appendJournal: run<[number, string, string]>('INSERT INTO journal VALUES (?, ?, ?)'),
-    trimJournal: run<[number]>('DELETE FROM journal WHERE sequence < ?'),
+    journalHead: () =>
+      db.prepare<[], {sequence: number; record: string; digest: string}>(
+        'SELECT * FROM journal ORDER BY sequence DESC LIMIT 1',
+      ),
+    journalDigest: () => db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck(),
+    appendJournal: () => run<[number, string, string]>('INSERT INTO journal VALUES (?, ?, ?)'),
+    trimJournal: () => run<[number]>('DELETE FROM journal WHERE sequence < ?'),
 
-    meta: db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck(),
-    setMeta: {run: (key: string, value: string | number) => setMeta.run(...metaRow(key, value))},
+    meta: () => db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck(),
+    setMeta: () => {
+      const set = run<[string, string | number, number]>(SET_META);
+      return {run: (key: string, value: string | number) => set.run(...metaRow(key, value))};
+    },
 
-    insertCode: run<[string, string, string | null]>('INSERT OR IGNORE INTO code VALUES (?, ?, ?)'),
-    code: db.prepare<[string], {source: string; source_map: string | null}>(
-      'SELECT source, source_map FROM code WHERE sha256 = ?',
-    ),
-    insertDeployment: run<[DeploymentRow]>(
-      `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash, development,
+    insertCode: () => run<[string, string, string | null]>('INSERT OR IGNORE INTO code VALUES (?, ?, ?)'),
+    code: () =>
+      db.prepare<[string], {source: string; source_map: string | null}>(
+        'SELECT source, source_map FROM code WHERE sha256 = ?',
+      ),
+    insertDeployment: () =>
+      run<[DeploymentRow]>(
+        `INSERT INTO deployments (id, created_at, activated_at, message, manifest, files, modified_ms, seed, hash, development,
                                 manifest_crc, checksum)
          VALUES (@id, @created_at, @activated_at, @message, @manifest, @files, @modified_ms, @seed, @hash, @development,
                  @manifest_crc, @checksum)`,
-    ),
-    deployment: db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
-    lastDeployment: db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
+      ),
+    deployment: () => db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
+    lastDeployment: () => db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
     /** Those to be kept longest first. */
-    deploymentIdsToKeep: db.prepare<[], number>('SELECT id FROM deployments ORDER BY development, id DESC').pluck(),
-    deploymentActivated: run<[number, number, number]>(
-      'UPDATE deployments SET activated_at = ?, checksum = ? WHERE id = ?',
-    ),
-    forgetDeployment: run<[number]>('DELETE FROM deployments WHERE id = ?'),
-    forgetCode: run<[]>(
-      `DELETE FROM code WHERE sha256 NOT IN
+    deploymentIdsToKeep: () =>
+      db.prepare<[], number>('SELECT id FROM deployments ORDER BY development, id DESC').pluck(),
+    deploymentActivated: () =>
+      run<[number, number, number]>('UPDATE deployments SET activated_at = ?, checksum = ? WHERE id = ?'),
+    forgetDeployment: () => run<[number]>('DELETE FROM deployments WHERE id = ?'),
+    forgetCode: () =>
+      run<[]>(
+        `DELETE FROM code WHERE sha256 NOT IN
          (SELECT json_extract(file.value, '$.sha256') FROM deployments, json_each(deployments.files) AS file)`,
-    ),
+      ),
 
-    environment: db.prepare<[], CheckedColumns<'environment'> & {name: string; value: string}>(
-      'SELECT * FROM environment ORDER BY name',
-    ),
-    setVariable: run<[string, string, number]>(
-      `INSERT INTO environment (name, value, checksum) VALUES (?, ?, ?)
+    environment: () =>
+      db.prepare<[], CheckedColumns<'environment'> & {name: string; value: string}>(
+        'SELECT * FROM environment ORDER BY name',
+      ),
+    setVariable: () =>
+      run<[string, string, number]>(
+        `INSERT INTO environment (name, value, checksum) VALUES (?, ?, ?)
          ON CONFLICT DO UPDATE SET value = excluded.value, checksum = excluded.checksum`,
-    ),
-    deleteVariable: run<[string]>('DELETE FROM environment WHERE name = ?'),
+      ),
+    deleteVariable: () => run<[string]>('DELETE FROM environment WHERE name = ?'),
 
-    idempotent: db.prepare<[string], KeptReply>('SELECT * FROM idempotency WHERE key = ?'),
-    insertIdempotent: run<[string, string, number, string, number, number]>(
-      `INSERT INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)
+    idempotent: () => db.prepare<[string], KeptReply>('SELECT * FROM idempotency WHERE key = ?'),
+    insertIdempotent: () =>
+      run<[string, string, number, string, number, number]>(
+        `INSERT INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET request = excluded.request, status = excluded.status, body = excluded.body,
            created_ms = excluded.created_ms, checksum = excluded.checksum`,
-    ),
-    expireIdempotent: run<[number, number]>(
-      'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ?)',
-    ),
-  };
+      ),
+    expireIdempotent: () =>
+      run<[number, number]>(
+        'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ?)',
+      ),
+  });
 }

@@ -26,7 +26,7 @@ import {Reader} from '../storage/reader.ts';
 import {recordDigest} from '../storage/record-digest.ts';
 import {manifestCrc, ROW_KINDS, rowDamage} from '../storage/row-checksum.ts';
 import {layoutFinding, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
-import {prepareStatements} from '../storage/statements.ts';
+import {prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
 
@@ -91,7 +91,8 @@ function checkDefinitions(db: Connection, report: VerifyReport): boolean {
   try {
     const finding = layoutFinding(db);
     if (finding !== null) find(report, `file: ${finding}`);
-    prepareStatements(db);
+    const statements = prepareStatements(db);
+    for (const name in statements) statements[name as keyof Statements];
     new Reader(db, new Catalog());
     for (const kind of SUMMED_KINDS) {
       const wrong = sumsFinding(db, kind, Number.MAX_SAFE_INTEGER);
