@@ -1,8 +1,8 @@
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 
 /** The digest that chains a record to the one before. */
 export function recordDigest(previous: string, record: string): string {
-  return createHash('sha256').update(previous).update('\n').update(record).digest('hex');
+  return hash('sha256', `${previous}\n${record}`);
 }
 
 /** A record as clients and followers see it: the stored JSON with its digest as the last field. */
