@@ -259,6 +259,13 @@ export const GROUP_WORK_MS_MAX = 5;
  */
 export const GROUP_AHEAD_WRITES_MAX = 512;
 export const GROUP_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * A group waits for writers who were just answered: at most so long, not where a sync is quicker than this, and after waits in vain up
+ * to so many groups do not. (ours)
+ */
+export const LINGER_MS_MAX = 5;
+export const LINGER_SYNC_MS_MIN = 0.1;
+export const LINGER_SKIPPED_MAX = 64;
 /** Writes that wait for the writer. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const WRITE_QUEUE_MAX = 8_192;
 /** Long work (schema checks, back-fills, bootstrap, checks) holds the event loop for at most this long at a time. (design) */

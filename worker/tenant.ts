@@ -13,6 +13,7 @@ import {BackgroundWrites} from './commit/background.ts';
 import {CleanMark} from './commit/clean-mark.ts';
 import type {Stage} from './commit/commit.ts';
 import {CommitGroups} from './commit/group.ts';
+import {Linger} from './commit/linger.ts';
 import {StorageQuota} from './commit/storage-quota.ts';
 import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
@@ -155,6 +156,7 @@ export class Tenant {
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
       scans: this.#scans,
+      linger: new Linger(),
     });
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);

@@ -12,6 +12,7 @@ import {describe, expect, onTestFinished, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import type {Stage} from '../../worker/commit/commit.ts';
 import {CommitGroups} from '../../worker/commit/group.ts';
+import {Linger} from '../../worker/commit/linger.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {JournalReader} from '../../worker/journal/read-page.ts';
@@ -117,6 +118,7 @@ class Tenant implements LiveHolder {
       stages,
       sync: this.disk.sync,
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
+      linger: new Linger(),
     });
     this.#queries = new LiveQueries({
       index,

@@ -11,7 +11,7 @@
  *                                      the transaction neither write nor commit any more
  *
  * Invariants
- * - A group is committed only when the one before is durable. So at most one commit is in the log that a crash could take
+ * - A group is committed only when the one before is durable, or a moment later (`linger.ts`). So at most one commit is in the log that a crash could take
  *   back; between two of them the newest commit is durable, which is when readers take their snapshot; and whatever follows a
  *   commit in the log proves that it was on disk (`storage/wal-log.ts` rests on that).
  * - Nobody learns of a group before it is durable.
@@ -36,6 +36,7 @@ import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Sync} from '../storage/log-sync.ts';
 import {Checkpoints, type Pausable} from './checkpoints.ts';
 import type {Commit, Stage} from './commit.ts';
+import type {Linger} from './linger.ts';
 import type {StorageQuota} from './storage-quota.ts';
 import type {Mark, Writer} from './writer.ts';
 
@@ -66,6 +67,8 @@ export type GroupParts = {
   beforeCommit?: (writer: Writer) => void;
   quota?: StorageQuota;
   scans?: Pausable;
+  /** None: a group is committed as soon as the disk is free. */
+  linger?: Linger;
 };
 
 /** Writes that share a transaction and their outcomes, so far. */
@@ -93,6 +96,8 @@ export class CommitGroups {
   #durableSequence: number;
   #scheduled = false;
   #isStepping = false;
+  /** Ends a wait for company. */
+  #lingerTimer: NodeJS.Timeout | null = null;
   #closed = false;
   #onIdle: (() => void)[] = [];
 
@@ -157,6 +162,7 @@ export class CommitGroups {
   /** Takes no more writes; resolves when every submitted one is settled. */
   close(): Promise<void> {
     this.#closed = true;
+    this.#step(); // nobody comes back any more
     return this.idle();
   }
 
@@ -208,9 +214,10 @@ export class CommitGroups {
       if (durable !== null) {
         this.#committed = null;
         this.#parts.snapshot?.advance();
+        this.#parts.linger?.told(durable.group.writes.length, performance.now());
       }
       // The disk has work again while everybody is told.
-      if (this.#committed === null && this.#open !== null) this.#commit(this.#open);
+      if (this.#committed === null && this.#open !== null && !this.#lingers()) this.#commit(this.#open);
       else if (durable === null) break;
       if (durable !== null) this.#tell(durable);
     }
@@ -219,6 +226,19 @@ export class CommitGroups {
       this.#schedule();
     }
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  /** Whether the open group, which could be committed, waits for company; then a timer goes on with it. */
+  #lingers(): boolean {
+    const {linger} = this.#parts;
+    if (linger === undefined || this.#closed || this.#isCheckpointDue || !this.#takesWrites) return false;
+    const remainingMs = linger.remainingMs(performance.now());
+    if (remainingMs === 0) return false;
+    this.#lingerTimer ??= setTimeout(() => {
+      this.#lingerTimer = null;
+      this.#step();
+    }, remainingMs);
+    return true;
   }
 
   /** Runs writes of the queue in the open group, or in a new one. */
@@ -231,6 +251,7 @@ export class CommitGroups {
       while (taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
         const write = this.#queue[taken++]!;
         group.writes.push(write);
+        this.#parts.linger?.ran();
         group.outcomes.push(this.#runAlone(write));
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
@@ -278,10 +299,11 @@ export class CommitGroups {
   }
 
   #commit(group: Group): void {
-    const {metrics, beforeCommit, snapshot, sync} = this.#parts;
+    const {metrics, beforeCommit, snapshot, sync, linger} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
     let isWritten = true;
+    linger?.committed();
     try {
       beforeCommit?.(this.#writer);
       this.#writer.writeCounters();
@@ -308,7 +330,9 @@ export class CommitGroups {
     sync(error => {
       // The outcome of these writes is unknown: nobody is told anything, and the next process starts from disk.
       if (error !== null) throw new Error('the log could not be synced', {cause: error});
-      metrics.synced(performance.now() - committedMs);
+      const syncMs = performance.now() - committedMs;
+      metrics.synced(syncMs);
+      linger?.synced(syncMs);
       committed.isDurable = true;
       this.#step();
     });
