@@ -25,6 +25,8 @@ export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
 export type ChildOptions<Received> = {
   /** The bundle to run. */
   entry: string;
+  /** What it is told with its start. */
+  args?: readonly string[];
   nodeFlags: string[];
   env: Record<string, string>;
   log: Logger;
@@ -68,7 +70,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   constructor(options: ChildOptions<Received>) {
     this.#options = options;
     this.#limits = options.limits ?? LIMITS;
-    const child = spawn(process.execPath, [...options.nodeFlags, options.entry], {
+    const child = spawn(process.execPath, [...options.nodeFlags, options.entry, ...(options.args ?? [])], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: options.env,
       serialization: 'json',

@@ -100,6 +100,7 @@ export class Supervisor {
       entry: entries.worker,
       env: workerEnv,
       sparesWanted: settings.spareWorkers,
+      rehearsalDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       pace: new KillPace(() => performance.now()),
       onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
     };

@@ -24,6 +24,8 @@ export type PoolSettings = {
   entry: string;
   env: Record<string, string>;
   sparesWanted: number;
+  /** Where spares rehearse the open of a tenant. */
+  rehearsalDirectory: () => string;
   pace: KillPace;
   onKill: (reason: KillReason) => void;
 };
@@ -41,10 +43,11 @@ export class Worker {
   #events: WorkerEvents;
   #isOpening = false;
 
-  constructor(settings: PoolSettings, log: Logger, events: WorkerEvents) {
+  constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, args: readonly string[] = []) {
     this.#events = events;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
       entry: settings.entry,
+      args,
       nodeFlags: NODE_FLAGS,
       env: settings.env,
       log,
@@ -128,12 +131,13 @@ export class WorkerPool {
   refill(): void {
     if (this.#isClosed || this.#opening > 0 || this.#starting !== null || this.#pauseTimer !== null) return;
     if (this.#ready.length >= this.#settings.sparesWanted) return;
-    const worker: Worker = new Worker(this.#settings, this.#log, {
+    const events: WorkerEvents = {
       onMessage: message => {
         if (message.type === 'spare' && this.#starting === worker) this.#started(worker);
       },
       onEnd: end => this.#ended(worker, end),
-    });
+    };
+    const worker: Worker = new Worker(this.#settings, this.#log, events, [this.#settings.rehearsalDirectory()]);
     this.#starting = worker;
   }
 

@@ -127,6 +127,8 @@ const HOUSE: Record<string, string[]> = {
     'worker/operations',
     'worker/dispatch.ts',
     'worker/tenant.ts',
+    'worker/serving.ts',
+    'worker/rehearsal.ts',
     'worker/main.ts',
   ],
   cli: [

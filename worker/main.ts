@@ -1,8 +1,8 @@
 /**
  * A worker process: starts without a tenant (a spare), opens the one it is told, serves routers over its socket until it is
- * told to close.
+ * told to close. With a directory as its argument it rehearses that in it first.
  *
- *   spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
+ *   (rehearsing ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
  *                      └ open_failed: exit 1
  *   any ──channel to the supervisor closes──▶ exit when the turn ends (a commit under way is finished or rolled back)
  *
@@ -15,16 +15,12 @@ import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
-import {LinkShare} from './ipc/link-share.ts';
-import {RouterLink} from './ipc/router-link.ts';
-import {WorkerSocket} from './ipc/worker-socket.ts';
-import {Tenant} from './tenant.ts';
+import {rehearse} from './rehearsal.ts';
+import {Serving} from './serving.ts';
 
 enableCompileCache();
 let log = createLogger({process: 'worker'});
-const links = new Set<RouterLink>();
-let server: WorkerSocket | null = null;
-let tenant: Tenant | null = null;
+let serving: Serving | null = null;
 let lagSeconds = 0;
 
 process.on('SIGINT', () => undefined);
@@ -43,7 +39,7 @@ process.on('message', (message: SupervisorToWorker) => {
       open(message.settings).catch(openFailed);
       return;
     case 'metrics':
-      send({type: 'metrics', id: message.id, report: tenant?.metricsText(lagSeconds) ?? '[]'});
+      send({type: 'metrics', id: message.id, report: serving?.tenant.metricsText(lagSeconds) ?? '[]'});
       return;
     case 'close':
       close().catch(error => {
@@ -54,8 +50,12 @@ process.on('message', (message: SupervisorToWorker) => {
   }
 });
 
-send({type: 'spare'});
 beat();
+const [rehearsalDirectory] = process.argv.slice(2);
+/** A tenant may be told meanwhile: it is opened then. */
+const rehearsed = rehearsalDirectory === undefined ? null : rehearse(rehearsalDirectory, log);
+await rehearsed;
+send({type: 'spare'});
 
 function send(message: WorkerToSupervisor): void {
   // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
@@ -74,24 +74,8 @@ function beat(): void {
 
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
-  const opened = await Tenant.open(settings, log);
-  tenant = opened;
-  const events = {
-    onRequest: opened.dispatch.handle.bind(opened.dispatch),
-    onSubscribe: opened.dispatch.subscribe.bind(opened.dispatch),
-    onUnsubscribe: (link: RouterLink, stream: number) => opened.live.unsubscribe(link, stream),
-    onClose: (link: RouterLink) => {
-      links.delete(link);
-      opened.live.release(link);
-    },
-  };
-  const share = new LinkShare(settings.routers);
-  server = new WorkerSocket(
-    settings.socketPath,
-    socket => links.add(new RouterLink(socket, settings.secret, share, events, log)),
-    log,
-  );
-  await server.listen();
+  await rehearsed;
+  serving = await Serving.open(settings, log);
   send({type: 'opened'});
 }
 
@@ -108,9 +92,7 @@ function openFailed(caught: unknown): void {
 }
 
 async function close(): Promise<void> {
-  server?.close();
-  const nextDueMs = (await tenant?.close()) ?? null;
-  for (const link of links) link.end();
+  const nextDueMs = (await serving?.close()) ?? null;
   send({type: 'closed', nextDueMs});
   process.exit(0);
 }

@@ -82,3 +82,12 @@ describe('and something else has its name', () => {
 
   const mine = () => readdirSync(tmpdir()).filter(name => name.startsWith(`svc-${service.pid}-`));
 });
+
+test('spares rehearse in it', async () => {
+  await service.end('SIGTERM');
+  await service.run(['--log-level', 'debug', '--spare-workers', '1']);
+  await until('a spare', async () => /^svc_spare_workers 1$/m.test((await service.get('/metrics')).text));
+  const directory = join(base, readdirSync(base)[0]!, 'rehearsal');
+  expect(readdirSync(directory).sort()).toEqual(['owner.lock', 'tenant.sqlite']);
+  expect(service.log).not.toContain('a rehearsal failed');
+});

@@ -1,0 +1,47 @@
+/** A tenant that is open and the socket on which routers reach it: what a worker has once it is no spare any more. */
+import type {TenantSettings} from '../shared/ipc/control.ts';
+import type {Logger} from '../shared/log.ts';
+import {LinkShare} from './ipc/link-share.ts';
+import {RouterLink} from './ipc/router-link.ts';
+import {WorkerSocket} from './ipc/worker-socket.ts';
+import {Tenant} from './tenant.ts';
+
+export class Serving {
+  readonly tenant: Tenant;
+  readonly #links = new Set<RouterLink>();
+  readonly #socket: WorkerSocket;
+
+  /** Resolves when routers can connect. */
+  static async open(settings: TenantSettings, log: Logger): Promise<Serving> {
+    const serving = new Serving(await Tenant.open(settings, log), settings, log);
+    await serving.#socket.listen();
+    return serving;
+  }
+
+  private constructor(tenant: Tenant, {routers, secret, socketPath}: TenantSettings, log: Logger) {
+    this.tenant = tenant;
+    const share = new LinkShare(routers);
+    const events = {
+      onRequest: tenant.dispatch.handle.bind(tenant.dispatch),
+      onSubscribe: tenant.dispatch.subscribe.bind(tenant.dispatch),
+      onUnsubscribe: (link: RouterLink, stream: number) => tenant.live.unsubscribe(link, stream),
+      onClose: (link: RouterLink) => {
+        this.#links.delete(link);
+        tenant.live.release(link);
+      },
+    };
+    this.#socket = new WorkerSocket(
+      socketPath,
+      socket => this.#links.add(new RouterLink(socket, secret, share, events, log)),
+      log,
+    );
+  }
+
+  /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
+  async close(): Promise<number | null> {
+    this.#socket.close();
+    const nextDueMs = await this.tenant.close();
+    for (const link of this.#links) link.end();
+    return nextDueMs;
+  }
+}
