@@ -125,6 +125,11 @@ function closed(shape: unknown): unknown {
   return names.length === 0 ? parts : {additionalProperties: false, ...parts};
 }
 
+function takesBody(name: Name): boolean {
+  const {body, bodies} = typesOf(name);
+  return body !== undefined || bodies !== undefined;
+}
+
 function bodyTypeOf(name: Name, {parameter}: Ask): TSchema | undefined {
   const {body, bodies} = typesOf(name);
   return bodies === undefined ? body : bodies[parameter ?? ''];
@@ -204,11 +209,10 @@ describe('every operation of the table', () => {
     expect(unlike(ErrorEnvelope, body)).toEqual([]);
   });
 
-  test.each(NAMES)('%s takes no other body than its type says', async name => {
+  test.each(NAMES.filter(takesBody))('%s takes no other body than its type says', async name => {
     const [sample] = sampleOf(name).succeeds;
     const request = await made<Ask>(sample!);
-    const type = bodyTypeOf(name, request) as (TSchema & {required?: string[]}) | undefined;
-    if (type === undefined) return;
+    const type = bodyTypeOf(name, request) as TSchema & {required?: string[]};
     const {required = []} = type;
     expect(required).not.toEqual([]);
     for (const member of required) {
