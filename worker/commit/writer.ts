@@ -104,6 +104,11 @@ export class Writer {
     return this.#head;
   }
 
+  /** The sequence whose state has what the write under way has done so far. */
+  get effectSequence(): number {
+    return this.#head.sequence + (this.#record.events.length === 0 ? 0 : 1);
+  }
+
   get bytesWritten(): number {
     return this.#bytes;
   }

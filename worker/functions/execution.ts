@@ -38,6 +38,8 @@ export type Execution = {
   seed: string;
   /** Paginated queries that are run again: where the page ended first. */
   endCursor: string | null;
+  /** Somebody watches what it reads: that is told whatever comes of the run. */
+  isWatched?: true;
 };
 
 export type Outcome = {ok: true; value: string} | {ok: false; error: RealmError};

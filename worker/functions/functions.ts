@@ -7,7 +7,6 @@
  *
  * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
  */
-import {randomBytes} from 'node:crypto';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
@@ -29,6 +28,7 @@ import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
 import type {ProcessMemory} from './process-memory.ts';
 import type {Results} from './results/results.ts';
+import {newSeed} from './seed.ts';
 
 export type Call = {
   path: string;
@@ -39,7 +39,11 @@ export type Call = {
   origin: CallOrigin;
   caller: Caller;
   requestId: string;
+  /** Of a mutation: around its run, inside its write. */
+  within?: (writer: Writer, run: () => Succeeded) => Succeeded;
 };
+
+type Succeeded = CallResult & {ok: true};
 
 export type FunctionParts = {
   groups: CommitGroups;
@@ -165,7 +169,10 @@ export class Functions {
     if (failed !== null) return finished(live, entry, failed.outcome, {lines: failed.lines, own: failed.lines});
     return new Promise((resolve, reject) => {
       this.#parts.groups.submit<CallResult>({
-        run: () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX),
+        run: writer => {
+          const run = () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
+          return call.within === undefined ? run() : call.within(writer, run);
+        },
         settle: outcome => {
           if (outcome instanceof MutationFailed) resolve(outcome.result);
           else if (outcome instanceof MutationUnprepared) resolve(this.#again(call, tries + 1));
@@ -368,16 +375,6 @@ export class Functions {
     this.#parts.metrics.executed(entry.kind, entry.outcome, entry.duration_ms / 1000);
     this.#parts.log.add(entry);
   }
-}
-
-/** Seeds are drawn many at once: a call for each would cost as much as a small query. */
-let seeds = '';
-const SEED_CHARS = 32;
-function newSeed(): string {
-  if (seeds.length < SEED_CHARS) seeds = randomBytes(SEED_CHARS * 64).toString('hex');
-  const seed = seeds.slice(-SEED_CHARS);
-  seeds = seeds.slice(0, -SEED_CHARS);
-  return seed;
 }
 
 function refusal(message: string): string {

@@ -90,6 +90,7 @@ function runOf(given: Partial<QueryRun>): QueryRun {
     isMomentary: false,
     starved: null,
     sequence: 10,
+    endCursor: null,
     readSet: {
       intervals: [
         {table: 1, index: BY_CREATION, lower: oneByte(creationPlace(1)), upper: oneByte(creationPlace(10))},

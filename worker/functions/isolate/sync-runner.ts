@@ -32,8 +32,10 @@ export type SyncResult = {
   identityUsed: boolean;
   /** The result is of its moment: the function looked at the time or drew random numbers. */
   isMomentary: boolean;
-  /** What it looked at; null: it failed, or is momentary, or it is a mutation, and nobody will keep it. */
+  /** What it looked at. Null: nobody will keep it, as it is a mutation; or it failed or is momentary and is not watched. */
   readSet: PackedReadSet | null;
+  /** Where the page that it made ends; null: it made none. */
+  endCursor: string | null;
   /**
    * The clock ran out before the function had the CPU time it may have: the machine was busy. What it did is to be taken back,
    * and then it may be run again, or not any more because its callers have waited long enough. Null: it had its chance.
@@ -41,7 +43,8 @@ export type SyncResult = {
   starved: 'again' | 'over' | null;
 };
 
-const NOT_KEPT = {identityUsed: false, isMomentary: false, readSet: null};
+const NOT_KEPT = {identityUsed: false, isMomentary: false, readSet: null, endCursor: null};
+const NOTHING_READ: PackedReadSet = {intervals: [], absentTables: []};
 
 /** The heap is looked at after this many invocations: asking costs more than a small query. */
 const HEAP_CHECK_INVOCATIONS = 256;
@@ -116,10 +119,12 @@ export class SyncRunner {
     let outcome: Outcome;
     let starved: SyncResult['starved'] = null;
     let isChanged = false;
+    let hasBegun = false;
     try {
       const realm = this.#loaded(execution);
       this.#deadline.begin(FUNCTION_MS_MAX, this.#wallMsMax);
       host.begin(number, execution, execution.env);
+      hasBegun = true;
       try {
         isChanged = !realm.runSync(this.#invocationOf(number, execution), this.#timeoutMs());
         outcome = this.#settled();
@@ -139,13 +144,15 @@ export class SyncRunner {
       return this.run(execution, true);
     }
     if (!outcome.ok) this.#dropAfter(outcome);
-    const {identityUsed} = host;
+    // Of one whose modules could not be loaded the host knows nothing: what it says is of another invocation.
+    const identityUsed = hasBegun && host.identityUsed;
     const isMomentary = host.observed !== 0;
-    const isKept = this.#kind === 'query' && outcome.ok && !isMomentary;
-    const readSet = isKept ? packed(this.#database.readSet) : null;
+    const isKept = this.#kind === 'query' && (execution.isWatched === true || (outcome.ok && !isMomentary));
+    const readSet = isKept ? (hasBegun ? packed(this.#database.readSet) : NOTHING_READ) : null;
+    const endCursor = hasBegun ? (this.#database.paginated?.endCursor ?? null) : null;
     const lines = [...host.lines, ...this.#database.takeWarnings(), ...this.#timeWarning(outcome)];
     this.#recycle();
-    return {outcome, lines, identityUsed, isMomentary, readSet, starved};
+    return {outcome, lines, identityUsed, isMomentary, readSet, endCursor, starved};
   }
 
   /** Whether it would run at once, its module being there. */

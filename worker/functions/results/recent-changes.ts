@@ -7,7 +7,10 @@ import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../../../shared/limits
 import type {Change, Commit, Side} from '../../commit/commit.ts';
 import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../reads/read-set.ts';
 
-type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number};
+type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number; sequenceBefore: number};
+
+/** `until`: the newest sequence up to which it is certain that nothing was touched. `change`: what did; null: nobody knows. */
+export type Touch = {readonly until: number; readonly change: Pick<Change, 'table' | 'id'> | null};
 
 export class RecentChanges {
   #changes: Recent[] = [];
@@ -18,14 +21,14 @@ export class RecentChanges {
     this.#forgottenTo = sequence;
   }
 
-  add({changes, lastSequence}: Commit): void {
+  add({changes, firstSequence, lastSequence}: Commit): void {
     if (this.#changes.length + changes.length > RECENT_CHANGES_MAX) {
       this.forget(lastSequence);
       return;
     }
     for (const {table, doc, id, indexes, isDamaged, before, after} of changes) {
       const written = {doc, id, indexes, before: keysOf(before), after: keysOf(after)};
-      this.#changes.push({sequence: lastSequence, table, isDamaged, ...written});
+      this.#changes.push({sequence: lastSequence, sequenceBefore: firstSequence - 1, table, isDamaged, ...written});
     }
   }
 
@@ -38,12 +41,20 @@ export class RecentChanges {
 
   /** Whether a commit behind `sequence` has touched this; true as well when that is not known, or takes long to find out. */
   mayTouch(readSet: PackedReadSet, sequence: number): boolean {
-    if (sequence < this.#forgottenTo) return true;
+    return this.firstTouch(readSet, sequence) !== null;
+  }
+
+  /** The first thing behind `sequence` that touched this; null: nothing did. */
+  firstTouch(readSet: PackedReadSet, sequence: number): Touch | null {
+    if (sequence < this.#forgottenTo) return {until: sequence, change: null};
     const from = this.#changes.findIndex(change => change.sequence > sequence);
-    if (from === -1) return false;
+    if (from === -1) return null;
     const {intervals, absentTables} = readSet;
-    if ((this.#changes.length - from) * (intervals.length + absentTables.length) > RECENT_COMPARISONS_MAX) return true;
-    return this.#changes.slice(from).some(change => touches(change, readSet));
+    if ((this.#changes.length - from) * (intervals.length + absentTables.length) > RECENT_COMPARISONS_MAX) {
+      return {until: sequence, change: null};
+    }
+    const change = this.#changes.slice(from).find(one => touches(one, readSet));
+    return change === undefined ? null : {until: change.sequenceBefore, change};
   }
 }
 
