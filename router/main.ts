@@ -28,6 +28,7 @@ import {Traffic} from './metrics/traffic.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
 import {TenantDirectory} from './tenants/directory.ts';
+import {FunctionSockets} from './ws/function-sockets.ts';
 import {Sockets} from './ws/sockets.ts';
 import {SocketHub} from './ws/tenant-live.ts';
 
@@ -41,6 +42,7 @@ let traffic: Traffic | null = null;
 let figures: RouterFigures | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
+let functionSockets: FunctionSockets | null = null;
 let servers: Server[] = [];
 
 process.on('SIGINT', () => undefined);
@@ -125,9 +127,13 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
     const made = new Intake(parts, originRule);
     const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
     mounted.mount(app);
-    tenantDirectory.useHub(new SocketHub(app, mounted.traffic));
+    const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds});
+    ofFunctions.mount(app);
+    tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());
+    ownFigures.addSource(() => ofFunctions.metrics());
     sockets = mounted;
+    functionSockets = ofFunctions;
     intake = made;
     return (method, res, req) => made.handle(method, res, req);
   });
@@ -165,6 +171,7 @@ function drain(): void {
   for (const server of servers) server.stopAccepting();
   intake?.drain();
   sockets?.drain();
+  functionSockets?.drain();
   setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
   if (traffic === null) process.exit(0);
   traffic.whenIdle(() => process.exit(0));

@@ -32,6 +32,7 @@ export const ERROR_STATUS = {
   'protocol.unsupported_message_type': null,
   'protocol.unsupported_version': null,
   'protocol.unsupported_binary': null,
+  'protocol.out_of_step': null,
   'session.subscription_error': null,
   'session.unsubscribe_failed': null,
 } as const satisfies Record<string, number | null>;

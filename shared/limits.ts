@@ -319,6 +319,47 @@ export const SOCKET_IDLE_SECONDS = 60;
 export const LIVE_QUERIES_MAX = 100_000;
 export const LIVE_RESULT_BYTES_MAX = 256 * MIB;
 
+/* The function socket */
+
+/** A client's message on the function socket. Beyond: fatal_error op.too_large. (design) */
+export const FUNCTION_SOCKET_MESSAGE_BYTES_MAX = 8 * MIB;
+/** … that is not even read: uWebSockets.js drops the connection without a close frame (1006). (ours) */
+export const FUNCTION_SOCKET_MESSAGE_BYTES_READ = 16 * MIB;
+/** Messages of one socket that its worker has not handled, which may be waking: close 1013 session.overloaded. (ours) */
+export const FUNCTION_SOCKET_UNHANDLED_BYTES_MAX = 20 * MIB;
+/** Function sockets of a tenant. Beyond: close 1013 session.overloaded. (ours) */
+export const FUNCTION_SOCKETS_MAX = 20_000;
+/** Bytes under way to a socket, beyond which it is shown no new moment until its network has taken some. (ours) */
+export const FUNCTION_SOCKET_WINDOW_BYTES = 128 * KIB;
+/** What was taken, or handled, is told to the other process when it is this much. (ours) */
+export const FUNCTION_SOCKET_CREDIT_BYTES = 32 * KIB;
+/** A transition longer than this leaves in pieces of the second length, so that what it waits for is bounded. Characters. (ours) */
+export const TRANSITION_CHARS_MAX = 256 * KIB;
+export const TRANSITION_PIECE_CHARS = 64 * KIB;
+/** Results between these lengths may be sent as a change of the one before: shorter ones gain nothing, longer ones take too long. (ours) */
+export const DELTA_CHARS_MIN = 512;
+export const DELTA_CHARS_MAX = 1 * MIB;
+/** Queries of one socket. Beyond: the query's result is an error. (ours) */
+export const QUERIES_PER_SOCKET_MAX = 4_096;
+/** Distinct queries that the sockets of a tenant hold, and the bytes of their results. Beyond: the query's result is an error. (ours) */
+export const HELD_QUERIES_MAX = 100_000;
+export const HELD_QUERIES_BYTES_MAX = 256 * MIB;
+/** Runs of held queries under way, and those of one function: others get their turn, and one that loops takes its own places. (ours) */
+export const LIVE_RUNS_MAX = 512;
+export const LIVE_RUNS_OF_ONE_MAX = 64;
+/** A held query that could not be run, as there was too much to do, is tried again after this. (ours) */
+export const LIVE_RUN_AGAIN_MS = 1_000;
+/** Times that a socket's queries may fail to meet in one moment before they are run in one snapshot of their own. (ours) */
+export const MOMENTS_MISSED_MAX = 3;
+/** Mutations of one socket that wait for those before, and its actions under way. Beyond: session.overloaded for the call. (ours) */
+export const SOCKET_MUTATIONS_WAITING_MAX = 10_000;
+export const SOCKET_ACTIONS_MAX = 256;
+/** Answers that wait for a slow socket. Beyond: its calls wait as well. Characters. (ours) */
+export const SOCKET_ANSWERS_WAITING_CHARS = 4 * MIB;
+/** A socket that has been sent nothing for so long is sent a `ping`; sockets are looked at so often. (reference 9.8) */
+export const FUNCTION_SOCKET_PING_MS = 15_000;
+export const FUNCTION_SOCKET_LOOK_MS = 1_000;
+
 /* Scheduler */
 
 /** Furthest future of a job: ten years. Beyond: 400. (ours) */
@@ -738,6 +779,12 @@ assert(
     UNSENT_REPLY_BYTES_MAX / ROUTERS_MAX >= FRAME_BODY_BYTES_MAX,
   "a router's share holds any request and any answer",
 );
+assert(
+  FUNCTION_SOCKET_UNHANDLED_BYTES_MAX > 2 * FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
+  'a socket may have a message of any size under way behind another',
+);
+assert(FRAME_BODY_BYTES_MAX > FUNCTION_SOCKET_MESSAGE_BYTES_READ, 'a frame holds any message of a socket');
+assert(FUNCTION_SOCKET_WINDOW_BYTES > 2 * FUNCTION_SOCKET_CREDIT_BYTES, 'a window is opened before it is used up');
 assert(ROUTER_DRAIN_MS < DRAIN_MS, 'a drain has time left for the workers');
 assert(HEARTBEAT_TIMEOUT_MS > 3 * HEARTBEAT_INTERVAL_MS, 'a late heartbeat is not a death');
 assert(

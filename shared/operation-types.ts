@@ -63,6 +63,7 @@ export const OPERATION_TYPES = {
   health: {answer: Type.Object({ok: Type.Literal(true)})},
   metrics: {media: 'text/plain; version=0.0.4; charset=utf-8'},
   socket: nothing,
+  'functions.socket': nothing,
   'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},
   'tenants.list': {answer: TenantList},
   'tenants.delete': nothing,

@@ -28,7 +28,9 @@ export class Serving {
       onClose: (link: RouterLink) => {
         this.#links.delete(link);
         tenant.live.release(link);
+        tenant.sockets.released(link);
       },
+      sockets: tenant.sockets,
     };
     this.#socket = new WorkerSocket(
       socketPath,

@@ -13,6 +13,7 @@ import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
 import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
+import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import {
   type FailedCredentials,
@@ -31,7 +32,7 @@ import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {requestMeta} from './request-meta.ts';
-import {decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
+import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
 
 export type IntakeParts = {
   credential: AdminCredential;
@@ -217,6 +218,11 @@ export class Intake {
         return;
       case 'socket':
         throw new ServiceError('op.invalid_input', 'this path takes WebSocket upgrades of the subprotocol svc.v2');
+      case 'functions.socket':
+        throw new ServiceError(
+          'op.invalid_input',
+          `this path takes WebSocket upgrades of the subprotocol ${FUNCTION_PROTOCOL}`,
+        );
       case 'tenants.list':
         listTenants(directory, exchange);
         return;
@@ -267,13 +273,4 @@ function refuseEncoding(req: HttpRequest): void {
   const encoding = req.getHeader('content-encoding');
   if (encoding === '' || encoding.toLowerCase() === 'identity') return;
   throw new ServiceError('op.unsupported_media_type', 'bodies with a Content-Encoding are not taken; send it plain');
-}
-
-function decodedOrSame(segment: string): string {
-  try {
-    return decodeParameter(segment);
-  } catch (caught) {
-    if (!(caught instanceof ServiceError)) throw caught;
-    return segment;
-  }
 }

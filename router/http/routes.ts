@@ -180,6 +180,15 @@ export function decodeParameter(segment: string): string {
   }
 }
 
+/** Of what may be no name at all. */
+export function decodedOrSame(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
 function newNode(): Node {
   return {literals: new Map(), parameter: null, rest: null, methods: new Map(), entry: null};
 }

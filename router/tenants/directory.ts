@@ -12,6 +12,8 @@ import type {Forwarded} from '../workers/forwarded.ts';
 import {RouterBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import type {Connection} from '../ws/connection.ts';
+import type {FunctionSocket} from '../ws/function-socket.ts';
+import type {PipeTraffic} from '../ws/pipe-traffic.ts';
 import type {SocketHub} from '../ws/tenant-live.ts';
 import {PlacedTenant} from './placed-tenant.ts';
 
@@ -37,6 +39,7 @@ export class TenantDirectory {
   #active: PlacedTenant[] = [];
   /** Set once the server listens; no socket can be open before. */
   #hub: SocketHub | null = null;
+  #pipeTraffic: PipeTraffic | null = null;
   readonly #send: Send;
   readonly #log: Logger;
   /** What the router holds for all tenants. */
@@ -63,9 +66,10 @@ export class TenantDirectory {
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
   }
 
-  /** Sockets publish through this from now on. */
-  useHub(hub: SocketHub): void {
+  /** Sockets publish through this from now on, and function sockets are counted there. */
+  useHub(hub: SocketHub, pipeTraffic: PipeTraffic): void {
     this.#hub = hub;
+    this.#pipeTraffic = pipeTraffic;
   }
 
   find(id: string): PlacedTenant | undefined {
@@ -91,6 +95,12 @@ export class TenantDirectory {
   socketOpened(tenant: PlacedTenant, connection: Connection): void {
     this.#placed.add(tenant);
     tenant.live.connections.add(connection);
+  }
+
+  /** As above. */
+  functionSocketOpened(tenant: PlacedTenant, socket: FunctionSocket): void {
+    this.#placed.add(tenant);
+    tenant.pipes.opened(socket);
   }
 
   liveQueries(): number {
@@ -155,11 +165,17 @@ export class TenantDirectory {
     return this.#hub;
   };
 
+  readonly #pipeTrafficNow = (): PipeTraffic => {
+    assert(this.#pipeTraffic !== null, 'the server listens');
+    return this.#pipeTraffic;
+  };
+
   #add(id: string): void {
     if (this.#tenants.has(id)) return;
     const tenant = new PlacedTenant(id, {
       log: this.#log,
       hub: this.#hubNow,
+      pipeTraffic: this.#pipeTrafficNow,
       bytes: this.#bytes,
       limits: this.#limits,
       routers: this.#routers,

@@ -22,12 +22,15 @@ import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes} from '../workers/forwarded.ts';
 import {HeldBytes, type RouterBytes} from '../workers/held-bytes.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
+import type {PipeTraffic} from '../ws/pipe-traffic.ts';
 import {type SocketHub, TenantLive} from '../ws/tenant-live.ts';
+import {TenantPipes} from '../ws/tenant-pipes.ts';
 import {Suspects} from './suspects.ts';
 
 export type TenantParts = {
   log: Logger;
   hub: () => SocketHub;
+  pipeTraffic: () => PipeTraffic;
   bytes: RouterBytes;
   limits: RouterLimits;
   /** Routers there are: with one, a result that is current here is so everywhere. */
@@ -50,6 +53,8 @@ export class PlacedTenant implements Holder {
   isRemoved = false;
   /** Its sockets' live queries. */
   readonly live: TenantLive;
+  /** Its function sockets. */
+  readonly pipes: TenantPipes;
   /** What the router holds for it. */
   readonly held: HeldBytes;
   readonly #parts: TenantParts;
@@ -74,6 +79,7 @@ export class PlacedTenant implements Holder {
     this.#log = parts.log;
     this.#wake = parts.wake;
     this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
+    this.pipes = new TenantPipes(parts.pipeTraffic, this.held, () => this.#wakeForLive());
   }
 
   get link(): WorkerLink | null {
@@ -85,7 +91,13 @@ export class PlacedTenant implements Holder {
   }
 
   get isBusy(): boolean {
-    return this.#waiting.size > 0 || this.live.connections.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+    const hasSockets = this.live.connections.size > 0 || this.pipes.size > 0;
+    return hasSockets || this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+  }
+
+  /** Something waits that only a worker can answer. */
+  get #needsWorker(): boolean {
+    return this.#waiting.size > 0 || this.live.size > 0 || this.pipes.size > 0;
   }
 
   /** @throws session.overloaded 503, op.quarantined 503, session.tenant_not_found 404 */
@@ -105,11 +117,13 @@ export class PlacedTenant implements Holder {
       this.#dropLink(); // the new worker replaces it; its requests end when it closes
       current.retire();
     }
-    const link = new WorkerLink(address, this.#log, this.live, this.held, this.#parts.limits, closed =>
+    const {live, pipes} = this;
+    const link = new WorkerLink(address, this.#log, {live, pipes}, this.held, this.#parts.limits, closed =>
       this.#linkClosed(closed),
     );
     this.#link = link;
     this.live.attach(link);
+    this.pipes.attach(link);
     for (const request of this.#takeWaiting()) this.#again(request);
   }
 
@@ -121,11 +135,12 @@ export class PlacedTenant implements Holder {
     }
     if (this.#lostSocketPath !== null) {
       this.#lostSocketPath = null;
-      if (this.#waiting.size > 0 || this.live.size > 0) this.#wake();
+      if (this.#needsWorker) this.#wake();
       return;
     }
     for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
     this.live.unavailable(error);
+    this.pipes.unavailable(error);
     // Sockets that have a result keep it, and their queries are asked for again when the tenant may run again.
     if (this.live.size > 0) this.#wakeForLiveLater(Math.max(retryAfterS * 1000, WAKE_RETRY_MS));
   }
@@ -141,6 +156,7 @@ export class PlacedTenant implements Holder {
     this.isRemoved = true;
     for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
     this.live.end(tenantNotFound(this.id));
+    this.pipes.end(tenantNotFound(this.id));
     const link = this.#dropLink();
     link?.cutStreams();
     link?.retire();
@@ -148,6 +164,7 @@ export class PlacedTenant implements Holder {
 
   /** Fails what has waited for too long. */
   expire(nowMs: number): void {
+    this.pipes.expire(nowMs);
     for (const request of this.#waiting) {
       if (nowMs - request.waitingSinceMs < WAKE_TIMEOUT_MS) continue;
       this.abandon(request);
@@ -209,7 +226,10 @@ export class PlacedTenant implements Holder {
   #dropLink(): WorkerLink | null {
     const link = this.#link;
     this.#link = null;
-    if (link !== null) this.live.detach();
+    if (link !== null) {
+      this.live.detach();
+      this.pipes.detach();
+    }
     return link;
   }
 
@@ -221,7 +241,7 @@ export class PlacedTenant implements Holder {
     }, afterMs);
   }
 
-  /** A live query needs the worker; requests that wait have asked for it already. */
+  /** A live query, or a function socket, needs the worker; requests that wait have asked for it already. */
   #wakeForLive(): void {
     if (this.#link === null && this.#waiting.size === 0 && this.#retryTimer === null && !this.isRemoved) this.#wake();
   }
@@ -259,7 +279,7 @@ export class PlacedTenant implements Holder {
   #wakeLater(): void {
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = null;
-      if (this.#link === null && (this.#waiting.size > 0 || this.live.size > 0)) this.#wake();
+      if (this.#link === null && this.#needsWorker) this.#wake();
     }, WAKE_RETRY_MS);
   }
 }

@@ -53,12 +53,24 @@ export interface LiveReceiver {
   endBatch(sequence: number, committedMs: number): void;
 }
 
+/** Where messages for function sockets go. */
+export interface PipeReceiver {
+  /** @param message valid during the call */
+  message(streams: readonly number[], message: Buffer): void;
+  /** The worker has handled so many bytes of this socket's peer. */
+  handled(stream: number, bytes: number): void;
+  close(stream: number, code: number, reason: string): void;
+}
+
+export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
+
 export class WorkerLink implements Holder {
   readonly address: WorkerAddress;
   readonly #socket: Socket;
   readonly #log: Logger;
   readonly #onClosed: (closed: LinkClosed) => void;
   readonly #live: LiveReceiver;
+  readonly #pipes: PipeReceiver;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #held: HeldBytes;
@@ -83,7 +95,7 @@ export class WorkerLink implements Holder {
   constructor(
     address: WorkerAddress,
     log: Logger,
-    live: LiveReceiver,
+    {live, pipes}: Receivers,
     held: HeldBytes,
     limits: RouterLimits,
     onClosed: (closed: LinkClosed) => void,
@@ -94,6 +106,7 @@ export class WorkerLink implements Holder {
     this.#log = log;
     this.#onClosed = onClosed;
     this.#live = live;
+    this.#pipes = pipes;
     this.#socket = connect({path: address.socketPath});
     this.#writer = new FrameWriter(bytes => {
       if (this.#socket.destroyed) return;
@@ -203,6 +216,30 @@ export class WorkerLink implements Holder {
     this.#scheduleFlush();
   }
 
+  /* ── function sockets ── */
+
+  openSocket(stream: number, origin: string): void {
+    this.#writer.frame(FrameKind.socketOpen, stream, FrameFlag.none, origin, '');
+    this.#scheduleFlush();
+  }
+
+  /** The bytes are copied. */
+  socketMessage(stream: number, message: Buffer, isBinary: boolean): void {
+    const flags = isBinary ? FrameFlag.binary : FrameFlag.none;
+    this.#writer.frame(FrameKind.socketMessage, stream, flags, '', message);
+    this.#scheduleFlush();
+  }
+
+  socketCredit(stream: number, bytes: number): void {
+    this.#writer.frame(FrameKind.socketCredit, stream, FrameFlag.none, String(bytes), '');
+    this.#scheduleFlush();
+  }
+
+  closeSocket(stream: number): void {
+    this.#writer.frame(FrameKind.socketClose, stream, FrameFlag.none, '', '');
+    this.#scheduleFlush();
+  }
+
   /** Cuts the answers that are streamed: their readers may take as long as they like for the rest. */
   cutStreams(): void {
     for (const stream of [...this.#streaming]) {
@@ -279,6 +316,16 @@ export class WorkerLink implements Holder {
         this.#live.endBatch(sequence, committedMs);
         return;
       }
+      case FrameKind.socketMessage:
+        // What a worker that was replaced says is for sockets that are closed.
+        if (!this.#retired) this.#pipes.message(streamsOf(meta) ?? [stream], body);
+        return;
+      case FrameKind.socketCredit:
+        if (!this.#retired) this.#pipes.handled(stream, bytesOf(meta));
+        return;
+      case FrameKind.socketClose:
+        if (!this.#retired) this.#pipes.close(stream, bytesOf(meta), body.toString('utf8'));
+        return;
       default:
         throw new MalformedFrame(`a worker does not send frames of kind ${kind}`);
     }
@@ -386,6 +433,17 @@ export class WorkerLink implements Holder {
     this.#countBuffered();
     this.#onClosed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered, calls});
   }
+}
+
+/** Null: there is no list. */
+function streamsOf(meta: Buffer): number[] | null {
+  return meta.length === 0 ? null : meta.toString('latin1').split(' ').map(Number);
+}
+
+function bytesOf(meta: Buffer): number {
+  const bytes = Number(meta.toString('latin1'));
+  if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('it says no number');
+  return bytes;
 }
 
 function streamOf(order: number): number {

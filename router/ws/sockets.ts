@@ -20,6 +20,7 @@ import type {RequestIds} from '../http/request-id.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';
+import {checkOffered} from './offered-protocols.ts';
 import {SocketTraffic} from './socket-traffic.ts';
 
 /** "Service restart": clients reconnect at once. */
@@ -104,13 +105,7 @@ export class Sockets {
     if (!credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'))) {
       throw new ServiceError('auth.unauthorized', 'the upgrade needs the access token or the admin token');
     }
-    const offered = offeredProtocols(req);
-    if (!offered.includes(PROTOCOL)) {
-      throw new ServiceError('protocol.no_overlap', `offer ${PROTOCOL} in Sec-WebSocket-Protocol`, {
-        serverSupports: [PROTOCOL],
-        clientOffered: offered,
-      });
-    }
+    checkOffered(req, PROTOCOL);
     const tenantId = req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
     if (tenantId === '') {
       throw new ServiceError('op.invalid_input', 'name the tenant in X-Tenant-Id or in the query parameter tenant_id');
@@ -138,17 +133,4 @@ export class Sockets {
     tenant.live.connections.delete(connection);
     connection.closed();
   }
-}
-
-/** The list may come in several lines (RFC 6455, 11.3.4), as some proxies send it. */
-function offeredProtocols(req: HttpRequest): string[] {
-  const lines: string[] = [];
-  req.forEach((name, value) => {
-    if (name === 'sec-websocket-protocol') lines.push(value);
-  });
-  return lines
-    .join(',')
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '');
 }

@@ -17,7 +17,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Raised whenever what the frames mean changes. Both ends come from one build unless the files of a running server are
  * replaced: then its router speaks the old version and each worker started from now on the new one.
  */
-export const IPC_VERSION = 3;
+export const IPC_VERSION = 4;
 
 /** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
 export const FrameKind = {
@@ -50,12 +50,23 @@ export const FrameKind = {
   liveEnd: 11,
   /** worker → router: this live query's result is behind from now on, until its next `live` frame. */
   liveBehind: 12,
+  /** router → worker: a client has connected to the function socket (meta: its `Origin`). From now on it is this stream. */
+  socketOpen: 13,
+  /**
+   * A message on a function socket, either way, unread by the router. Flag `binary`: it was not text. From the worker, `meta` may name the
+   * sockets that all get it (stream ids, decimal, with spaces between); else it is for the stream.
+   */
+  socketMessage: 14,
+  /** A function socket: its peer is gone; from the worker: it is to be closed. Meta: the code of the close frame. Body: its reason. */
+  socketClose: 15,
+  /** Of a function socket: the network took this many bytes (meta: decimal); from the worker: so many of its peer's are handled. */
+  socketCredit: 16,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 12;
+const KIND_MAX = 16;
 
-export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4} as const;
-const FLAGS_MAX = 7;
+export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8} as const;
+const FLAGS_MAX = 15;
 
 export class MalformedFrame extends Error {
   override name = 'MalformedFrame';

@@ -12,6 +12,7 @@ import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {LinkShare} from '../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
+import {NO_SOCKETS} from './no-sockets.ts';
 
 const SECRET = 'the secret of this worker';
 const log = createLogger({}, {write: () => undefined});
@@ -38,6 +39,7 @@ beforeAll(async () => {
         onSubscribe: ignored,
         onUnsubscribe: ignored,
         onClose: ignored,
+        sockets: NO_SOCKETS,
       },
       log,
     );

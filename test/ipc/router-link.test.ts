@@ -8,6 +8,7 @@ import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {createLogger} from '../../shared/log.ts';
 import {LinkShare} from '../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
+import {NO_SOCKETS} from './no-sockets.ts';
 
 const SECRET = 'the secret';
 const log = createLogger({}, {write: () => undefined});
@@ -22,6 +23,7 @@ beforeAll(async () => {
     onSubscribe: () => undefined,
     onUnsubscribe: () => undefined,
     onClose: () => undefined,
+    sockets: NO_SOCKETS,
   };
   server = createServer((socket: Socket) => void new RouterLink(socket, SECRET, new LinkShare(1), events, log));
   await new Promise<void>(resolve => server.listen(path, resolve));

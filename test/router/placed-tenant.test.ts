@@ -40,6 +40,7 @@ beforeEach(() => {
   tenant = new PlacedTenant('acme', {
     log,
     hub: noHub,
+    pipeTraffic: noHub,
     bytes: new RouterBytes(limitsOfOne(1)),
     limits: limitsOfOne(1),
     routers: 1,

@@ -11,11 +11,12 @@
 import {Buffer} from 'node:buffer';
 import {timingSafeEqual} from 'node:crypto';
 import type {Socket} from 'node:net';
+import {assert} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {HeaderList, RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {appHeaders, headersFault} from '../../shared/ipc/response-headers.ts';
-import {FRAME_BODY_BYTES_MAX, SLICE_MS} from '../../shared/limits.ts';
+import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX, SLICE_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {LiveHolder} from '../live/live-queries.ts';
@@ -43,11 +44,37 @@ export type LinkEvents = {
   onSubscribe: (link: RouterLink, stream: number, body: Buffer) => void;
   onUnsubscribe: (link: RouterLink, stream: number) => void;
   onClose: (link: RouterLink) => void;
+  sockets: SocketEvents;
 };
+
+/** What happens on the function sockets of a router. */
+export interface SocketEvents {
+  /** @param origin of its page; empty: none */
+  opened(link: SocketLink, stream: number, origin: string): void;
+  /** @param message valid during the call */
+  message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void;
+  /** The network took so many bytes. */
+  credited(link: SocketLink, stream: number, bytes: number): void;
+  closed(link: SocketLink, stream: number): void;
+  /** The router is gone, and all its sockets. */
+  released(link: SocketLink): void;
+}
+
+/** A router, as those see it who talk to its sockets. */
+export interface SocketLink {
+  /** One message for some of its sockets. */
+  socketMessage(streams: readonly number[], message: string): void;
+  /** So many bytes of this socket's messages are handled. */
+  socketCredit(stream: number, bytes: number): void;
+  closeSocket(stream: number, code: number, reason: string): void;
+}
+
+/** A stream id has up to ten digits, and a meta has room for so many. */
+const SOCKETS_A_FRAME = Math.floor(FRAME_META_BYTES_MAX / 11);
 
 type Waiting = {stream: number; meta: RequestMeta; body: Buffer; incoming: IncomingBody | null};
 
-export class RouterLink implements LiveHolder {
+export class RouterLink implements LiveHolder, SocketLink {
   readonly #socket: Socket;
   readonly #secret: Buffer;
   readonly #events: LinkEvents;
@@ -174,6 +201,27 @@ export class RouterLink implements LiveHolder {
     );
   }
 
+  socketMessage(streams: readonly number[], message: string): void {
+    const [first] = streams;
+    assert(first !== undefined, 'a message is for somebody');
+    if (streams.length === 1) {
+      this.#writer.frame(FrameKind.socketMessage, first, FrameFlag.none, '', message);
+      return;
+    }
+    for (let at = 0; at < streams.length; at += SOCKETS_A_FRAME) {
+      const some = streams.slice(at, at + SOCKETS_A_FRAME);
+      this.#writer.frame(FrameKind.socketMessage, some[0]!, FrameFlag.none, some.join(' '), message);
+    }
+  }
+
+  socketCredit(stream: number, bytes: number): void {
+    this.#writer.frame(FrameKind.socketCredit, stream, FrameFlag.none, String(bytes), '');
+  }
+
+  closeSocket(stream: number, code: number, reason: string): void {
+    this.#writer.frame(FrameKind.socketClose, stream, FrameFlag.none, String(code), reason);
+  }
+
   /** Answers 200 with a JSON body that is made while it is sent. The iterator is closed whatever happens. */
   stream(stream: number, pieces: Iterator<string, void, void>): void {
     this.#bodies.feed(stream, pieces);
@@ -235,6 +283,18 @@ export class RouterLink implements LiveHolder {
         return;
       case FrameKind.credit:
         this.#bodies.credit(stream, Number(meta.toString('latin1')));
+        return;
+      case FrameKind.socketOpen:
+        this.#events.sockets.opened(this, stream, meta.toString('utf8'));
+        return;
+      case FrameKind.socketMessage:
+        this.#events.sockets.message(this, stream, body, (flags & FrameFlag.binary) !== 0);
+        return;
+      case FrameKind.socketCredit:
+        this.#events.sockets.credited(this, stream, creditOf(meta));
+        return;
+      case FrameKind.socketClose:
+        this.#events.sockets.closed(this, stream);
         return;
       default:
         throw new MalformedFrame(`a router does not send frames of kind ${kind}`);
@@ -318,6 +378,13 @@ export class RouterLink implements LiveHolder {
     this.#bodies.close();
     this.#events.onClose(this);
   }
+}
+
+/** @throws MalformedFrame */
+function creditOf(meta: Buffer): number {
+  const bytes = Number(meta.toString('latin1'));
+  if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
+  return bytes;
 }
 
 function responseMeta(status: number, headers: HeaderList): ResponseMeta {

@@ -21,6 +21,7 @@ import {createLogger} from '../../../shared/log.ts';
 import type {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
 import {LinkShare} from '../../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../../worker/ipc/router-link.ts';
+import {NO_SOCKETS} from '../../ipc/no-sockets.ts';
 
 export const ACCESS = 'the-access-token';
 export const ADMIN = 'the-admin-token';
@@ -83,6 +84,7 @@ export class Edge {
           onSubscribe: ignored,
           onUnsubscribe: ignored,
           onClose: ignored,
+          sockets: NO_SOCKETS,
         },
         log,
       );

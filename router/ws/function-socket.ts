@@ -1,0 +1,109 @@
+/**
+ * One client of the function socket, as the router knows it: a number, and how many bytes are under way in either direction. What its
+ * messages say is between the client and the worker.
+ *
+ *   open ──peer gone | worker says so | worker gone | too much unhandled | drain──▶ closed
+ */
+
+import type {WebSocket} from 'uWebSockets.js';
+import type {Buffer} from 'node:buffer';
+import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {
+  FUNCTION_SOCKET_CREDIT_BYTES,
+  FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
+  FUNCTION_SOCKET_PING_MS,
+  FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
+} from '../../shared/limits.ts';
+import type {PlacedTenant} from '../tenants/placed-tenant.ts';
+import type {TenantPipes} from './tenant-pipes.ts';
+
+/** Codes of RFC 6455 and its registry: what the client did was wrong; come again at once; come again later. */
+export const CloseCode = {violation: 1008, restart: 1012, overloaded: 1013} as const;
+
+export type FunctionSocketData = {
+  socket: FunctionSocket | null;
+  readonly tenant: PlacedTenant;
+  /** The `Origin` of its page; empty: none. */
+  readonly origin: string;
+};
+
+const PING = '{"type":"ping"}';
+
+export class FunctionSocket {
+  readonly stream: number;
+  readonly origin: string;
+  readonly #ws: WebSocket<FunctionSocketData>;
+  readonly #pipes: TenantPipes;
+  #isClosed = false;
+  /** Of its peer's messages, what the worker has not handled. */
+  #unhandledBytes = 0;
+  /** Of what the worker sent, what it has not been credited. */
+  #uncreditedBytes = 0;
+  #sentMs = performance.now();
+
+  constructor(ws: WebSocket<FunctionSocketData>, stream: number, pipes: TenantPipes) {
+    this.#ws = ws;
+    this.stream = stream;
+    this.origin = ws.getUserData().origin;
+    this.#pipes = pipes;
+  }
+
+  /** A message of its peer. @param bytes valid during the call */
+  receive(bytes: Buffer, isBinary: boolean): void {
+    if (bytes.length > FUNCTION_SOCKET_MESSAGE_BYTES_MAX) {
+      this.fatal(new ServiceError('op.too_large', `a message has at most ${FUNCTION_SOCKET_MESSAGE_BYTES_MAX} bytes`));
+      return;
+    }
+    this.#unhandledBytes += bytes.length;
+    if (this.#unhandledBytes > FUNCTION_SOCKET_UNHANDLED_BYTES_MAX)
+      this.end(CloseCode.overloaded, 'session.overloaded');
+    else this.#pipes.receive(this, bytes, isBinary);
+  }
+
+  /** The worker has handled so much. */
+  handled(bytes: number): void {
+    this.#unhandledBytes -= bytes;
+  }
+
+  /** What the worker says to its peer. */
+  send(message: Buffer): void {
+    if (this.#isClosed) return;
+    this.#sentMs = performance.now();
+    this.#uncreditedBytes += message.length;
+    this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
+    this.credit();
+  }
+
+  /** Tells the worker what the network has taken, once that is worth a frame. */
+  credit(): void {
+    if (this.#isClosed || this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES) return;
+    const taken = this.#uncreditedBytes - this.#ws.getBufferedAmount();
+    if (taken < FUNCTION_SOCKET_CREDIT_BYTES) return;
+    this.#uncreditedBytes -= taken;
+    this.#pipes.credit(this, taken);
+  }
+
+  /** Says that the server is there, to a peer that has heard nothing for long and could hear it. */
+  pingIfIdle(nowMs: number): void {
+    if (nowMs - this.#sentMs < FUNCTION_SOCKET_PING_MS || this.#ws.getBufferedAmount() > 0) return;
+    this.#sentMs = nowMs;
+    this.#ws.send(PING, false);
+  }
+
+  /** Says why, and closes. */
+  fatal(error: ServiceError): void {
+    if (this.#isClosed) return;
+    this.#ws.send(JSON.stringify({type: 'fatal_error', error: errorEnvelope(error).error}), false);
+    this.end(CloseCode.violation, error.code);
+  }
+
+  end(code: number, reason: string): void {
+    if (!this.#isClosed) this.#ws.end(code, reason); // calls `closed`
+  }
+
+  /** The peer is gone; the socket must not be touched any more. */
+  closed(): void {
+    this.#isClosed = true;
+    this.#pipes.closed(this);
+  }
+}

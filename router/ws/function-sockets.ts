@@ -1,0 +1,114 @@
+/**
+ * GET /svc/{tenant_id}/ws: checks before the upgrade, in this order (the first broken rule answers, as an HTTP envelope): subprotocol, tenant
+ * exists. Pages of any origin may connect, and no credential is asked for: the tenant's worker knows its list of origins and judges tokens.
+ * After the upgrade the socket is a FunctionSocket, and what it says is its worker's business.
+ */
+import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {
+  FUNCTION_SOCKET_LOOK_MS,
+  FUNCTION_SOCKET_MESSAGE_BYTES_READ,
+  SOCKET_IDLE_SECONDS,
+  SOCKET_OWED_BYTES_MAX,
+} from '../../shared/limits.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
+import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
+import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
+import type {RequestIds} from '../http/request-id.ts';
+import {decodedOrSame} from '../http/routes.ts';
+import type {TenantDirectory} from '../tenants/directory.ts';
+import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import {CloseCode, FunctionSocket, type FunctionSocketData} from './function-socket.ts';
+import {checkOffered} from './offered-protocols.ts';
+import {PipeTraffic} from './pipe-traffic.ts';
+
+export type FunctionSocketParts = {
+  directory: TenantDirectory;
+  requestIds: RequestIds;
+  observer: ExchangeObserver;
+  /** Open at once, in this router. */
+  socketsMax: number;
+};
+
+export class FunctionSockets {
+  readonly traffic = new PipeTraffic();
+  readonly #parts: FunctionSocketParts;
+  readonly #open = new Set<FunctionSocket>();
+  #isDraining = false;
+
+  constructor(parts: FunctionSocketParts) {
+    this.#parts = parts;
+    setInterval(() => this.#look(), FUNCTION_SOCKET_LOOK_MS).unref();
+  }
+
+  mount(app: TemplatedApp): void {
+    app.ws<FunctionSocketData>('/svc/:tenant/ws', {
+      maxPayloadLength: FUNCTION_SOCKET_MESSAGE_BYTES_READ,
+      maxBackpressure: SOCKET_OWED_BYTES_MAX,
+      closeOnBackpressureLimit: true,
+      idleTimeout: SOCKET_IDLE_SECONDS,
+      sendPingsAutomatically: true,
+      upgrade: (res, req, context) => this.#upgrade(res, req, context),
+      open: ws => this.#opened(ws),
+      message: (ws, message, isBinary) => ws.getUserData().socket?.receive(Buffer.from(message), isBinary),
+      drain: ws => ws.getUserData().socket?.credit(),
+      close: ws => this.#closed(ws),
+    });
+  }
+
+  /** Tells every client to reconnect; upgrades are refused from now on. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const socket of [...this.#open]) socket.end(CloseCode.restart, 'the server restarts');
+  }
+
+  metrics(): MetricJson[] {
+    return this.traffic.json(this.#open.size);
+  }
+
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    try {
+      const tenant = this.#check(req);
+      const data: FunctionSocketData = {socket: null, tenant, origin: req.getHeader('origin')};
+      const key = req.getHeader('sec-websocket-key');
+      res.upgrade(data, key, FUNCTION_PROTOCOL, req.getHeader('sec-websocket-extensions'), context);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
+      new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer).fail(caught);
+    }
+  }
+
+  #check(req: HttpRequest): PlacedTenant {
+    checkOffered(req, FUNCTION_PROTOCOL);
+    const id = decodedOrSame(req.getParameter(0) ?? '');
+    const tenant = this.#parts.directory.find(id);
+    if (tenant === undefined) throw tenantNotFound(id);
+    if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
+    if (this.#open.size >= this.#parts.socketsMax)
+      throw new ServiceError('session.overloaded', 'too many sockets are open');
+    return tenant;
+  }
+
+  #opened(ws: WebSocket<FunctionSocketData>): void {
+    const data = ws.getUserData();
+    const {pipes} = data.tenant;
+    const socket = new FunctionSocket(ws, pipes.nextStream(), pipes);
+    data.socket = socket;
+    this.#open.add(socket);
+    this.#parts.directory.functionSocketOpened(data.tenant, socket);
+  }
+
+  #closed(ws: WebSocket<FunctionSocketData>): void {
+    const {socket} = ws.getUserData();
+    if (socket === null) return;
+    this.#open.delete(socket);
+    socket.closed();
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    for (const socket of this.#open) socket.pingIfIdle(nowMs);
+  }
+}

@@ -1,0 +1,34 @@
+/** What the router counts of its function sockets. */
+import {gauge, type MetricJson} from '../../shared/metric-json.ts';
+
+export class PipeTraffic {
+  #receivedMessages = 0;
+  #receivedBytes = 0;
+  #sentMessages = 0;
+  #sentBytes = 0;
+
+  received(bytes: number): void {
+    this.#receivedMessages++;
+    this.#receivedBytes += bytes;
+  }
+
+  /** One message went to so many sockets. */
+  sent(takers: number, bytes: number): void {
+    this.#sentMessages += takers;
+    this.#sentBytes += takers * bytes;
+  }
+
+  json(sockets: number): MetricJson[] {
+    return [
+      gauge('svc_function_sockets', 'Open function sockets.', sockets),
+      counter('svc_function_socket_received_total', 'Messages of clients on function sockets.', this.#receivedMessages),
+      counter('svc_function_socket_received_bytes_total', 'Bytes of those messages.', this.#receivedBytes),
+      counter('svc_function_socket_sent_total', 'Messages handed to function sockets.', this.#sentMessages),
+      counter('svc_function_socket_sent_bytes_total', 'Bytes of those messages.', this.#sentBytes),
+    ];
+  }
+}
+
+function counter(name: string, help: string, value: number): MetricJson {
+  return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
+}
