@@ -47,6 +47,9 @@ export class WorkerMetrics {
   readonly #scrubbed = new Map<string, number>();
   #writes = 0;
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
+  readonly #liveRuns = {changed: 0, equal: 0};
+  #transitions = 0;
+  #updates = 0;
 
   operation(op: string): void {
     this.#operations.set(op, (this.#operations.get(op) ?? 0) + 1);
@@ -109,6 +112,17 @@ export class WorkerMetrics {
     this.#live[result]++;
   }
 
+  /** A query that sockets hold was run, and its result was a new one, or the one before. */
+  liveRun(result: 'changed' | 'equal'): void {
+    this.#liveRuns[result]++;
+  }
+
+  /** A function socket is moved on, with so many results that are new to it. */
+  transition(updates: number): void {
+    this.#transitions++;
+    this.#updates += updates;
+  }
+
   json(gauges: Gauges): MetricJson[] {
     const operations = [...this.#operations].map(([op, value]) => ({labels: {op}, value}));
     return [
@@ -161,6 +175,18 @@ export class WorkerMetrics {
         'Live queries looked at for a commit, by whether their result changed.',
         Object.entries(this.#live).map(([result, value]) => ({labels: {result}, value})),
       ),
+      metric(
+        'counter',
+        'svc_function_live_runs_total',
+        'Runs of queries that function sockets hold, by whether the result was new.',
+        Object.entries(this.#liveRuns).map(([result, value]) => ({labels: {result}, value})),
+      ),
+      metric('counter', 'svc_function_transitions_total', 'Times that a function socket was moved to a new moment.', [
+        {labels: {}, value: this.#transitions},
+      ]),
+      metric('counter', 'svc_function_updates_total', 'Results that these transitions showed.', [
+        {labels: {}, value: this.#updates},
+      ]),
       metric(
         'counter',
         'svc_storage_damage_total',

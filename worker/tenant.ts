@@ -19,6 +19,7 @@ import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
 import {Dispatch} from './dispatch.ts';
 import {FunctionGate} from './functions/gate.ts';
+import {SocketGate} from './functions/socket-gate.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {LiveIndex} from './live/live-index.ts';
@@ -50,6 +51,7 @@ import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-fi
 export class Tenant {
   readonly dispatch: Dispatch;
   readonly live: LiveQueries;
+  readonly sockets: SocketGate;
   readonly metrics = new WorkerMetrics();
   readonly #tenant: string;
   readonly #path: string;
@@ -175,6 +177,7 @@ export class Tenant {
       metrics: this.metrics,
       redactErrors: settings.redactErrors,
     });
+    this.sockets = new SocketGate(this.#functions);
     const {runJob, prepareJob} = this.#functions;
     this.#schedule = new ScheduleRunner(
       this.#writer,

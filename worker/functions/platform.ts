@@ -13,6 +13,7 @@ import type {LiveIndex} from '../live/live-index.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/database.ts';
+import {tenantTimeline} from '../storage/identity.ts';
 import type {Reader} from '../storage/reader.ts';
 import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
@@ -24,6 +25,7 @@ import {Deployments} from './deployments/deployments.ts';
 import {LazyFetch} from './egress/lazy-fetch.ts';
 import {FunctionEndpoints} from './endpoints.ts';
 import {Environment} from './environment.ts';
+import {shownError} from './function-reply.ts';
 import {Functions} from './functions.ts';
 import {HttpActions} from './http-actions.ts';
 import {ExecutionLog} from './log/execution-log.ts';
@@ -37,6 +39,9 @@ import {Results} from './results/results.ts';
 import {Settings} from './settings.ts';
 import {SourcePositions} from './source-positions.ts';
 import type {TenantFunctionSettings} from './stored-settings.ts';
+import {ClientMutations} from './sync/client-mutations.ts';
+import {QueryRuns} from './sync/query-runs.ts';
+import {Sync} from './sync/sync.ts';
 
 type ServedDeployment = LiveDeployment & {table: ActiveDeployment};
 
@@ -68,6 +73,8 @@ export class FunctionPlatform implements Stage {
   readonly #functions: Functions;
   readonly endpoints: FunctionEndpoints;
   readonly httpActions: HttpActions;
+  /** The function sockets. */
+  readonly sync: Sync;
   readonly #clock: () => number;
   readonly #redactErrors: boolean;
   /** What queries and actions are called of: active in what is committed. */
@@ -132,6 +139,31 @@ export class FunctionPlatform implements Stage {
     this.endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, redactErrors});
     const routes = () => this.#live?.table.manifest.routes ?? null;
     this.httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
+    const mutations = new ClientMutations(functions);
+    this.sync = new Sync({
+      index: parts.index,
+      metrics: parts.metrics,
+      sequence: groups.durableSequence,
+      runs: new QueryRuns({
+        run: execution => this.#queries.run(execution),
+        groups,
+        live,
+        env,
+        clock,
+        record: entry => functions.record(entry),
+      }),
+      call: call => functions.call(call),
+      mutate: (...mutation) => mutations.run(...mutation),
+      verify: async token => {
+        const {identity, expMs} = await this.#verifier.verify(token);
+        return {identity: JSON.stringify(identity), expMs};
+      },
+      shown: (error, requestId) => shownError(error, requestId, redactErrors),
+      isOpen: !redactErrors,
+      allowedOrigins: () => this.allowedOrigins,
+      timeline: tenantTimeline(db),
+      clock,
+    });
   }
 
   /** Runs a scheduled function inside the write of its job. */
@@ -151,6 +183,7 @@ export class FunctionPlatform implements Stage {
   }
 
   async close(): Promise<void> {
+    this.sync.close();
     this.#verifier.close();
     this.#mutations.close();
     this.#memory.close();
@@ -171,6 +204,7 @@ export class FunctionPlatform implements Stage {
       if (committed.type === 'deployment.activated') this.#serve();
       else if (committed.type === 'settings.changed') this.#takeSettings(committed);
     }
+    this.sync.committed(commit);
   }
 
   /** Puts the active deployment in the place of the one before. Deploys run one after another: no other is under way. */

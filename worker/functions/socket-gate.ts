@@ -1,0 +1,73 @@
+/**
+ * Function sockets' way to the platform, which is loaded for the first of them. What happens on sockets meanwhile waits, in order; how much that may be
+ * is the router's to bound. If it cannot be loaded, they are closed: their clients come again later.
+ */
+import {Buffer} from 'node:buffer';
+import {asServiceError} from '../../shared/errors.ts';
+import type {SocketEvents, SocketLink} from '../ipc/router-link.ts';
+import type {FunctionGate} from './gate.ts';
+
+const OVERLOADED = 1013;
+
+export class SocketGate implements SocketEvents {
+  readonly #gate: FunctionGate;
+  /** What happened while the platform is loaded. */
+  #waiting: ((sockets: SocketEvents) => void)[] = [];
+  #opened: {link: SocketLink; stream: number}[] = [];
+  #isLoading = false;
+
+  constructor(gate: FunctionGate) {
+    this.#gate = gate;
+  }
+
+  opened(link: SocketLink, stream: number, origin: string): void {
+    if (!this.#isReady) this.#opened.push({link, stream});
+    this.#pass(sockets => sockets.opened(link, stream, origin));
+  }
+
+  message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void {
+    const kept = this.#isReady ? message : Buffer.from(message);
+    this.#pass(sockets => sockets.message(link, stream, kept, isBinary));
+  }
+
+  credited(link: SocketLink, stream: number, bytes: number): void {
+    this.#pass(sockets => sockets.credited(link, stream, bytes));
+  }
+
+  closed(link: SocketLink, stream: number): void {
+    this.#pass(sockets => sockets.closed(link, stream));
+  }
+
+  released(link: SocketLink): void {
+    // Nobody has opened one: there is nothing to let go of, and nothing to load the platform for.
+    if (this.#gate.platform !== null || this.#isLoading) this.#pass(sockets => sockets.released(link));
+  }
+
+  get #isReady(): boolean {
+    return this.#gate.platform !== null && !this.#isLoading;
+  }
+
+  #pass(event: (sockets: SocketEvents) => void): void {
+    const {platform} = this.#gate;
+    if (platform !== null && !this.#isLoading) {
+      event(platform.sync);
+      return;
+    }
+    this.#waiting.push(event);
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    this.#gate.loaded().then(
+      loaded => {
+        this.#isLoading = false;
+        this.#opened = [];
+        for (const waiting of this.#waiting.splice(0)) waiting(loaded.sync);
+      },
+      caught => {
+        this.#isLoading = false;
+        this.#waiting = [];
+        const {code} = asServiceError(caught);
+        for (const {link, stream} of this.#opened.splice(0)) link.closeSocket(stream, OVERLOADED, code);
+      },
+    );
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * What a live query answers, and in which moments. An answer is right from the moment of its run to the last one before a commit touched
+ * what it read; while nothing has, it is open, and right in every moment to come.
+ */
+import {assert} from '../../../shared/assert.ts';
+import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
+import {textDigest} from '../../../shared/values/text-digest.ts';
+import type {Change} from '../../commit/commit.ts';
+import type {Watch, Watcher} from '../../live/live-index.ts';
+
+/** Later than every moment there is. */
+export const OPEN = Number.POSITIVE_INFINITY;
+
+/**
+ * What is shown of an answer. Answers that are equal one after the other share one, so that equal means identical. `error`: the whole story;
+ * `shown`: what clients are told.
+ */
+export type Result =
+  | {readonly n: number; readonly ok: true; readonly text: string; readonly digest: string}
+  | {readonly n: number; readonly ok: false; readonly error: string; readonly shown: string};
+
+let results = 0;
+
+export function valueResult(text: string): Result {
+  return {n: ++results, ok: true, text, digest: textDigest(text)};
+}
+
+export function errorResult(error: string, shown: string): Result {
+  return {n: ++results, ok: false, error, shown};
+}
+
+export function isSameResult(a: Result, b: Result): boolean {
+  if (a.ok !== b.ok) return false;
+  return a.ok ? b.ok && a.digest === b.digest && a.text === b.text : !b.ok && a.error === b.error;
+}
+
+/** How an answer came to be. */
+export type AnswerFacts = {
+  result: Result;
+  /** The moment that its run read. */
+  from: number;
+  /** Where its page ends, to be the end of the page whenever it is run again; null: it has none. */
+  journal: string | null;
+  lines: readonly string[];
+  because: Because;
+};
+
+let answers = 0;
+
+export class Answer implements Watcher {
+  /** Tells it from any other. */
+  readonly n = ++answers;
+  readonly result: Result;
+  readonly from: number;
+  readonly journal: string | null;
+  readonly lines: readonly string[];
+  readonly because: Because;
+  #to = OPEN;
+  #watch: Watch | null = null;
+  #touchedBy: Pick<Change, 'table' | 'id'> | null = null;
+  readonly #onTouched: (answer: Answer) => void;
+
+  /** @param onTouched called once, while the commit that touched it is being told of: it closes it */
+  constructor({result, from, journal, lines, because}: AnswerFacts, onTouched: (answer: Answer) => void) {
+    this.result = result;
+    this.from = from;
+    this.journal = journal;
+    this.lines = lines;
+    this.because = because;
+    this.#onTouched = onTouched;
+  }
+
+  /** The last moment in which it is right. */
+  get to(): number {
+    return this.#to;
+  }
+
+  get isOpen(): boolean {
+    return this.#to === OPEN;
+  }
+
+  get touchedBy(): Pick<Change, 'table' | 'id'> | null {
+    return this.#touchedBy;
+  }
+
+  /** While it is open it is told of what touches what it read. */
+  watches(watch: Watch): void {
+    this.#watch = watch;
+  }
+
+  wrote(change: Change): void {
+    if (this.#touchedBy !== null || !this.isOpen) return;
+    this.#touchedBy = change;
+    this.#onTouched(this);
+  }
+
+  /** It is not right any more behind this moment. */
+  close(to: number): void {
+    assert(this.isOpen, 'an answer is closed once');
+    assert(to >= this.from, `an answer from ${this.from} is not closed at ${to}`);
+    this.#to = to;
+    this.letGo();
+  }
+
+  /** Nobody asks for it any more. */
+  letGo(): void {
+    this.#watch?.end();
+    this.#watch = null;
+  }
+}

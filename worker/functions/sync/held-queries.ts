@@ -1,0 +1,312 @@
+/**
+ * All queries that sockets of this tenant hold, and their answers. Equal queries are one. A commit closes the answers that it touches, in time
+ * that goes with what it wrote; those queries run again, and whoever holds them is told that there is something new.
+ *
+ *   held ──▶ wanted ──a place is free──▶ running ──▶ answered, open ──a commit touches what it read──▶ closed, wanted
+ *              ▲                            │ touched meanwhile, or run by code that was replaced
+ *              └────────────────────────────┘
+ *
+ * Deployments, variables, schemas and indexes are in no read set: when one changes, every query runs again, some at a time. Old answers stand
+ * meanwhile, and those that come out equal are the ones that were shown.
+ */
+import {hash} from 'node:crypto';
+import {assert} from '../../../shared/assert.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  HELD_QUERIES_BYTES_MAX,
+  HELD_QUERIES_MAX,
+  LIVE_RUN_AGAIN_MS,
+  LIVE_RUNS_MAX,
+  LIVE_RUNS_OF_ONE_MAX,
+} from '../../../shared/limits.ts';
+import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
+import type {Commit} from '../../commit/commit.ts';
+import type {LiveIndex} from '../../live/live-index.ts';
+import type {WorkerMetrics} from '../../metrics.ts';
+import {canonicalPath} from '../call.ts';
+import {RecentChanges, type Touch} from '../results/recent-changes.ts';
+import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
+import {HeldQuery, type Holder, type Slot} from './held-query.ts';
+import type {QueryRuns, Ran, Run} from './query-runs.ts';
+
+export type HeldQueriesParts = {
+  index: LiveIndex;
+  metrics: WorkerMetrics;
+  runs: Pick<QueryRuns, 'run'>;
+  /** What clients are told of an error. */
+  shown: (error: string, requestId: string) => string;
+  /** The newest durable one. */
+  sequence: number;
+};
+
+type Wanted = {query: HeldQuery; slot: Slot};
+
+export class HeldQueries {
+  readonly #parts: HeldQueriesParts;
+  readonly #held = new Set<HeldQuery>();
+  /** Those of them that newcomers may share. */
+  readonly #byKey = new Map<string, HeldQuery>();
+  readonly #recent: RecentChanges;
+  #sequence: number;
+  /** Answers that the commit under way touched. */
+  readonly #touched: {answer: Answer; query: HeldQuery}[] = [];
+  /** Runs that wait for a place, by function; those that came first are first. */
+  readonly #waiting = new Map<string, Wanted[]>();
+  /** Runs under way, by function. */
+  readonly #running = new Map<string, number>();
+  /** What was the newest sequence when each began, oldest first. */
+  readonly #began = new Set<{sequence: number}>();
+  /** Counts what makes runs under way worthless. */
+  #generation = 0;
+  #bytes = 0;
+  #isScheduled = false;
+  #again: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  constructor(parts: HeldQueriesParts) {
+    this.#parts = parts;
+    this.#sequence = parts.sequence;
+    this.#recent = new RecentChanges(parts.sequence);
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** The newest moment. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** @param args wire JSON. @throws session.overloaded when there are as many as there may be */
+  hold(holder: Holder, path: string, args: string, journal: string | null): HeldQuery {
+    const key = keyOf(path, args, journal);
+    let query = this.#byKey.get(key);
+    if (query === undefined) {
+      if (this.#held.size >= HELD_QUERIES_MAX || this.#bytes >= HELD_QUERIES_BYTES_MAX) {
+        throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
+      }
+      query = new HeldQuery(key, canonicalPath(path), args, journal);
+      this.#byKey.set(key, query);
+      this.#held.add(query);
+      this.#count(query.chars);
+    }
+    query.holders.add(holder);
+    this.want(query, {cause: 'added'});
+    return query;
+  }
+
+  release(holder: Holder, query: HeldQuery): void {
+    query.holders.delete(holder);
+    if (query.holders.size === 0) this.#drop(query);
+  }
+
+  /** Who a holder is has changed. */
+  identityChanged(query: HeldQuery): void {
+    this.#counting(query, () => query.forgetStrangers());
+    this.want(query, {cause: 'identity'});
+  }
+
+  /** Has it run for all of its holders who have no answer that is right now. What runs already is looked at when it has. */
+  want(query: HeldQuery, because: Because): void {
+    for (const slot of query.missing()) {
+      if (query.wanted.has(slot.key)) continue;
+      query.wanted.set(slot.key, because);
+      const waiting = this.#waiting.get(query.path);
+      if (waiting === undefined) this.#waiting.set(query.path, [{query, slot}]);
+      else waiting.push({query, slot});
+    }
+    this.#schedule();
+  }
+
+  /** The index has told of its documents, and whatever else it changed is in effect. */
+  committed(commit: Commit): void {
+    const {firstSequence, lastSequence, hasNewCatalog, events} = commit;
+    this.#sequence = lastSequence;
+    if (this.#began.size > 0) this.#recent.add(commit);
+    else this.#recent.forget(lastSequence);
+    for (const {answer, query} of this.#touched.splice(0)) {
+      this.#close(query, answer, firstSequence - 1);
+      this.want(query, becauseOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
+    }
+    const cause = causeOf(events) ?? (hasNewCatalog ? 'schema' : null);
+    if (cause !== null) this.#runAll(firstSequence - 1, {cause});
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#again !== null) clearTimeout(this.#again);
+  }
+
+  #runAll(to: number, because: Because): void {
+    this.#generation++;
+    for (const query of this.#held) {
+      for (const answer of query.answers()) if (answer.isOpen) this.#close(query, answer, Math.max(to, answer.from));
+      this.want(query, because);
+    }
+  }
+
+  #close(query: HeldQuery, answer: Answer, to: number): void {
+    answer.close(to);
+    // Whoever asks from now on gets a page of the length that they ask for, which may end elsewhere.
+    if (query.pin(answer)) this.#forget(query);
+  }
+
+  #forget(query: HeldQuery): void {
+    if (this.#byKey.get(query.key) === query) this.#byKey.delete(query.key);
+  }
+
+  /** At the end of the turn: what is wanted together reads one moment. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#isClosed || this.#waiting.size === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    for (const [path, waiting] of this.#waiting) {
+      const places = Math.min(LIVE_RUNS_OF_ONE_MAX - (this.#running.get(path) ?? 0), LIVE_RUNS_MAX - this.#began.size);
+      for (const {query, slot} of waiting.splice(0, Math.max(0, places))) void this.#run(query, slot);
+      if (waiting.length === 0) this.#waiting.delete(path);
+    }
+  }
+
+  async #run(query: HeldQuery, slot: Slot): Promise<void> {
+    const {path, args} = query;
+    const because = query.wanted.get(slot.key);
+    if (because === undefined || query.holders.size === 0) return;
+    const begun = {sequence: this.#sequence};
+    const generation = this.#generation;
+    this.#began.add(begun);
+    this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
+    const journal = query.journalOf(slot);
+    const run: Run = {path, args, journal, identity: slot.identity};
+    let ran: Ran | ServiceError;
+    try {
+      ran = await this.#parts.runs.run(run);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      ran = caught;
+    }
+    query.wanted.delete(slot.key);
+    if (query.holders.size > 0 && !this.#isClosed) {
+      const isCut = journal !== null && isOfAnotherQuery(ran);
+      if (isCut) query.unpin();
+      if (isCut || generation !== this.#generation) this.want(query, because);
+      else if (ran instanceof ServiceError) this.#refused(query, slot, ran, because);
+      else this.#take(query, slot, ran, because);
+    }
+    this.#ended(path, begun);
+  }
+
+  #ended(path: string, begun: {sequence: number}): void {
+    this.#began.delete(begun);
+    const running = this.#running.get(path)! - 1;
+    if (running === 0) this.#running.delete(path);
+    else this.#running.set(path, running);
+    const [oldest] = this.#began;
+    this.#recent.forget(oldest?.sequence ?? this.#sequence);
+    this.#schedule();
+  }
+
+  #take(query: HeldQuery, slot: Slot, ran: Ran, because: Because): void {
+    const before = query.answerFor(slot.identity);
+    const result = this.#resultOf(ran, before?.result ?? null);
+    const from = ran.sequence ?? this.#sequence;
+    const {identityUsed, readSet, endCursor: journal} = ran;
+    const {lines} = ran.result;
+    const answer = new Answer({result, from, journal, lines, because}, one => this.#touched.push({answer: one, query}));
+    const touch = this.#recent.firstTouch(readSet, from);
+    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet));
+    this.#install(query, answer, slot, identityUsed);
+    if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
+    this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
+    if (touch !== null) this.want(query, becauseOf(touch, this.#sequence));
+    else this.want(query, because); // for those whom the answer does not hold for
+  }
+
+  #install(query: HeldQuery, answer: Answer, slot: Slot, identityUsed: boolean): void {
+    this.#counting(query, () => query.take(answer, slot.identity, identityUsed));
+    for (const holder of query.holders) holder.concern();
+  }
+
+  /** The service could not run it. What is only for a moment is tried again; the rest is shown until something changes. */
+  #refused(query: HeldQuery, slot: Slot, error: ServiceError, because: Because): void {
+    if (error.code === 'session.overloaded' || error.code === 'session.worker_unavailable') {
+      this.#again ??= setTimeout(() => {
+        this.#again = null;
+        for (const one of this.#held) this.want(one, {cause: 'unknown'});
+      }, LIVE_RUN_AGAIN_MS);
+      return;
+    }
+    const result = errorResult(error.message, "Your request couldn't be completed. Try again later.");
+    const facts = {result, from: this.#sequence, journal: query.journalOf(slot), lines: [], because};
+    this.#install(query, new Answer(facts, () => undefined), slot, false);
+  }
+
+  /** One that is equal to the one before is that one. */
+  #resultOf({result, requestId}: Ran, before: Result | null): Result {
+    const made = result.ok
+      ? valueResult(result.value)
+      : errorResult(result.error, this.#parts.shown(result.error, requestId));
+    return before !== null && isSameResult(before, made) ? before : made;
+  }
+
+  #drop(query: HeldQuery): void {
+    query.letGo();
+    this.#held.delete(query);
+    this.#forget(query);
+    this.#count(-query.chars - charsOf(query));
+  }
+
+  #counting(query: HeldQuery, change: () => void): void {
+    const before = charsOf(query);
+    change();
+    this.#count(charsOf(query) - before);
+  }
+
+  #count(chars: number): void {
+    this.#bytes += chars;
+    assert(this.#bytes >= 0, 'what live queries take is counted once');
+  }
+}
+
+/** Of all its answers. */
+function charsOf(query: HeldQuery): number {
+  let chars = 0;
+  for (const {result} of query.answers()) chars += result.ok ? result.text.length : result.error.length;
+  return chars;
+}
+
+/** The page ended at a place of what is another query now: its code was replaced. */
+function isOfAnotherQuery(ran: Ran | ServiceError): boolean {
+  return !(ran instanceof ServiceError) && !ran.result.ok && ran.result.error.includes('InvalidCursor');
+}
+
+function becauseOf({change}: Touch, ts: number): Because {
+  return change === null ? {cause: 'unknown'} : {cause: 'written', ts, table: change.table.name, id: change.id};
+}
+
+const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> = {
+  'deployment.activated': 'deployment',
+  'environment.set': 'environment',
+  'environment.deleted': 'environment',
+  'schema.set': 'schema',
+  'schema.deleted': 'schema',
+};
+
+/** What of these lets every function run differently, though no document has changed. */
+function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'schema' | null {
+  let cause = null;
+  for (const {type} of events) cause ??= CAUSES[type] ?? null;
+  return cause;
+}
+
+/** Neither a path nor JSON has a zero character in it. Long texts of one length are slow keys: engines hash them by their length alone. */
+function keyOf(path: string, args: string, journal: string | null): string {
+  const key = `${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
+  return key.length <= 1024 ? key : hash('sha256', key, 'base64');
+}

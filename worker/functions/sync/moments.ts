@@ -1,0 +1,17 @@
+/** Moments, as sequences of the journal, in which several things are right at once. */
+
+export type Interval = {readonly from: number; readonly to: number};
+
+/**
+ * The newest moment that lies in all intervals and is neither before `notBefore` nor after `now`.
+ * @returns null: there is none
+ */
+export function commonMoment(intervals: Iterable<Interval>, notBefore: number, now: number): number | null {
+  let from = notBefore;
+  let to = now;
+  for (const interval of intervals) {
+    from = Math.max(from, interval.from);
+    to = Math.min(to, interval.to);
+  }
+  return from <= to ? to : null;
+}

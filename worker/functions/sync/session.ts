@@ -1,0 +1,477 @@
+/**
+ * One client: what it watches, who it is, and what it has been shown. What it should be shown is computed when its socket can take it, from
+ * what it has and what is right now; nothing is queued for it but answers to its calls.
+ *
+ *   awaiting_client_hello ──client_hello──▶ established ──socket gone | worker ends──▶ ended
+ *            └──anything else | HELLO_TIMEOUT_MS──┴── a message that breaks a rule ──────▲ fatal_error, close 1008
+ *
+ * In `established` its identity is one of
+ *
+ *   settled ──authenticate──▶ verifying ──good──▶ settled      nothing is shown, and what it says waits
+ *      │ ▲                        └──bad──▶ refused            auth_error; nothing is shown, and its calls wait
+ *      │ └──────authenticate | clear_auth──────┘
+ *      └──its token has ended, and a result that looks at it is new──▶ refused
+ */
+import {randomUUID} from 'node:crypto';
+import {assert, unreachable} from '../../../shared/assert.ts';
+import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
+import {HELLO_TIMEOUT_MS, MOMENTS_MISSED_MAX, QUERIES_PER_SOCKET_MAX} from '../../../shared/limits.ts';
+import type {
+  ClientHello,
+  ClientMessage,
+  QueryChange,
+  QuerySet,
+} from '../../../shared/protocol/function-socket/client-message.ts';
+import type {ServerMessage, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
+import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
+import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
+import {BUILD, VERSION} from '../../../shared/version.ts';
+import {Answer, errorResult, type Result} from './answer.ts';
+import type {ClientSocket} from './client-socket.ts';
+import type {HeldQueries} from './held-queries.ts';
+import type {HeldQuery, Holder} from './held-query.ts';
+import {commonMoment} from './moments.ts';
+import {type CallParts, SessionCalls} from './session-calls.ts';
+import type {Move, Update} from './transition.ts';
+
+/** Who a token says that somebody is. `identity`: JSON. */
+export type Verified = {identity: string; expMs: number};
+
+export type SessionParts = CallParts & {
+  queries: HeldQueries;
+  /** @throws auth.unauthorized */
+  verify: (token: string) => Promise<Verified>;
+  clock: () => number;
+  timeline: string;
+  /** Whether clients are told why something failed, and why it ran. */
+  isOpen: boolean;
+  /** It may be shown something new, or owes something. */
+  onConcern: (session: Session) => void;
+  /** It says that it is this client. */
+  onClient: (session: Session, clientId: string) => void;
+  onEnd: (session: Session) => void;
+};
+
+const VIOLATION = 1008;
+
+/** A session's claim on a query, under a number. */
+class Subscription implements Holder {
+  readonly session: Session;
+  readonly queryId: number;
+  /** Null: it cannot be held, and its answer says so. */
+  query: HeldQuery | null = null;
+  refusal: Answer | null = null;
+  /** What the client has. */
+  shown: Result | null = null;
+  /** The digest of what it has from another socket. */
+  known: string | null;
+
+  constructor(session: Session, queryId: number, known: string | null) {
+    this.session = session;
+    this.queryId = queryId;
+    this.known = known;
+  }
+
+  get identity(): string | null {
+    return this.session.identity;
+  }
+
+  /** Null: there is none yet. */
+  get answer(): Answer | null {
+    return this.query === null ? this.refusal : this.query.answerFor(this.identity);
+  }
+
+  concern(): void {
+    this.session.concern();
+  }
+}
+
+export class Session {
+  readonly socket: ClientSocket;
+  readonly #parts: SessionParts;
+  readonly #calls: SessionCalls;
+  #state: 'awaiting_client_hello' | 'established' | 'ended' = 'awaiting_client_hello';
+  #helloTimer: NodeJS.Timeout | null;
+  #authState: 'settled' | 'verifying' | 'refused' = 'settled';
+  /** Of its client's messages, those that came while a token was being verified. */
+  #inbox: {message: ClientMessage; bytes: number}[] = [];
+  clientId = '';
+  #explains = false;
+  /** JSON of who it is; null: nobody in particular. */
+  identity: string | null = null;
+  /** When the token ends that says so. */
+  #expMs = Number.POSITIVE_INFINITY;
+  /** What it has said, where `shown` is what it has been shown. */
+  #querySet = 0;
+  #identityVersion = 0;
+  #shown: StateVersion = {query_set: 0, identity: 0, ts: 0};
+  /** Moments before this were shown to its client on another socket. */
+  #notBefore = 0;
+  /** A moment that it has been promised. */
+  #owed = 0;
+  #missed = 0;
+  readonly #subscriptions = new Map<number, Subscription>();
+
+  constructor(socket: ClientSocket, parts: SessionParts) {
+    this.socket = socket;
+    this.#parts = parts;
+    this.#calls = new SessionCalls(socket, parts, {
+      clientId: () => this.clientId,
+      owes: ts => this.#owes(ts),
+      identity: () => this.identity,
+      checkToken: () => {
+        if (this.#isExpired) this.#expired();
+      },
+    });
+    this.#helloTimer = setTimeout(() => this.#helloMissing(), HELLO_TIMEOUT_MS);
+    socket.whenRoom(() => {
+      this.#calls.resume();
+      this.concern();
+    });
+    const session = {id: randomUUID(), serverNow: parts.clock(), timeline: parts.timeline};
+    this.#send({
+      type: 'hello',
+      protocol: FUNCTION_PROTOCOL,
+      server: {version: VERSION, build: BUILD},
+      features: [],
+      session,
+    });
+  }
+
+  get size(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** Says why, and ends it. */
+  fatal(error: ServiceError): void {
+    if (this.#state === 'ended') return;
+    this.#send({type: 'fatal_error', error: errorEnvelope(error).error});
+    this.socket.close(VIOLATION, error.code);
+    this.end();
+  }
+
+  /** Its socket is gone. Calls that run come to their ends; those that wait are forgotten. */
+  end(): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#clearHelloTimer();
+    this.#inbox = [];
+    this.#calls.end();
+    for (const subscription of this.#subscriptions.values()) this.#release(subscription);
+    this.#subscriptions.clear();
+    this.#parts.onEnd(this);
+  }
+
+  /** Another socket of its client has come. Resolves when what this one has under way is settled. */
+  replaced(): Promise<void> {
+    this.socket.close(1000, 'the client has another socket');
+    this.end();
+    return this.#calls.settled();
+  }
+
+  concern(): void {
+    this.#parts.onConcern(this);
+  }
+
+  /* ── what the client says ── */
+
+  /** @param bytes to be handled, once the message is @throws ServiceError that ends the session */
+  receive(message: ClientMessage, bytes: number): void {
+    if (this.#state === 'ended') return;
+    if (this.#authState === 'verifying') {
+      this.#inbox.push({message, bytes});
+      return;
+    }
+    if (message.type === 'mutation' || message.type === 'action') {
+      this.#checkEstablished(message);
+      this.#calls.add(message, bytes);
+      return;
+    }
+    this.#handle(message);
+    this.socket.handled(bytes);
+  }
+
+  #checkEstablished(message: ClientMessage): void {
+    if (this.#state === 'established') return;
+    throw new ServiceError('protocol.unsupported_message_type', 'the first message must be client_hello', {
+      receivedType: message.type,
+      expectedType: 'client_hello',
+    });
+  }
+
+  #handle(message: Exclude<ClientMessage, {type: 'mutation' | 'action'}>): void {
+    if (message.type === 'client_hello') {
+      this.#hello(message);
+      return;
+    }
+    this.#checkEstablished(message);
+    switch (message.type) {
+      case 'query_set':
+        this.#changeQueries(message);
+        return;
+      case 'authenticate':
+        this.#checkVersion('identity', this.#identityVersion, message);
+        this.#identityVersion = message.new_version;
+        void this.#authenticate(message.token);
+        return;
+      case 'clear_auth':
+        this.#checkVersion('identity', this.#identityVersion, message);
+        this.#identityVersion = message.new_version;
+        this.#settle(null, Number.POSITIVE_INFINITY);
+        return;
+      default:
+        unreachable(message);
+    }
+  }
+
+  #hello({protocol, client_id: clientId, seen, explain}: ClientHello): void {
+    if (this.#state !== 'awaiting_client_hello') {
+      throw new ServiceError('protocol.unsupported_message_type', 'client_hello is sent once');
+    }
+    if (protocol !== FUNCTION_PROTOCOL) {
+      throw new ServiceError('protocol.unsupported_version', `client_hello must name protocol ${FUNCTION_PROTOCOL}`, {
+        receivedProtocol: protocol.slice(0, 100),
+      });
+    }
+    this.#clearHelloTimer();
+    this.#state = 'established';
+    this.clientId = clientId;
+    this.#explains = explain === true && this.#parts.isOpen;
+    const {queries, timeline} = this.#parts;
+    // A file that was put back has less than its clients have seen: they begin again.
+    if (seen?.timeline === timeline && seen.ts <= queries.sequence) this.#notBefore = seen.ts;
+    this.#parts.onClient(this, clientId);
+  }
+
+  /** What the client's sockets before this one have under way comes first. */
+  after(settled: Promise<void>): void {
+    this.#calls.after(settled);
+  }
+
+  #checkVersion(
+    what: string,
+    current: number,
+    {base_version, new_version}: {base_version: number; new_version: number},
+  ) {
+    if (base_version === current && new_version > base_version) return;
+    throw new ServiceError(
+      'protocol.out_of_step',
+      `the ${what} is at version ${current}: a change goes from it to a later one`,
+      {
+        expected: current,
+        base_version,
+        new_version,
+      },
+    );
+  }
+
+  #changeQueries(message: QuerySet): void {
+    this.#checkVersion('query set', this.#querySet, message);
+    this.#querySet = message.new_version;
+    for (const change of message.changes) this.#changeQuery(change);
+    this.concern();
+  }
+
+  #changeQuery(change: QueryChange): void {
+    const known = this.#subscriptions.get(change.query_id);
+    if (change.type === 'remove') {
+      if (known === undefined) {
+        throw new ServiceError('protocol.out_of_step', `there is no query ${change.query_id} to remove`);
+      }
+      this.#subscriptions.delete(change.query_id);
+      this.#release(known);
+      return;
+    }
+    if (known !== undefined)
+      throw new ServiceError('protocol.out_of_step', `there is a query ${change.query_id} already`);
+    const subscription = new Subscription(this, change.query_id, change.known ?? null);
+    this.#subscriptions.set(change.query_id, subscription);
+    try {
+      if (this.#subscriptions.size > QUERIES_PER_SOCKET_MAX) {
+        throw new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
+      }
+      const {path, args, journal = null} = change;
+      subscription.query = this.#parts.queries.hold(subscription, path, wireText(args), journal);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      const result = errorResult(caught.message, caught.message);
+      subscription.refusal = new Answer(
+        {result, from: 0, journal: null, lines: [], because: {cause: 'added'}},
+        () => undefined,
+      );
+    }
+  }
+
+  #release(subscription: Subscription): void {
+    if (subscription.query !== null) this.#parts.queries.release(subscription, subscription.query);
+  }
+
+  /* ── who it is ── */
+
+  async #authenticate(token: string): Promise<void> {
+    this.#authState = 'verifying';
+    let verified: Verified | ServiceError;
+    try {
+      verified = await this.#parts.verify(token);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      verified = caught;
+    }
+    if (this.#state === 'ended') return;
+    if (verified instanceof ServiceError) this.#refuse(verified);
+    else this.#settle(verified.identity, verified.expMs);
+    this.#readInbox();
+  }
+
+  #settle(identity: string | null, expMs: number): void {
+    this.#authState = 'settled';
+    this.#expMs = expMs;
+    if (identity !== this.identity) {
+      this.identity = identity;
+      for (const {query} of this.#subscriptions.values()) {
+        if (query !== null) this.#parts.queries.identityChanged(query);
+      }
+    }
+    this.#calls.unblock();
+    this.concern();
+  }
+
+  #refuse(error: ServiceError): void {
+    this.#authState = 'refused';
+    this.#calls.block();
+    this.#send({type: 'auth_error', identity: this.#identityVersion, error: errorEnvelope(error).error});
+  }
+
+  get #isExpired(): boolean {
+    return this.#parts.clock() >= this.#expMs;
+  }
+
+  #expired(): void {
+    if (this.#authState !== 'settled') return;
+    const seconds = Math.floor((this.#parts.clock() - this.#expMs) / 1000);
+    this.#refuse(
+      new ServiceError('auth.unauthorized', `Token expired ${seconds} seconds ago`, {reason: 'InvalidAuthHeader'}),
+    );
+  }
+
+  #readInbox(): void {
+    const inbox = this.#inbox;
+    this.#inbox = [];
+    for (const [i, {message, bytes}] of inbox.entries()) {
+      try {
+        this.receive(message, bytes);
+      } catch (caught) {
+        if (!(caught instanceof ServiceError)) throw caught;
+        this.fatal(caught);
+        return;
+      }
+      if (this.#authState !== 'verifying') continue;
+      this.#inbox = inbox.slice(i + 1);
+      return;
+    }
+  }
+
+  /* ── what it is shown ── */
+
+  #owes(ts: number): void {
+    this.#owed = Math.max(this.#owed, ts);
+    this.concern();
+  }
+
+  /**
+   * The newest moment that it can be moved to, and what is different there. Whoever asks has sent it before asking again.
+   * @returns null: there is nothing to say, or not now
+   */
+  nextMove(): Move | null {
+    if (this.#state !== 'established' || this.#authState !== 'settled' || !this.socket.hasRoom) return null;
+    const answers: {subscription: Subscription; answer: Answer}[] = [];
+    for (const subscription of this.#subscriptions.values()) {
+      const {answer} = subscription;
+      if (answer === null) return null; // `concern` comes with it
+      answers.push({subscription, answer});
+    }
+    const ts = commonMoment(
+      answers.map(({answer}) => answer),
+      Math.max(this.#shown.ts, this.#notBefore),
+      this.#parts.queries.sequence,
+    );
+    if (ts === null) {
+      this.#miss();
+      return null;
+    }
+    this.#missed = 0;
+    return this.#moveTo(ts, answers);
+  }
+
+  #moveTo(ts: number, answers: {subscription: Subscription; answer: Answer}[]): Move | null {
+    const isIdentityNew = this.#identityVersion !== this.#shown.identity;
+    const updates: Update[] = [];
+    for (const {subscription, answer} of answers) {
+      const {shown, known, queryId} = subscription;
+      if (answer.result === shown) continue;
+      if (this.#isExpired && subscription.query?.isByIdentity === true) {
+        this.#expired();
+        return null;
+      }
+      if (shown !== null && isEqual(shown, answer.result)) {
+        subscription.shown = answer.result;
+        continue;
+      }
+      const cause = shown === null ? 'added' : isIdentityNew ? 'identity' : null;
+      const because = this.#explains ? (cause === null ? answer.because : ({cause} as const)) : null;
+      const isKnown = shown === null && answer.result.ok && known === answer.result.digest;
+      updates.push({queryId, answer, before: shown, isKnown, because, hasLines: this.#parts.isOpen});
+    }
+    const isNewVersion = isIdentityNew || this.#querySet !== this.#shown.query_set;
+    const isDue = this.#owed > this.#shown.ts && ts >= this.#owed;
+    if (updates.length === 0 && !isNewVersion && !isDue) return null;
+    for (const {queryId, answer} of updates) {
+      const subscription = this.#subscriptions.get(queryId)!;
+      subscription.shown = answer.result;
+      subscription.known = null;
+    }
+    const from = this.#shown;
+    assert(ts >= from.ts, 'moments do not go back');
+    this.#shown = {query_set: this.#querySet, identity: this.#identityVersion, ts};
+    return {from, to: this.#shown, updates};
+  }
+
+  /** Its queries have answers that are not right in any one moment. They run again; if they miss each other again and again, together. */
+  #miss(): void {
+    this.#missed++;
+    if (this.#missed < MOMENTS_MISSED_MAX) return;
+    this.#missed = 0;
+  }
+
+  #helloMissing(): void {
+    this.#helloTimer = null;
+    this.fatal(
+      new ServiceError('protocol.hello_timeout', `client_hello did not arrive within ${HELLO_TIMEOUT_MS} ms`, {
+        timeoutMs: HELLO_TIMEOUT_MS,
+      }),
+    );
+  }
+
+  #clearHelloTimer(): void {
+    if (this.#helloTimer !== null) clearTimeout(this.#helloTimer);
+    this.#helloTimer = null;
+  }
+
+  #send(message: ServerMessage): void {
+    this.socket.send(JSON.stringify(message));
+  }
+}
+
+function isEqual(a: Result, b: Result): boolean {
+  return a.ok && b.ok && a.digest === b.digest && a.text === b.text;
+}
+
+/** What is no value is an error of the query, told when it is called. */
+function wireText(args: unknown): string {
+  try {
+    return encodeValue(checkWireValue(args, 'the arguments'));
+  } catch (caught) {
+    if (!(caught instanceof ValueError)) throw caught;
+    return JSON.stringify(args);
+  }
+}

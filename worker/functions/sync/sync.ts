@@ -1,0 +1,196 @@
+/**
+ * The function socket's side of the worker: sessions of all routers, and the queries that they hold. A commit closes answers; their queries run; those who
+ * hold them are shown the newest moment that all of their queries have in common, in one transition. Those who go the same way are sent one
+ * text, once for each router.
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../../shared/errors.ts';
+import {FUNCTION_SOCKETS_MAX, SLICE_MS} from '../../../shared/limits.ts';
+import type {Commit, Stage} from '../../commit/commit.ts';
+import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
+import type {WorkerMetrics} from '../../metrics.ts';
+import {readMessage} from './client-frame.ts';
+import {ClientSocket} from './client-socket.ts';
+import {HeldQueries, type HeldQueriesParts} from './held-queries.ts';
+import {Session, type SessionParts} from './session.ts';
+import {type Move, messagesOf, moveKey, transitionText} from './transition.ts';
+
+export type SyncParts = HeldQueriesParts &
+  Pick<SessionParts, 'verify' | 'clock' | 'timeline' | 'isOpen' | 'call' | 'mutate' | 'shown'> & {
+    metrics: WorkerMetrics;
+    /** Pages of these origins may connect; null: any. */
+    allowedOrigins: () => readonly string[] | null;
+  };
+
+const OVERLOADED = 1013;
+
+type Shared = {messages: readonly string[]; bytes: number; takers: Map<SocketLink, ClientSocket[]>};
+
+export class Sync implements Stage, SocketEvents {
+  readonly #parts: SyncParts;
+  readonly #queries: HeldQueries;
+  readonly #ofSessions: SessionParts;
+  readonly #sessions = new Map<SocketLink, Map<number, Session>>();
+  #count = 0;
+  readonly #byClient = new Map<string, Session>();
+  /** Sessions that may be shown something new, oldest concern first. */
+  readonly #concerned = new Set<Session>();
+  #isScheduled = false;
+  #isClosed = false;
+
+  constructor(parts: SyncParts) {
+    this.#parts = parts;
+    this.#queries = new HeldQueries(parts);
+    this.#ofSessions = {
+      ...parts,
+      queries: this.#queries,
+      onConcern: one => this.#concern(one),
+      onClient: (one, clientId) => this.#client(one, clientId),
+      onEnd: one => this.#ended(one),
+    };
+  }
+
+  get sessions(): number {
+    return this.#count;
+  }
+
+  get queries(): number {
+    return this.#queries.size;
+  }
+
+  committed(commit: Commit): void {
+    this.#queries.committed(commit);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#queries.close();
+    for (const link of [...this.#sessions.keys()]) this.released(link);
+  }
+
+  /* ── from the routers ── */
+
+  opened(link: SocketLink, stream: number, origin: string): void {
+    this.closed(link, stream); // a number stands for one socket
+    const socket = new ClientSocket(link, stream);
+    if (this.#count >= FUNCTION_SOCKETS_MAX || this.#isClosed) {
+      socket.close(OVERLOADED, 'session.overloaded');
+      return;
+    }
+    const session = new Session(socket, this.#ofSessions);
+    let sessions = this.#sessions.get(link);
+    if (sessions === undefined) {
+      sessions = new Map();
+      this.#sessions.set(link, sessions);
+    }
+    sessions.set(stream, session);
+    this.#count++;
+    const allowed = this.#parts.allowedOrigins();
+    if (origin === '' || allowed === null || allowed.includes(origin)) return;
+    session.fatal(new ServiceError('auth.origin_forbidden', 'pages of this Origin may not connect'));
+  }
+
+  message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void {
+    const session = this.#sessions.get(link)?.get(stream);
+    if (session === undefined) return; // closed while it was under way
+    try {
+      session.receive(readMessage(message, isBinary), message.length);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      session.fatal(caught);
+    }
+  }
+
+  credited(link: SocketLink, stream: number, bytes: number): void {
+    this.#sessions.get(link)?.get(stream)?.socket.credited(bytes);
+  }
+
+  closed(link: SocketLink, stream: number): void {
+    const session = this.#sessions.get(link)?.get(stream);
+    session?.socket.closed();
+    session?.end();
+  }
+
+  released(link: SocketLink): void {
+    for (const session of [...(this.#sessions.get(link)?.values() ?? [])]) {
+      session.socket.closed();
+      session.end();
+    }
+    this.#sessions.delete(link);
+  }
+
+  /* ── sessions ── */
+
+  /** A client has one socket: one before, which it has given up, may not do anything behind its back. */
+  #client(session: Session, clientId: string): void {
+    const before = this.#byClient.get(clientId);
+    this.#byClient.set(clientId, session);
+    if (before !== undefined) session.after(before.replaced());
+  }
+
+  #ended(session: Session): void {
+    const {link, stream} = session.socket;
+    const sessions = this.#sessions.get(link);
+    if (sessions?.delete(stream) === true) this.#count--;
+    if (sessions?.size === 0) this.#sessions.delete(link);
+    if (this.#byClient.get(session.clientId) === session) this.#byClient.delete(session.clientId);
+    this.#concerned.delete(session);
+  }
+
+  #concern(session: Session): void {
+    this.#concerned.add(session);
+    this.#schedule();
+  }
+
+  /** At the end of the turn: what comes together is shown together. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#concerned.size === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#show();
+      this.#schedule();
+    });
+  }
+
+  /** For a slice of time; the rest in the next turn. */
+  #show(): void {
+    const endsMs = performance.now() + SLICE_MS;
+    const shared = new Map<string, Shared>();
+    for (const session of this.#concerned) {
+      this.#concerned.delete(session);
+      const move = session.nextMove();
+      if (move !== null) this.#add(shared, session.socket, move);
+      if (performance.now() > endsMs) break;
+    }
+    for (const {messages, bytes, takers} of shared.values()) {
+      for (const [link, sockets] of takers) this.#send(link, sockets, messages, bytes);
+    }
+  }
+
+  #add(shared: Map<string, Shared>, socket: ClientSocket, move: Move): void {
+    const key = moveKey(move);
+    let one = shared.get(key);
+    if (one === undefined) {
+      const messages = messagesOf(transitionText(move));
+      one = {messages, bytes: Buffer.byteLength(messages[0]!), takers: new Map()};
+      shared.set(key, one);
+    }
+    const sockets = one.takers.get(socket.link);
+    if (sockets === undefined) one.takers.set(socket.link, [socket]);
+    else sockets.push(socket);
+    this.#parts.metrics.transition(move.updates.length);
+  }
+
+  #send(link: SocketLink, sockets: readonly ClientSocket[], messages: readonly string[], bytes: number): void {
+    if (messages.length > 1) {
+      for (const socket of sockets) for (const message of messages) socket.send(message);
+      return;
+    }
+    link.socketMessage(
+      sockets.map(({stream}) => stream),
+      messages[0]!,
+    );
+    for (const socket of sockets) socket.sent(bytes);
+  }
+}

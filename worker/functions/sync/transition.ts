@@ -1,0 +1,66 @@
+/**
+ * Transitions as text. The results are in it as they are, without a parse; sockets that go the same way get the same bytes.
+ */
+import {TRANSITION_CHARS_MAX, TRANSITION_PIECE_CHARS} from '../../../shared/limits.ts';
+import type {Because, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
+import type {Answer, Result} from './answer.ts';
+
+/** What a client is told of one query. */
+export type Update = {
+  queryId: number;
+  answer: Answer;
+  /** What it has of it; null: nothing. */
+  before: Result | null;
+  /** It has this result already, from another socket. */
+  isKnown: boolean;
+  /** Null: clients are not told. */
+  because: Because | null;
+  hasLines: boolean;
+};
+
+export type Move = {from: StateVersion; to: StateVersion; updates: readonly Update[]};
+
+/** Equal for moves that are the same text. */
+export function moveKey({from, to, updates}: Move): string {
+  let key = `${from.query_set} ${from.identity} ${from.ts} ${to.query_set} ${to.identity} ${to.ts}`;
+  for (const {queryId, answer, before, isKnown, because, hasLines} of updates) {
+    const why = because === null ? '' : because.cause;
+    key += `;${queryId} ${answer.n} ${before?.n ?? ''} ${isKnown ? 1 : 0} ${why} ${hasLines ? 1 : 0}`;
+  }
+  return key;
+}
+
+export function transitionText({from, to, updates}: Move): string {
+  const changes = updates.map(updateText).join(',');
+  return `{"type":"transition","from":${versionText(from)},"to":${versionText(to)},"changes":[${changes}]}`;
+}
+
+function versionText({query_set, identity, ts}: StateVersion): string {
+  return `{"query_set":${query_set},"identity":${identity},"ts":${ts}}`;
+}
+
+/** A journal is sent back by the client: what is longer than it may send is of no use to it. */
+const JOURNAL_CHARS_MAX = 16_384;
+
+function updateText({queryId, answer, isKnown, because, hasLines}: Update): string {
+  const {result, journal, lines} = answer;
+  let facts = `{"query_id":${queryId}`;
+  if (hasLines && lines.length > 0) facts += `,"log_lines":${JSON.stringify(lines)}`;
+  if (because !== null) facts += `,"because":${JSON.stringify(because)}`;
+  if (!result.ok) return `${facts},"error":${JSON.stringify(result.shown)}}`;
+  if (journal !== null && journal.length <= JOURNAL_CHARS_MAX) facts += `,"journal":${JSON.stringify(journal)}`;
+  facts += `,"digest":"${result.digest}"`;
+  return isKnown ? `${facts},"unchanged":true}` : `${facts},"value":${result.text}}`;
+}
+
+/** The messages that carry it: itself, or its pieces in order. */
+export function messagesOf(transition: string): string[] {
+  if (transition.length <= TRANSITION_CHARS_MAX) return [transition];
+  const count = Math.ceil(transition.length / TRANSITION_PIECE_CHARS);
+  const messages: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const text = transition.slice(index * TRANSITION_PIECE_CHARS, (index + 1) * TRANSITION_PIECE_CHARS);
+    messages.push(`{"type":"transition_part","index":${index},"count":${count},"text":${JSON.stringify(text)}}`);
+  }
+  return messages;
+}
