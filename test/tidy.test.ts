@@ -91,12 +91,15 @@ const FUNCTIONS = [
   'results',
   'mutations',
   'actions',
+  'seed.ts',
   'functions.ts',
+  'sync',
   'endpoints.ts',
   'action-response.ts',
   'http-actions.ts',
   'platform.ts',
   'gate.ts',
+  'socket-gate.ts',
 ].map(room => `worker/functions/${room}`);
 
 /**
