@@ -141,6 +141,15 @@ export async function samplesOf(app: App): Promise<Samples> {
       ],
       refused: {code: 'op.invalid_input'},
     },
+    'functions.socket': {
+      succeeds: [
+        {
+          params: {tenant_id: app.tenant},
+          headers: {upgrade: 'websocket', 'sec-websocket-protocol': 'svc.functions.v1'},
+        },
+      ],
+      refused: {params: {tenant_id: app.tenant}, code: 'op.invalid_input'},
+    },
     'tenants.create': {
       succeeds: [{body: {id: 'made'}}],
       refused: {body: {id: app.tenant}, code: 'session.tenant_exists'},
