@@ -7,6 +7,7 @@
  *   worker.js     a tenant's worker process; what it may need later, functions above all, is in chunks, worker-*.js
  *   wire-faults.cjs  what a worker needs to say why a request is refused
  *   analysis.js   the process that looks at an upload for a worker
+ *   node-child.js, node-call.js  a Node process of modules with "use node", and the kernel of a call in it
  *   *.thread.js   threads of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
  *   sdk/*         the entry points apps import, `svc/server` and the like, with types/* as their declarations
@@ -69,6 +70,23 @@ const sdk: BuildOptions = {
   logLevel: 'warning',
 };
 
+/** A script that makes `svcCall`; it is run once for each call. */
+const nodeCall: BuildOptions = {
+  absWorkingDir: root,
+  outdir: dist,
+  bundle: true,
+  write: false,
+  entryPoints: {'node-call': 'isolate/node-call.ts'},
+  platform: 'neutral',
+  format: 'iife',
+  globalName: 'svcCall',
+  target: 'es2023',
+  banner: {js: '"use strict";'},
+  minifySyntax: true,
+  minifyWhitespace: true,
+  logLevel: 'warning',
+};
+
 const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {
   analysis: 'worker/functions/deployments/analysis/main.ts',
@@ -94,6 +112,9 @@ const results = await Promise.all([
     banner: {},
   }),
   build({...realmBundle, outdir: dist}),
+  build(nodeCall),
+  // On the oldest Node that modules ask for.
+  build({...common, entryPoints: {'node-child': 'worker/functions/node-runtime/main.ts'}, target: 'node20'}),
   build(sdk),
 ]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.
 

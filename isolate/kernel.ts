@@ -7,13 +7,7 @@
  * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
  */
 
-import {
-  ERROR_MESSAGE_CHARS_MAX,
-  ERROR_NAME_CHARS_MAX,
-  ERROR_STACK_CHARS_MAX,
-  FUNCTION_RESULT_BYTES_MAX,
-} from '../shared/limits.ts';
-import {decodeValue, encodeDocument} from '../shared/values/wire-value.ts';
+import {decodeValue} from '../shared/values/wire-value.ts';
 import {asyncCall, settleCall} from './actions/async-call.ts';
 import {ActionContext, actionContext} from './actions/context.ts';
 import {runHttpAction} from './actions/http-action.ts';
@@ -23,15 +17,15 @@ import {MutationContext, QueryContext} from './context.ts';
 import {filterPrototype} from './filter-builder.ts';
 import {installGlobals, resetGlobals} from './globals/install.ts';
 import {holdsMuch} from './globals/shared-memory.ts';
-import {type HostCall, HostOp, type InvocationKind, type RealmError, type RealmUse} from './host-call.ts';
+import {type HostCall, HostOp, type InvocationKind, type RealmUse} from './host-call.ts';
 import {afterModules, beforeModules, isIntact, noteBuiltIns} from './integrity.ts';
-import {cut} from './primordials.ts';
 import {queryPrototypes} from './query-builder.ts';
 import {rangePrototype} from './range-builder.ts';
+import {encodeResult, functionName, type Registered, registered, sizeFault} from './result.ts';
 import {type Phase, state} from './state.ts';
+import {describeThrown} from './thrown.ts';
 
 type Namespace = Record<string, unknown>;
-type Registered = {_handler: (context: object, args: unknown) => unknown};
 
 const modules = new Map<string, Namespace>();
 let phaseBeforeImport: Phase = 'idle';
@@ -143,31 +137,17 @@ async function execute(
     } else {
       const context =
         kind === 'query' ? new QueryContext() : kind === 'mutation' ? new MutationContext() : actionContext();
-      const value = await registered(module, name)._handler(context, decodeValue(args));
+      const value = await registered(modules.get(module), module, name)._handler(context, decodeValue(args));
       answer = encodeResult(value, paginated, functionName(module, name));
     }
   } catch (thrown) {
     if (state.invocation === invocation) state.invocation = 0;
-    state.host(HostOp.failed, invocation, stringify(describe(thrown)));
+    state.host(HostOp.failed, invocation, stringify(describeThrown(thrown)));
     return;
   }
-  if (answer.length > FUNCTION_RESULT_BYTES_MAX) {
-    const message = `Function ${functionName(module, name)} return value is too large`;
-    const error: RealmError = {name: 'Error', message, stack: null};
-    state.host(HostOp.failed, invocation, stringify(error));
-  } else state.host(HostOp.done, invocation, answer, state.observed);
-}
-
-/** As its callers know it: `a/b:f`, or `a/b` for a default export. */
-function functionName(file: string, name: string): string {
-  const module = file.replace(/\.js$/, '');
-  return name === 'default' ? module : `${module}:${name}`;
-}
-
-function registered(module: string, name: string): Registered {
-  const value = modules.get(module)?.[name] as Partial<Registered> | undefined;
-  if (typeof value?._handler !== 'function') throw new Error(`${module} exports no function ${name}`);
-  return value as Registered;
+  const tooLarge = sizeFault(answer, functionName(module, name));
+  if (tooLarge === null) state.host(HostOp.done, invocation, answer, state.observed);
+  else state.host(HostOp.failed, invocation, stringify(tooLarge));
 }
 
 type Router = {_routes(): {handler: Registered}[]};
@@ -175,44 +155,6 @@ type Router = {_routes(): {handler: Registered}[]};
 function routeHandler(module: string, index: number): Registered['_handler'] {
   const router = modules.get(module)?.default as Router;
   return router._routes()[index]!.handler._handler;
-}
-
-/** The result as wire text. @throws for what is no value, or not a page where one is due */
-function encodeResult(value: unknown, paginated: boolean, path: string): string {
-  if (typeof value === 'object' && value !== null && (value as {[QUERY]?: true})[QUERY] === true) {
-    throw new Error(
-      'Return value is a Query. Results must be retrieved with .collect(), .take(n), .unique(), or .first()',
-    );
-  }
-  if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${path}" must return a PaginationResult`);
-  // What documents may hold can be returned: they are not under the limits of arguments.
-  return encodeDocument(value === undefined ? null : value);
-}
-
-const QUERY = Symbol.for('svc.query');
-
-function isPage(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const {page, isDone, continueCursor} = value as Record<string, unknown>;
-  return Array.isArray(page) && typeof isDone === 'boolean' && typeof continueCursor === 'string';
-}
-
-/** What was thrown may be anything, and reading it may throw. */
-function describe(thrown: unknown): RealmError {
-  try {
-    if (thrown instanceof Error) {
-      const {name, message, stack} = thrown;
-      return {
-        name: cut(`${name}`, ERROR_NAME_CHARS_MAX),
-        message: cut(`${message}`, ERROR_MESSAGE_CHARS_MAX),
-        stack: typeof stack === 'string' ? cut(stack, ERROR_STACK_CHARS_MAX) : null,
-      };
-    }
-    const text = typeof thrown === 'object' ? stringify(thrown) : `${String(thrown)}`;
-    return {name: '', message: cut(text, ERROR_MESSAGE_CHARS_MAX), stack: null};
-  } catch {
-    return {name: '', message: 'a value that cannot be shown', stack: null};
-  }
 }
 
 /** What `import(…)` in user code calls: the bundler replaced it. @param path of the bundle */

@@ -525,6 +525,22 @@ export const ACTION_TIMERS_MAX = 10_000;
 /** Fetches of one action whose answers are not read to the end, and its WebSockets. Beyond: the call fails. (ours) */
 export const ACTION_FETCHES_MAX = 128;
 export const ACTION_SOCKETS_MAX = 16;
+/** Old heap of a Node process, MiB, and all its memory, looked at this often. Beyond: it ends and its calls fail. (reference 11.4) */
+export const NODE_HEAP_MB = 512;
+export const NODE_PROCESS_BYTES_MAX = 768 * MIB;
+export const NODE_LOOK_MS = 100;
+/** Node processes of a tenant: one that computes is joined by another for calls that have waited so long. Beyond: they wait. (ours) */
+export const NODE_PROCESSES_MAX = 4;
+export const NODE_BUSY_MS = 250;
+/** How long one without calls stays for the next, and how long it may take to start. (ours) */
+export const NODE_IDLE_MS = 30_000;
+export const NODE_START_MS_MAX = 15_000;
+/** What a Node process and its worker tell each other at once. Beyond: it ends and its calls fail. (ours) */
+export const NODE_FRAME_BYTES_MAX = 64 * MIB;
+/** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
+export const NODE_LAST_WORDS_CHARS = 4_000;
+/** Installing a version of Node. Beyond: the deploy is refused. (ours) */
+export const NODE_INSTALL_MS_MAX = 10 * 60 * 1000;
 /** A request body of fetch up to this is sent whole, with its length; a longer one is streamed. (ours) */
 export const FETCH_BODY_BUFFERED_BYTES = 4 * MIB;
 /** An answer of fetch, or messages of a socket, that wait for the action to read them. Beyond: the sender waits; the socket is closed. (ours) */

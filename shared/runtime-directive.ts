@@ -18,8 +18,13 @@ export function runtimeOf(source: string): {runtime: Runtime; line: number} {
   return {runtime, line: before.split('\n').length};
 }
 
-/** Why a module for this runtime cannot be deployed. */
-export const MISSING_RUNTIME: Readonly<Record<Exclude<Runtime, 'default'>, string>> = {
-  node: '"use node": this version of svc has no Node runtime yet; only the default runtime is there',
-  bun: '"use bun": this server has no Bun runtime adapter',
-};
+/** Why a module with `"use bun"` cannot be deployed. */
+export const NO_BUN = '"use bun": this server has no Bun runtime adapter';
+/** Why these modules cannot be for Node. */
+export const NOT_FOR_NODE =
+  '"use node": HTTP routes, crons, schemas and auth configs run in the default runtime; call an action of a module with "use node" from there';
+
+/** Whether what this module (its path) is for runs in the default runtime alone. */
+export function isDefaultOnly(module: string): boolean {
+  return ['http', 'crons', 'schema', 'auth.config'].includes(module);
+}

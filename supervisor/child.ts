@@ -6,6 +6,7 @@
  * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
+import {join} from 'node:path';
 import {
   CHANNEL_END_MS,
   HEARTBEAT_INTERVAL_MS,
@@ -15,6 +16,7 @@ import {
   STARTUP_TIMEOUT_MS,
 } from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import {NODE_VERSIONS} from '../shared/node-version.ts';
 import {ownBytes} from '../shared/own-memory.ts';
 import type {KillPace} from './kill-pace.ts';
 import {lookAt, type ProcessLook} from './process-look.ts';
@@ -194,4 +196,11 @@ const PASSED_ON = [
 export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, string>): Record<string, string> {
   const passed = PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   return {...Object.fromEntries(passed), ...added};
+}
+
+/** Where workers find versions of Node for modules that ask for one: given by path, or installed below the data directory. */
+export function nodeEnvironment(env: NodeJS.ProcessEnv, data: string): Record<string, string> {
+  const given = NODE_VERSIONS.map(version => `SVC_NODE_${version}`);
+  const paths = given.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+  return {...Object.fromEntries(paths), SVC_NODE_DIRECTORY: join(data, 'node')};
 }

@@ -14,7 +14,7 @@ import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
-import {childEnvironment, type KillReason} from './child.ts';
+import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
@@ -95,7 +95,7 @@ export class Supervisor {
     this.#runDirectory = new RunDirectory(log);
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
-    const workerEnv = {...childEnv, TZ: 'UTC'};
+    const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data), TZ: 'UTC'};
     const pool = {
       entry: entries.worker,
       env: workerEnv,

@@ -92,6 +92,7 @@ const FUNCTIONS = [
   'mutations',
   'actions',
   'seed.ts',
+  'node-runtime',
   'functions.ts',
   'sync',
   'endpoints.ts',

@@ -42,6 +42,9 @@ export class WorkerMetrics {
   readonly #resultsDropped = {written: 0, full: 0, cleared: 0};
   /** What kept results of query functions take. */
   resultBytes = 0;
+  /** Processes of modules with `"use node"`, and what they take. */
+  node: {readonly processes: number; readonly bytes: number} = {processes: 0, bytes: 0};
+  readonly #nodeEnds = new Map<string, number>();
   readonly #damage = new Map<string, number>();
   #cronFailures = 0;
   readonly #scrubbed = new Map<string, number>();
@@ -95,6 +98,11 @@ export class WorkerMetrics {
   /** A kept result went: a commit touched it, others needed its room, or all went. */
   resultDropped(cause: 'written' | 'full' | 'cleared'): void {
     this.#resultsDropped[cause]++;
+  }
+
+  /** A Node process ended, and why. */
+  nodeEnded(cause: string): void {
+    this.#nodeEnds.set(cause, (this.#nodeEnds.get(cause) ?? 0) + 1);
   }
 
   /** A read or the scrub met something in the file that is not what was written. */
@@ -167,6 +175,14 @@ export class WorkerMetrics {
         'svc_function_results_dropped_total',
         'Kept results that went, by cause.',
         Object.entries(this.#resultsDropped).map(([cause, value]) => ({labels: {cause}, value})),
+      ),
+      gauge('svc_node_processes', 'Node processes of modules with "use node".', this.node.processes),
+      gauge('svc_node_process_bytes', 'What they take, without mapped files.', this.node.bytes),
+      metric(
+        'counter',
+        'svc_node_process_ends_total',
+        'Node processes that ended: told to, or for memory, time, a crash, or because they did not start.',
+        [...this.#nodeEnds].map(([cause, value]) => ({labels: {cause}, value})),
       ),
       gauge('svc_function_results_bytes', 'What kept results of query functions take.', this.resultBytes),
       metric(

@@ -9,11 +9,13 @@ import {dirname, join, posix, relative} from 'node:path';
 import {type BuildFailure, type BuildOptions, type BuildResult, build, type Message, type Plugin} from 'esbuild';
 import {DEPLOYMENT_CODE_BYTES_MAX} from '../../shared/limits.ts';
 import type {BundleFile, DeploymentUpload} from '../../shared/protocol/functions.ts';
+import type {Runtime} from '../../shared/runtime-directive.ts';
 import {importThroughPlatform} from './dynamic-imports.ts';
-import {problemsOfRuntimes} from './module-runtimes.ts';
+import {runtimesOf, strangersAmong} from './module-runtimes.ts';
 import {findModules, type ProjectModules, type SourceModule} from './modules.ts';
+import {nodeTarget} from './node-bundle.ts';
 import {described, type Problem, ProjectFailure, projectFailure} from './project-failure.ts';
-import {type Project, readProject} from './project-file.ts';
+import {PROJECT_FILE, type Project, readProject} from './project-file.ts';
 import {sdkPlugin} from './sdk-location.ts';
 
 export {ProjectFailure as BundleFailed} from './project-failure.ts';
@@ -73,53 +75,101 @@ export async function bundle(
 ): Promise<Bundle> {
   const modules = await findModules(project);
   const entries = [modules.schema, modules.authConfig, ...modules.functions].filter(module => module !== null);
-  await refuseRuntimes(
-    project,
-    entries.map(({file}) => file),
-  ); // before their imports of Node's modules are looked for
-  const built = await buildEntries(project, entries);
-  const sources = Object.keys(built.metafile.inputs).filter(isProjectFile);
-  await refuseRuntimes(project, sources);
-  const files = await bundleFiles(project, built);
+  const runtimes = await runtimesOf(project.root, entries);
+  const isNode = ({file}: SourceModule) => runtimes.get(file) === 'node';
+  const nodeEntries = entries.filter(isNode);
+  if (nodeEntries.length > 0 && project.node.externalPackages.length > 0) {
+    throw projectFailure('"node.externalPackages": this version of svc bundles all packages', PROJECT_FILE);
+  }
+  const both = await allOf([
+    buildRuntime(
+      project,
+      entries.filter(entry => !isNode(entry)),
+      'default',
+    ),
+    ...(nodeEntries.length === 0 ? [] : [buildRuntime(project, nodeEntries, 'node')]),
+  ]);
+  const files = both.flatMap(built => built.files);
   refuseLargeCode(files);
   return {
-    upload: {...namesOf(modules), files, modifiedMs: await newestMs(project, entries), message, dryRun, development},
-    sources,
-    warnings: [...modules.warnings, ...built.warnings.map(problemOf)].map(described),
+    upload: {
+      ...namesOf(modules, runtimes),
+      ...(nodeEntries.length === 0 ? {} : {node: {version: project.node.nodeVersion}}),
+      files,
+      modifiedMs: await newestMs(project, entries),
+      message,
+      dryRun,
+      development,
+    },
+    sources: [...new Set(both.flatMap(built => built.sources))],
+    warnings: [...modules.warnings, ...both.flatMap(built => built.warnings)].map(described),
   };
 }
 
-function namesOf({functions, schema, authConfig}: ProjectModules) {
+type RuntimeBundle = {files: BundleFile[]; sources: string[]; warnings: Problem[]};
+
+/** What is wrong in each of them, together. @throws ProjectFailure */
+async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(promises);
+  const failures = settled.flatMap(result => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  const problems = failures.flatMap(failure => (failure instanceof ProjectFailure ? failure.problems : []));
+  const other = failures.find(failure => !(failure instanceof ProjectFailure));
+  if (other !== undefined) throw other;
+  if (problems.length > 0) throw new ProjectFailure(problems);
+  return settled.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
+}
+
+/** @throws ProjectFailure */
+async function buildRuntime(
+  project: Project,
+  entries: SourceModule[],
+  runtime: 'default' | 'node',
+): Promise<RuntimeBundle> {
+  let built: Built;
+  try {
+    built = await buildEntries(project, entries, runtime);
+  } catch (caught) {
+    const {errors} = caught as Partial<BuildFailure>;
+    if (errors === undefined) throw caught;
+    const problems = errors.map(problemOf);
+    // What one of them asks for and does not find here is not what is wrong with it.
+    const files = new Set(problems.flatMap(({file}) => (file != null && isProjectFile(file) ? [file] : [])));
+    const strangers = await strangersAmong(project.root, files, runtime);
+    const rest = problems.filter(({file}) => !strangers.some(stranger => stranger.file === file));
+    throw new ProjectFailure([...strangers, ...rest]);
+  }
+  const sources = Object.keys(built.metafile.inputs).filter(isProjectFile);
+  const strangers = await strangersAmong(project.root, sources, runtime);
+  if (strangers.length > 0) throw new ProjectFailure(strangers);
+  return {files: await bundleFiles(project, built, runtime), sources, warnings: built.warnings.map(problemOf)};
+}
+
+function namesOf({functions, schema, authConfig}: ProjectModules, runtimes: ReadonlyMap<string, Runtime>) {
   return {
     modules: functions.map(({path}) => path),
-    // Any other is refused above.
-    runtimes: Object.fromEntries(functions.map(({path}) => [path, 'default' as const])),
+    runtimes: Object.fromEntries(functions.map(({path, file}) => [path, runtimes.get(file)!])),
     schema: schema?.path ?? null,
     authConfig: authConfig?.path ?? null,
   };
 }
 
-async function buildEntries(project: Project, entries: SourceModule[]): Promise<Built> {
-  let usesContextStores = false;
+/** @throws BuildFailure */
+async function buildEntries(project: Project, entries: SourceModule[], runtime: 'default' | 'node'): Promise<Built> {
   const options: BuildOptions = {
     ...TARGET,
     absWorkingDir: project.root,
     entryPoints: entries.map(({file, path}) => ({in: `./${file}`, out: path})),
-    plugins: [
-      sdkPlugin(),
-      contextStoresPlugin(() => {
-        usesContextStores = true;
-      }),
-    ],
   };
-  try {
-    const built = await build(options);
-    return (usesContextStores ? await build({...options, ...AWAIT_AS_THEN}) : built) as Built;
-  } catch (caught) {
-    const {errors} = caught as Partial<BuildFailure>;
-    if (errors === undefined) throw caught;
-    throw new ProjectFailure(errors.map(problemOf));
+  if (runtime === 'node') {
+    return (await build({...options, ...nodeTarget(project.node), plugins: [sdkPlugin()]})) as Built;
   }
+  let usesContextStores = false;
+  const onUse = () => {
+    usesContextStores = true;
+  };
+  const withStores = {...options, plugins: [sdkPlugin(), contextStoresPlugin(onUse)]};
+  const built = await build(withStores);
+  return (usesContextStores ? await build({...withStores, ...AWAIT_AS_THEN}) : built) as Built;
 }
 
 /** The part of `node:async_hooks` that the default runtime has. */
@@ -160,23 +210,18 @@ function explained(text: string): string {
   return `Could not resolve "${name}": it is a module of Node.js, and ${rest}; modules that need it begin with "use node"`;
 }
 
-async function refuseRuntimes(project: Project, files: string[]): Promise<void> {
-  const problems = await problemsOfRuntimes(project.root, files);
-  if (problems.length > 0) throw new ProjectFailure(problems);
-}
-
 /** Neither a package, nor the SDK, nor made up by a plugin. */
 function isProjectFile(input: string): boolean {
   return !MADE_UP.test(input) && !/^\.\.\/|^\/|(?:^|\/)node_modules\//.test(input);
 }
 
-async function bundleFiles(project: Project, built: Built): Promise<BundleFile[]> {
+async function bundleFiles(project: Project, built: Built, runtime: 'default' | 'node'): Promise<BundleFile[]> {
   const texts = new Map(built.outputFiles.map(file => [relative(OUTPUT, file.path), file.text]));
   const files = [...texts].filter(([path]) => path.endsWith('.js'));
   return await Promise.all(
     files.map(async ([path, text]) => ({
       path,
-      source: await importThroughPlatform(text, path),
+      source: runtime === 'node' ? text : await importThroughPlatform(text, path),
       sourceMap: relocated(texts.get(`${path}.map`), path, project),
     })),
   );

@@ -12,9 +12,11 @@ export class ProjectFailure extends CommandFailure {
   override name = 'ProjectFailure';
   /** As a server reports them about a deployment that it refuses. */
   readonly errors: readonly DeploymentError[];
+  readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
     super(listed(problems));
+    this.problems = problems;
     this.errors = problems.map(({message, file = null, line = null}) => ({message, file, line}));
   }
 }

@@ -4,6 +4,7 @@
  */
 import {readFile, realpath} from 'node:fs/promises';
 import {join, normalize, resolve, sep} from 'node:path';
+import {isNodeVersion, NODE_VERSION_DEFAULT, NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
 import {projectFailure} from './project-failure.ts';
 
 export type Project = {
@@ -17,15 +18,13 @@ export type Project = {
 };
 
 export type NodeSettings = {
-  nodeVersion: string;
+  nodeVersion: NodeVersion;
   /** Packages that are not bundled into modules of the Node runtime; `['*']`: none is. */
   externalPackages: string[];
 };
 
 export const PROJECT_FILE = 'svc.json';
 const FUNCTIONS_DEFAULT = 'svc';
-const NODE_VERSIONS = ['20', '22', '24', '26'];
-const NODE_VERSION_DEFAULT = '24';
 
 type Json = Record<string, unknown>;
 
@@ -77,7 +76,7 @@ function nodeSettings(given: unknown): NodeSettings {
   const json = given === undefined ? {} : object(given, '"node"');
   refuseOtherKeys(json, ['nodeVersion', 'externalPackages'], 'node.');
   const nodeVersion = text(json, 'nodeVersion', 'node.') ?? NODE_VERSION_DEFAULT;
-  if (!NODE_VERSIONS.includes(nodeVersion)) {
+  if (!isNodeVersion(nodeVersion)) {
     throw wrong(`"node.nodeVersion" must be one of ${NODE_VERSIONS.map(quoted).join(', ')}`, nodeVersion);
   }
   return {nodeVersion, externalPackages: externalPackages(json.externalPackages)};

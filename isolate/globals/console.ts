@@ -50,7 +50,8 @@ function elapsed(label: string, rest: unknown[]): void {
   else writeText('INFO', () => [`${label}: ${nowMs() - started}ms`, ...rest.map(inspect)].join(' '));
 }
 
-const methods = {
+/** `console`, as each runtime puts it in place. */
+export const consoleMethods = {
   log: (...values: unknown[]) => write('LOG', values),
   info: (...values: unknown[]) => write('INFO', values),
   warn: (...values: unknown[]) => write('WARN', values),
@@ -77,5 +78,5 @@ const methods = {
 };
 
 export function installConsole(): void {
-  define(globalThis, 'console', {...methods});
+  define(globalThis, 'console', {...consoleMethods});
 }

@@ -14,6 +14,7 @@ export const DeploymentUploadBody = Type.Object({
   runtimes: Type.Optional(
     Type.Record(Type.String(), Type.Union([Type.Literal('default'), Type.Literal('node'), Type.Literal('bun')])),
   ),
+  node: Type.Optional(Type.Object({version: Type.String()})),
   schema: Type.Union([BundlePath, Type.Null()]),
   authConfig: Type.Union([BundlePath, Type.Null()]),
   modifiedMs: Type.Number({minimum: 0, maximum: 8.64e15}),

@@ -3,6 +3,7 @@
  * deployment's and the admin's HTTP routes take and answer.
  */
 import Type, {type Static} from 'typebox';
+import type {NodeVersion} from '../node-version.ts';
 import type {Runtime} from '../runtime-directive.ts';
 import type {ValidatorJson} from '../values/validator.ts';
 
@@ -29,6 +30,8 @@ export type DeploymentUpload = {
   modules: string[];
   /** Where each module runs, by its path. Missing: in the default runtime, like modules that are not named. */
   runtimes?: Record<string, Runtime>;
+  /** Of those that run in Node: there is one at least. Their files are theirs alone, below `_deps/node/` what they share. */
+  node?: {version: NodeVersion};
   /** Module path of the schema (`schema`), or null. It is in `files`, not in `modules`. */
   schema: string | null;
   /** Module path of the auth config (`auth.config`), or null. */
@@ -82,8 +85,16 @@ export const FunctionEntry = Type.Object({
   hash: Type.String({
     description: "changes when the function's module, or anything that module imports, changes: SHA-256, hex",
   }),
+  runtime: Type.Optional(Type.Literal('node', {description: 'missing: it runs in the default runtime'})),
 });
 export type FunctionEntry = Static<typeof FunctionEntry>;
+
+/** What of a deployment runs in Node. */
+export type NodePart = {
+  version: NodeVersion;
+  /** All their code, by path in the bundle. */
+  files: {path: string; sha256: string}[];
+};
 
 export type HttpRoute = {
   method: string;
@@ -125,6 +136,8 @@ export type Manifest = {
   schema: SchemaDefinition | null;
   /** Empty: no verifier; every request with a token is 401. */
   authProviders: AuthProvider[];
+  /** Missing: nothing runs in Node. */
+  node?: NodePart;
 };
 
 /* ── answers ── */

@@ -3,7 +3,7 @@
  *
  *   query ──────▶ query threads (one snapshot)          ┐
  *   mutation ───▶ commit group (main thread, serial)    ├──▶ returns validator ──▶ log ──▶ caller
- *   action ─────▶ action thread; its ctx.run* come back ┘
+ *   action ─────▶ action thread or Node process; its ctx.run* come back ┘
  *
  * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
  */
@@ -50,7 +50,9 @@ export type FunctionParts = {
   results: Results<CallResult>;
   mutations: MutationRunner;
   memory: ProcessMemory;
-  actions: ActionPool;
+  actions: Pick<ActionPool, 'run'>;
+  /** For those of modules with `"use node"`. */
+  nodeActions: Pick<ActionPool, 'run'>;
   log: ExecutionLog;
   metrics: WorkerMetrics;
   /** Whose queries and actions are called: the one that is active in what is committed. */
@@ -257,7 +259,9 @@ export class Functions {
   /** The call's arguments are given away: an action may wait for minutes, and many may with large ones. */
   async #action(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const lines = new ActionLines();
-    const outcome = await this.#parts.actions.run(this.#actionRequest(live, entry, call), {
+    const {actions, nodeActions} = this.#parts;
+    const runtime = entry.runtime === 'node' ? nodeActions : actions;
+    const outcome = await runtime.run(this.#actionRequest(live, entry, call), {
       lines,
       call: (operation, parameters) => this.nested(operation, parameters, call, lines),
     });

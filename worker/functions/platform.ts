@@ -19,6 +19,7 @@ import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
 import type {LiveDeployment} from './call.ts';
 import type {CallResult} from './call-result.ts';
+import {CodeStore} from './code-store.ts';
 import type {ActiveDeployment} from './deployments/active-deployment.ts';
 import {analyze} from './deployments/analysis/analysis.ts';
 import {Deployments} from './deployments/deployments.ts';
@@ -33,6 +34,7 @@ import {FailureLines} from './log/failure-lines.ts';
 import {LogFiles} from './log/log-files.ts';
 import {type LogTarget, readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
+import {NodeRuntime} from './node-runtime/node-runtime.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
 import {Results} from './results/results.ts';
@@ -68,6 +70,7 @@ export class FunctionPlatform implements Stage {
   readonly #results: Results<CallResult>;
   readonly #mutations: MutationRunner;
   readonly #actions: ActionPool;
+  readonly #nodes: NodeRuntime;
   readonly #memory = new ProcessMemory();
   readonly #log: ExecutionLog;
   readonly #functions: Functions;
@@ -103,7 +106,17 @@ export class FunctionPlatform implements Stage {
     this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
     this.#mutations = new MutationRunner(writer, db, () => this.deployments.active);
     this.#memory.add(this.#mutations);
-    this.deployments = new Deployments({...parts, environment: this.environment, analyze});
+    this.#nodes = new NodeRuntime({
+      path,
+      env: process.env,
+      code: new CodeStore(db),
+      partOf: id => this.deployments.nodePart(id),
+      egress: () => this.settings.current.egress,
+      memory: this.#memory,
+      metrics: parts.metrics,
+      log: parts.log,
+    });
+    this.deployments = new Deployments({...parts, environment: this.environment, analyze, node: this.#nodes});
     this.#writing = this.#newDeployment();
     this.#live = this.#writing;
     this.#verifier = this.#newVerifier();
@@ -126,6 +139,7 @@ export class FunctionPlatform implements Stage {
       mutations: this.#mutations,
       memory: this.#memory,
       actions,
+      nodeActions: this.#nodes,
       log: this.#log,
       metrics: parts.metrics,
       live,
@@ -187,7 +201,7 @@ export class FunctionPlatform implements Stage {
     this.#verifier.close();
     this.#mutations.close();
     this.#memory.close();
-    await Promise.all([this.#queries.close(), this.#actions.close(), this.#egress.close()]);
+    await Promise.all([this.#queries.close(), this.#actions.close(), this.#nodes.close(), this.#egress.close()]);
     await this.#log.close();
   }
 

@@ -56,6 +56,13 @@ export class SourcePositions {
     return sources.filter(source => !SDK_SOURCE.test(source) && !PACKAGE_SOURCE.test(source));
   }
 
+  /** The file that is the module itself, as far as its source map names it: `svc/messages.ts`. */
+  fileOf(module: string): string {
+    const isIt = (file: string) => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`);
+    const files = this.sourcesOf(`${module}.js`).filter(isIt);
+    return files.sort((a, b) => a.length - b.length)[0] ?? `svc/${module}`;
+  }
+
   /** Where the innermost frame of the project is, or else of a package it uses; null: there is none. */
   first(stack: string | null): {file: string; line: number} | null {
     let inPackage: {file: string; line: number} | null = null;

@@ -253,14 +253,19 @@ describe('what is refused', () => {
     expect(error).toMatchObject({file: 'svc/m.ts', line: 1});
   });
 
-  test.each([
-    ['"use node"; imports of Node and all', '"use node";\nimport \'node:fs\';\n', 1, ['use node', 'no Node runtime']],
-    ["'use node' behind comments", "// one\n/* two */\n'use node'\nexport {};\n", 3, ['use node']],
-    ['"use bun"', '"use bun";\nexport {};\n', 1, ['use bun', 'no Bun runtime adapter']],
-  ])('%s', async (_name, source, line, parts) => {
-    const errors = await refusalOf({'m.ts': source});
-    expect(errors).toMatchObject([{file: 'svc/m.ts', line}]);
-    for (const part of parts) expect(errors[0]!.message).toContain(part);
+  test.each([['"use bun"', '"use bun";\nexport {};\n', 1, ['use bun', 'no Bun runtime adapter']]])(
+    '%s',
+    async (_name, source, line, parts) => {
+      const errors = await refusalOf({'m.ts': source});
+      expect(errors).toMatchObject([{file: 'svc/m.ts', line}]);
+      for (const part of parts) expect(errors[0]!.message).toContain(part);
+    },
+  );
+
+  test.each(['http.ts', 'schema.ts', 'auth.config.ts', 'crons.ts'])('"use node" in %s', async name => {
+    const errors = await refusalOf({[name]: '"use node";\nexport default {};\n'});
+    expect(errors).toMatchObject([{file: `svc/${name}`, line: 1}]);
+    expect(errors[0]!.message).toContain('run in the default runtime');
   });
 
   test('"use node" in a file that a module imports', async () => {
@@ -280,5 +285,36 @@ describe('what is refused', () => {
       'b.js': `export const b = '${half}';\n`,
     });
     expect(error!.message).toMatch(/^the code is 34\.0 MiB .*32 MiB/);
+  });
+});
+
+describe('modules with "use node"', () => {
+  const files = {
+    'plain.ts': "import {shared} from './shared';\nexport const x = shared;\n",
+    'one.ts':
+      "// comment\n'use node'\nimport fs from 'fs';\nimport {shared} from './shared';\nexport const x = [fs, shared];\n",
+    'two.ts':
+      '"use node";\nimport * as fs from "node:fs";\nimport {shared} from "./shared";\nexport const x = [fs, shared];\n',
+    'shared.ts': 'export const shared = {};\n',
+  };
+
+  test('are told from others, with the version that the project asks for, 24 unless it says', async () => {
+    const {runtimes, node} = await uploadOf(files);
+    expect(runtimes).toEqual({plain: 'default', one: 'node', two: 'node', shared: 'default'});
+    expect(node).toEqual({version: '24'});
+  });
+
+  test('keep the modules of Node that they import, and share code apart from the others', async () => {
+    const upload = await uploadOf(files);
+    const source = (path: string) => upload.files.find(file => file.path === path)!.source;
+    expect(source('one.js')).toMatch(/from ?"fs"/);
+    expect(source('two.js')).toMatch(/from ?"node:fs"/);
+    const chunks = upload.files.map(({path}) => path).filter(path => path.startsWith('_deps/'));
+    expect(chunks.filter(path => path.startsWith('_deps/node/')).length).toBeGreaterThan(0);
+    expect(chunks.filter(path => !path.startsWith('_deps/node/')).length).toBeGreaterThan(0);
+  });
+
+  test('a project without them says nothing of Node', async () => {
+    expect(await uploadOf({'plain.ts': 'export const x = 1;\n'})).not.toHaveProperty('node');
   });
 });

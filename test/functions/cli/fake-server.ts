@@ -31,7 +31,7 @@ export class FakeServer {
     const url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     const client = await ServiceClient.open({url, data: ''}, 2);
     this.#clients.push(client);
-    const node = {nodeVersion: '24', externalPackages: []};
+    const node = {nodeVersion: '24' as const, externalPackages: []};
     return {client, tenant, project: {root: '/', functions: 'svc', tenant, url, node}};
   }
 

@@ -253,8 +253,28 @@ describe('an upload is refused before its code runs', () => {
     ['two files of one path', {files: [file('a.js'), file('a.js')]}, ['two files with the same path']],
     [
       'a module for a runtime that is not there, by its name',
-      {modules: ['a', 'b'], files: [file('a.js'), file('b.js')], runtimes: {a: 'bun', b: 'node'}},
-      ['"use bun": this server has no Bun runtime adapter', '"use node": this version of svc has no Node runtime yet'],
+      {modules: ['a', 'b'], files: [file('a.js'), file('b.js')], runtimes: {a: 'bun'}},
+      ['"use bun": this server has no Bun runtime adapter'],
+    ],
+    [
+      'modules for Node without its version',
+      {modules: ['b'], files: [file('b.js')], runtimes: {b: 'node'}},
+      ['"use node": the upload says no version of Node'],
+    ],
+    [
+      'a module for Node that was bundled for the default runtime',
+      {modules: ['a'], files: [file('a.js', '"use node";\nexport const x = 1;\n')]},
+      ['"use node": the upload gives this module to the default runtime'],
+    ],
+    [
+      'routes for Node',
+      {modules: ['http'], files: [file('http.js')], runtimes: {http: 'node'}, node: {version: '22'}},
+      ['"use node": HTTP routes, crons, schemas and auth configs run in the default runtime'],
+    ],
+    [
+      'a version of Node that is none of those there are',
+      {modules: ['b'], files: [file('b.js')], runtimes: {b: 'node'}, node: {version: '18' as never}},
+      ['"node.nodeVersion" must be one of "20", "22", "24", "26", not "18"'],
     ],
     [
       'a module for a runtime that is not there, by its code',

@@ -105,6 +105,7 @@ export class TenantDeployments {
       environment: this.environment,
       groups: this.groups,
       analyze: async (body, task) => this.#said(body) ?? (await analyze(body, task, {main: MAIN, ...this.analysis})),
+      node: {analyze: () => Promise.reject(new Error('no modules for Node')), forget: () => Promise.resolve()},
       clock,
     });
     onTestFinished(() => this.#close());
@@ -191,7 +192,7 @@ export class TenantDeployments {
     if (this.manifest === null) return null;
     const {modifiedMs, message, dryRun, development = false, files} = decodeUpload(body);
     return {
-      upload: {modifiedMs, message, dryRun, development},
+      upload: {modifiedMs, message, dryRun, development, node: null},
       manifest: this.manifest,
       files: each(files),
       close: () => undefined,

@@ -43,6 +43,7 @@ class MutationCalls {
       memory: new ProcessMemory(() => this.bytes),
       results: null as never,
       actions: null as never,
+      nodeActions: null as never,
       log: {add: () => undefined} as never,
       metrics: new WorkerMetrics(),
       live: () => this.#live(),

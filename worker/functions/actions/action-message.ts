@@ -25,6 +25,10 @@ export type MainOperation = (typeof MAIN_OPERATIONS)[number];
 export const HTTP_OPERATIONS = ['httpBody', 'httpBodyCancel', 'httpRespond', 'httpWrite'] as const;
 export type HttpOperation = (typeof HTTP_OPERATIONS)[number];
 
+export function isOneOf<T extends string>(names: readonly T[], name: string): name is T {
+  return (names as readonly string[]).includes(name);
+}
+
 export type FromThread =
   | {type: 'begun'; action: number}
   | {

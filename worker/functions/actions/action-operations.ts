@@ -2,12 +2,20 @@
  * What one action has started and not been answered: what belongs to the main thread is passed on, time and the network are
  * done here. Parameters come from the isolate and are looked at as outside input.
  */
-import {ACTION_CALLS_MAX, ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../../../shared/limits.ts';
+import {ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../../../shared/limits.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
 import {ActionFetches} from './action-fetches.ts';
-import {HTTP_OPERATIONS, type HttpOperation, MAIN_OPERATIONS, type MainOperation, refusal} from './action-message.ts';
+import {
+  HTTP_OPERATIONS,
+  type HttpOperation,
+  isOneOf,
+  MAIN_OPERATIONS,
+  type MainOperation,
+  refusal,
+} from './action-message.ts';
 import {ActionSockets} from './action-sockets.ts';
 import {checkFetchCall, checkSocketCall, type Fields, fieldsOf, numberOf, textOf} from './operation-input.ts';
+import {PendingOperations} from './pending-operations.ts';
 
 export type MainCall = (
   call: number,
@@ -27,8 +35,6 @@ export type ActionOperationsParts = {
 
 type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */; answer?: string};
 
-/** Of these a forgotten one is worth a warning. */
-const AWAITED = [...MAIN_OPERATIONS, 'fetch'] as readonly string[];
 /** These end by themselves, without anybody waiting: not even for them does an action go on. */
 const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsClose'];
 
@@ -37,8 +43,8 @@ export class ActionOperations {
   readonly #fetches: ActionFetches;
   readonly #sockets: ActionSockets;
   readonly #sleeping = new Map<number, NodeJS.Timeout>();
-  /** Call → operation; those that sleep are apart. */
-  readonly #pending = new Map<number, string>();
+  /** Those that sleep are apart. */
+  readonly #pending = new PendingOperations();
 
   constructor(parts: ActionOperationsParts) {
     this.#parts = parts;
@@ -53,17 +59,16 @@ export class ActionOperations {
 
   /** Names of the operations whose answers nobody will hear. */
   unawaited(): string[] {
-    return [...this.#pending.values()].filter(operation => AWAITED.includes(operation));
+    return this.#pending.unawaited();
   }
 
   /** @returns a host answer: `+`, it has begun */
   start(call: number, operation: string, parameters: string, bytes: Uint8Array | null): string {
     if (operation === 'sleep') return this.#sleep(call, fieldsOf(parameters));
-    // The isolate counts too; what it counts could be tampered with. Of messages on sockets the bytes are limited.
-    if (operation !== 'wsSend' && this.#pending.size >= 2 * ACTION_CALLS_MAX)
-      return refusal('Too many concurrent operations');
-    this.#pending.set(call, operation);
-    if (includes(MAIN_OPERATIONS, operation) || includes(HTTP_OPERATIONS, operation)) {
+    // Of messages on sockets the bytes are limited.
+    const refused = this.#pending.begin(call, operation, operation === 'wsSend');
+    if (refused !== null) return refused;
+    if (isOneOf(MAIN_OPERATIONS, operation) || isOneOf(HTTP_OPERATIONS, operation)) {
       this.#parts.ask(call, operation, parameters, bytes);
       return '+';
     }
@@ -72,7 +77,7 @@ export class ActionOperations {
   }
 
   settled(call: number): void {
-    this.#pending.delete(call);
+    this.#pending.settled(call);
   }
 
   /** The action is over. */
@@ -149,10 +154,6 @@ export class ActionOperations {
     clearTimeout(this.#sleeping.get(call));
     this.#sleeping.delete(call);
   }
-}
-
-function includes<T extends string>(names: readonly T[], name: string): name is T {
-  return (names as readonly string[]).includes(name);
 }
 
 function refusalOf(failure: unknown): string {

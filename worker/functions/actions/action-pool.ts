@@ -35,6 +35,7 @@ import type {
   ToThread,
 } from './action-message.ts';
 import {refusal} from './action-message.ts';
+import {OUT_OF_MEMORY, UNAVAILABLE} from './action-outcome.ts';
 import {HttpExchange, type HttpIncoming, type HttpOutgoing} from './http-exchange.ts';
 
 /** What one action asks of the main thread. */
@@ -152,7 +153,7 @@ export class ActionPool {
   #endHeaviest(): void {
     const action = this.#weighing?.action ?? null;
     this.#weighing = null;
-    if (action !== null) this.#cancel(action, 'JavaScript execution ran out of memory');
+    if (action !== null) this.#cancel(action, OUT_OF_MEMORY);
   }
 
   async #run(
@@ -282,9 +283,6 @@ export class ActionPool {
     send(port, {type: 'answer', action, call, ...answer});
   }
 }
-
-/** What user code sees when the service is at fault. (reference 5.1) */
-const UNAVAILABLE = "Your request couldn't be completed. Try again later.";
 
 /** Resolves when the thread has let go of its isolates, or has ended. */
 function rested({port, rested}: Thread): Promise<void> {

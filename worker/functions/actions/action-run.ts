@@ -15,7 +15,6 @@ import {
   ACTION_LINGER_MS,
   ENTRY_YOUNG_MS_MAX,
   FUNCTION_LOAD_MS_MAX,
-  FUNCTION_RESULT_BYTES_MAX,
   ISOLATE_MEMORY_MB,
 } from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
@@ -27,6 +26,7 @@ import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
 import type {ActionIsolate} from './action-isolates.ts';
 import {type ActionRequest, refusal} from './action-message.ts';
 import {ActionOperations, type MainCall} from './action-operations.ts';
+import {checkedResult, failure, OUT_OF_MEMORY, timedOut, UNAVAILABLE, unawaitedWarning} from './action-outcome.ts';
 import type {Entry, EntryGate} from './entry-gate.ts';
 
 export type ActionRunParts = {
@@ -199,7 +199,7 @@ export class ActionRun {
   #failed(caught: unknown): void {
     if (this.#isOver) return; // we ended the isolate ourselves
     if (isTimeOut(caught)) this.#finish(failure(timedOut('duration', this.#parts.actionMsMax)), false);
-    else if (isOutOfMemory(caught)) this.#finish(failure('JavaScript execution ran out of memory'), false);
+    else if (isOutOfMemory(caught)) this.#finish(failure(OUT_OF_MEMORY), false);
     else if (this.#outcome?.ok === false) this.#finish(this.#outcome, false);
     else this.#finish(this.#thrown(caught), false);
   }
@@ -210,7 +210,7 @@ export class ActionRun {
     try {
       return {ok: false, error: failureOf(caught)};
     } catch {
-      return failure("Your request couldn't be completed. Try again later.");
+      return failure(UNAVAILABLE);
     }
   }
 
@@ -232,13 +232,8 @@ export class ActionRun {
   /** It has a result; what it still runs gets a moment to come to rest. */
   #settleOutcome(outcome: Outcome): void {
     if (this.#outcome !== null) return;
-    const unawaited = this.#operations.unawaited();
-    if (unawaited.length > 0) {
-      const names = unawaited.join(', ');
-      this.#log.add(
-        `[WARN] ${unawaited.length} unawaited operation${unawaited.length === 1 ? '' : 's'}: [${names}]. Async operations should be awaited or they might not run.`,
-      );
-    }
+    const warning = unawaitedWarning(this.#operations.unawaited());
+    if (warning !== null) this.#log.add(warning);
     this.#outcome = outcome;
     this.#timers.push(setTimeout(() => this.#stop(''), ACTION_LINGER_MS));
   }
@@ -270,7 +265,7 @@ export class ActionRun {
       return this.#answerTo(op, a, b, c, d);
     } catch (caught) {
       // An error of ours would carry its stack inside.
-      this.#stop("Your request couldn't be completed. Try again later.");
+      this.#stop(UNAVAILABLE);
       return refusal(caught instanceof Error ? caught.name : 'Error');
     }
   };
@@ -311,16 +306,3 @@ export class ActionRun {
 const MIB = 1024 * 1024;
 /** What crypto.getRandomValues gives at most. (web standard) */
 const RANDOM_BYTES_MAX = 65_536;
-
-function checkedResult(value: string): Outcome {
-  if (value.length > FUNCTION_RESULT_BYTES_MAX) return failure('Function return value is too large');
-  return {ok: true, value};
-}
-
-function timedOut(what: 'duration' | 'CPU time', ms: number): string {
-  return `Function execution timed out (maximum ${what}: ${ms / 1000}s)`;
-}
-
-function failure(message: string): Outcome {
-  return {ok: false, error: {name: 'Error', message, stack: null}};
-}

@@ -2,9 +2,10 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENT_CODE_BYTES_MAX, DIRECTIVE_CHARS_MAX} from '../../../shared/limits.ts';
+import {isNodeVersion, NODE_VERSION_DEFAULT, NODE_VERSIONS} from '../../../shared/node-version.ts';
 import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
 import type {BundleFile, DeploymentError, DeploymentUpload} from '../../../shared/protocol/functions.ts';
-import {MISSING_RUNTIME, type Runtime, runtimeOf} from '../../../shared/runtime-directive.ts';
+import {isDefaultOnly, NO_BUN, NOT_FOR_NODE, runtimeOf} from '../../../shared/runtime-directive.ts';
 import {decodeBody, wireType} from '../../wire-type.ts';
 import {checkModulePath, ManifestFault} from './manifest.ts';
 
@@ -13,7 +14,8 @@ const uploadBody = wireType(DeploymentUploadBody);
 
 /** @throws op.invalid_input 400 with every reason in `detail.errors` */
 export function decodeUpload(body: Buffer): DeploymentUpload {
-  const upload: DeploymentUpload = decodeBody(uploadBody, body);
+  // The version of Node is looked at with the rest.
+  const upload = decodeBody(uploadBody, body) as DeploymentUpload;
   const errors = uploadErrors(upload);
   if (errors.length > 0) throw refusal(errors);
   return upload;
@@ -25,7 +27,8 @@ export function refusal(errors: readonly DeploymentError[]): ServiceError {
   return new ServiceError('op.invalid_input', `the deployment is refused: ${errors[0]!.message}${more}`, {errors});
 }
 
-function uploadErrors({files, modules, runtimes = {}, schema, authConfig}: DeploymentUpload): DeploymentError[] {
+function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
+  const {files, modules, runtimes = {}, schema, authConfig} = upload;
   const errors: DeploymentError[] = [];
   const add = (message: string, file: string | null = null) => errors.push({message, file, line: null});
   const paths = new Set(files.map(file => file.path));
@@ -48,25 +51,55 @@ function uploadErrors({files, modules, runtimes = {}, schema, authConfig}: Deplo
   for (const module of Object.keys(runtimes)) {
     if (!named.has(module)) add(`a runtime is given for ${module}, which is no module`);
   }
-  return [...errors, ...runtimeErrors(files, runtimes)];
+  return [...errors, ...runtimeErrors(upload)];
+}
+
+/** What several modules for Node import is below it, and nothing of others. */
+const SHARED_BY_NODE = '_deps/node/';
+
+/** Paths of the files that are for Node. */
+export function nodeFilesOf({files, runtimes = {}}: Pick<DeploymentUpload, 'files' | 'runtimes'>): string[] {
+  return files
+    .map(({path}) => path)
+    .filter(path => path.startsWith(SHARED_BY_NODE) || runtimes[path.replace(/\.js$/, '')] === 'node');
 }
 
 /** Code runs where it is written for or not at all, whatever made the bundle. */
-function runtimeErrors(files: readonly BundleFile[], runtimes: Readonly<Record<string, Runtime>>): DeploymentError[] {
-  const errors: DeploymentError[] = [];
-  const refused = new Set<string>();
-  const refuse = (module: string, runtime: Exclude<Runtime, 'default'>) => {
-    if (refused.has(module)) return;
-    refused.add(module);
-    errors.push({message: MISSING_RUNTIME[runtime], file: `svc/${module}`, line: null});
+function runtimeErrors({files, runtimes = {}, node}: DeploymentUpload): DeploymentError[] {
+  const refused = new Map<string, string>();
+  const refuse = (module: string, message: string) => {
+    if (!refused.has(module)) refused.set(module, message);
   };
-  for (const [module, runtime] of Object.entries(runtimes)) if (runtime !== 'default') refuse(module, runtime);
-  for (const {path, source} of files) {
-    const {runtime} = runtimeOf(source.slice(0, DIRECTIVE_CHARS_MAX));
-    if (runtime !== 'default') refuse(path.replace(/\.js$/, ''), runtime);
+  for (const [module, runtime] of Object.entries(runtimes)) {
+    if (runtime === 'bun') refuse(module, NO_BUN);
+    if (runtime !== 'node') continue;
+    if (isDefaultOnly(module)) refuse(module, NOT_FOR_NODE);
+    if (node === undefined) refuse(module, NO_VERSION);
   }
+  for (const {path, source} of files) {
+    const module = path.replace(/\.js$/, '');
+    const {runtime} = runtimeOf(source.slice(0, DIRECTIVE_CHARS_MAX));
+    if (runtime === 'bun') refuse(module, NO_BUN);
+    if (runtime !== 'node' || runtimes[module] === 'node' || path.startsWith(SHARED_BY_NODE)) continue;
+    refuse(module, isDefaultOnly(module) ? NOT_FOR_NODE : NOT_BUNDLED_FOR_NODE);
+  }
+  const version = node?.version ?? NODE_VERSION_DEFAULT;
+  const errors = [...refused].map(([module, message]) => ({
+    message,
+    file: `svc/${module}` as string | null,
+    line: null,
+  }));
+  if (!isNodeVersion(version)) errors.push({message: wrongVersion(version), file: 'svc.json', line: null});
   return errors;
 }
+
+function wrongVersion(version: string): string {
+  const versions = NODE_VERSIONS.map(known => `"${known}"`).join(', ');
+  return `"node.nodeVersion" must be one of ${versions}, not ${JSON.stringify(String(version).slice(0, 40))}`;
+}
+
+const NO_VERSION = `"use node": the upload says no version of Node; "node.version" is one of ${NODE_VERSIONS.join(', ')}`;
+const NOT_BUNDLED_FOR_NODE = '"use node": the upload gives this module to the default runtime; deploy with a newer svc';
 
 function codeBytes(files: readonly BundleFile[]): number {
   return files.reduce((sum, {source}) => sum + Buffer.byteLength(source), 0);

@@ -18,7 +18,7 @@ import {
   DEPLOYS_WAITING_MAX,
   ROWS_SUMMED_MAX,
 } from '../../../shared/limits.ts';
-import type {DeployedView, DeploymentView, DryRunView, Manifest} from '../../../shared/protocol/functions.ts';
+import type {DeployedView, DeploymentView, DryRunView, Manifest, NodePart} from '../../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
@@ -37,6 +37,7 @@ import type {Analysed, AnalysedFile} from './analysis/analysis.ts';
 import type {AnalysisTask, UploadFacts} from './analysis/analysis-message.ts';
 import {refusal} from './deployment-upload.ts';
 import {digestOf} from './file-digest.ts';
+import type {NodeModules, NodeUpload} from './node-modules.ts';
 
 export type DeploymentParts = {
   writer: Writer;
@@ -46,8 +47,12 @@ export type DeploymentParts = {
   schemas: SchemaChanges;
   environment: Environment;
   analyze: (body: Buffer, task: AnalysisTask) => Promise<Analysed>;
+  /** For modules that run in Node. */
+  node: NodeModules;
   clock: () => number;
 };
+
+type StoredCode = {list: string; nodeFiles: ReadonlyMap<string, AnalysedFile>};
 
 export class Deployments {
   readonly #parts: DeploymentParts;
@@ -92,7 +97,7 @@ export class Deployments {
       const {statements} = this.#parts.writer;
       const row = /^\d{1,15}$/.test(id) ? statements.deployment.get(Number(id)) : undefined;
       if (row === undefined) throw new ServiceError('op.not_found', `there is no deployment ${id.slice(0, 40)}`);
-      const manifest = JSON.parse(checkedDeployment(row).manifest) as Manifest;
+      const manifest = manifestOf(row);
       const nowMs = Math.floor(this.#parts.clock());
       await this.#install(manifest, writer => {
         const checksum = rowChecksum('deployments', {...row, activated_at: nowMs});
@@ -113,6 +118,12 @@ export class Deployments {
     return rows.map(row => view(checkedDeployment(row), row.id === active));
   }
 
+  /** What of a deployment runs in Node; null: nothing does. */
+  nodePart(id: number): NodePart | null {
+    const row = this.#parts.writer.statements.deployment.get(id);
+    return row === undefined ? null : (manifestOf(row).node ?? null);
+  }
+
   sourceMap(deployment: ActiveDeployment, path: string): string | null {
     const sha256 = deployment.files.get(path);
     return sha256 === undefined ? null : (this.#parts.writer.statements.code.get(sha256)?.source_map ?? null);
@@ -131,15 +142,18 @@ export class Deployments {
   async #deploy(body: Buffer): Promise<DeployedView | DryRunView> {
     const {environment, schemas, writer, analyze} = this.#parts;
     const seed = randomBytes(16).toString('hex');
-    const {upload, manifest, files, close} = await analyze(body, {seed, env: environment.current});
+    const env = environment.current;
+    const {upload, manifest: found, files, close} = await analyze(body, {seed, env});
     try {
+      const {list, nodeFiles} = await this.#storeCode(files, upload);
+      const manifest = upload.node === null ? found : await this.#withNode(found, upload.node, nodeFiles, env);
       const changes = schemaChanges(writer.catalog, manifest.schema);
       if (upload.dryRun) {
         await fitting(schemas.check(manifest.schema));
         return {dry_run: true, functions: manifest.functions, changes};
       }
-      const list = await this.#storeCode(files);
       const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
+      await this.#parts.node.forget(() => this.#nodeParts());
       return {...view(writer.statements.deployment.get(id)!, true), changes};
     } catch (caught) {
       this.#mayHoldOrphans = true;
@@ -149,8 +163,31 @@ export class Deployments {
     }
   }
 
-  /** A slice at a time, so that others get their turn. @returns the deployment's list of files */
-  async #storeCode(files: AsyncIterable<AnalysedFile>): Promise<string> {
+  /** Of every deployment that is stored. */
+  #nodeParts(): NodePart[] {
+    const rows = this.#parts.writer.db.prepare<[], DeploymentRow>('SELECT * FROM deployments').all();
+    return rows.flatMap(row => manifestOf(row).node ?? []);
+  }
+
+  /** The manifest with what the modules for Node export. */
+  async #withNode(
+    manifest: Manifest,
+    upload: NodeUpload,
+    files: ReadonlyMap<string, AnalysedFile>,
+    env: Readonly<Record<string, string>>,
+  ): Promise<Manifest> {
+    const {part, functions} = await this.#parts.node.analyze(upload, files, env);
+    const all = [...manifest.functions, ...functions].sort((one, other) => compare(one.module, other.module));
+    return {...manifest, functions: all, node: part};
+  }
+
+  /**
+   * A slice at a time, so that others get their turn. A dry run stores nothing.
+   * @returns the deployment's list of files, and what is for Node of them
+   */
+  async #storeCode(files: AsyncIterable<AnalysedFile>, {node, dryRun}: UploadFacts): Promise<StoredCode> {
+    const nodePaths = new Set(node?.files);
+    const nodeFiles = new Map<string, AnalysedFile>();
     const stored: {path: string; sha256: string}[] = [];
     const slice: AnalysedFile[] = [];
     let chars = 0;
@@ -165,13 +202,15 @@ export class Deployments {
       });
     };
     for await (const file of files) {
+      if (nodePaths.has(file.path)) nodeFiles.set(file.path, file);
+      if (dryRun) continue;
       stored.push({path: file.path, sha256: file.sha256});
       slice.push(file);
       chars += file.source.length + (file.sourceMap?.length ?? 0);
       if (chars >= DEPLOYMENT_SLICE_CHARS) await flush();
     }
     if (slice.length > 0) await flush();
-    return JSON.stringify(stored);
+    return {list: JSON.stringify(stored), nodeFiles};
   }
 
   /** Code that no deployment has: of one that was refused after all, or cut short by the end of a process. */
@@ -249,6 +288,15 @@ export class Deployments {
     }
     if (forgotten.length > 0) statements.forgetCode.run();
   }
+}
+
+function manifestOf(row: DeploymentRow): Manifest {
+  return JSON.parse(checkedDeployment(row).manifest) as Manifest;
+}
+
+/** In code unit order. */
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 function view(row: DeploymentRow, active: boolean): DeploymentView {

@@ -92,8 +92,9 @@ function parseHost(text: string, port: number | null): EgressPattern | null {
 
 /** The name as a URL would hold it; null when a URL would not, or would read an address in it. */
 function canonicalName(text: string): string | null {
-  const url = URL.parse(`http://${text}/`);
-  if (url === null || url.username !== '' || url.pathname !== '/' || url.search !== '' || url.hash !== '') return null;
+  if (!URL.canParse(`http://${text}/`)) return null;
+  const url = new URL(`http://${text}/`);
+  if (url.username !== '' || url.pathname !== '/' || url.search !== '' || url.hash !== '') return null;
   const host = plainHost(url.hostname);
   return /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(host) && !host.includes('..') && parseAddress(host) === null
     ? host

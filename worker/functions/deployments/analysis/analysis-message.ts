@@ -6,11 +6,14 @@
  */
 import {Buffer} from 'node:buffer';
 import type {DeploymentUpload, Manifest} from '../../../../shared/protocol/functions.ts';
+import type {NodeUpload} from '../node-modules.ts';
 
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};
 
-/** What is stored beside the code. */
-export type UploadFacts = Pick<DeploymentUpload, 'modifiedMs' | 'message' | 'dryRun' | 'development'>;
+/** What is stored beside the code, and what is to be looked at in Node. */
+export type UploadFacts = Pick<DeploymentUpload, 'modifiedMs' | 'message' | 'dryRun' | 'development'> & {
+  node: NodeUpload | null;
+};
 
 /** One file's frames follow the answer: its source, and its source map if it has one. */
 export type FileEntry = {path: string; sha256: string; hasMap: boolean};

@@ -29,7 +29,7 @@ export type AnalysedFile = {path: string; sha256: string; source: string; source
 export type Analysed = {
   upload: UploadFacts;
   manifest: Manifest;
-  /** To be read once; nothing of a dry run. */
+  /** To be read once; of a dry run what is for Node alone. */
   files: AsyncIterable<AnalysedFile>;
   /** The process ends, read or not. */
   close(): void;
@@ -57,7 +57,7 @@ export async function analyze(
     return {
       upload,
       manifest,
-      files: upload.dryRun ? nothing() : filesOf(process, files),
+      files: filesOf(process, files),
       close: () => process.end(),
     };
   } catch (caught) {
@@ -65,8 +65,6 @@ export async function analyze(
     throw caught;
   }
 }
-
-async function* nothing(): AsyncGenerator<AnalysedFile> {}
 
 async function* filesOf(
   process: AnalysisProcess,

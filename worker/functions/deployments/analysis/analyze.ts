@@ -28,14 +28,16 @@ import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinit
 import {CodeHashes} from './code-hashes.ts';
 
 export type ModulesToAnalyze = {
-  upload: Pick<DeploymentUpload, 'files' | 'modules' | 'schema' | 'authConfig'>;
+  upload: Pick<DeploymentUpload, 'files' | 'modules' | 'runtimes' | 'schema' | 'authConfig'>;
   timestampMs: number;
   seed: string;
   env: Readonly<Record<string, string>>;
 };
 
-/** A manifest, or every reason why there is none. */
-export type AnalysisResult = {manifest: Manifest; errors: []} | {manifest: null; errors: DeploymentError[]};
+/** A manifest without the modules for Node, and the hashes of those, or every reason why there is none. */
+export type AnalysisResult =
+  | {manifest: Manifest; nodeModules: {path: string; hash: string}[]; errors: []}
+  | {manifest: null; errors: DeploymentError[]};
 
 const HTTP_MODULE = 'http';
 
@@ -71,9 +73,14 @@ class Analysis {
   }
 
   run(): AnalysisResult {
-    const {modules, schema, authConfig} = this.#task.upload;
+    const {modules, runtimes = {}, schema, authConfig} = this.#task.upload;
     const functions: FunctionEntry[] = [];
+    const nodeModules: {path: string; hash: string}[] = [];
     for (const module of modules) {
+      if (runtimes[module] === 'node') {
+        nodeModules.push({path: module, hash: this.#hashes.of(`${module}.js`)});
+        continue;
+      }
       const json = this.#read('module', module);
       if (json !== null)
         functions.push(
@@ -86,7 +93,7 @@ class Analysis {
     const providers = authConfig === null ? [] : this.#auth(authConfig);
     if (this.#errors.length > 0) return {manifest: null, errors: this.#errors.slice(0, DEPLOYMENT_ERRORS_SHOWN)};
     const manifest = {functions, routes, schema: definition, authProviders: providers ?? []};
-    return {manifest, errors: []};
+    return {manifest, nodeModules, errors: []};
   }
 
   #part<T extends HttpRoute[] | SchemaDefinition>(
@@ -149,15 +156,8 @@ class Analysis {
   }
 
   #add(message: string, module: string, place: {file: string; line: number} | null = null): void {
-    const file = place?.file ?? this.#sourceOf(module);
+    const file = place?.file ?? this.#positions.fileOf(module);
     this.#errors.push({message: message.slice(0, DEPLOYMENT_ERROR_CHARS_MAX), file, line: place?.line ?? null});
-  }
-
-  /** The module's own file, as far as its source map names it: `svc/messages.ts`. */
-  #sourceOf(module: string): string {
-    const isIt = (file: string) => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`);
-    const files = this.#positions.sourcesOf(`${module}.js`).filter(isIt);
-    return files.sort((a, b) => a.length - b.length)[0] ?? `svc/${module}`;
   }
 
   readonly #host: HostCall = (op, a, b, c) => {

@@ -26,6 +26,8 @@ export class CodeHashes {
     let from = 0;
     for (const imported of parse(source)[0]) {
       if (imported.type !== 'static' && imported.type !== 'reexport-star') continue;
+      // A module of Node or of a package that is not in the bundle stands for itself.
+      if (!imported.specifier.startsWith('.')) continue;
       hash.update(source.slice(from, imported.start));
       hash.update(this.of(posix.join(posix.dirname(path), imported.specifier)));
       from = imported.end;

@@ -9,7 +9,7 @@ import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {BundleFile} from '../../../../shared/protocol/functions.ts';
-import {decodeUpload, refusal} from '../deployment-upload.ts';
+import {decodeUpload, nodeFilesOf, refusal} from '../deployment-upload.ts';
 import {digestOf} from '../file-digest.ts';
 import {type AnalysisAnswer, type AnalysisTask, frameHead} from './analysis-message.ts';
 import {analyze} from './analyze.ts';
@@ -46,19 +46,24 @@ async function answered(bytes: Buffer): Promise<Answered> {
   try {
     const upload = decodeUpload(bytes.subarray(end + 1));
     const timestampMs = Math.floor(upload.modifiedMs);
-    const {manifest, errors} = await analyze({upload, timestampMs, seed, env});
-    if (manifest === null) throw refusal(errors);
-    const {files, modifiedMs, message, dryRun, development = false} = upload;
+    const analysed = await analyze({upload, timestampMs, seed, env});
+    if (analysed.manifest === null) throw refusal(analysed.errors);
+    const {manifest, nodeModules} = analysed;
+    const {modifiedMs, message, dryRun, development = false} = upload;
+    const nodeFiles = new Set(nodeFilesOf(upload));
+    const files = dryRun ? upload.files.filter(({path}) => nodeFiles.has(path)) : upload.files;
+    const node =
+      upload.node === undefined ? null : {version: upload.node.version, modules: nodeModules, files: [...nodeFiles]};
     const entries = files.map(({path, source, sourceMap}) => ({
       path,
       sha256: digestOf(source, sourceMap ?? ''),
       hasMap: sourceMap !== null,
     }));
-    const facts = {modifiedMs, message, dryRun, development};
+    const facts = {modifiedMs, message, dryRun, development, node: nodeModules.length === 0 ? null : node};
     const answer = encoded({ok: true, upload: facts, manifest, files: entries});
     // Code can make validators of any size that it does not have itself.
     if (answer.length > ANALYSIS_ANSWER_BYTES_MAX) throw refusal([TOO_MUCH_SAID]);
-    return {answer, files: dryRun ? [] : files};
+    return {answer, files};
   } catch (caught) {
     if (!(caught instanceof ServiceError) || caught.code !== 'op.invalid_input') throw caught;
     const {code, message, detail} = caught;

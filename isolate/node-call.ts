@@ -1,0 +1,64 @@
+/**
+ * The kernel of one call in the Node runtime: the same contexts, calls, console and values as in an isolate, over the same
+ * host protocol. A Node process runs many calls at once, and this state is of one: the process evaluates the whole script
+ * anew for each call (`dist/node-call.js` makes one when it is run).
+ */
+import {decodeValue} from '../shared/values/wire-value.ts';
+import {settleCall} from './actions/async-call.ts';
+import {actionContext} from './actions/context.ts';
+import {analyzeModule} from './analyze.ts';
+import {consoleMethods} from './globals/console.ts';
+import {type HostCall, HostOp} from './host-call.ts';
+import {encodeResult, functionName, registered, sizeFault} from './result.ts';
+import {state} from './state.ts';
+import {describeThrown} from './thrown.ts';
+
+type Namespace = Record<string, unknown>;
+
+export type NodeCall = {
+  readonly console: typeof consoleMethods;
+  /** Ends with one `done` or `failed` at the host. @param load of the function's module, which may throw */
+  run(load: () => Promise<Namespace>, module: string, name: string, args: string): Promise<void>;
+  /** The host's answer to one of its calls. */
+  settle(call: number, answer: string): void;
+  /** It failed by other means: its ctx is dead. */
+  end(): void;
+};
+
+const INVOCATION = 1;
+
+export function openCall(host: HostCall): NodeCall {
+  state.host = host;
+  state.phase = 'action';
+  state.invocation = INVOCATION;
+  return {console: consoleMethods, run, settle: (call, answer) => settleCall(call, answer, null), end};
+}
+
+export {analyzeModule, consoleMethods, describeThrown};
+
+async function run(load: () => Promise<Namespace>, module: string, name: string, args: string): Promise<void> {
+  let answer: string;
+  try {
+    const namespace = await load();
+    const value = await registered(namespace, module, name)._handler(actionContext(), decodeValue(args));
+    answer = encodeResult(value, false, functionName(module, name));
+  } catch (thrown) {
+    failed(thrown);
+    return;
+  }
+  const tooLarge = sizeFault(answer, functionName(module, name));
+  if (state.invocation !== INVOCATION) return;
+  end();
+  if (tooLarge === null) state.host(HostOp.done, INVOCATION, answer, 0);
+  else state.host(HostOp.failed, INVOCATION, JSON.stringify(tooLarge));
+}
+
+function failed(thrown: unknown): void {
+  if (state.invocation !== INVOCATION) return;
+  end();
+  state.host(HostOp.failed, INVOCATION, JSON.stringify(describeThrown(thrown)));
+}
+
+function end(): void {
+  state.invocation = 0;
+}

@@ -1,0 +1,24 @@
+/** What user code threw, as it crosses to the host. */
+import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../shared/limits.ts';
+import type {RealmError} from './host-call.ts';
+import {cut} from './primordials.ts';
+
+const stringify = JSON.stringify;
+
+/** What was thrown may be anything, and reading it may throw. */
+export function describeThrown(thrown: unknown): RealmError {
+  try {
+    if (thrown instanceof Error) {
+      const {name, message, stack} = thrown;
+      return {
+        name: cut(`${name}`, ERROR_NAME_CHARS_MAX),
+        message: cut(`${message}`, ERROR_MESSAGE_CHARS_MAX),
+        stack: typeof stack === 'string' ? cut(stack, ERROR_STACK_CHARS_MAX) : null,
+      };
+    }
+    const text = typeof thrown === 'object' ? stringify(thrown) : `${String(thrown)}`;
+    return {name: '', message: cut(text, ERROR_MESSAGE_CHARS_MAX), stack: null};
+  } catch {
+    return {name: '', message: 'a value that cannot be shown', stack: null};
+  }
+}

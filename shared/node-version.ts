@@ -1,0 +1,8 @@
+/** The versions of Node that modules with `"use node"` may ask for, by `node.nodeVersion` of svc.json. (spec, Node runtime) */
+export const NODE_VERSIONS = ['20', '22', '24', '26'] as const;
+export type NodeVersion = (typeof NODE_VERSIONS)[number];
+export const NODE_VERSION_DEFAULT: NodeVersion = '24';
+
+export function isNodeVersion(text: string): text is NodeVersion {
+  return (NODE_VERSIONS as readonly string[]).includes(text);
+}

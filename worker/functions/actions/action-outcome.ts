@@ -1,0 +1,28 @@
+/** How actions end and what is said of it, in whichever runtime they run. */
+import {FUNCTION_RESULT_BYTES_MAX} from '../../../shared/limits.ts';
+import type {Outcome} from '../execution.ts';
+
+export const OUT_OF_MEMORY = 'JavaScript execution ran out of memory';
+/** What user code sees when the service is at fault. (reference 5.1) */
+export const UNAVAILABLE = "Your request couldn't be completed. Try again later.";
+
+/** @param value wire text that user code's side made */
+export function checkedResult(value: string): Outcome {
+  if (value.length > FUNCTION_RESULT_BYTES_MAX) return failure('Function return value is too large');
+  return {ok: true, value};
+}
+
+export function timedOut(what: 'duration' | 'CPU time', ms: number): string {
+  return `Function execution timed out (maximum ${what}: ${ms / 1000}s)`;
+}
+
+export function failure(message: string): Outcome {
+  return {ok: false, error: {name: 'Error', message, stack: null}};
+}
+
+/** @param operations that nobody will hear the answers of; null: there are none */
+export function unawaitedWarning(operations: readonly string[]): string | null {
+  if (operations.length === 0) return null;
+  const what = `${operations.length} unawaited operation${operations.length === 1 ? '' : 's'}`;
+  return `[WARN] ${what}: [${operations.join(', ')}]. Async operations should be awaited or they might not run.`;
+}

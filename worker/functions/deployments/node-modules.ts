@@ -1,0 +1,30 @@
+/** What a deploy needs of the Node runtime: its modules looked at, and what old ones left taken away. */
+import type {NodeVersion} from '../../../shared/node-version.ts';
+import type {FunctionEntry, NodePart} from '../../../shared/protocol/functions.ts';
+import type {AnalysedFile} from './analysis/analysis.ts';
+
+/** What an upload has for Node. */
+export type NodeUpload = {
+  version: NodeVersion;
+  /** With the hashes of their code. */
+  modules: {path: string; hash: string}[];
+  /** Paths in the bundle of all their code. */
+  files: string[];
+};
+
+export type AnalysedNode = {part: NodePart; functions: FunctionEntry[]};
+
+export type NodeModules = {
+  /**
+   * Runs the modules once, in a Node process of their own.
+   * @param files by path in the bundle
+   * @throws op.invalid_input 400 with every reason in `detail.errors`
+   */
+  analyze(
+    upload: NodeUpload,
+    files: ReadonlyMap<string, AnalysedFile>,
+    env: Readonly<Record<string, string>>,
+  ): Promise<AnalysedNode>;
+  /** Takes away what no deployment has any more. */
+  forget(kept: () => readonly NodePart[]): Promise<void>;
+};

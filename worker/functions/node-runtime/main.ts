@@ -1,0 +1,178 @@
+/**
+ * A Node process of a deployment: runs its actions, many at a time, for the worker at the other end of descriptor 3. It lives
+ * as long as that pipe does, and runs on the oldest Node that modules may ask for.
+ *
+ * Before any code of the deployment is loaded, what Node's permission model leaves open is closed (`narrowed.ts`,
+ * `child-egress.ts`). Each call has a kernel of its own (`isolate/node-call.ts`); which call code belongs to is
+ * known from its async context.
+ */
+import {AsyncLocalStorage} from 'node:async_hooks';
+import {readFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {Socket} from 'node:net';
+import {dirname, join} from 'node:path';
+import {fileURLToPath, pathToFileURL} from 'node:url';
+import {Script} from 'node:vm';
+import {type HostCall, HostOp, type RealmError} from '../../../isolate/host-call.ts';
+import type * as nodeCall from '../../../isolate/node-call.ts';
+import type {NodeCall} from '../../../isolate/node-call.ts';
+import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import {unverified} from '../execution.ts';
+import {closeNetwork} from './child-egress.ts';
+import {narrow} from './narrowed.ts';
+import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
+
+type Running = {action: number; kernel: NodeCall};
+
+const channel = new Socket({fd: 3});
+const calls = new Map<number, Running>();
+const current = new AsyncLocalStorage<Running>();
+const KERNEL = new Script(
+  `(function () {${readFileSync(join(dirname(fileURLToPath(import.meta.url)), 'node-call.js'), 'utf8')}\nreturn svcCall;})`,
+  {filename: 'svc:call'},
+).runInThisContext() as () => typeof nodeCall;
+const {analyzeModule, describeThrown, consoleMethods} = KERNEL();
+const METHODS = Object.keys(consoleMethods) as (keyof NodeCall['console'])[];
+/** Of the code, as stacks name it. */
+let rootUrl = '';
+/** Not what user code puts in its place. */
+const exit = process.exit.bind(process);
+
+const frames = new FrameReader();
+channel.on('data', (piece: Buffer) => {
+  for (const message of frames.push(piece) ?? []) received(message as Framed<ToNode>);
+});
+// Its worker is gone, however that came about.
+channel.on('close', () => exit(0));
+channel.on('error', () => exit(0));
+process.on('uncaughtException', thrown => crashed(thrown));
+process.on('unhandledRejection', reason => {
+  current.getStore()?.kernel.console.error('Unhandled rejection:', reason);
+});
+
+function send(message: FromNode, text = ''): void {
+  channel.write(frame({...message, text}));
+}
+
+function received(message: Framed<ToNode>): void {
+  switch (message.type) {
+    case 'open':
+      open(message);
+      return;
+    case 'analyze':
+      void analyze(message.module);
+      return;
+    case 'call':
+      call(message);
+      return;
+    case 'answer': {
+      const running = calls.get(message.action);
+      if (running !== undefined) current.run(running, () => running.kernel.settle(message.call, message.text));
+      return;
+    }
+    case 'look':
+      send({type: 'alive'});
+  }
+}
+
+function open({root, env, egress}: ToNode & {type: 'open'}): void {
+  rootUrl = pathToFileURL(root).href;
+  closeNetwork(egress, channel);
+  narrow();
+  // Set here and not when the process is started: Node and its libraries take orders from some names.
+  for (const [name, value] of Object.entries(env)) process.env[name] = value;
+  // Packages that are bundled ask for modules of Node, and for packages that are not, as CommonJS does.
+  define(globalThis, 'require', createRequire(join(root, 'package.json')));
+  // The same object: modules of Node and of users hold it.
+  for (const [name, method] of Object.entries(sharedConsole())) define(console, name, method);
+  send({type: 'ready'});
+}
+
+/** Methods that have no line of their own here: what they are given is shown as `console.log` does, or not at all. */
+const SHOWN_AS_LOG = ['dir', 'dirxml', 'table', 'group', 'groupCollapsed', 'count'];
+const SILENT = ['groupEnd', 'countReset', 'clear', 'profile', 'profileEnd', 'timeStamp'];
+
+/** Each call's lines are its own; what no call is known for is written nowhere. */
+function sharedConsole(): Record<string, (...values: unknown[]) => void> {
+  const own = () => current.getStore()?.kernel.console;
+  const shared: Record<string, (...values: unknown[]) => void> = {
+    assert: (isTrue, ...values) => {
+      if (!isTrue) own()?.error('Assertion failed', ...values);
+    },
+  };
+  for (const name of SHOWN_AS_LOG) shared[name] = (...values) => own()?.log(...values);
+  for (const name of SILENT) shared[name] = () => undefined;
+  for (const name of METHODS) {
+    shared[name] = (...values) => (own()?.[name] as ((...values: unknown[]) => void) | undefined)?.(...values);
+  }
+  return shared;
+}
+
+function call({action, module, name, caller, text: args}: Framed<ToNode & {type: 'call'}>): void {
+  const host: HostCall = (op, a, b, c) => {
+    switch (op) {
+      case HostOp.done:
+        ended(action, true, String(b));
+        return '+';
+      case HostOp.failed:
+        ended(action, false, relocated(String(b)));
+        return '+';
+      case HostOp.log:
+        send({type: 'log', action}, relocated(String(a)));
+        return '+';
+      case HostOp.identity:
+        if (!('invalid' in caller)) return `+${caller.identity ?? 'null'}`;
+        return `-${JSON.stringify({name: 'Error', message: unverified(caller)})}`;
+      case HostOp.now:
+        return `+${Date.now()}`;
+      case HostOp.start:
+        send({type: 'start', action, call: Number(a), operation: String(b)}, String(c));
+        return '+';
+      default:
+        return `-${JSON.stringify({name: 'Error', message: 'this is not available in Node'})}`;
+    }
+  };
+  const running: Running = {action, kernel: KERNEL().openCall(host)};
+  calls.set(action, running);
+  send({type: 'begun', action});
+  void current.run(running, () => running.kernel.run(() => load(module), `${module}.js`, name, args));
+}
+
+function ended(action: number, ok: boolean, text: string): void {
+  calls.delete(action);
+  const isTooLong = text.length > NODE_FRAME_BYTES_MAX / 3;
+  if (isTooLong) send({type: 'outcome', action, ok: false}, JSON.stringify(TOO_LARGE));
+  else send({type: 'outcome', action, ok}, text);
+}
+
+const TOO_LARGE: RealmError = {name: 'Error', message: 'Function return value is too large', stack: null};
+
+function load(module: string): Promise<Record<string, unknown>> {
+  return import(new URL(`${module}.js`, rootUrl).href) as Promise<Record<string, unknown>>;
+}
+
+async function analyze(module: string): Promise<void> {
+  try {
+    send({type: 'analyzed', module, ok: true}, analyzeModule(await load(module)));
+  } catch (thrown) {
+    send({type: 'analyzed', module, ok: false}, relocated(JSON.stringify(describeThrown(thrown))));
+  }
+}
+
+/** Something that nobody waited for threw: its call fails, and the process takes no more. */
+function crashed(thrown: unknown): void {
+  const running = current.getStore();
+  const text = relocated(JSON.stringify(describeThrown(thrown)));
+  if (running !== undefined && !calls.delete(running.action)) return; // it has its result already
+  running?.kernel.end();
+  send({type: 'uncaught', action: running?.action ?? null}, text);
+}
+
+/** Frames name the files as the deployment does. */
+function relocated(text: string): string {
+  return text.replaceAll(rootUrl, '');
+}
+
+function define(target: object, name: string, value: unknown): void {
+  Object.defineProperty(target, name, {value, writable: true, configurable: true, enumerable: false});
+}

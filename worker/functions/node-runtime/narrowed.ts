@@ -1,0 +1,79 @@
+/**
+ * What Node's permission model leaves open to code that it confines, and a tenant's code has no business with: signals to other
+ * processes of the same user, SQLite (whose ATTACH opens any file), the inspector, and the ways to what is inside Node.
+ */
+import {syncBuiltinESMExports} from 'node:module';
+import os from 'node:os';
+
+/** Members of `process` that reach beyond it, or below it. */
+const HIDDEN = [
+  '_kill',
+  '_debugProcess',
+  '_debugEnd',
+  '_startProfilerIdleNotifier',
+  '_stopProfilerIdleNotifier',
+  '_linkedBinding',
+  'binding',
+  'dlopen',
+  'setuid',
+  'seteuid',
+  'setgid',
+  'setegid',
+  'setgroups',
+  'initgroups',
+  'channel',
+  'send',
+  'disconnect',
+];
+
+export class NotPermitted extends Error {
+  readonly code = 'ERR_ACCESS_DENIED';
+  constructor(what: string) {
+    super(`${what} is not permitted in functions`);
+  }
+}
+
+/** Before any code of the deployment. */
+export function narrow(): void {
+  const {kill} = process;
+  replace(process, 'kill', (pid: number, signal?: string | number) => {
+    if (pid !== process.pid) throw new NotPermitted('process.kill of another process');
+    return kill.call(process, pid, signal as NodeJS.Signals);
+  });
+  const {setPriority} = os;
+  replace(os, 'setPriority', (...args: [number] | [number, number]) => {
+    if (args.length > 1 && args[0] !== 0 && args[0] !== process.pid) throw new NotPermitted('os.setPriority');
+    setPriority(...(args as [number]));
+  });
+  for (const name of HIDDEN) {
+    if (!(name in process)) continue;
+    replace(process, name, () => {
+      throw new NotPermitted(`process.${name}`);
+    });
+  }
+  const sqlite = builtin('node:sqlite');
+  for (const name of Object.keys(sqlite)) {
+    if (typeof sqlite[name] === 'function') replace(sqlite, name, refused(`node:sqlite ${name}`));
+  }
+  syncBuiltinESMExports();
+}
+
+/** A class or function that can be imported and not used. */
+function refused(what: string): () => never {
+  return function refuse(): never {
+    throw new NotPermitted(what);
+  };
+}
+
+/** What older versions do not have is empty. */
+function builtin(name: string): Record<string, unknown> {
+  try {
+    return (process.getBuiltinModule(name) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+function replace(target: object, name: string, value: unknown): void {
+  Object.defineProperty(target, name, {value, writable: false, configurable: false, enumerable: true});
+}

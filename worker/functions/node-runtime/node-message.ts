@@ -1,0 +1,104 @@
+/**
+ * What crosses between a worker and a Node process of its deployments: frames over a pipe of their own, each a length, a head
+ * in JSON and a text. The text is what may be large (arguments, results), so it is not JSON inside JSON. What comes from
+ * the process is outside input: user code may write to the pipe what it likes.
+ */
+import {Buffer} from 'node:buffer';
+import type {RealmError} from '../../../isolate/host-call.ts';
+import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import type {EgressSettings} from '../egress/policy.ts';
+import type {Caller} from '../execution.ts';
+
+/** `text` of each is '' where nothing is said of it. */
+export type ToNode =
+  /** First. `root`: the directory of the code, with a slash at its end. */
+  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressSettings}
+  /** What a module exports; answered by `analyzed`. */
+  | {type: 'analyze'; module: string}
+  /** `text`: the arguments. */
+  | {type: 'call'; action: number; module: string; name: string; caller: Caller}
+  /** `text`: a host answer. */
+  | {type: 'answer'; action: number; call: number}
+  /** Answered by `alive`, unless code that computes holds it up. */
+  | {type: 'look'};
+
+export type FromNode =
+  | {type: 'ready'}
+  /** `text`: JSON of the functions, or of a RealmError. */
+  | {type: 'analyzed'; module: string; ok: boolean}
+  | {type: 'begun'; action: number}
+  /** An asynchronous host call (`HostOp.start`). `text`: its parameters. */
+  | {type: 'start'; action: number; call: number; operation: string}
+  /** `text`: a console line. */
+  | {type: 'log'; action: number}
+  /** `text`: the result as wire text, or JSON of a RealmError. */
+  | {type: 'outcome'; action: number; ok: boolean}
+  /** Nothing could be caught in time: the action, or all of them, failed, and the process is of no more use. `text`: JSON of a RealmError. */
+  | {type: 'uncaught'; action: number | null}
+  | {type: 'alive'};
+
+export type Framed<T> = T & {text: string};
+
+const HEAD = 8;
+
+export function frame({text, ...head}: Framed<ToNode> | Framed<FromNode>): Buffer {
+  const json = Buffer.from(JSON.stringify(head));
+  const bytes = Buffer.allocUnsafe(HEAD + json.length + Buffer.byteLength(text));
+  bytes.writeUInt32LE(bytes.length - HEAD, 0);
+  bytes.writeUInt32LE(json.length, 4);
+  json.copy(bytes, HEAD);
+  bytes.write(text, HEAD + json.length);
+  return bytes;
+}
+
+/** Puts frames together again. */
+export class FrameReader {
+  #pieces: Buffer[] = [];
+  #held = 0;
+
+  /** @returns the frames that are complete now; null: what came is no frame, or one that is too long */
+  push(piece: Buffer): Framed<Record<string, unknown>>[] | null {
+    this.#pieces.push(piece);
+    this.#held += piece.length;
+    const frames: Framed<Record<string, unknown>>[] = [];
+    for (;;) {
+      if (this.#held < HEAD) return frames;
+      const head = this.#joined(HEAD);
+      const length = head.readUInt32LE(0);
+      const headLength = head.readUInt32LE(4);
+      if (length > NODE_FRAME_BYTES_MAX || headLength > length) return null;
+      if (this.#held < HEAD + length) return frames;
+      const all = this.#joined(HEAD + length);
+      const fields = objectIn(all.toString('utf8', HEAD, HEAD + headLength));
+      if (fields === null) return null;
+      frames.push({...fields, text: all.toString('utf8', HEAD + headLength, HEAD + length)});
+      this.#held -= HEAD + length;
+      this.#pieces = this.#held === 0 ? [] : [all.subarray(HEAD + length)];
+    }
+  }
+
+  /** The first piece, so long at least. */
+  #joined(bytes: number): Buffer {
+    if (this.#pieces[0]!.length < bytes) this.#pieces = [Buffer.concat(this.#pieces, this.#held)];
+    return this.#pieces[0]!;
+  }
+}
+
+function objectIn(json: string): Record<string, unknown> | null {
+  try {
+    const parsed: unknown = JSON.parse(json);
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** An error as a process told it; what is none of ours is shown as far as it goes. */
+export function errorIn(text: string): RealmError {
+  const {name, message, stack} = objectIn(text) ?? {};
+  return {
+    name: typeof name === 'string' ? name : 'Error',
+    message: typeof message === 'string' ? message : 'a value that cannot be shown',
+    stack: typeof stack === 'string' ? stack : null,
+  };
+}

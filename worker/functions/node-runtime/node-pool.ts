@@ -1,0 +1,221 @@
+/**
+ * The Node processes of one tenant, and which call goes to which. Calls of a deployment share a process, because most of their
+ * time is waiting; one that computes is joined by another for the calls that wait behind it.
+ *
+ * A process is given one call at a time that it has not begun: a call that never began in a process can go to another one,
+ * a call that did is never run twice. What a process was started with (code, variables, policy) it keeps: when one of them
+ * changes, new calls go to a new process and the old one ends with its last call.
+ */
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  ACTION_ARGUMENTS_CHARS_MAX,
+  ACTION_MS_MAX,
+  ACTIONS_MAX,
+  NODE_BUSY_MS,
+  NODE_IDLE_MS,
+  NODE_PROCESSES_MAX,
+} from '../../../shared/limits.ts';
+import type {ActionRequest} from '../actions/action-message.ts';
+import {UNAVAILABLE} from '../actions/action-outcome.ts';
+import type {ActionLink} from '../actions/action-pool.ts';
+import type {Outcome} from '../execution.ts';
+import type {ProcessMemory} from '../process-memory.ts';
+import {lifeline} from './lifeline.ts';
+import {NodeMember} from './node-member.ts';
+import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
+import {NodeRun} from './node-run.ts';
+
+export type NodePoolOptions = {
+  memory: ProcessMemory;
+  onEnd?: (cause: NodeEnd['cause']) => void;
+  actionMsMax?: number;
+  cpuMsMax?: number;
+  bytesMax?: number;
+  idleMs?: number;
+};
+
+type Waiting = {run: NodeRun; code: NodeCode; sinceMs: number};
+
+export class NodePool {
+  readonly #options: NodePoolOptions;
+  readonly #members = new Set<NodeMember>();
+  #waiting: Waiting[] = [];
+  #lookTimer: NodeJS.Timeout | null = null;
+  #lastAction = 0;
+  #underWay = 0;
+  #argumentChars = 0;
+  #starting = 0;
+  #closed: PromiseWithResolvers<void> | null = null;
+
+  constructor(options: NodePoolOptions) {
+    this.#options = options;
+    options.memory.add(this);
+  }
+
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  get processes(): number {
+    return this.#members.size;
+  }
+
+  /** What they take, without mapped files. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const member of this.#members) bytes += member.process.bytes;
+    return bytes;
+  }
+
+  /** @throws session.overloaded 503; session.worker_unavailable 503 */
+  async run(code: NodeCode, request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
+    if (this.#closed !== null)
+      throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#underWay >= ACTIONS_MAX) {
+      throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
+    }
+    const chars = request.args.length;
+    if (this.#argumentChars + chars > ACTION_ARGUMENTS_CHARS_MAX) {
+      throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
+    }
+    this.#options.memory.check();
+    const {actionMsMax = ACTION_MS_MAX} = this.#options;
+    const run = new NodeRun(++this.#lastAction, request, link, () => this.#abandon(run), actionMsMax);
+    const cancel = () => {
+      run.fail('The action was cancelled');
+      this.#abandon(run);
+    };
+    signal?.addEventListener('abort', cancel);
+    this.#underWay++;
+    this.#argumentChars += chars;
+    this.#waiting.push({run, code, sinceMs: performance.now()});
+    this.#place();
+    try {
+      return await run.ended;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      this.#underWay--;
+      this.#argumentChars -= chars;
+    }
+  }
+
+  releaseIdle(unusedMs: number): void {
+    for (const member of this.#members) if (member.idleMs >= unusedMs) member.kill(TOLD);
+  }
+
+  /** The calls of the largest process fail. */
+  endLargest(): void {
+    const used = [...this.#members].filter(({runs}) => runs.size > 0);
+    const [largest] = used.sort((one, other) => other.process.bytes - one.process.bytes);
+    largest?.kill({cause: 'memory', message: 'JavaScript execution ran out of memory'});
+  }
+
+  /** Calls under way fail. */
+  async close(): Promise<void> {
+    this.#closed ??= Promise.withResolvers<void>();
+    for (const {run} of this.#waiting.splice(0)) run.fail(UNAVAILABLE);
+    for (const member of this.#members) {
+      for (const run of member.runs.values()) run.fail(UNAVAILABLE);
+      member.kill(TOLD);
+    }
+    this.#endIfClosed();
+    await this.#closed.promise;
+  }
+
+  /** Gives calls that wait to processes that can take one, and starts processes for those that cannot. */
+  #place(): void {
+    const left: Waiting[] = [];
+    for (const waiting of this.#waiting) {
+      if (waiting.run.isOver) continue;
+      const member = this.#free(waiting);
+      if (member === null) left.push(waiting);
+      else member.take(waiting.run);
+    }
+    this.#waiting = left;
+    const [first] = left;
+    if (first === undefined) return;
+    const nowMs = performance.now();
+    const own = [...this.#members].filter(member => member.serves(first.code, first.run.request));
+    const isStarting = this.#starting > 0 || own.some(({process}) => !process.isReady);
+    const isBusy = nowMs - first.sinceMs >= NODE_BUSY_MS;
+    if (own.length === 0 || (isBusy && own.length < NODE_PROCESSES_MAX)) {
+      if (!isStarting) void this.#start(first);
+    }
+    this.#lookTimer ??= setTimeout(() => {
+      this.#lookTimer = null;
+      this.#place();
+    }, NODE_BUSY_MS);
+  }
+
+  #free({code, run}: Waiting): NodeMember | null {
+    let free: NodeMember | null = null;
+    for (const member of this.#members) {
+      if (!member.isFree || !member.serves(code, run.request)) continue;
+      if (free === null || member.runs.size < free.runs.size) free = member;
+    }
+    return free;
+  }
+
+  async #start({code, run}: Waiting): Promise<void> {
+    const {env, egress} = run.request;
+    this.#starting++;
+    try {
+      const life = await lifeline();
+      if (this.#closed !== null) return;
+      this.#retireOthers(code, run.request);
+      const {bytesMax, cpuMsMax} = this.#options;
+      const limits = {...(bytesMax === undefined ? {} : {bytesMax}), ...(cpuMsMax === undefined ? {} : {cpuMsMax})};
+      const member: NodeMember = new NodeMember(code, {env, egress}, this.#options.idleMs ?? NODE_IDLE_MS, {
+        open: events => new NodeProcess({code, env, egress, lifeline: life, ...limits}, events),
+        onFree: () => this.#place(),
+        onEnd: (end, unbegun) => this.#ended(member, end, unbegun),
+      });
+      this.#members.add(member);
+    } finally {
+      this.#starting--;
+      this.#endIfClosed();
+    }
+  }
+
+  /** What was started with something else takes no more calls; so that there are not too many, the oldest of them goes. */
+  #retireOthers(code: NodeCode, request: ActionRequest): void {
+    for (const member of this.#members) if (!member.serves(code, request)) member.retire();
+    if (this.#members.size < NODE_PROCESSES_MAX) return;
+    const [oldest] = [...this.#members].filter(member => !member.serves(code, request));
+    oldest?.kill({cause: 'told', message: 'The action was ended: newer code needed its place'});
+  }
+
+  /** The call is over here, and its code may go on there: the process is of no use for others. */
+  #abandon(run: NodeRun): void {
+    for (const member of this.#members) if (member.runs.has(run.action)) member.abandon(run);
+    this.#place();
+  }
+
+  #ended(member: NodeMember, end: NodeEnd, unbegun: NodeRun | null): void {
+    this.#members.delete(member);
+    this.#options.onEnd?.(end.cause);
+    if (end.cause === 'start') this.#refuseWaiting(member, end.message);
+    else if (unbegun !== null && !unbegun.isOver) {
+      this.#waiting.unshift({run: unbegun, code: member.code, sinceMs: performance.now()});
+    }
+    if (this.#closed === null) this.#place();
+    this.#endIfClosed();
+  }
+
+  /** Nobody else could take them. */
+  #refuseWaiting({code}: NodeMember, reason: string): void {
+    const message = `Node ${code.version} could not be started: ${reason}`;
+    for (const waiting of this.#waiting) {
+      if (waiting.code === code || waiting.code.root === code.root)
+        waiting.run.refuse(new ServiceError('session.overloaded', message));
+    }
+  }
+
+  #endIfClosed(): void {
+    if (this.#closed === null || this.#members.size > 0 || this.#starting > 0) return;
+    if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
+    this.#closed.resolve();
+  }
+}
+
+const TOLD: NodeEnd = {cause: 'told', message: UNAVAILABLE};

@@ -1,0 +1,232 @@
+/**
+ * One Node process of a deployment: how it is confined, what it takes, and its end.
+ *
+ *   starting ──ready──▶ serving ──retire()──▶ retiring ──its last call has ended──▶ ended
+ *       └──late | ended by itself | too much memory | computes too long | kill()──▶ ended   (from every state)
+ *
+ * It runs under Node's permission model: it reads the directory of its code and writes nowhere, starts no processes or
+ * threads and loads no native code. It gets none of our environment. It ends with its worker: the kernel kills it where
+ * `setpriv` can ask for that, and it ends itself when the pipe to the worker closes.
+ */
+import type {Buffer} from 'node:buffer';
+import {type ChildProcess, spawn} from 'node:child_process';
+import {readFileSync, realpathSync, writeFileSync} from 'node:fs';
+import type {Socket} from 'node:net';
+import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {
+  ACTION_CPU_MS_MAX,
+  NODE_HEAP_MB,
+  NODE_LAST_WORDS_CHARS,
+  NODE_LOOK_MS,
+  NODE_PROCESS_BYTES_MAX,
+  NODE_START_MS_MAX,
+} from '../../../shared/limits.ts';
+import type {NodeVersion} from '../../../shared/node-version.ts';
+import {ownBytes} from '../../../shared/own-memory.ts';
+import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
+import type {EgressSettings} from '../egress/policy.ts';
+import type {Lifeline} from './lifeline.ts';
+import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
+
+export type NodeCode = {
+  version: NodeVersion;
+  /** The executable. */
+  binary: string;
+  /** The directory of the code, with a slash at its end. */
+  root: string;
+};
+
+export type NodeProcessOptions = {
+  code: NodeCode;
+  env: Readonly<Record<string, string>>;
+  egress: EgressSettings;
+  lifeline: Lifeline;
+  bytesMax?: number;
+  cpuMsMax?: number;
+};
+
+export type NodeEnd = {
+  cause: 'told' | 'memory' | 'time' | 'crash' | 'start';
+  /** For the author of the code. */
+  message: string;
+};
+
+export type NodeProcessEvents = {
+  onReady(): void;
+  onMessage(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void;
+  /** Once. */
+  onEnd(end: NodeEnd): void;
+};
+
+const DIST = dirname(fileURLToPath(import.meta.url));
+/** Ticks of the kernel's clock for processes, on every Linux that Node runs on. */
+const TICK_MS = 10;
+
+export class NodeProcess {
+  readonly pid: number | undefined;
+  readonly #child: ChildProcess;
+  readonly #channel: Socket;
+  readonly #options: NodeProcessOptions;
+  readonly #events: NodeProcessEvents;
+  readonly #frames = new FrameReader();
+  readonly #late: NodeJS.Timeout;
+  readonly #onExit = () => void this.#child.kill('SIGKILL');
+  #looks: NodeJS.Timeout | null = null;
+  #isReady = false;
+  #end: NodeEnd | null = null;
+  #isOver = false;
+  #lastWords = '';
+  /** Its CPU when it last answered. */
+  #cpuAtAliveMs = 0;
+
+  constructor(options: NodeProcessOptions, events: NodeProcessEvents) {
+    this.#options = options;
+    this.#events = events;
+    const {code, lifeline} = options;
+    const [command, ...args] = [...lifeline.command, code.binary, ...nodeArguments(code)];
+    this.#child = spawn(command!, args, {
+      // Not in the process group of the server: Ctrl-C is for the supervisor to answer.
+      detached: true,
+      cwd: code.root,
+      env: {TZ: 'UTC'},
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    });
+    this.pid = this.#child.pid;
+    this.#channel = this.#child.stdio[3] as Socket;
+    this.#channel.on('data', piece => this.#received(piece as Buffer));
+    // Its end is told elsewhere.
+    this.#channel.on('error', () => undefined);
+    this.#child.stderr!.on('data', (piece: Buffer) => {
+      this.#lastWords = (this.#lastWords + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+    });
+    this.#child.on('error', error => this.#over({cause: 'start', message: error.message}));
+    this.#child.on('close', (exitCode, signal) => this.#over(this.#endOf(exitCode, signal)));
+    this.#late = setTimeout(() => this.kill({cause: 'start', message: 'it was not ready in time'}), NODE_START_MS_MAX);
+    process.once('exit', this.#onExit);
+    firstToGo(this.pid);
+    this.send({type: 'open', root: code.root, env: options.env, egress: options.egress});
+  }
+
+  get isReady(): boolean {
+    return this.#isReady && !this.#isOver;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Without mapped files; 0: it has ended. */
+  get bytes(): number {
+    return this.pid === undefined || this.#isOver ? 0 : (ownBytes(this.pid) ?? 0);
+  }
+
+  send(message: ToNode, text = ''): void {
+    if (this.#channel.writable) this.#channel.write(frame({...message, text}));
+  }
+
+  /** While it has calls: whether it takes too much. */
+  watch(isWatched: boolean): void {
+    if (!isWatched || this.#isOver) {
+      if (this.#looks !== null) clearInterval(this.#looks);
+      this.#looks = null;
+      return;
+    }
+    if (this.#looks !== null) return;
+    this.#cpuAtAliveMs = cpuMs(this.pid);
+    this.send({type: 'look'});
+    this.#looks = setInterval(() => this.#look(), NODE_LOOK_MS);
+  }
+
+  kill(end: NodeEnd): void {
+    this.#end ??= end;
+    this.#child.kill('SIGKILL');
+  }
+
+  #look(): void {
+    const {bytesMax = NODE_PROCESS_BYTES_MAX, cpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
+    if (this.bytes > bytesMax) this.kill({cause: 'memory', message: OUT_OF_MEMORY});
+    else if (cpuMs(this.pid) - this.#cpuAtAliveMs > cpuMsMax)
+      this.kill({cause: 'time', message: timedOut('CPU time', cpuMsMax)});
+  }
+
+  #received(piece: Buffer): void {
+    const frames = this.#frames.push(piece);
+    if (frames === null) {
+      this.kill({cause: 'crash', message: 'The Node process said what nobody understands'});
+      return;
+    }
+    for (const message of frames as Framed<FromNode>[]) {
+      if (message.type === 'ready') this.#ready();
+      else if (message.type === 'alive') this.#alive();
+      else this.#events.onMessage(message);
+    }
+  }
+
+  #ready(): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    clearTimeout(this.#late);
+    this.#events.onReady();
+  }
+
+  #alive(): void {
+    this.#cpuAtAliveMs = cpuMs(this.pid);
+    setTimeout(() => {
+      if (this.#looks !== null) this.send({type: 'look'});
+    }, NODE_LOOK_MS).unref();
+  }
+
+  #endOf(exitCode: number | null, signal: NodeJS.Signals | null): NodeEnd {
+    if (this.#end !== null) return this.#end;
+    if (!this.#isReady)
+      return {cause: 'start', message: this.#lastWords.trim() || `it ended with ${signal ?? exitCode}`};
+    if (this.#lastWords.includes('heap out of memory')) return {cause: 'memory', message: OUT_OF_MEMORY};
+    const how = signal === null ? `exit code ${exitCode}` : signal;
+    return {cause: 'crash', message: `The Node process ended (${how})`};
+  }
+
+  #over(end: NodeEnd): void {
+    if (this.#isOver) return;
+    this.watch(false);
+    this.#isOver = true;
+    clearTimeout(this.#late);
+    process.removeListener('exit', this.#onExit);
+    this.#channel.destroy();
+    this.#events.onEnd(end);
+  }
+}
+
+function nodeArguments({version, root}: NodeCode): string[] {
+  const dist = realpathSync(DIST);
+  const main = join(dist, 'node-child.js');
+  return [
+    version === '20' ? '--experimental-permission' : '--permission',
+    // Its own permission is about all or nothing; child-egress.ts has the policy.
+    ...(version === '26' ? ['--allow-net'] : []),
+    ...[root, main, join(dist, 'node-call.js')].map(path => `--allow-fs-read=${path}`),
+    `--max-old-space-size=${NODE_HEAP_MB}`,
+    '--no-warnings',
+    main,
+  ];
+}
+
+/** When the machine runs out of memory. */
+function firstToGo(pid: number | undefined): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
+  } catch {
+    // Not Linux, not allowed, or it has ended: its memory is looked at besides.
+  }
+}
+
+/** What the process has computed. 0: it has ended, or the system does not say. */
+function cpuMs(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  } catch {
+    return 0;
+  }
+}

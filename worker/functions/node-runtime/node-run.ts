@@ -1,0 +1,120 @@
+/**
+ * One call in a Node process, seen from the worker: what it asks of the main thread is done over the same link as an isolate's
+ * action, its lines are held to the same limits, and it ends once.
+ */
+import {AssertionError} from '../../../shared/assert.ts';
+import type {ServiceError} from '../../../shared/errors.ts';
+import {ACTION_MS_MAX} from '../../../shared/limits.ts';
+import {storageFailure} from '../../storage/database.ts';
+import {type ActionRequest, isOneOf, MAIN_OPERATIONS, refusal} from '../actions/action-message.ts';
+import {checkedResult, failure, timedOut, UNAVAILABLE, unawaitedWarning} from '../actions/action-outcome.ts';
+import type {ActionLink} from '../actions/action-pool.ts';
+import {PendingOperations} from '../actions/pending-operations.ts';
+import {ConsoleLines} from '../console-lines.ts';
+import type {Outcome} from '../execution.ts';
+import {errorIn, type Framed, type ToNode} from './node-message.ts';
+
+/** The process it runs in. */
+export type RunHost = {send(message: ToNode, text?: string): void};
+
+export class NodeRun {
+  readonly action: number;
+  readonly request: ActionRequest;
+  readonly ended: Promise<Outcome>;
+  readonly #link: ActionLink;
+  readonly #log: ConsoleLines;
+  readonly #pending = new PendingOperations();
+  readonly #settle: (outcome: Outcome) => void;
+  readonly #reject: (reason: ServiceError) => void;
+  readonly #wall: NodeJS.Timeout;
+  #host: RunHost | null = null;
+  #isOver = false;
+
+  /** @param onTimeOut it was ended, and goes on in its process */
+  constructor(action: number, request: ActionRequest, link: ActionLink, onTimeOut: () => void, msMax = ACTION_MS_MAX) {
+    this.action = action;
+    this.request = request;
+    this.#link = link;
+    this.#log = new ConsoleLines(line => link.lines.add(line));
+    const {promise, resolve, reject} = Promise.withResolvers<Outcome>();
+    this.ended = promise;
+    this.#settle = resolve;
+    this.#reject = reject;
+    this.#wall = setTimeout(() => {
+      this.fail(timedOut('duration', msMax));
+      onTimeOut();
+    }, msMax);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Sends it to a process. */
+  begin(host: RunHost): void {
+    const {module, name, caller, args} = this.request;
+    this.#host = host;
+    host.send({type: 'call', action: this.action, module, name, caller}, args);
+  }
+
+  /** The process has its own copy: large arguments are not kept twice while the action waits. */
+  begun(): void {
+    this.request.args = '';
+  }
+
+  log(line: string): void {
+    if (!this.#isOver) this.#log.add(line);
+  }
+
+  outcome(ok: boolean, text: string): void {
+    if (this.#isOver) return;
+    const warning = unawaitedWarning(this.#pending.unawaited());
+    if (warning !== null) this.#log.add(warning);
+    this.#finish(ok ? checkedResult(text) : {ok: false, error: errorIn(text)});
+  }
+
+  /** It is not waited for any longer. */
+  fail(message: string): void {
+    this.#finish(failure(message));
+  }
+
+  /** It could not be run for a reason that is not the code's. */
+  refuse(error: ServiceError): void {
+    if (this.#isOver) return;
+    this.#over();
+    this.#reject(error);
+  }
+
+  /** A call of its ctx, which is answered later. Its parameters were made by user code's side. */
+  async start({call, operation, text}: Framed<{call: number; operation: string}>): Promise<void> {
+    if (this.#isOver) return;
+    this.#answer(call, this.#pending.begin(call, operation) ?? (await this.#answerTo(operation, text)));
+  }
+
+  async #answerTo(operation: string, parameters: string): Promise<string> {
+    if (!isOneOf(MAIN_OPERATIONS, operation)) return refusal(`there is no operation ${operation.slice(0, 40)}`);
+    try {
+      return await this.#link.call(operation, parameters);
+    } catch (caught) {
+      if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
+      return refusal(UNAVAILABLE);
+    }
+  }
+
+  #answer(call: number, answer: string): void {
+    this.#pending.settled(call);
+    if (!this.#isOver) this.#host?.send({type: 'answer', action: this.action, call}, answer);
+  }
+
+  #finish(outcome: Outcome): void {
+    if (this.#isOver) return;
+    this.#over();
+    this.#settle(outcome);
+  }
+
+  #over(): void {
+    this.#isOver = true;
+    clearTimeout(this.#wall);
+    this.#pending.clear();
+  }
+}

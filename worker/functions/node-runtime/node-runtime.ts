@@ -1,0 +1,102 @@
+/**
+ * The Node runtime of one tenant: looks at the `"use node"` modules of a deployment before it is accepted, and runs their
+ * actions. Nothing of it is loaded or started before there is such a module.
+ */
+import {dirname} from 'node:path';
+import {assert} from '../../../shared/assert.ts';
+import type {Logger} from '../../../shared/log.ts';
+import type {NodePart} from '../../../shared/protocol/functions.ts';
+import type {WorkerMetrics} from '../../metrics.ts';
+import type {ActionRequest} from '../actions/action-message.ts';
+import type {ActionLink} from '../actions/action-pool.ts';
+import type {CodeStore} from '../code-store.ts';
+import type {AnalysedNode, NodeModules} from '../deployments/node-modules.ts';
+import type {EgressSettings} from '../egress/policy.ts';
+import type {Outcome} from '../execution.ts';
+import type {ProcessMemory} from '../process-memory.ts';
+import {CodeDirectories} from './code-directory.ts';
+import {analyzeNode} from './node-analysis.ts';
+import {NodeBinaries} from './node-binary.ts';
+import {NodePool} from './node-pool.ts';
+import type {NodeCode} from './node-process.ts';
+
+export type NodeRuntimeParts = {
+  /** Of the tenant's file. */
+  path: string;
+  /** Where versions of Node come from: the server's environment. */
+  env: NodeJS.ProcessEnv;
+  code: CodeStore;
+  partOf: (deployment: number) => NodePart | null;
+  egress: () => EgressSettings;
+  memory: ProcessMemory;
+  metrics: WorkerMetrics;
+  log: Logger;
+};
+
+/** Deployments whose directories are known to be as they should. */
+const KNOWN_MAX = 4;
+
+export class NodeRuntime implements NodeModules {
+  readonly #parts: NodeRuntimeParts;
+  readonly #binaries: NodeBinaries;
+  readonly #directories: CodeDirectories;
+  readonly #pool: NodePool;
+  /** By deployment; the newest is the last. */
+  readonly #known = new Map<number, Promise<NodeCode>>();
+
+  constructor(parts: NodeRuntimeParts) {
+    this.#parts = parts;
+    const {env, path, log, memory, metrics} = parts;
+    this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, log});
+    this.#directories = new CodeDirectories(dirname(path));
+    this.#pool = new NodePool({memory, onEnd: cause => metrics.nodeEnded(cause)});
+    metrics.node = this.#pool;
+  }
+
+  async analyze(...[upload, files, env]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {
+    const {version} = upload;
+    const binary = await this.#binaries.find(version);
+    const part: NodePart = {version, files: [...files].map(([path, {sha256}]) => ({path, sha256}))};
+    const root = await this.#directories.write(part, path => files.get(path)!.source);
+    const functions = await analyzeNode({
+      code: {version, binary, root},
+      env,
+      egress: this.#parts.egress(),
+      modules: upload.modules,
+      mapOf: path => files.get(path)?.sourceMap ?? null,
+    });
+    return {part, functions};
+  }
+
+  forget(kept: () => readonly NodePart[]): Promise<void> {
+    return this.#directories.forget(kept);
+  }
+
+  /** As an action pool does. */
+  async run(request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
+    return await this.#pool.run(await this.#codeOf(request.deployment.id, request), request, link, signal);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+
+  #codeOf(id: number, {deployment}: ActionRequest): Promise<NodeCode> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const made = this.#made(id, deployment);
+    this.#known.set(id, made);
+    made.catch(() => this.#known.delete(id)); // The next call tries again.
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > KNOWN_MAX) this.#known.delete(oldest!);
+    return made;
+  }
+
+  async #made(id: number, deployment: ActionRequest['deployment']): Promise<NodeCode> {
+    const part = this.#parts.partOf(id);
+    assert(part !== null, `deployment ${id} has modules for Node`);
+    const binary = await this.#binaries.find(part.version);
+    const {read} = this.#parts.code.sourceOf(deployment);
+    return {version: part.version, binary, root: await this.#directories.write(part, read)};
+  }
+}
