@@ -188,7 +188,8 @@ export class Incoming {
       } else {
         request.outcome = {value, ts: answer.ts};
         request.state = 'done';
-        const included = this.#parts.requests.reached(session.version.ts);
+        // What is shown may be from the socket before.
+        const included = this.#parts.requests.reached(this.#seen?.ts ?? 0);
         this.#parts.tell(
           this.#parts.shown.replace(
             [],

@@ -41,14 +41,15 @@ function keepElements(before: Value[], after: Value[]): Value {
   let isEqual = before.length === after.length;
   const kept = after.map((element, i) => {
     const id = idOf(element);
-    const value = keepReferences((id === null ? undefined : byId.get(id)) ?? before[i], element);
+    const isInPlace = id === null || idOf(before[i]) === id;
+    const value = keepReferences(isInPlace ? before[i] : (byId.get(id) ?? before[i]), element);
     if (!Object.is(value, before[i])) isEqual = false;
     return value;
   });
   return isEqual ? before : kept;
 }
 
-function idOf(value: Value): string | null {
+function idOf(value: Value | undefined): string | null {
   if (!isContainer(value) || Array.isArray(value)) return null;
   return typeof value._id === 'string' ? value._id : null;
 }

@@ -108,14 +108,23 @@ export class OptimisticUpdates {
   }
 
   #changes(tokens: Iterable<QueryToken>, apply: () => void): Set<QueryToken> {
+    const overlay = this.#overlay;
     const before = new Map<QueryToken, QueryResult | undefined>();
-    for (const token of [...tokens, ...this.#overlay.keys()]) before.set(token, this.result(token));
+    for (const token of [...tokens, ...overlay.keys()]) before.set(token, this.result(token));
     apply();
+    for (const token of overlay.keys()) this.#keepShown(token, before.get(token));
     // What is newly overlaid was shown as the server has it, and that did not change: it would be among the tokens.
     for (const token of this.#overlay.keys()) {
       if (!before.has(token)) before.set(token, this.#queries.get(token)?.result);
     }
     return new Set([...before].filter(([token, result]) => this.result(token) !== result).map(([token]) => token));
+  }
+
+  /** An update was right: what the server says now is what was shown, and stays the same object. */
+  #keepShown(token: QueryToken, shown: QueryResult | undefined): void {
+    const query = this.#queries.get(token);
+    if (query?.result?.ok && !this.#overlay.has(token))
+      query.result = resultLike([shown, query.result], query.result.value);
   }
 
   /** @param before what was shown on top: results that come out equal are the same objects */
