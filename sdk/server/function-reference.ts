@@ -59,7 +59,7 @@ export function makeFunctionReference<
 export type AnyApi = Record<string, Record<string, AnyModule>>;
 export type AnyModule = AnyFunctionReference & {[name: string]: AnyModule};
 
-export const anyApi: AnyApi = referenceAt([]) as AnyApi;
+export const anyApi: AnyApi = /* @__PURE__ */ referenceAt([]) as AnyApi;
 
 function referenceAt(parts: readonly string[]): object {
   return new Proxy(

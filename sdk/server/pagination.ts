@@ -28,14 +28,19 @@ export interface PaginationResult<T> {
   pageStatus?: 'SplitRecommended' | 'SplitRequired' | null;
 }
 
-export const paginationOptsValidator = v.object({
-  numItems: v.number(),
-  cursor: v.union(v.string(), v.null()),
-  endCursor: v.optional(v.union(v.string(), v.null())),
-  id: v.optional(v.number()),
-  maximumRowsRead: v.optional(v.number()),
-  maximumBytesRead: v.optional(v.number()),
-});
+export const paginationOptsValidator = /* @__PURE__ */ optionsValidator();
+
+/** A call, so that bundlers can leave it out: pages import their references from here, and need no validators. */
+function optionsValidator() {
+  return v.object({
+    numItems: v.number(),
+    cursor: v.union(v.string(), v.null()),
+    endCursor: v.optional(v.union(v.string(), v.null())),
+    id: v.optional(v.number()),
+    maximumRowsRead: v.optional(v.number()),
+    maximumBytesRead: v.optional(v.number()),
+  });
+}
 
 /** For `returns`. @param item validator of a page's element */
 export function paginationResultValidator<T extends GenericRequiredValidator>(item: T): PaginationResultValidator<T> {

@@ -106,14 +106,23 @@ function pagedArgsJson(args: unknown): string {
   return JSON.stringify(asObjectValidator({paginationOpts: paginationOptsValidator, ...validator.fields}).json);
 }
 
-export const queryGeneric = registrar('query', 'public') as QueryBuilder<Any, 'public'>;
-export const internalQueryGeneric = registrar('query', 'internal') as QueryBuilder<Any, 'internal'>;
-export const mutationGeneric = registrar('mutation', 'public') as MutationBuilder<Any, 'public'>;
-export const internalMutationGeneric = registrar('mutation', 'internal') as MutationBuilder<Any, 'internal'>;
-export const actionGeneric = registrar('action', 'public') as ActionBuilder<Any, 'public'>;
-export const internalActionGeneric = registrar('action', 'internal') as ActionBuilder<Any, 'internal'>;
-export const paginatedQueryGeneric = paginatedRegistrar('public') as PaginatedQueryBuilder<Any, 'public'>;
-export const internalPaginatedQueryGeneric = paginatedRegistrar('internal') as PaginatedQueryBuilder<Any, 'internal'>;
+export const queryGeneric = /* @__PURE__ */ registrar('query', 'public') as QueryBuilder<Any, 'public'>;
+export const internalQueryGeneric = /* @__PURE__ */ registrar('query', 'internal') as QueryBuilder<Any, 'internal'>;
+export const mutationGeneric = /* @__PURE__ */ registrar('mutation', 'public') as MutationBuilder<Any, 'public'>;
+export const internalMutationGeneric = /* @__PURE__ */ registrar('mutation', 'internal') as MutationBuilder<
+  Any,
+  'internal'
+>;
+export const actionGeneric = /* @__PURE__ */ registrar('action', 'public') as ActionBuilder<Any, 'public'>;
+export const internalActionGeneric = /* @__PURE__ */ registrar('action', 'internal') as ActionBuilder<Any, 'internal'>;
+export const paginatedQueryGeneric = /* @__PURE__ */ paginatedRegistrar('public') as PaginatedQueryBuilder<
+  Any,
+  'public'
+>;
+export const internalPaginatedQueryGeneric = /* @__PURE__ */ paginatedRegistrar('internal') as PaginatedQueryBuilder<
+  Any,
+  'internal'
+>;
 
 /** Only the bare form: HTTP has its own arguments. */
 export const httpActionGeneric = ((handler: unknown) =>

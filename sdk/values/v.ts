@@ -65,16 +65,21 @@ function unsupported(name: string, instead = ''): () => never {
 }
 
 const notSupported = {
-  int64: unsupported('int64'),
-  bigint: unsupported('bigint'),
-  bytes: unsupported('bytes'),
-  record: unsupported('record'),
-  float64: unsupported('float64', ': use v.number()'),
-  nullable: unsupported('nullable', ': use v.union(…, v.null())'),
-  commitTs: unsupported('commitTs'),
+  int64: /* @__PURE__ */ unsupported('int64'),
+  bigint: /* @__PURE__ */ unsupported('bigint'),
+  bytes: /* @__PURE__ */ unsupported('bytes'),
+  record: /* @__PURE__ */ unsupported('record'),
+  float64: /* @__PURE__ */ unsupported('float64', ': use v.number()'),
+  nullable: /* @__PURE__ */ unsupported('nullable', ': use v.union(…, v.null())'),
+  commitTs: /* @__PURE__ */ unsupported('commitTs'),
 };
 
-export const v: ValidatorBuilder = Object.freeze({...supported, ...notSupported});
+export const v: ValidatorBuilder = /* @__PURE__ */ all();
+
+/** A call, for bundlers leave calls out that are said to be pure, where nobody uses their results. */
+function all(): ValidatorBuilder {
+  return Object.freeze({...supported, ...notSupported});
+}
 
 /** Fields, or a validator of an object, as a validator. */
 export function asObjectValidator<T extends GenericValidator | PropertyValidators>(
