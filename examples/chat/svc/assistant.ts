@@ -7,9 +7,11 @@ export const define = action({
   args: {channel: v.string(), word: v.string()},
   returns: v.string(),
   handler: async (ctx, {channel, word}) => {
+    await ctx.auth.getVerifiedIdentity();
     const server = process.env.DICTIONARY_URL;
     if (server === undefined) throw new Error('Set DICTIONARY_URL first, see the README');
-    const response = await fetch(`${server}/define/${encodeURIComponent(word)}`);
+    const response = await fetch(`${server}/${encodeURIComponent(word)}`);
+    if (response.status === 404) throw new Error(`The dictionary does not know ${word}`);
     if (!response.ok) throw new Error(`The dictionary answered ${response.status}`);
     const {meaning} = (await response.json()) as {meaning: string};
     console.log('asked the dictionary', {word});

@@ -1,20 +1,29 @@
 import {v} from 'svc/values';
-import {mutation, query} from './_generated/server';
+import {type MutationCtx, mutation, type QueryCtx, query} from './_generated/server';
+import {signedIn} from './users';
 
+/** The channel of this name, made if there is none. */
 export const create = mutation({
   args: {name: v.string()},
   returns: v.id('channels'),
   handler: async (ctx, {name}) => {
-    const taken = await ctx.db
-      .query('channels')
-      .withIndex('by_name', q => q.eq('name', name))
-      .unique();
-    if (taken !== null) return taken._id;
-    return await ctx.db.insert('channels', {name});
+    await signedIn(ctx);
+    if (!/^[a-z0-9-]{1,30}$/.test(name)) {
+      throw new Error('The name of a channel has 1 to 30 small letters, digits and hyphens');
+    }
+    return (await channelNamed(ctx, name))?._id ?? (await ctx.db.insert('channels', {name}));
   },
 });
 
+/** Looks at nobody's identity: all who ask share one result, and it is computed again when a channel is made. */
 export const list = query({
   args: {},
   handler: async ctx => await ctx.db.query('channels').withIndex('by_name').collect(),
 });
+
+export async function channelNamed(ctx: Pick<QueryCtx | MutationCtx, 'db'>, name: string) {
+  return await ctx.db
+    .query('channels')
+    .withIndex('by_name', q => q.eq('name', name))
+    .unique();
+}

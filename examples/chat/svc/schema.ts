@@ -7,13 +7,27 @@ export default defineSchema({
   messages: defineTable({
     channel: v.id('channels'),
     author: v.string(),
+    /** Whose it is: the `tokenIdentifier` of who signed in. Webhooks and the assistant are nobody. */
+    user: v.optional(v.string()),
     text: v.string(),
+    /** The sender's own name for it, so that a page knows the message that it showed before the server had it. */
+    key: v.optional(v.string()),
   }).index('by_channel', ['channel']),
 
-  /** Who is in a channel right now. `expiry` is the job that removes the entry unless another heartbeat comes first. */
+  /** Who is in a channel right now, and writes. */
   presence: defineTable({
     channel: v.id('channels'),
     user: v.string(),
-    expiry: v.string(),
+    name: v.string(),
+    isTyping: v.boolean(),
   }).index('by_channel_and_user', ['channel', 'user']),
+
+  /**
+   * The job that removes somebody's presence, unless another heartbeat comes first. In a table of its own: it changes with every
+   * heartbeat, and a query that shows who is there should not run again for that.
+   */
+  expiries: defineTable({
+    presence: v.id('presence'),
+    job: v.id('_scheduled_functions'),
+  }).index('by_presence', ['presence']),
 });

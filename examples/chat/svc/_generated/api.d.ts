@@ -6,6 +6,7 @@ import type * as _channels from "../channels.js";
 import type * as _http from "../http.js";
 import type * as _messages from "../messages.js";
 import type * as _presence from "../presence.js";
+import type * as _users from "../users.js";
 
 declare const fullApi: ApiFromModules<{
   "assistant": typeof _assistant;
@@ -13,6 +14,7 @@ declare const fullApi: ApiFromModules<{
   "http": typeof _http;
   "messages": typeof _messages;
   "presence": typeof _presence;
+  "users": typeof _users;
 }>;
 
 /** What clients may call: `api.messages.list`. */
