@@ -153,7 +153,7 @@ function rowReport(definition: Row, figures: Figures[]): RowReport {
   const generatorCpu = of('generatorCpu');
   const us = (part: (times: CpuTimes) => number): number | null =>
     medianOrNull(figures.map(({cpuUs}) => (cpuUs == null ? null : part(cpuUs))));
-  const isSvc = /^(svc|before) /.test(definition.name);
+  const isSvc = /^(svc|before|2-routers) /.test(definition.name);
   return {
     ...definition,
     perS: median(rates),

@@ -13,16 +13,17 @@ import {startUws, type UwsPeer} from './peers/uws/start.ts';
 import {ROWS, type RowName} from './rows.ts';
 import type {BenchSettings} from './settings.ts';
 
+/** Null: no row of it is measured. */
 export type Peers = {
-  uws: UwsPeer;
+  uws: UwsPeer | null;
   svc: SvcPeer;
-  /** Of eight tenants. */
+  /** Of each tenant. */
   svcRequests: SvcRequests[];
   /** One tenant. */
-  twoRouters: TwoRouters;
-  /** Another build, with its one tenant's requests; null: none. */
+  twoRouters: TwoRouters | null;
+  /** Another build, with its one tenant's requests. */
   before: {svc: SvcPeer; requests: SvcRequests} | null;
-  hand: HandPeer;
+  hand: HandPeer | null;
   pocketBase: PocketBasePeer | null;
 };
 
@@ -40,15 +41,22 @@ export async function startPeers(root: string, settings: BenchSettings, say: (te
   say('starting and filling svc');
   const svc = await startSvc(join(root, 'svc'));
   const svcRequests: SvcRequests[] = [];
-  for (let i = 0; i < TENANTS; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
-  const twoRouters = await startTwoRouters(join(root, 'two-routers'));
-  const before = settings.before === null ? null : await startBefore(join(root, 'before'), settings.before);
-  const hand = await startHand(join(root, 'hand.sqlite'));
-  const uws = await startUws(await documentReplyBytes(svc, svcRequests[0]!));
-  const binary = settings.pocketbase ? pocketBasePath() : null;
+  const tenants = isWanted(settings, / 8 tenants$/) ? TENANTS : 1;
+  for (let i = 0; i < tenants; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
+  const twoRouters = isWanted(settings, /^2-routers/) ? await startTwoRouters(join(root, 'two-routers')) : null;
+  const otherBuild = isWanted(settings, /^before/) ? settings.before : null;
+  const before = otherBuild === null ? null : await startBefore(join(root, 'before'), otherBuild);
+  const hand = isWanted(settings, /^hand/) ? await startHand(join(root, 'hand.sqlite')) : null;
+  const uws = isWanted(settings, /^uws/) ? await startUws(await documentReplyBytes(svc, svcRequests[0]!)) : null;
+  const binary = settings.pocketbase && isWanted(settings, /^pocketbase/) ? pocketBasePath() : null;
   if (binary !== null) say('starting and filling PocketBase');
   const pocketBase = binary === null ? null : await startPocketBase(binary, join(root, 'pocketbase'));
   return {uws, svc, svcRequests, twoRouters, before, hand, pocketBase};
+}
+
+/** Whether a row with such a name is measured. */
+function isWanted({only}: BenchSettings, name: RegExp): boolean {
+  return ROWS.some(row => name.test(row.name) && (only === null || only.test(row.name)));
 }
 
 async function startBefore(data: string, cli: string): Promise<Peers['before']> {
@@ -59,10 +67,10 @@ async function startBefore(data: string, cli: string): Promise<Peers['before']> 
 export async function stopPeers({uws, svc, twoRouters, before, hand, pocketBase}: Peers): Promise<void> {
   if (before !== null) await stopSvc(before.svc);
   await Promise.all([
-    uws.process.stop(),
+    uws?.process.stop(),
     stopSvc(svc),
-    stopSvc(twoRouters.svc),
-    hand.process.stop(),
+    twoRouters === null ? null : stopSvc(twoRouters.svc),
+    hand?.process.stop(),
     pocketBase?.process.stop(),
   ]);
 }
@@ -85,6 +93,7 @@ export async function runRound(
     say(`${name}: ${Math.round(measured.requestsPerS)}/s${spent}`);
     round[name] = measured;
   }
+  if (only !== null && !ROWS.some(({name}) => name.startsWith('sqlite') && only.test(name))) return round;
   const directory = join(root, 'sqlite');
   mkdirSync(directory, {recursive: true});
   const loops = await runSqlite(directory, seconds);
@@ -97,12 +106,14 @@ function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand,
   const [peer, workload, tenants] = name.split(' ');
   switch (peer) {
     case 'uws':
+      if (uws === null) return null;
       return {port: uws.port, pid: uws.process.pid, requests: uws.requests};
     case 'svc': {
       const of = svcRequests.slice(0, Number(tenants)).map(requests => requests[workload as Workload]);
       return {port: svc.port, pid: svc.process.pid, requests: interleaved(of)};
     }
     case '2-routers': {
+      if (twoRouters === null) return null;
       const {port, process: server} = twoRouters.svc;
       return {port, pid: server.pid, requests: twoRouters.requests[workload as Workload]};
     }
@@ -112,6 +123,7 @@ function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand,
       return {port, pid: server.pid, requests: before.requests[workload as Workload]};
     }
     case 'hand':
+      if (hand === null) return null;
       return {port: hand.port, pid: hand.process.pid, requests: hand.requests[workload as keyof HandPeer['requests']]};
     case 'pocketbase': {
       if (pocketBase === null) return null;

@@ -7,14 +7,14 @@ import {NODE_FLAGS, startServer} from '../peers/server-process.ts';
 import {type SvcPeer, startSvc, stopSvc} from '../peers/svc/start.ts';
 import {type FanOut, measureFanOut} from './fan-out.ts';
 import {type JobCosts, measureJobs} from './jobs.ts';
-import {measureWriteUnderQueries} from './matching.ts';
+import {measureWritesUnderQueries, type WriteCost} from './matching.ts';
 import {measureSockets, type SocketCosts} from './sockets.ts';
 import {svcTarget, uwsTarget} from './target.ts';
 
 export type LiveRound = {
   fanOut: {svc: FanOut; uws: FanOut}[];
-  /** Median milliseconds of a write with this many live queries on its table. */
-  writeMs: {with10: number; with100000: number};
+  /** Of a write with this many live queries on its table. */
+  writes: {with10: WriteCost; with100000: WriteCost};
   sockets: SocketCosts;
   jobs: JobCosts;
 };
@@ -48,9 +48,12 @@ export async function measureLive(
     fanOut.push({svc: measured, uws});
     say(`fan-out to ${count}: ${Math.round(measured.deliveriesPerS)}/s, raw ${Math.round(uws.deliveriesPerS)}/s`);
   }
-  const with10 = await measureWriteUnderQueries(svc, `few-${round}`, 10, seconds);
-  const with100000 = await measureWriteUnderQueries(svc, `many-${round}`, MANY_QUERIES, seconds);
-  say(`a write under 10 live queries ${with10.toFixed(2)} ms, under 100,000 ${with100000.toFixed(2)} ms`);
+  const watched = new Map([
+    [`few-${round}`, 10],
+    [`many-${round}`, MANY_QUERIES],
+  ]);
+  const [with10, with100000] = (await measureWritesUnderQueries(svc, watched, seconds)) as [WriteCost, WriteCost];
+  say(`a write under 10 live queries ${with10.ms.toFixed(2)} ms, under 100,000 ${with100000.ms.toFixed(2)} ms`);
   // A server of its own, whose router holds no garbage of what was measured before.
   const fresh = await startSvc(join(root, `crowd-${round}`));
   const sockets = await measureSockets(fresh, 'crowd', CROWD);
@@ -58,5 +61,5 @@ export async function measureLive(
   say(`${CROWD} sockets back in ${Math.round(sockets.stormMs)} ms`);
   const jobs = await measureJobs(svc, `jobs-${round}`, JOBS);
   say(`jobs: ${Math.round(jobs.perS)}/s`);
-  return {fanOut, writeMs: {with10, with100000}, sockets, jobs};
+  return {fanOut, writes: {with10, with100000}, sockets, jobs};
 }

@@ -12,7 +12,7 @@ export function liveTargets(rounds: readonly LiveRound[]): LiveTarget[] {
   const most = (round: LiveRound) => round.fanOut.find(each => each.svc.sockets === MOST_SOCKETS)!;
   const deliveries = of(round => most(round).svc.deliveriesPerS / most(round).uws.deliveriesPerS);
   const p99 = of(round => most(round).svc.p99Ms / most(round).uws.p99Ms);
-  const write = of(({writeMs}) => writeMs.with100000 / writeMs.with10);
+  const write = of(({writes}) => writes.with100000.ms / writes.with10.ms);
   const socket = of(({sockets}) => sockets.bytesPerSocket);
   return [
     {what: 'fan-out to 1,000 / raw publish', measured: deliveries, wanted: 'at least 0.8', isMet: deliveries >= 0.8},
@@ -35,9 +35,16 @@ export function livePrinted(rounds: readonly LiveRound[]): string[] {
       `p50 ${of(round => round.fanOut[i]![name].p50Ms).toFixed(2)} ms, p99 ${of(round => round.fanOut[i]![name].p99Ms).toFixed(2)} ms`;
     return `one change to ${first.svc.sockets} sockets: svc ${side('svc')} (fsync before the reply); raw publish ${side('uws')}`;
   });
+  const write = (queries: keyof LiveRound['writes']): string => {
+    const ms = `${of(({writes}) => writes[queries].ms).toFixed(2)} ms`;
+    const spent = rounds.flatMap(({writes}) => writes[queries].cpuUs ?? []);
+    if (spent.length === 0) return ms;
+    const us = (part: 'router' | 'worker') => Math.round(median(spent.map(each => each[part])));
+    return `${ms} (router ${us('router')} µs, worker ${us('worker')} µs)`;
+  };
   return [
     ...fanOut,
-    `a write under 10 live queries ${of(({writeMs}) => writeMs.with10).toFixed(2)} ms, under 100,000 ${of(({writeMs}) => writeMs.with100000).toFixed(2)} ms (fsync)`,
+    `a write under 10 live queries ${write('with10')}, under 100,000 ${write('with100000')} (fsync)`,
     `memory of the router: ${kib(({sockets}) => sockets.bytesPerSocket)} a socket, ${kib(({sockets}) => sockets.bytesPerSubscription)} a subscription`,
     `${rounds[0]?.sockets.sockets ?? 0} sockets reconnect and have their results in ${Math.round(of(({sockets}) => sockets.stormMs))} ms`,
     `scheduled jobs: ${Math.round(of(({jobs}) => jobs.perS))}/s (fsync a group)`,
