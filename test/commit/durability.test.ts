@@ -3,8 +3,7 @@
  * any part of what was not synced may be on disk or not. What recovery finds is held against a model with every moment of
  * the tenant.
  */
-import {copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {tmpdir} from 'node:os';
+import {copyFileSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
@@ -25,6 +24,7 @@ import type {Sync} from '../../worker/storage/log-sync.ts';
 import {Reader} from '../../worker/storage/reader.ts';
 import {ThreadReader} from '../../worker/storage/thread-reader.ts';
 import {findLogDamage} from '../../worker/storage/wal-log.ts';
+import {makeMemoryDirectory} from '../harness/memory-directory.ts';
 
 const BLOCK_BYTES = 512;
 const log = createLogger({}, {write: () => undefined});
@@ -62,6 +62,11 @@ class Disk {
     done(error);
   }
 
+  /** All that a power cut that keeps nothing of what was not synced depends on. */
+  get content(): Buffer[] {
+    return [readFileSync(this.path), readFileSync(`${this.path}-wal`), this.#durable];
+  }
+
   /** The file as the machine finds it after a power cut. @param isKept which blocks of what was not synced had been written */
   cut(to: string, isKept: (block: number) => boolean): void {
     const now = readFileSync(`${this.path}-wal`);
@@ -79,7 +84,7 @@ class Disk {
 }
 
 class Tenant implements LiveHolder {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'svc-durable-'));
+  readonly #directory = makeMemoryDirectory('svc-durable-');
   readonly #path = join(this.#directory, 'tenant.sqlite');
   readonly #db = openWriter(this.#path);
   readonly #readerDb = openReader(this.#path);
@@ -96,6 +101,8 @@ class Tenant implements LiveHolder {
   #known = 0;
   #liveText = '[]';
   #crashes = 0;
+  /** What the disk held at the last crash after somebody learned something, and what was known then. */
+  #learned: {content: Buffer[]; known: number} = {content: [], known: -1};
   /** Called where a process may end: before each sync, and between its end and the first stage. */
   onStep: () => void = () => undefined;
 
@@ -177,6 +184,10 @@ class Tenant implements LiveHolder {
   /** Somebody knows of this now, so no crash may take it back. */
   #learn(sequence: number): void {
     this.#known = Math.max(this.#known, sequence);
+    const {content} = this.disk;
+    const isSame = content.every((bytes, i) => this.#learned.content[i]?.equals(bytes) === true);
+    if (isSame && this.#learned.known === this.#known) return; // the same crash would be recovered from again
+    this.#learned = {content, known: this.#known};
     this.crash(() => false);
   }
 
