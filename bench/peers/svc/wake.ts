@@ -19,7 +19,8 @@ export type WakeResult = {
 };
 
 const TENANTS = 8;
-const POLL_MS = 20;
+/** Each look asks every worker for its figures, which makes garbage in them. */
+const POLL_MS = 100;
 /** Workers have finished what follows a start (compile cache, garbage) by then. */
 const SETTLE_MS = 2_000;
 
