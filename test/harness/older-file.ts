@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string> = {
+  11: "DROP TABLE client_mutations; DELETE FROM row_sums WHERE kind = 'client_mutations';",
   10: [
     ...[
       'jobs',

@@ -43,7 +43,8 @@ export type Call = {
   within?: (writer: Writer, run: () => Succeeded) => Succeeded;
 };
 
-type Succeeded = CallResult & {ok: true};
+/** What a mutation came to that is committed. */
+export type Succeeded = CallResult & {ok: true};
 
 export type FunctionParts = {
   groups: CommitGroups;

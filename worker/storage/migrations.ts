@@ -8,6 +8,7 @@ import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-chec
 import {noteLayout} from './row-sums.ts';
 import {
   ADD_CHECKSUMS,
+  ADD_CLIENT_MUTATIONS,
   ADD_COUNTS,
   ADD_CRON_OUTCOMES,
   ADD_DEVELOPMENT,
@@ -48,6 +49,8 @@ const STEPS: ((db: Connection) => void)[] = [
     for (const kind of FILLED_KINDS) addMissingChecksums(db, kind, ROW_CHECKSUMS_AT_ONCE);
     db.exec(ADD_ROW_SUMS);
   },
+  // 11: mutations of clients on sockets run once.
+  db => db.exec(ADD_CLIENT_MUTATIONS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

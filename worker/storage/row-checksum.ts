@@ -26,6 +26,7 @@ const COLUMNS = {
   ],
   environment: ['name', 'value'],
   idempotency: ['key', 'request', 'status', 'body', 'created_ms'],
+  client_mutations: ['client_id', 'request_id', 'request', 'value', 'sequence', 'created_ms'],
   tables: ['number', 'name', 'fields', 'deployed'],
   indexes: ['number', 'table_number', 'name', 'fields'],
   meta: ['key', 'value'],
@@ -57,6 +58,7 @@ const WHAT: Record<RowKind, string> = {
   crons: 'the cron',
   environment: 'the environment variable',
   idempotency: 'the reply kept for Idempotency-Key',
+  client_mutations: 'the outcome of a mutation of client',
   tables: 'the schema of table',
   indexes: 'the index',
   meta: 'the value',
@@ -85,7 +87,7 @@ export function checkedRowOf<Kind extends RowKind, Row extends CheckedColumns<Ki
 
 export function rowDamage<Kind extends RowKind>(kind: Kind, row: CheckedColumns<Kind>): Damage {
   const named: Record<string, unknown> = row;
-  const name = named.name ?? named.id ?? named.key ?? '';
+  const name = named.name ?? named.id ?? named.key ?? named.client_id ?? '';
   return {check: 'checksum', stored: `${WHAT[kind]} ${JSON.stringify(name)}`};
 }
 

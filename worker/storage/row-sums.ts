@@ -16,7 +16,14 @@ import {SUMMED_KINDS, weightOf} from './tables.sql.ts';
 
 const LAYOUT_KEY = 'layout';
 /** They have indexes of SQLite, by which they are read. */
-const INDEXED_KINDS: ReadonlySet<RowKind> = new Set<RowKind>(['jobs', 'job_results', 'crons', 'idempotency', 'tables']);
+const INDEXED_KINDS: ReadonlySet<RowKind> = new Set<RowKind>([
+  'jobs',
+  'job_results',
+  'crons',
+  'idempotency',
+  'tables',
+  'client_mutations',
+]);
 
 type Sums = {kind: RowKind; rows: number; sum: number};
 

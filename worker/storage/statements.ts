@@ -57,6 +57,17 @@ export type KeptReply = {
   checksum: number | null;
 };
 
+/** What a mutation of a client came to. `checksum` is of the whole row. */
+export type ClientMutation = {
+  client_id: string;
+  request_id: number;
+  request: string;
+  value: string;
+  sequence: number;
+  created_ms: number;
+  checksum: number;
+};
+
 /** Before every time there is: a bound makes SQLite search the index rather than scan. */
 const LONG_AGO = Number.MIN_SAFE_INTEGER;
 type Due = {id: string; due: number};
@@ -246,6 +257,22 @@ export function prepareStatements(db: Connection) {
         `INSERT INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET request = excluded.request, status = excluded.status, body = excluded.body,
            created_ms = excluded.created_ms, checksum = excluded.checksum`,
+      ),
+    clientMutation: () =>
+      db.prepare<[string, number], ClientMutation>(
+        'SELECT * FROM client_mutations WHERE client_id = ? AND request_id = ?',
+      ),
+    insertClientMutation: () =>
+      run<[string, number, string, string, number, number, number]>(
+        `INSERT INTO client_mutations (client_id, request_id, request, value, sequence, created_ms, checksum)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      ),
+    settleClientMutations: () =>
+      run<[string, number]>('DELETE FROM client_mutations WHERE client_id = ? AND request_id < ?'),
+    expireClientMutations: () =>
+      run<[number, number]>(
+        `DELETE FROM client_mutations WHERE (client_id, request_id) IN
+           (SELECT client_id, request_id FROM client_mutations WHERE created_ms < ? ORDER BY created_ms LIMIT ?)`,
       ),
     expireIdempotent: () =>
       run<[number, number]>(

@@ -203,8 +203,10 @@ export const ADD_MORE_ROW_CHECKSUMS = `
   ALTER TABLE deployments ADD COLUMN checksum INTEGER;
 `;
 
+const KINDS_OF_VERSION_10: readonly RowKind[] = [...KINDS_OF_VERSION_9, 'meta', 'deployments'];
+
 /** Small tables whose rows are counted and summed up. */
-export const SUMMED_KINDS: readonly RowKind[] = [...KINDS_OF_VERSION_9, 'meta', 'deployments'];
+export const SUMMED_KINDS: readonly RowKind[] = [...KINDS_OF_VERSION_10, 'client_mutations'];
 
 /** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
 export function weightOf(kind: RowKind, row = ''): string {
@@ -221,8 +223,12 @@ export const ADD_ROW_SUMS = `
     rows INTEGER NOT NULL,
     sum  INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-${SUMMED_KINDS.map(
-  kind => `
+${KINDS_OF_VERSION_10.map(sumsOf).join('\n')}
+`;
+
+/** Begins to count and sum up one table. */
+function sumsOf(kind: RowKind): string {
+  return `
   INSERT INTO row_sums SELECT '${kind}', count(*), coalesce(sum(${weightOf(kind)}), 0) FROM ${kind};
   CREATE TRIGGER ${kind}_added AFTER INSERT ON ${kind} BEGIN
     UPDATE row_sums SET rows = rows + 1, sum = sum + ${weightOf(kind, 'new.')} WHERE kind = '${kind}';
@@ -232,6 +238,23 @@ ${SUMMED_KINDS.map(
   END;
   CREATE TRIGGER ${kind}_changed AFTER UPDATE OF checksum ON ${kind} BEGIN
     UPDATE row_sums SET sum = sum + ${weightOf(kind, 'new.')} - ${weightOf(kind, 'old.')} WHERE kind = '${kind}';
-  END;`,
-).join('\n')}
+  END;`;
+}
+
+/** From version 11 on: mutations of clients on sockets run once. */
+export const ADD_CLIENT_MUTATIONS = `
+  -- What those came to that were committed. request: SHA-256 of path and arguments, hex. value: wire JSON. sequence: the one that has its
+  -- effect. created_ms: epoch milliseconds.
+  CREATE TABLE client_mutations (
+    client_id  TEXT NOT NULL,
+    request_id INTEGER NOT NULL,
+    request    TEXT NOT NULL,
+    value      TEXT NOT NULL,
+    sequence   INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    checksum   INTEGER NOT NULL,
+    PRIMARY KEY (client_id, request_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX client_mutations_by_age ON client_mutations (created_ms);
+${sumsOf('client_mutations')}
 `;

@@ -112,19 +112,20 @@ function refuseNeeded(kind: RowKind, row: CheckedColumns<RowKind>): void {
 function replace(db: Connection, kind: RowKind, row: object, by: object): void {
   const columns = Object.entries(by);
   const set = columns.map(([column]) => `${column} = ?`).join(', ');
-  const [where, key] = keyOf(row);
-  db.prepare(`UPDATE ${kind} SET ${set} WHERE ${where} = ?`).run(...columns.map(([, value]) => value), key);
+  const [where, key] = keyOf(kind, row);
+  db.prepare(`UPDATE ${kind} SET ${set} WHERE ${where}`).run(...columns.map(([, value]) => value), ...key);
 }
 
 function remove(db: Connection, kind: RowKind, row: object): void {
-  const [where, key] = keyOf(row);
-  if (kind === 'indexes') db.prepare('DELETE FROM index_entries WHERE index_number = ?').run(key);
-  db.prepare(`DELETE FROM ${kind} WHERE ${where} = ?`).run(key);
+  const [where, key] = keyOf(kind, row);
+  if (kind === 'indexes') db.prepare('DELETE FROM index_entries WHERE index_number = ?').run(...key);
+  db.prepare(`DELETE FROM ${kind} WHERE ${where}`).run(...key);
 }
 
-/** Its first column, whatever the table: results of jobs are numbered. */
-function keyOf(row: object): [column: string, value: unknown] {
-  return Object.entries(row)[0]!;
+/** Its first column: results of jobs are numbered. Mutations of clients are numbered by client. */
+function keyOf(kind: RowKind, row: object): [where: string, values: unknown[]] {
+  const columns = Object.entries(row).slice(0, kind === 'client_mutations' ? 2 : 1);
+  return [columns.map(([column]) => `${column} = ?`).join(' AND '), columns.map(([, value]) => value)];
 }
 
 function repairCounts(db: Connection, done: string[]): void {

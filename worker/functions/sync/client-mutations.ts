@@ -1,38 +1,87 @@
-/** Mutations of clients on sockets. */
-import type {ClientMessage} from '../../../shared/protocol/function-socket/client-message.ts';
-import type {Functions} from '../functions.ts';
-import type {MutationOutcome} from './session-calls.ts';
+/**
+ * Mutations of clients on sockets, each run once. What it came to is stored in its own write, under the client's id and its number: it is
+ * there if the mutation's effect is, and not if it is not. One that comes again, after its answer was lost with a socket or a worker, is
+ * answered with that. A failed one has left nothing, and runs again.
+ *
+ * A client says which of its mutations it will not ask for again; the rest is kept as long as an `Idempotency-Key`.
+ */
+import {hash} from 'node:crypto';
+import {ServiceError} from '../../../shared/errors.ts';
+import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../../../shared/limits.ts';
+import type {CommitGroups} from '../../commit/group.ts';
+import type {Writer} from '../../commit/writer.ts';
+import {checkedRowOf, rowChecksum} from '../../storage/row-checksum.ts';
+import {NO_LINES} from '../call-result.ts';
+import type {Functions, Succeeded} from '../functions.ts';
+import type {MutationCall, MutationOutcome} from './session-calls.ts';
 
-export type MutationCall = Extract<ClientMessage, {type: 'mutation'}>;
+export type ClientMutationParts = {
+  call: Functions['call'];
+  writer: Writer;
+  groups: CommitGroups;
+};
+
+type Found = {result: Succeeded; ts: number};
 
 export class ClientMutations {
-  readonly #functions: Functions;
+  readonly #parts: ClientMutationParts;
 
-  constructor(functions: Functions) {
-    this.#functions = functions;
+  constructor(parts: ClientMutationParts) {
+    this.#parts = parts;
   }
 
-  /** @throws ServiceError when the service cannot run it now */
+  /** @throws ServiceError when the service cannot run it now; op.conflict when its number was another mutation's */
   async run(
-    _clientId: string,
-    {path, args}: MutationCall,
+    clientId: string,
+    mutation: MutationCall,
     identity: string | null,
     requestId: string,
   ): Promise<MutationOutcome> {
+    const {call, writer, groups} = this.#parts;
+    const {path, args} = mutation;
+    const request = hash('sha256', JSON.stringify([path, args]), 'hex');
+    // What it is and whether it may be called so does not matter any more. What is found here may still be taken back.
+    if (writer.statements.clientMutation.get(clientId, mutation.request_id) !== undefined) {
+      const found = await groups.perform(inWrite => find(inWrite, clientId, mutation.request_id, request));
+      if (found !== null) return found;
+    }
     let ts = 0;
-    const result = await this.#functions.call({
-      path,
-      args,
-      kind: 'mutation',
-      origin: 'client',
-      caller: {identity},
-      requestId,
-      within: (writer, run) => {
-        const ran = run();
-        ts = writer.effectSequence;
-        return ran;
-      },
-    });
-    return {result, ts};
+    const within = (inWrite: Writer, run: () => Succeeded): Succeeded => {
+      const found = find(inWrite, clientId, mutation.request_id, request);
+      ts = found?.ts ?? 0;
+      if (found !== null) return found.result;
+      const result = run();
+      ts = inWrite.effectSequence;
+      store(inWrite, clientId, mutation, request, {result, ts});
+      return result;
+    };
+    const caller = {identity};
+    return {result: await call({path, args, kind: 'mutation', origin: 'client', caller, requestId, within}), ts};
   }
+}
+
+function find({statements}: Writer, clientId: string, requestId: number, request: string): Found | null {
+  const row = statements.clientMutation.get(clientId, requestId);
+  if (row === undefined) return null;
+  checkedRowOf('client_mutations', row);
+  if (row.request !== request) {
+    throw new ServiceError('op.conflict', `the number ${requestId} was given to another mutation`);
+  }
+  return {result: {ok: true, value: row.value, ...NO_LINES}, ts: row.sequence};
+}
+
+function store(
+  writer: Writer,
+  clientId: string,
+  {request_id: requestId, settled_below: settledBelow}: MutationCall,
+  request: string,
+  {result: {value}, ts}: Found,
+): void {
+  const {statements} = writer;
+  const nowMs = writer.nowMs();
+  const row = {client_id: clientId, request_id: requestId, request, value, sequence: ts, created_ms: nowMs};
+  const checksum = rowChecksum('client_mutations', row);
+  statements.insertClientMutation.run(clientId, requestId, request, value, ts, nowMs, checksum);
+  statements.settleClientMutations.run(clientId, settledBelow);
+  statements.expireClientMutations.run(nowMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
 }

@@ -17,7 +17,7 @@ import type {CallResult} from '../call-result.ts';
 import type {Call} from '../functions.ts';
 import type {ClientSocket} from './client-socket.ts';
 
-type MutationCall = Extract<ClientMessage, {type: 'mutation'}>;
+export type MutationCall = Extract<ClientMessage, {type: 'mutation'}>;
 type ActionCall = Extract<ClientMessage, {type: 'action'}>;
 
 export type MutationOutcome = {result: CallResult /** The moment that has its effect. */; ts: number};
