@@ -153,13 +153,13 @@ export class FunctionPlatform implements Stage {
     this.endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, redactErrors});
     const routes = () => this.#live?.table.manifest.routes ?? null;
     this.httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
-    const mutations = new ClientMutations(functions);
+    const mutations = new ClientMutations({call: call => functions.call(call), writer, groups});
     this.sync = new Sync({
       index: parts.index,
       metrics: parts.metrics,
       sequence: groups.durableSequence,
       runs: new QueryRuns({
-        run: execution => this.#queries.run(execution),
+        pool: this.#queries,
         groups,
         live,
         env,
@@ -223,9 +223,16 @@ export class FunctionPlatform implements Stage {
 
   /** Puts the active deployment in the place of the one before. Deploys run one after another: no other is under way. */
   #serve(): void {
+    const before = this.#providers;
     this.#live = this.#deploymentOfWrites();
     this.#verifier.close();
     this.#verifier = this.#newVerifier();
+    if (this.#providers !== before) this.sync.verifyAgain();
+  }
+
+  /** Of the deployment that serves, as JSON: who says who its users are. */
+  get #providers(): string {
+    return JSON.stringify(this.#live?.table.manifest.authProviders ?? []);
   }
 
   #deploymentOfWrites(): ServedDeployment | null {

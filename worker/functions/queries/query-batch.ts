@@ -9,6 +9,8 @@ import type {SyncResult} from '../isolate/sync-runner.ts';
 export type QueryBatch = {
   env: Readonly<Record<string, string>>;
   executions: Omit<Execution, 'env'>[];
+  /** All of them read one snapshot, however long that takes. */
+  isWhole: boolean;
   /** Where the thread counts those it has begun. */
   slot: number;
 };

@@ -60,6 +60,8 @@ export class QueryPool {
   readonly #threads: QueryThread[] = [];
   #quick: Waiting[] = [];
   #slow: Waiting[] = [];
+  /** Those that are to read one snapshot. */
+  #whole: Waiting[][] = [];
   /** Functions that held up a thread → until when they count as slow. */
   readonly #slowUntilMs = new Map<string, number>();
   #lookTimer: NodeJS.Timeout | null = null;
@@ -75,7 +77,8 @@ export class QueryPool {
   }
 
   get underWay(): number {
-    return this.#threads.reduce((sum, {underWay}) => sum + underWay, this.#quick.length + this.#slow.length);
+    const waiting = this.#quick.length + this.#slow.length + this.#whole.length;
+    return this.#threads.reduce((sum, {underWay}) => sum + underWay, waiting);
   }
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 when it is closed */
@@ -89,6 +92,23 @@ export class QueryPool {
       this.#queueOf(execution).push({execution, resolve, reject, isDone: false});
       this.#schedule();
     });
+  }
+
+  /** Runs all of these in one snapshot, beside what is run meanwhile. @throws as `run` */
+  async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
+    if (this.#closed) throw closing();
+    if (this.#whole.length >= QUERY_QUEUE_MAX) {
+      throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
+    }
+    this.#memory.check();
+    const runs: Promise<QueryRun>[] = [];
+    const waiting: Waiting[] = [];
+    for (const execution of executions) {
+      runs.push(new Promise((resolve, reject) => waiting.push({execution, resolve, reject, isDone: false})));
+    }
+    this.#whole.push(waiting);
+    this.#schedule();
+    return await Promise.all(runs);
   }
 
   releaseIdle(unusedMs: number): void {
@@ -123,23 +143,31 @@ export class QueryPool {
 
   #dispatch(): void {
     if (this.#closed) {
-      for (const one of [...this.#quick.splice(0), ...this.#slow.splice(0)]) settle(one, () => one.reject(closing()));
+      const waiting = [...this.#quick.splice(0), ...this.#slow.splice(0), ...this.#whole.splice(0).flat()];
+      for (const one of waiting) settle(one, () => one.reject(closing()));
       return;
     }
     this.#quick = this.#quick.filter(({isDone}) => !isDone);
     this.#slow = this.#slow.filter(({isDone}) => !isDone);
-    while (this.#slow.length > 0 && this.#threads.filter(({isHeld}) => isHeld).length < QUERY_THREADS_MAX - 1) {
+    while (this.#slow.length + this.#whole.length > 0 && this.#mayHold) {
       const thread = this.#threads.findLast(({underWay}) => underWay === 0) ?? this.#newThread();
       if (thread === null) break;
-      this.#send(thread, this.#slow.splice(0, 1), true);
+      const whole = this.#whole.shift();
+      if (whole !== undefined) this.#send(thread, whole, 'whole');
+      else this.#send(thread, this.#slow.splice(0, 1), 'slow');
     }
     while (this.#quick.length > 0) {
       const depth = this.#quick.length >= QUERY_LOOK_AHEAD_MIN ? 2 : 1;
       const running = this.#threads.filter(({isHeld}) => !isHeld);
       const thread = running.length === 0 ? this.#newThread() : running.find(({underWay}) => underWay < depth);
       if (thread == null) break;
-      this.#send(thread, this.#quick.splice(0, QUERY_BATCH_MAX), false);
+      this.#send(thread, this.#quick.splice(0, QUERY_BATCH_MAX), 'quick');
     }
+  }
+
+  /** One thread is kept for what ends soon. */
+  get #mayHold(): boolean {
+    return this.#threads.filter(({isHeld}) => isHeld).length < QUERY_THREADS_MAX - 1;
   }
 
   #newThread(): QueryThread | null {
@@ -149,15 +177,16 @@ export class QueryPool {
     return thread;
   }
 
-  #send(thread: QueryThread, waiting: Waiting[], isSlow: boolean): void {
-    const mostMs = FUNCTION_LOAD_MS_MAX + QUERY_WALL_MS_MAX + QUERY_WEDGED_MS;
+  #send(thread: QueryThread, waiting: Waiting[], kind: Batch['kind']): void {
+    const runs = kind === 'whole' ? waiting.length : 1;
+    const mostMs = runs * (FUNCTION_LOAD_MS_MAX + QUERY_WALL_MS_MAX) + QUERY_WEDGED_MS;
     const wedged = setTimeout(this.#onWedged, thread.underWay === 0 ? mostMs : 2 * mostMs);
     const {env} = waiting.at(-1)!.execution;
     const executions = waiting.map(({execution: {env: _, ...rest}}) => rest);
-    const batch = thread.begin(waiting, isSlow);
+    const batch = thread.begin(waiting, kind);
     this.#look();
     thread
-      .run({env, executions, slot: batch.slot})
+      .run({env, executions, isWhole: kind === 'whole', slot: batch.slot})
       .then(
         results => this.#answered(batch, results),
         error => {
@@ -173,7 +202,7 @@ export class QueryPool {
   }
 
   /** A batch ends before its last query when it has lasted long enough: the rest goes on at once. */
-  #answered({waiting, isSlow, isTaken, beganMs}: Batch, results: QueryBatchResult): void {
+  #answered({waiting, kind, isTaken, beganMs}: Batch, results: QueryBatchResult): void {
     for (const [i, result] of results.entries()) {
       const one = waiting[i]!;
       if ('refused' in result) settle(one, () => one.reject(errorOfThread(result.refused)));
@@ -181,7 +210,8 @@ export class QueryPool {
     }
     if (!isTaken) this.#again(waiting.slice(results.length));
     // It may have been the machine that was slow.
-    if (isSlow && performance.now() - beganMs < QUERY_LOOK_MS) this.#slowUntilMs.delete(waiting[0]!.execution.path);
+    if (kind === 'slow' && performance.now() - beganMs < QUERY_LOOK_MS)
+      this.#slowUntilMs.delete(waiting[0]!.execution.path);
   }
 
   #isSlow(path: string): void {
@@ -228,7 +258,8 @@ function settle(one: Waiting, how: () => void): void {
 /** What a thread is running, or has waiting behind that. */
 type Batch = {
   waiting: readonly Waiting[];
-  isSlow: boolean;
+  /** What it is: to end soon; one that may take long; or to read one snapshot. */
+  kind: 'quick' | 'slow' | 'whole';
   slot: number;
   beganMs: number;
   /** How many of it the thread had begun at the last look, and how many looks found that. */
@@ -263,16 +294,16 @@ class QueryThread {
 
   /** It runs what may take long. */
   get isHeld(): boolean {
-    return this.#batches.some(({isTaken, isSlow}) => isTaken || isSlow);
+    return this.#batches.some(({isTaken, kind}) => isTaken || kind !== 'quick');
   }
 
-  begin(waiting: readonly Waiting[], isSlow: boolean): Batch {
+  begin(waiting: readonly Waiting[], kind: Batch['kind']): Batch {
     const slot = this.#batches[0]?.slot === 0 ? 1 : 0;
     Atomics.store(this.#progress, slot, 0);
     Atomics.store(this.#progress, PROGRESS_FIRST + slot, 0);
     const batch: Batch = {
       waiting,
-      isSlow,
+      kind,
       slot,
       beganMs: performance.now(),
       begun: 0,
@@ -301,7 +332,7 @@ class QueryThread {
    */
   look(): {running: Waiting; others: Waiting[]} | null {
     const batch = this.#batches[0];
-    if (batch === undefined || batch.isTaken) return null;
+    if (batch === undefined || batch.isTaken || batch.kind === 'whole') return null;
     const begun = Atomics.load(this.#progress, batch.slot);
     if (begun === 0 || begun > batch.waiting.length) return null;
     batch.looks = begun === batch.begun ? batch.looks + 1 : 0;

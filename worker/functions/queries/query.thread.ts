@@ -41,7 +41,7 @@ export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
   return [];
 }
 
-function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
+function runBatch({env, executions, isWhole, slot}: QueryBatch): QueryBatchResult {
   try {
     reading(() => reader.inSnapshot());
     const sequence = reading(() => journalHead.get() ?? 0);
@@ -54,7 +54,7 @@ function runBatch({env, executions, slot}: QueryBatch): QueryBatchResult {
       Atomics.store(progress, PROGRESS_FIRST + slot, runner.isLoaded(execution) ? 0 : 1);
       if (Atomics.add(progress, slot, 1) >= PROGRESS_TAKEN) break;
       results.push(runAlone(execution, sequence));
-    } while (performance.now() < endMs);
+    } while (isWhole || performance.now() < endMs);
     return results;
   } catch (caught) {
     // What comes before all of them is damaged: none can be run.

@@ -19,6 +19,19 @@ export type Result =
   | {readonly n: number; readonly ok: true; readonly text: string; readonly digest: string}
   | {readonly n: number; readonly ok: false; readonly error: string; readonly shown: string};
 
+/** Texts that are not what comes of parsing them and writing them again: a client that has the value has another text. */
+const unstable = new WeakSet<Result>();
+const stable = new WeakSet<Result>();
+
+/** Whether a client that was sent this as a value has its text. */
+export function isStable(result: Result & {ok: true}): boolean {
+  if (stable.has(result)) return true;
+  if (unstable.has(result)) return false;
+  const isSame = JSON.stringify(JSON.parse(result.text)) === result.text;
+  (isSame ? stable : unstable).add(result);
+  return isSame;
+}
+
 let results = 0;
 
 export function valueResult(text: string): Result {

@@ -32,7 +32,7 @@ import type {QueryRuns, Ran, Run} from './query-runs.ts';
 export type HeldQueriesParts = {
   index: LiveIndex;
   metrics: WorkerMetrics;
-  runs: Pick<QueryRuns, 'run'>;
+  runs: Pick<QueryRuns, 'run' | 'runTogether'>;
   /** What clients are told of an error. */
   shown: (error: string, requestId: string) => string;
   /** The newest durable one. */
@@ -117,6 +117,36 @@ export class HeldQueries {
       else waiting.push({query, slot});
     }
     this.#schedule();
+  }
+
+  /**
+   * Runs these in one snapshot, for those whose queries do not meet in one moment otherwise.
+   * @returns an answer to each, right in that moment; null: it could not be had
+   */
+  async together(
+    wanted: readonly {query: HeldQuery; holder: Holder}[],
+  ): Promise<{answers: Answer[]; moment: number} | null> {
+    const runs = wanted.map(({query, holder: {identity}}) => {
+      const journal = query.journalFor(identity);
+      return {path: query.path, args: query.args, journal, identity};
+    });
+    const generation = this.#generation;
+    try {
+      const {rans, sequence: moment} = await this.#parts.runs.runTogether(runs);
+      if (generation !== this.#generation || this.#isClosed) return null;
+      const answers = rans.map((ran, i) => {
+        const {query, holder} = wanted[i]!;
+        const result = this.#resultOf(ran, query.answerFor(holder.identity)?.result ?? null);
+        const facts = {result, from: moment, journal: ran.endCursor, lines: ran.result.lines};
+        const answer = new Answer({...facts, because: {cause: 'unknown'}}, () => undefined);
+        answer.close(moment);
+        return answer;
+      });
+      return {answers, moment};
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      return null;
+    }
   }
 
   /** The index has told of its documents, and whatever else it changed is in effect. */

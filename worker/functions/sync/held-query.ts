@@ -104,6 +104,11 @@ export class HeldQuery {
     return this.#journal ?? this.#pins.get(key) ?? null;
   }
 
+  /** The same for whoever is `identity`. */
+  journalFor(identity: string | null): string | null {
+    return this.#journal ?? this.#pins.get(this.#isShared ? SHARED : nameOf(identity)) ?? null;
+  }
+
   /** The page of this answer ends where it does from now on. @returns whether that is news: newcomers get a page of their own */
   pin(answer: Answer): boolean {
     if (this.#journal !== null || answer.journal === null) return false;

@@ -14,7 +14,10 @@ import type {QueryRun} from '../queries/query-batch.ts';
 import {newSeed} from '../seed.ts';
 
 export type QueryRunParts = {
-  run: (execution: Execution) => Promise<QueryRun>;
+  pool: {
+    run(execution: Execution): Promise<QueryRun>;
+    runTogether(executions: readonly Execution[]): Promise<QueryRun[]>;
+  };
   groups: CommitGroups;
   live: () => LiveDeployment | null;
   env: () => Execution['env'];
@@ -37,6 +40,9 @@ export type Ran = {
 
 const NOTHING: PackedReadSet = {intervals: [], absentTables: []};
 
+/** One that can be run. */
+type Prepared = {live: LiveDeployment; entry: FunctionEntry; execution: Execution};
+
 export class QueryRuns {
   readonly #parts: QueryRunParts;
   readonly #prefix = `live-${randomBytes(4).toString('hex')}-`;
@@ -48,52 +54,87 @@ export class QueryRuns {
 
   /** @throws ServiceError when the service cannot run it now; what the function or its caller did wrong is in the result */
   async run(run: Run): Promise<Ran> {
-    const {clock, live} = this.#parts;
-    const startedMs = clock();
-    const requestId = this.#prefix + (++this.#count).toString(36);
-    let entry: FunctionEntry | null = null;
-    let ran: Ran;
+    const startedMs = this.#parts.clock();
+    const prepared = this.#prepared(run);
+    if (prepared instanceof CallError) return this.#ran(run, prepared, null, startedMs);
+    const ran = await this.#parts.pool.run(prepared.execution);
+    return await this.#whenDurable(this.#ran(run, prepared, ran, startedMs));
+  }
+
+  /** Runs these in one snapshot. @returns what each came to, in order, and the moment. @throws as `run` */
+  async runTogether(runs: readonly Run[]): Promise<{rans: Ran[]; sequence: number}> {
+    const startedMs = this.#parts.clock();
+    const prepared = runs.map(run => this.#prepared(run));
+    const executions = prepared.flatMap(one => (one instanceof CallError ? [] : [one.execution]));
+    const ran = await this.#parts.pool.runTogether(executions);
+    const sequence = ran[0]?.sequence ?? this.#parts.groups.durableSequence;
+    let next = 0;
+    const rans = prepared.map((one, i) =>
+      this.#ran(runs[i]!, one, one instanceof CallError ? null : ran[next++]!, startedMs),
+    );
+    for (const one of rans) await this.#whenDurable(one);
+    return {rans, sequence};
+  }
+
+  #prepared({path, args, journal, identity}: Run): Prepared | CallError {
+    const {env, clock} = this.#parts;
     try {
-      const deployment = live();
-      entry = queryOf(deployment, run.path);
-      ran = await this.#runOf(deployment!, entry, run, requestId);
+      const live = this.#parts.live();
+      const entry = queryOf(live, path);
+      const execution: Execution = {
+        deployment: live!.code,
+        path: entry.path,
+        module: entry.module,
+        name: entry.name,
+        paginated: entry.kind === 'paginatedQuery',
+        args: checkArguments(live!.table, entry, JSON.parse(args)),
+        caller: {identity},
+        env: env(),
+        nowMs: Math.floor(clock()),
+        seed: newSeed(),
+        endCursor: journal,
+        isWatched: true,
+      };
+      return {live: live!, entry, execution};
     } catch (caught) {
       if (!(caught instanceof CallError)) throw caught;
-      const result: CallResult = {ok: false, error: caught.message, ...NO_LINES};
-      ran = {result, requestId, sequence: null, readSet: NOTHING, identityUsed: false, endCursor: null};
+      return caught;
     }
+  }
+
+  /** Logs it. @param run null: it could not be run. @throws session.overloaded */
+  #ran({path}: Run, prepared: Prepared | CallError, run: QueryRun | null, startedMs: number): Ran {
+    const requestId = this.#prefix + (++this.#count).toString(36);
+    let ran: Ran;
+    if (prepared instanceof CallError || run === null) {
+      const error = prepared instanceof CallError ? prepared.message : '';
+      const result: CallResult = {ok: false, error, ...NO_LINES};
+      ran = {result, requestId, sequence: null, readSet: NOTHING, identityUsed: false, endCursor: null};
+    } else {
+      const {outcome, lines, starved, sequence, readSet, identityUsed, endCursor} = run;
+      if (starved !== null) throw new ServiceError('session.overloaded', 'the machine is too busy');
+      const result = finished(prepared.live, prepared.entry, outcome, {lines, own: lines});
+      ran = {result, requestId, sequence, readSet: readSet ?? NOTHING, identityUsed, endCursor};
+    }
+    const entry = prepared instanceof CallError ? null : prepared.entry;
     this.#parts.record({
       at: startedMs,
       request_id: requestId,
-      path: entry === null ? run.path.slice(0, 200) : shownPath(entry.path),
+      path: entry === null ? path.slice(0, 200) : shownPath(entry.path),
       kind: entry?.kind ?? 'query',
       caller: 'client',
-      ...ended(ran.result, clock() - startedMs),
+      ...ended(ran.result, this.#parts.clock() - startedMs),
     });
     return ran;
   }
 
-  async #runOf(live: LiveDeployment, entry: FunctionEntry, run: Run, requestId: string): Promise<Ran> {
-    const {env, clock, groups} = this.#parts;
-    const {outcome, lines, starved, sequence, readSet, identityUsed, endCursor} = await this.#parts.run({
-      deployment: live.code,
-      path: entry.path,
-      module: entry.module,
-      name: entry.name,
-      paginated: entry.kind === 'paginatedQuery',
-      args: checkArguments(live.table, entry, JSON.parse(run.args)),
-      caller: {identity: run.identity},
-      env: env(),
-      nowMs: Math.floor(clock()),
-      seed: newSeed(),
-      endCursor: run.journal,
-      isWatched: true,
-    });
-    if (starved !== null) throw new ServiceError('session.overloaded', 'the machine is too busy');
-    const result = finished(live, entry, outcome, {lines, own: lines});
-    // The thread may have seen a commit that could still be taken back.
-    if (sequence > groups.durableSequence) await new Promise<void>(resolve => groups.whenDurable(resolve));
-    return {result, requestId, sequence, readSet: readSet ?? NOTHING, identityUsed, endCursor};
+  /** The thread may have seen a commit that could still be taken back. */
+  async #whenDurable(ran: Ran): Promise<Ran> {
+    const {groups} = this.#parts;
+    if (ran.sequence !== null && ran.sequence > groups.durableSequence) {
+      await new Promise<void>(resolve => groups.whenDurable(resolve));
+    }
+    return ran;
   }
 }
 

@@ -99,6 +99,8 @@ export class Session {
   #explains = false;
   /** JSON of who it is; null: nobody in particular. */
   identity: string | null = null;
+  /** What says so. */
+  #token: string | null = null;
   /** When the token ends that says so. */
   #expMs = Number.POSITIVE_INFINITY;
   /** What it has said, where `shown` is what it has been shown. */
@@ -110,6 +112,10 @@ export class Session {
   /** A moment that it has been promised. */
   #owed = 0;
   #missed = 0;
+  /** Its queries are being run in one snapshot. */
+  #isGathering = false;
+  /** What came of that. */
+  #gathered: ReadonlyMap<Subscription, Answer> | null = null;
   readonly #subscriptions = new Map<number, Subscription>();
 
   constructor(socket: ClientSocket, parts: SessionParts) {
@@ -217,6 +223,7 @@ export class Session {
       case 'clear_auth':
         this.#checkVersion('identity', this.#identityVersion, message);
         this.#identityVersion = message.new_version;
+        this.#token = null;
         this.#settle(null, Number.POSITIVE_INFINITY);
         return;
       default:
@@ -319,8 +326,16 @@ export class Session {
     }
     if (this.#state === 'ended') return;
     if (verified instanceof ServiceError) this.#refuse(verified);
-    else this.#settle(verified.identity, verified.expMs);
+    else {
+      this.#token = token;
+      this.#settle(verified.identity, verified.expMs);
+    }
     this.#readInbox();
+  }
+
+  /** Whose word is good has changed: nothing that was accepted before is accepted longer. */
+  verifyAgain(): void {
+    if (this.#authState === 'settled' && this.#token !== null) void this.#authenticate(this.#token);
   }
 
   #settle(identity: string | null, expMs: number): void {
@@ -384,15 +399,18 @@ export class Session {
    */
   nextMove(): Move | null {
     if (this.#state !== 'established' || this.#authState !== 'settled' || !this.socket.hasRoom) return null;
+    const gathered = this.#gathered;
+    this.#gathered = null;
+    const notBefore = Math.max(this.#shown.ts, this.#notBefore);
     const answers: {subscription: Subscription; answer: Answer}[] = [];
     for (const subscription of this.#subscriptions.values()) {
-      const {answer} = subscription;
+      const answer = gathered?.get(subscription) ?? subscription.answer;
       if (answer === null) return null; // `concern` comes with it
       answers.push({subscription, answer});
     }
     const ts = commonMoment(
       answers.map(({answer}) => answer),
-      Math.max(this.#shown.ts, this.#notBefore),
+      notBefore,
       this.#parts.queries.sequence,
     );
     if (ts === null) {
@@ -439,8 +457,29 @@ export class Session {
   /** Its queries have answers that are not right in any one moment. They run again; if they miss each other again and again, together. */
   #miss(): void {
     this.#missed++;
-    if (this.#missed < MOMENTS_MISSED_MAX) return;
+    if (this.#missed < MOMENTS_MISSED_MAX || this.#isGathering) return;
     this.#missed = 0;
+    void this.#gather();
+  }
+
+  async #gather(): Promise<void> {
+    const {identity} = this;
+    const held = [...this.#subscriptions.values()].flatMap(holder =>
+      holder.query === null ? [] : [{holder, query: holder.query}],
+    );
+    this.#isGathering = true;
+    const gathered = await this.#parts.queries.together(held);
+    this.#isGathering = false;
+    // Whoever it is now, and what it watches now, has answers of its own.
+    if (gathered !== null && identity === this.identity && this.#watchesOnly(held.map(({holder}) => holder))) {
+      this.#gathered = new Map(held.map(({holder}, i) => [holder, gathered.answers[i]!]));
+    }
+    this.concern();
+  }
+
+  #watchesOnly(held: readonly Subscription[]): boolean {
+    const known = new Set(held);
+    return [...this.#subscriptions.values()].every(one => one.query === null || known.has(one));
   }
 
   #helloMissing(): void {

@@ -62,6 +62,11 @@ export class Sync implements Stage, SocketEvents {
     this.#queries.committed(commit);
   }
 
+  /** The deployment that serves has other auth providers. */
+  verifyAgain(): void {
+    for (const sessions of this.#sessions.values()) for (const session of sessions.values()) session.verifyAgain();
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#queries.close();

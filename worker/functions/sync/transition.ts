@@ -1,9 +1,15 @@
 /**
  * Transitions as text. The results are in it as they are, without a parse; sockets that go the same way get the same bytes.
  */
-import {TRANSITION_CHARS_MAX, TRANSITION_PIECE_CHARS} from '../../../shared/limits.ts';
+import {
+  DELTA_CHARS_MAX,
+  DELTA_CHARS_MIN,
+  TRANSITION_CHARS_MAX,
+  TRANSITION_PIECE_CHARS,
+} from '../../../shared/limits.ts';
 import type {Because, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
-import type {Answer, Result} from './answer.ts';
+import {type Answer, isStable, type Result} from './answer.ts';
+import {textDelta} from './text-delta.ts';
 
 /** What a client is told of one query. */
 export type Update = {
@@ -42,7 +48,25 @@ function versionText({query_set, identity, ts}: StateVersion): string {
 /** A journal is sent back by the client: what is longer than it may send is of no use to it. */
 const JOURNAL_CHARS_MAX = 16_384;
 
-function updateText({queryId, answer, isKnown, because, hasLines}: Update): string {
+/** The newest change to a result that was asked for, as JSON; null: it is better sent whole. */
+const deltas = new WeakMap<Result, {before: Result; text: string | null}>();
+
+/** @returns JSON; null: the result is to be sent whole */
+function deltaText(before: Result | null, after: Result & {ok: true}): string | null {
+  if (before?.ok !== true || !isBetween(before.text) || !isBetween(after.text)) return null;
+  const known = deltas.get(after);
+  if (known?.before === before) return known.text;
+  const delta = JSON.stringify(textDelta(before.text, after.text));
+  const text = delta.length < after.text.length / 2 && isStable(before) ? delta : null;
+  deltas.set(after, {before, text});
+  return text;
+}
+
+function isBetween({length}: string): boolean {
+  return length >= DELTA_CHARS_MIN && length <= DELTA_CHARS_MAX;
+}
+
+function updateText({queryId, answer, before, isKnown, because, hasLines}: Update): string {
   const {result, journal, lines} = answer;
   let facts = `{"query_id":${queryId}`;
   if (hasLines && lines.length > 0) facts += `,"log_lines":${JSON.stringify(lines)}`;
@@ -50,7 +74,9 @@ function updateText({queryId, answer, isKnown, because, hasLines}: Update): stri
   if (!result.ok) return `${facts},"error":${JSON.stringify(result.shown)}}`;
   if (journal !== null && journal.length <= JOURNAL_CHARS_MAX) facts += `,"journal":${JSON.stringify(journal)}`;
   facts += `,"digest":"${result.digest}"`;
-  return isKnown ? `${facts},"unchanged":true}` : `${facts},"value":${result.text}}`;
+  if (isKnown) return `${facts},"unchanged":true}`;
+  const delta = deltaText(before, result);
+  return delta === null ? `${facts},"value":${result.text}}` : `${facts},"delta":${delta}}`;
 }
 
 /** The messages that carry it: itself, or its pieces in order. */

@@ -1,0 +1,179 @@
+import type {JWTPayload} from 'jose';
+import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {FunctionSocket} from '../../harness/function-socket.ts';
+import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
+import {App} from '../app.ts';
+import {IdentityProvider} from '../auth/identity-provider.ts';
+
+const FUNCTIONS = `
+  import {mutation, query} from './_generated/server';
+  export const me = query({args: {}, handler: async ctx => {
+    const n = (await ctx.db.query('ticks' as never).collect() as any[]).length;
+    return {n, name: (await ctx.auth.getUserIdentity())?.subject ?? null};
+  }});
+  export const ticks = query({args: {}, handler: async ctx => (await ctx.db.query('ticks' as never).collect() as any[]).length});
+  export const sometimes = query({args: {}, handler: async ctx => {
+    const n = (await ctx.db.query('ticks' as never).collect() as any[]).length;
+    return n % 2 === 0 ? 'even' : (await ctx.auth.getUserIdentity())?.subject ?? null;
+  }});
+  export const tick = mutation({args: {}, handler: async ctx => { await ctx.db.insert('ticks' as never, {} as never); }});
+  export const whoami = mutation({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? null});`;
+
+let service: Service;
+let provider: IdentityProvider;
+let other: IdentityProvider;
+beforeAll(async () => {
+  service = await Service.start();
+  provider = await IdentityProvider.start('RS256');
+  other = await IdentityProvider.start('RS256');
+});
+afterAll(() => Promise.all([service.stop(), provider.stop(), other.stop()]));
+
+const config = (issuer: string) =>
+  `export default {providers: [{domain: ${JSON.stringify(issuer)}, applicationID: 'chat'}]};`;
+async function newApp(): Promise<App> {
+  const app = await App.deploy(service, {'who.ts': FUNCTIONS, 'auth.config.ts': config(provider.issuer)});
+  const allow = [provider, other].map(({issuer}) => issuer.slice('http://'.length));
+  await app.admin('PUT', '/settings', {egress: {allow, deny: []}, allowed_origins: null});
+  return app;
+}
+const nowS = () => Math.floor(Date.now() / 1000);
+const token = (sub: string, claims: JWTPayload = {}, of = provider, header: Record<string, unknown> = {}) =>
+  of.token({iss: of.issuer, sub, aud: 'chat', iat: nowS(), exp: nowS() + 60, ...claims}, header);
+
+async function connect(app: App): Promise<FunctionSocket> {
+  const socket = await FunctionSocket.established(service, app.tenant);
+  onTestFinished(() => socket.close());
+  return socket;
+}
+
+describe('a token', () => {
+  test.each<[string, () => Promise<string>, boolean]>([
+    ['valid', () => token('ada'), true],
+    ['expired by 10 s', () => token('ada', {exp: nowS() - 10}), false],
+    ['issued 3 s ahead', () => token('ada', {iat: nowS() + 3}), true],
+    ['for another audience', () => token('ada', {aud: 'other'}), false],
+    ['of an unknown issuer', () => token('ada', {iss: 'http://nobody.example'}), false],
+    ['without a key id', () => token('ada', {}, provider, {kid: undefined}), false],
+  ])('[53] %s is confirmed by a transition, or refused by auth_error', async (_, make, isGood) => {
+    const socket = await connect(await newApp());
+    socket.authenticate(await make());
+    if (isGood) await socket.until(() => socket.version.identity === 1);
+    else expect(await socket.message('auth_error')).toMatchObject({identity: 1, error: {code: 'auth.unauthorized'}});
+  });
+
+  test('[53] of a tenant without a verifier is refused', async () => {
+    const socket = await connect(await App.deploy(service, {'who.ts': FUNCTIONS}));
+    socket.authenticate(await token('ada'));
+    expect(await socket.message('auth_error')).toMatchObject({identity: 1});
+  });
+
+  test('that is refused stops what is shown until the client says who it is; its calls wait', async () => {
+    const app = await newApp();
+    const socket = await connect(app);
+    const ticks = await socket.query('who:ticks');
+    socket.authenticate('not a token');
+    const call = socket.sendMutation('who:whoami', {});
+    await socket.message('auth_error');
+    await app.mutation('who:tick', {});
+    expect(socket.value(ticks)).toBe(0);
+    expect(socket.results.has(call)).toBe(false);
+    socket.authenticate(await token('grace'));
+    expect(await socket.result(call)).toMatchObject({ok: true, value: 'grace'});
+    await socket.until(() => socket.value(ticks) === 1);
+    expect(socket.version.identity).toBe(2);
+  });
+
+  test('that ends while the socket stands is an error once something that looks at it is new', async () => {
+    const app = await newApp();
+    const socket = await connect(app);
+    // Five seconds of tolerance are left.
+    socket.authenticate(await token('ada', {exp: nowS()}));
+    const me = await socket.query('who:me');
+    expect(socket.value(me)).toMatchObject({name: 'ada'});
+    await until('the end of the token', async () => {
+      await app.mutation('who:tick', {});
+      return socket.messages.some(({type}) => type === 'auth_error');
+    });
+    expect(await socket.message('auth_error')).toMatchObject({
+      identity: 1,
+      error: {message: expect.stringContaining('expired')},
+    });
+    expect(socket.value(me)).toMatchObject({name: 'ada'});
+  });
+});
+
+describe('[63] when the user changes', () => {
+  test('what looks at the identity is of the new one from the confirmation on, and the rest is not sent again', async () => {
+    const app = await newApp();
+    const socket = await connect(app);
+    socket.authenticate(await token('ada'));
+    const [me, ticks] = socket.queries([{path: 'who:me'}, {path: 'who:ticks'}]);
+    await socket.until(() => socket.shown.has(ticks!));
+    expect(socket.value(me!)).toMatchObject({name: 'ada'});
+    const wrong: unknown[] = [];
+    socket.onState = (_, {identity}) => {
+      const {name} = socket.value(me!) as {name: string};
+      if (name !== (identity === 1 ? 'ada' : identity === 2 ? 'grace' : null)) wrong.push({name, identity});
+    };
+    const before = socket.transitions.length;
+    const writer = await connect(app);
+    socket.authenticate(await token('grace'));
+    for (let n = 0; n < 10; n++) writer.sendMutation('who:tick', {});
+    await socket.until(() => socket.version.identity === 2);
+    socket.clearAuth();
+    await socket.until(() => socket.version.identity === 3);
+    await socket.until(() => socket.value(ticks!) === 10);
+    expect(wrong).toEqual([]);
+    expect(socket.transitions.length).toBeGreaterThan(before);
+  });
+
+  test('an equal identity of a fresh token moves nothing but the version', async () => {
+    const socket = await connect(await newApp());
+    socket.authenticate(await token('ada'));
+    await socket.query('who:me');
+    socket.authenticate(await token('ada', {exp: nowS() + 90}));
+    await socket.until(() => socket.version.identity === 2);
+    expect(socket.transitions.at(-1)!.changes).toEqual([]);
+  });
+});
+
+test('users are told apart by what looks at them alone, and as long as it looks', async () => {
+  const app = await newApp();
+  const [ada, grace] = [await connect(app), await connect(app)];
+  ada.authenticate(await token('ada'));
+  grace.authenticate(await token('grace'));
+  const ids = await Promise.all([ada, grace].map(socket => socket.query('who:sometimes')));
+  for (let n = 0; n < 4; n++) {
+    const isEven = n % 2 === 0;
+    await ada.until(() => ada.value(ids[0]!) === (isEven ? 'even' : 'ada'));
+    await grace.until(() => grace.value(ids[1]!) === (isEven ? 'even' : 'grace'));
+    await app.mutation('who:tick', {});
+  }
+});
+
+test('a deploy with other auth providers asks for the tokens again', async () => {
+  const app = await newApp();
+  const socket = await connect(app);
+  socket.authenticate(await token('ada'));
+  await socket.query('who:me');
+  await app.deploy({'who.ts': FUNCTIONS, 'auth.config.ts': config(other.issuer)});
+  expect(await socket.message('auth_error')).toMatchObject({identity: 1});
+  socket.authenticate(await token('ada', {}, other));
+  await socket.until(() => socket.version.identity === 2);
+});
+
+test('pages of an origin that the tenant does not allow are refused', async () => {
+  const app = await newApp();
+  await app.admin('PUT', '/settings', {egress: {allow: [], deny: []}, allowed_origins: ['https://app.example']});
+  const {WebSocket} = await import('undici');
+  const ws = new WebSocket(`${service.url.replace('http', 'ws')}/svc/${app.tenant}/ws`, {
+    protocols: ['svc.functions.v1'],
+    headers: {origin: 'https://evil.example'},
+  });
+  const closed = await new Promise<{code: number; reason: string}>(resolve =>
+    ws.addEventListener('close', ({code, reason}) => resolve({code, reason})),
+  );
+  expect(closed).toEqual({code: 1008, reason: 'auth.origin_forbidden'});
+});
