@@ -190,8 +190,8 @@ export type RouterOperationTraits = {
   readonly method: string;
   /** As in OperationRoute, from the root. */
   readonly path: string;
-  /** `open`: to anybody. */
-  readonly access: 'open' | 'admin';
+  /** `open`: to anybody. `deployment`: a tenant's own users, whose tokens are the worker's to judge. */
+  readonly access: 'open' | 'admin' | 'deployment';
   readonly success: number;
 };
 
@@ -200,7 +200,7 @@ export const ROUTER_OPERATIONS = {
   health: {method: 'GET', path: '/health', access: 'open', success: OK},
   metrics: {method: 'GET', path: '/metrics', access: 'admin', success: OK},
   socket: {method: 'GET', path: '/ws', access: 'admin', success: SWITCHING_PROTOCOLS},
-  'functions.socket': {method: 'GET', path: '/svc/{tenant_id}/ws', access: 'open', success: SWITCHING_PROTOCOLS},
+  'functions.socket': {method: 'GET', path: '/svc/{tenant_id}/ws', access: 'deployment', success: SWITCHING_PROTOCOLS},
   'tenants.create': {method: 'POST', path: '/api/tenants', access: 'admin', success: CREATED},
   'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
   'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},

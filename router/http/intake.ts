@@ -110,10 +110,9 @@ export class Intake {
       );
       return;
     }
-    if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
-    else if ('operation' in route.answer)
-      this.#operate(exchange, route, route.answer.operation, parameters, query, req);
-    else this.#answerHere(exchange, route.answer.own, parameters, req);
+    if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, req);
+    else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
+    else this.#operate(exchange, route, route.answer.operation, parameters, query, req);
   }
 
   #refuseMethod(exchange: Exchange, entry: PathEntry): void {
