@@ -1,5 +1,5 @@
 /**
- * A directory for files whose syncs say nothing, because a test plays the disk: in memory where the system has such a place.
+ * A directory for files whose syncs say nothing, because the test plays the disk or never looks at it: in memory where the system has such a place.
  * A sync on a real disk takes as long as the rest of such a test.
  */
 import {accessSync, constants, mkdtempSync} from 'node:fs';

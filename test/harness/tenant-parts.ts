@@ -1,14 +1,14 @@
 /** A tenant's file in a directory of its own, with a writer, a catalog and a reader on it as a worker has them, and no process. */
-import {mkdtempSync, rmSync} from 'node:fs';
-import {tmpdir} from 'node:os';
+import {rmSync} from 'node:fs';
 import {join} from 'node:path';
 import {Writer} from '../../worker/commit/writer.ts';
 import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
+import {makeMemoryDirectory} from './memory-directory.ts';
 
 export class TenantParts {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'svc-parts-'));
+  readonly #directory = makeMemoryDirectory('svc-parts-');
   readonly path = join(this.#directory, 'tenant.sqlite');
   readonly writerDb = openWriter(this.path);
   readonly readerDb = openReader(this.path);
