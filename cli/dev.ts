@@ -7,11 +7,12 @@
 import {spawn} from 'node:child_process';
 import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
+import {LocalServer} from './local-server.ts';
 import {showLogs} from './logs.ts';
 import {PROJECT_FILE, type Project, readProject} from './project/project-file.ts';
 import {push} from './project/push.ts';
 import {SourceChanges} from './project/source-changes.ts';
-import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {addTargetOptions, serverUrl, type Target, type TargetOptions, withTarget} from './project/target.ts';
 import {TYPECHECK_MODES, type TypecheckMode} from './project/typecheck.ts';
 import {resultText} from './run.ts';
 
@@ -20,6 +21,7 @@ type Options = TargetOptions & {
   untilSuccess?: true;
   run?: string;
   start?: string;
+  local?: true;
   tailLogs: 'always' | 'pause-on-deploy' | 'disable';
   typecheck: TypecheckMode;
 };
@@ -32,13 +34,24 @@ export function register(program: Command): void {
     .option('--until-success', 'end after the first push that succeeds')
     .option('--run <path>', 'call this function after the first push that succeeds')
     .option('--start <command>', 'run this beside it, a web server for instance; both end together')
+    .option('--local', 'where no server answers yet, start one on this machine, with its data in .svc/ of the project')
     .addOption(
       new Option('--tail-logs <when>').choices(['always', 'pause-on-deploy', 'disable']).default('pause-on-deploy'),
     )
     .addOption(new Option('--typecheck <mode>').choices([...TYPECHECK_MODES]).default('try'));
-  addTargetOptions(command).action((options: Options) =>
-    reportFailure('svc dev', () => withTarget(options, target => new Development(target, options).run())),
-  );
+  addTargetOptions(command).action((options: Options) => reportFailure('svc dev', () => dev(options)));
+}
+
+async function dev(options: Options): Promise<void> {
+  const project = await readProject(options.project);
+  const server = options.local === true ? await LocalServer.start(serverUrl(options, project), project.root) : null;
+  if (server !== null) say(`started a server; its data is in ${server.data}`);
+  const inUse = server === null ? options : {...options, data: server.data};
+  try {
+    await withTarget(inUse, target => new Development(target, options, server).run());
+  } finally {
+    await server?.stop();
+  }
 }
 
 const say = (text: string) => void process.stderr.write(`${text}\n`);
@@ -52,9 +65,11 @@ class Development {
   #isPushing = false;
   #hasSucceeded = false;
 
-  constructor(target: Target, options: Options) {
+  /** @param server one that was started for this */
+  constructor(target: Target, options: Options, server: LocalServer | null) {
     this.#target = target;
     this.#options = options;
+    void server?.ended().then(() => this.#ended.abort());
   }
 
   async run(): Promise<void> {
@@ -146,7 +161,11 @@ class Development {
   }
 
   #start(command: string): void {
-    const child = spawn(command, {shell: true, stdio: 'inherit', cwd: this.#target.project.root});
+    const {client, tenant, project} = this.#target;
+    const deployment = `${client.url}/svc/${tenant}`;
+    // Under the names that bundlers of pages let through.
+    const env = {...process.env, VITE_SVC_URL: deployment, NEXT_PUBLIC_SVC_URL: deployment};
+    const child = spawn(command, {shell: true, stdio: 'inherit', cwd: project.root, env});
     child.once('exit', () => this.#ended.abort());
     this.#ended.signal.addEventListener('abort', () => void child.kill('SIGTERM'));
   }

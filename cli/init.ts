@@ -3,27 +3,39 @@ import {existsSync} from 'node:fs';
 import {mkdir, writeFile} from 'node:fs/promises';
 import {basename, dirname, join, relative, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import type {Command} from 'commander';
+import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';
 import {shellQuoted} from './shell-quoted.ts';
 import {starterFiles} from './starter/files.ts';
+import {reactStarterFiles} from './starter/react-files.ts';
 
 export function register(program: Command): void {
   program
     .command('init')
     .description('write a starter project')
     .argument('[directory]', 'made if it is missing', '.')
-    .action((directory: string) => reportFailure('svc init', () => init(directory)));
+    .addOption(
+      new Option('--template <name>', 'functions: no page; react: with a page that shows them live')
+        .choices([...TEMPLATES])
+        .default('functions'),
+    )
+    .action((directory: string, {template}: {template: Template}) =>
+      reportFailure('svc init', () => init(directory, template)),
+    );
 }
+
+const TEMPLATES = ['functions', 'react'] as const;
+type Template = (typeof TEMPLATES)[number];
 
 /** This package, which the project depends on where it lies: the folder above the bundle of this command. */
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 
-async function init(directory: string): Promise<void> {
+async function init(directory: string, template: Template): Promise<void> {
   const root = resolve(directory);
   const name = projectName(root);
-  const files = Object.entries(starterFiles(name, `file:${relative(root, PACKAGE)}`));
+  const filesOf = template === 'react' ? reactStarterFiles : starterFiles;
+  const files = Object.entries(filesOf(name, `file:${relative(root, PACKAGE)}`));
   const taken = files.map(([path]) => path).filter(path => existsSync(join(root, path)));
   if (taken.length > 0) throw new CommandFailure(`${taken.join(', ')} exists already in ${root}; nothing was written`);
   for (const [path, text] of files) {
@@ -32,13 +44,13 @@ async function init(directory: string): Promise<void> {
   }
   await generateCode(root);
   const where = directory === '.' ? '' : `cd ${shellQuoted(directory)} && `;
-  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop()}\n`);
+  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop(template)}\n`);
 }
 
 /** Whoever had npm bring Node for this command needs it for the next one, too; an npx inside of another one does not work. */
-function installAndDevelop(): string {
-  const isBrought = process.execPath.includes('/_npx/');
-  return isBrought ? 'npx -y -p node@22 -c "npm install && npm run dev"' : 'npm install && npx svc dev';
+function installAndDevelop(template: Template): string {
+  if (process.execPath.includes('/_npx/')) return 'npx -y -p node@22 -c "npm install && npm run dev"';
+  return template === 'react' ? 'npm install && npm run dev' : 'npm install && npx svc dev';
 }
 
 /** A tenant's id and a package's name. */

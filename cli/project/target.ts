@@ -29,8 +29,13 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   const project = await readProject(options.project);
   const tenant = options.tenant ?? project.tenant;
   if (tenant === null) throw new CommandFailure(`no tenant: give --tenant, or "tenant" in ${PROJECT_FILE}`, 2);
-  const client = await ServiceClient.open({...options, url: options.url ?? project.url ?? URL_DEFAULT}, 4);
+  const client = await ServiceClient.open({...options, url: serverUrl(options, project)}, 4);
   return {project, client, tenant};
+}
+
+/** Where the server is. */
+export function serverUrl({url}: TargetOptions, project: Project): string {
+  return url ?? project.url ?? URL_DEFAULT;
 }
 
 /** Runs `act` with the target and closes it. */

@@ -35,22 +35,27 @@ export class FixtureProject {
     renameSync(join(unpacked, 'package'), join(packages, 'svc'));
   }
 
-  /** @returns what it wrote. @throws Error with that */
-  async run(command: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-    try {
-      const {stdout} = await promisify(execFile)(command, args, {
-        cwd: this.directory,
-        env: {...process.env, ...env},
-        maxBuffer: 2 ** 26,
-      });
-      return stdout;
-    } catch (caught) {
-      const {stdout, stderr} = caught as {stdout?: string; stderr?: string};
-      throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, {cause: caught});
-    }
+  run(command: string, args: string[], env: Record<string, string> = {}): Promise<string> {
+    return run(command, args, this.directory, env);
   }
 
   remove(): void {
     rmSync(this.directory, {recursive: true, force: true});
+  }
+}
+
+/** @returns what it wrote. @throws Error with that */
+export async function run(
+  command: string,
+  args: string[],
+  cwd: string,
+  env: Record<string, string> = {},
+): Promise<string> {
+  try {
+    const {stdout} = await promisify(execFile)(command, args, {cwd, env: {...process.env, ...env}, maxBuffer: 2 ** 26});
+    return stdout;
+  } catch (caught) {
+    const {stdout, stderr} = caught as {stdout?: string; stderr?: string};
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, {cause: caught});
   }
 }

@@ -1,0 +1,229 @@
+/**
+ * What `svc init --template react` writes: the functions of a shared list of tasks, and a page that shows it, built and served by Vite
+ * ([0033](../../docs/decisions/0033-vite-serves-the-page.md)). Path → text.
+ * @param svc how its package.json names this package
+ */
+export function reactStarterFiles(name: string, svc: string): Record<string, string> {
+  return {
+    'package.json': json({
+      name,
+      private: true,
+      type: 'module',
+      scripts: {
+        dev: 'svc dev --local --start vite',
+        build: 'vite build',
+        deploy: 'svc deploy',
+        typecheck: 'tsc',
+      },
+      dependencies: {react: '^19.0.0', 'react-dom': '^19.0.0', svc},
+      devDependencies: {
+        '@types/react': '^19.0.0',
+        '@types/react-dom': '^19.0.0',
+        '@vitejs/plugin-react': '^6.0.0',
+        typescript: '^5.9.0 || ^7.0.0',
+        vite: '^8.0.0',
+      },
+    }),
+    'svc.json': json({tenant: name}),
+    'tsconfig.json': json({
+      compilerOptions: {...COMPILER_OPTIONS, types: ['vite/client'], jsx: 'react-jsx'},
+      include: ['src', 'svc', 'vite.config.ts'],
+    }),
+    'svc/tsconfig.json': json({compilerOptions: {...COMPILER_OPTIONS, types: []}, include: ['.']}),
+    '.gitignore': 'node_modules\ndist\n.svc\n',
+    'README.md': readme(name),
+    'index.html': `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <link rel="icon" href="data:," />
+    <title>${name}</title>
+  </head>
+  <body>
+    <div id="root"></div>
+    <script type="module" src="/src/main.tsx"></script>
+  </body>
+</html>
+`,
+    'vite.config.ts': `import react from '@vitejs/plugin-react';
+import {defineConfig} from 'vite';
+
+export default defineConfig({
+  plugins: [react()],
+  // svc may be a link to where it was cloned: its hooks use the React of this project all the same.
+  resolve: {dedupe: ['react']},
+  optimizeDeps: {include: ['svc/react', 'svc/server']},
+  // The data of the server that svc dev starts.
+  server: {watch: {ignored: ['**/.svc/**']}},
+});
+`,
+    'src/main.tsx': `import {StrictMode} from 'react';
+import {createRoot} from 'react-dom/client';
+import {SvcProvider, SvcReactClient} from 'svc/react';
+import {App} from './App';
+import './style.css';
+
+// svc dev sets it for what it starts; for a build, set it to where the deployment will be: https://example.com/svc/TENANT
+const client = new SvcReactClient(import.meta.env.VITE_SVC_URL);
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <SvcProvider client={client}>
+      <App />
+    </SvcProvider>
+  </StrictMode>,
+);
+`,
+    'src/App.tsx': APP,
+    'src/style.css': STYLE,
+    'svc/schema.ts': `import {defineSchema, defineTable} from 'svc/server';
+import {v} from 'svc/values';
+
+export default defineSchema({
+  tasks: defineTable({text: v.string(), done: v.boolean()}),
+});
+`,
+    'svc/tasks.ts': `import {v} from 'svc/values';
+import {mutation, query} from './_generated/server';
+
+export const list = query({
+  args: {},
+  handler: async ctx => await ctx.db.query('tasks').order('desc').take(100),
+});
+
+export const add = mutation({
+  args: {text: v.string()},
+  handler: async (ctx, {text}) => await ctx.db.insert('tasks', {text, done: false}),
+});
+
+export const setDone = mutation({
+  args: {id: v.id('tasks'), done: v.boolean()},
+  handler: async (ctx, {id, done}) => {
+    await ctx.db.patch(id, {done});
+  },
+});
+`,
+  };
+}
+
+const COMPILER_OPTIONS = {
+  target: 'es2022',
+  module: 'esnext',
+  moduleResolution: 'bundler',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  strict: true,
+  skipLibCheck: true,
+  noEmit: true,
+};
+
+function json(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+const APP = `import {type FormEvent, useState} from 'react';
+import {useMutation, useQuery, useSvcConnectionState} from 'svc/react';
+import {api} from '../svc/_generated/api';
+
+export function App() {
+  const {isWebSocketConnected} = useSvcConnectionState();
+  const tasks = useQuery(api.tasks.list);
+  const setDone = useMutation(api.tasks.setDone).withOptimisticUpdate((store, {id, done}) => {
+    const before = store.getQuery(api.tasks.list);
+    if (before === undefined) return;
+    store.setQuery(
+      api.tasks.list,
+      {},
+      before.map(task => (task._id === id ? {...task, done} : task)),
+    );
+  });
+  return (
+    <main>
+      <h1>Tasks</h1>
+      <p>Open this page in a second window: both show the same, always.</p>
+      <NewTask />
+      <ul>
+        {tasks?.map(({_id, text, done}) => (
+          <li key={_id}>
+            <label>
+              <input type="checkbox" checked={done} onChange={() => void setDone({id: _id, done: !done})} />
+              <span className={done ? 'done' : ''}>{text}</span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      <footer>{tasks === undefined || !isWebSocketConnected ? 'connecting …' : 'up to date'}</footer>
+    </main>
+  );
+}
+
+function NewTask() {
+  const add = useMutation(api.tasks.add);
+  const [text, setText] = useState('');
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (text.trim() === '') return;
+    void add({text: text.trim()});
+    setText('');
+  };
+  return (
+    <form onSubmit={submit}>
+      <input aria-label="New task" placeholder="What is to be done?" value={text} onChange={event => setText(event.target.value)} />
+      <button type="submit">Add</button>
+    </form>
+  );
+}
+`;
+
+const STYLE = `:root {
+  color-scheme: light dark;
+  font-family: system-ui, sans-serif;
+}
+main {
+  max-width: 32rem;
+  margin: 3rem auto;
+  padding: 0 1rem;
+}
+form {
+  display: flex;
+  gap: 0.5rem;
+}
+form input {
+  flex: 1;
+}
+input,
+button {
+  font: inherit;
+  padding: 0.4rem 0.6rem;
+}
+ul {
+  list-style: none;
+  padding: 0;
+}
+li {
+  padding: 0.3rem 0;
+}
+.done {
+  opacity: 0.5;
+  text-decoration: line-through;
+}
+footer {
+  font-size: 0.85rem;
+  opacity: 0.7;
+}
+`;
+
+function readme(name: string): string {
+  return `# ${name}
+
+\`npm run dev\` and open the address that Vite prints, in two windows. It starts a server on this machine if none runs (its data is in
+\`.svc/\`), deploys the functions in \`svc/\` to the tenant \`${name}\`, again after every change, shows what they log, and serves the page in
+\`src/\`.
+
+- \`svc/tasks.ts\` has the functions, \`svc/schema.ts\` the tables, \`src/App.tsx\` the page that calls them
+- \`npx svc data tasks\` shows the documents, \`npx svc run tasks:add '{"text": "try svc"}'\` calls a function: look at the windows meanwhile
+
+To put it somewhere: \`SVC_URL\` and \`SVC_ACCESS_TOKEN\` of the server for \`npm run deploy\`, and
+\`VITE_SVC_URL=https://example.com/svc/${name} npm run build\` makes \`dist/\`, which any web server can serve.
+`;
+}
