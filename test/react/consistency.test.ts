@@ -46,15 +46,6 @@ function deploy(): {deployment: SimulatedDeployment<State>; client: SvcReactClie
   return {deployment, client};
 }
 
-/** React renders by itself, as in an app, in as many steps as it likes. */
-function asInAnApp(): void {
-  const globals = globalThis as {IS_REACT_ACT_ENVIRONMENT?: boolean};
-  globals.IS_REACT_ACT_ENVIRONMENT = false;
-  onTestFinished(() => {
-    globals.IS_REACT_ACT_ENVIRONMENT = true;
-  });
-}
-
 /** Keeps React busy, so that a render that may be interrupted is. */
 function work(): void {
   const endMs = performance.now() + 2;
@@ -88,7 +79,6 @@ describe('what is on the page is of one moment', () => {
     let page: Page | undefined;
     page = await Page.open(within(client, App));
     await acted(() => {});
-    asInAnApp();
     await Promise.all(Array.from({length: 50}, () => send()));
     for (let i = 0; i < 50; i++) await send();
     expect(renders.at(-1)).toEqual([202, 303]);
@@ -120,7 +110,6 @@ describe('what is on the page is of one moment', () => {
     let page: Page | undefined;
     page = await Page.open(within(client, Rows));
     await acted(() => {});
-    asInAnApp();
     for (let round = 0; round < 3; round++) {
       startTransition(() => grow(15 + round));
       for (let write = 0; write < 6; write++) {

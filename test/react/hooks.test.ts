@@ -331,15 +331,9 @@ describe('useMutation and useAction', () => {
     const page = await Page.open(within(client, Numbers));
     await acted(() => {});
     // Without act: what React does by itself is what counts.
-    const globals = globalThis as {IS_REACT_ACT_ENVIRONMENT?: boolean};
-    globals.IS_REACT_ACT_ENVIRONMENT = false;
-    try {
-      for (const n of [3, 4, 5]) {
-        await send({n});
-        expect(page.text).toBe(JSON.stringify([1, 2, 3, 4, 5].filter(number => number <= n)));
-      }
-    } finally {
-      globals.IS_REACT_ACT_ENVIRONMENT = true;
+    for (const n of [3, 4, 5]) {
+      await send({n});
+      expect(page.text).toBe(JSON.stringify([1, 2, 3, 4, 5].filter(number => number <= n)));
     }
   });
 

@@ -22,13 +22,11 @@ export class Page {
 
   /** @param html as a server rendered it */
   static async open(element: ReactNode, html?: string): Promise<Page> {
-    const globals = globalThis as unknown as Globals;
-    globals.IS_REACT_ACT_ENVIRONMENT = true;
-    const container = globals.document.createElement('div');
+    const container = (globalThis as unknown as Globals).document.createElement('div');
     if (html !== undefined) {
       container.innerHTML = html;
       let root: Root | undefined;
-      await act(async () => {
+      await inAct(async () => {
         root = hydrateRoot(container as never, element);
       });
       return new Page(container, root!);
@@ -40,7 +38,7 @@ export class Page {
   }
 
   async show(element: ReactNode): Promise<void> {
-    await act(async () => this.#root.render(element));
+    await inAct(async () => this.#root.render(element));
   }
 
   get text(): string {
@@ -50,14 +48,26 @@ export class Page {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await act(async () => this.#root.unmount());
+    await inAct(async () => this.#root.unmount());
+  }
+}
+
+/** Otherwise React renders by itself, as in an app. */
+async function inAct(work: () => Promise<void>): Promise<void> {
+  const globals = globalThis as unknown as Globals;
+  const before = globals.IS_REACT_ACT_ENVIRONMENT ?? false;
+  globals.IS_REACT_ACT_ENVIRONMENT = true;
+  try {
+    await act(work);
+  } finally {
+    globals.IS_REACT_ACT_ENVIRONMENT = before;
   }
 }
 
 /** Does something and waits until everything that follows at once from it has been rendered. */
 export async function acted<T>(act_: () => T | Promise<T>): Promise<T> {
   let result: T | undefined;
-  await act(async () => {
+  await inAct(async () => {
     result = await act_();
     await settled();
   });

@@ -13,6 +13,7 @@ export type PagedListDriver = {
   shown(): {keys: number[]; status: string};
   /** All that was on the page since the last call, `LoadingFirstPage` left out. */
   frames(): number[][];
+  close(): Promise<void>;
 };
 
 export class NaiveList {

@@ -60,6 +60,7 @@ async function driverOf(keys: number[], initialNumItems: number): Promise<PagedL
     cut: async () => {},
     shown: () => ({keys: keysOf(now), status: now.status}),
     frames: () => frames.splice(0),
+    close: async () => {},
   };
 }
 

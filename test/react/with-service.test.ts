@@ -1,0 +1,192 @@
+/** The hooks beside a really started service. The page is one of happy-dom, the WebSocket that of Node. */
+import './dom.ts';
+import fc from 'fast-check';
+import {useLayoutEffect} from 'react';
+import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {SvcReactClient, type UsePaginatedQueryResult, usePaginatedQuery, useQuery} from '../../sdk/react/index.ts';
+import {makeFunctionReference, type PaginationResult} from '../../sdk/server/index.ts';
+import {App} from '../functions/app.ts';
+import {Service} from '../harness/service.ts';
+import {acted, Page, within} from './page.ts';
+import {type Command, NaiveList, type PagedListDriver, runBeside} from './paged-list.ts';
+
+const FILES = {
+  'schema.ts': `
+    import {defineSchema, defineTable} from 'svc/server';
+    import {v} from 'svc/values';
+    export default defineSchema({
+      items: defineTable({list: v.string(), key: v.number()}).index('by_list_key', ['list', 'key']),
+      accounts: defineTable({name: v.string(), balance: v.number()}),
+    });`,
+  'items.ts': `
+    import {v} from 'svc/values';
+    import {mutation, paginatedQuery, query} from './_generated/server';
+    export const list = paginatedQuery({args: {list: v.string()}, handler: (ctx, {list, paginationOpts}) =>
+      ctx.db.query('items').withIndex('by_list_key', q => q.eq('list', list)).paginate(paginationOpts)});
+    export const fill = mutation({args: {list: v.string(), keys: v.array(v.number())}, handler: async (ctx, {list, keys}) => {
+      for (const key of keys) await ctx.db.insert('items', {list, key});
+    }});
+    export const toggle = mutation({args: {list: v.string(), key: v.number()}, handler: async (ctx, {list, key}) => {
+      const found = await ctx.db.query('items').withIndex('by_list_key', q => q.eq('list', list).eq('key', key)).first();
+      if (found === null) await ctx.db.insert('items', {list, key});
+      else await ctx.db.delete(found._id);
+    }});
+    export const plain = query({args: {list: v.string()}, handler: async (ctx, {list}) =>
+      (await ctx.db.query('items').withIndex('by_list_key', q => q.eq('list', list)).collect()).length});`,
+  'accounts.ts': `
+    import {v} from 'svc/values';
+    import {mutation, query} from './_generated/server';
+    export const open = mutation({args: {}, handler: async ctx => {
+      for (const name of ['a', 'b']) await ctx.db.insert('accounts', {name, balance: 50});
+    }});
+    const balance = async (ctx, name) => (await ctx.db.query('accounts').filter(q => q.eq(q.field('name'), name)).unique())?.balance ?? 0;
+    export const a = query({args: {}, handler: ctx => balance(ctx, 'a')});
+    export const b = query({args: {}, handler: ctx => balance(ctx, 'b')});
+    export const move = mutation({args: {amount: v.number()}, handler: async (ctx, {amount}) => {
+      for (const account of await ctx.db.query('accounts').collect()) {
+        await ctx.db.patch(account._id, {balance: account.balance + (account.name === 'a' ? -amount : amount)});
+      }
+    }});`,
+};
+
+type Item = {key: number};
+type Shown = UsePaginatedQueryResult<Item>;
+const items = makeFunctionReference<'paginatedQuery', {list: string; paginationOpts: object}, PaginationResult<Item>>(
+  'items:list',
+);
+const toggle = makeFunctionReference<'mutation', {list: string; key: number}, null>('items:toggle');
+const fill = makeFunctionReference<'mutation', {list: string; keys: number[]}, null>('items:fill');
+const move = makeFunctionReference<'mutation', {amount: number}, null>('accounts:move');
+const openAccounts = makeFunctionReference<'mutation', Record<string, never>, null>('accounts:open');
+const a = makeFunctionReference<'query', Record<string, never>, number>('accounts:a');
+const b = makeFunctionReference<'query', Record<string, never>, number>('accounts:b');
+
+let service: Service;
+let app: App;
+beforeAll(async () => {
+  service = await Service.start();
+  app = await App.deploy(service, FILES);
+});
+afterAll(() => service.stop());
+
+/** Sockets that a test can cut: the client does not know of it beforehand. */
+const sockets = new Set<WebSocket>();
+class CuttableSocket extends WebSocket {
+  constructor(url: string | URL, protocols?: string | string[]) {
+    super(url, protocols);
+    sockets.add(this);
+    this.addEventListener('close', () => sockets.delete(this));
+  }
+}
+
+function connect(): SvcReactClient {
+  const url = `${service.url}/svc/${app.tenant}`;
+  const client = new SvcReactClient(url, {webSocketConstructor: CuttableSocket, logger: false});
+  onTestFinished(() => client.close());
+  return client;
+}
+
+let lists = 0;
+async function driverOf(client: SvcReactClient, keys: number[], initialNumItems: number): Promise<PagedListDriver> {
+  const list = `list ${++lists}`;
+  await client.mutation(fill, {list, keys});
+  let now: Shown | undefined;
+  let frames: number[][] = [];
+  let changed: () => void = () => {};
+  const keysOf = ({results}: Shown) => results.map(({key}) => key);
+  const List = () => {
+    const shown = usePaginatedQuery(items, {list}, {initialNumItems});
+    useLayoutEffect(() => {
+      now = shown;
+      if (shown.status !== 'LoadingFirstPage') frames.push(keysOf(shown));
+      changed();
+    });
+    return null;
+  };
+  const until = async (isTrue: () => boolean): Promise<void> => {
+    while (!isTrue()) await new Promise<void>(resolve => (changed = resolve));
+  };
+  const isThere = () => now !== undefined && !now.isLoading;
+  const page = await Page.open(within(client, List));
+  await until(isThere);
+  frames = [];
+  return {
+    toggle: async key => void (await client.mutation(toggle, {list, key})),
+    loadMore: async numItems => {
+      const before = now!;
+      before.loadMore(numItems);
+      if (before.status === 'CanLoadMore') await until(() => now !== before);
+      await until(isThere);
+    },
+    cut: async () => {
+      const {connectionCount} = client.connectionState();
+      for (const socket of sockets) socket.close();
+      await connectedAfter(client, connectionCount);
+    },
+    shown: () => ({keys: keysOf(now!), status: now!.status}),
+    frames: () => frames.splice(0),
+    close: () => page.close(),
+  };
+}
+
+function connectedAfter(client: SvcReactClient, count: number): Promise<void> {
+  return new Promise(resolve => {
+    const end = client.subscribeToConnectionState(({connectionCount, isWebSocketConnected}) => {
+      if (connectionCount <= count || !isWebSocketConnected) return;
+      end();
+      resolve();
+    });
+  });
+}
+
+const COMMANDS = fc.array(
+  fc.oneof(
+    {weight: 12, arbitrary: fc.record({toggle: fc.integer({min: 0, max: 40})})},
+    {weight: 5, arbitrary: fc.record({loadMore: fc.integer({min: 1, max: 6})})},
+    {weight: 1, arbitrary: fc.constant('cut')},
+  ) as fc.Arbitrary<Command>,
+  {maxLength: 30},
+);
+const KEYS = fc.uniqueArray(fc.integer({min: 0, max: 40}), {maxLength: 25});
+
+describe('usePaginatedQuery', () => {
+  test('shows what a model does, in every frame, through inserts, deletes and lost connections', async () => {
+    service.showLogOnFailure();
+    const client = connect();
+    await fc.assert(
+      fc.asyncProperty(KEYS, fc.integer({min: 1, max: 6}), COMMANDS, async (keys, initialNumItems, commands) => {
+        const driver = await driverOf(client, keys, initialNumItems);
+        try {
+          await runBeside(driver, new NaiveList(keys, initialNumItems), commands);
+        } finally {
+          await driver.close();
+        }
+      }),
+      {numRuns: 20, interruptAfterTimeLimit: 45_000},
+    );
+  });
+});
+
+test('[57] transfers between accounts never show a total that is wrong, and [56] each await shows its transfer', async () => {
+  const client = connect();
+  await client.mutation(openAccounts);
+  const shown: [number, number][] = [];
+  const Accounts = () => {
+    const [left, right] = [useQuery(a), useQuery(b)];
+    useLayoutEffect(() => {
+      if (left !== undefined && right !== undefined) shown.push([left, right]);
+    });
+    return `${left} ${right}`;
+  };
+  const page = await Page.open(within(client, Accounts));
+  await expect.poll(() => page.text, {timeout: 20_000}).toBe('50 50');
+  for (let moved = 1; moved <= 30; moved++) {
+    await client.mutation(move, {amount: 1});
+    expect(page.text).toBe(`${50 - moved} ${50 + moved}`);
+  }
+  const other = connect();
+  await Promise.all(Array.from({length: 70}, (_, i) => (i % 2 === 0 ? client : other).mutation(move, {amount: 1})));
+  await expect.poll(() => page.text, {timeout: 20_000}).toBe('-50 150');
+  expect(shown.filter(([left, right]) => left + right !== 100)).toEqual([]);
+  await acted(() => page.close());
+});
