@@ -2,15 +2,22 @@
  * The code of Node modules as files, which Node cannot do without: below the tenant's directory, by what is in them, so that
  * deployments with the same code share a directory and its processes.
  *
- *   node/<packages>/node_modules   what the deployment does not bundle; shared by deployments that want the same
- *   node/<packages>/<code>/        the bundle's files
+ *   node/<code>/   the bundle's files, and the scripts that run them in .svc/
  *
  * They are a copy: the tenant's file has the code. A file that is not what was deployed is written again before it is used.
  */
 import {createHash} from 'node:crypto';
 import {mkdir, readdir, readFile, realpath, rename, rm, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
+
+/** Our own scripts lie beside the code: then the process needs to read one directory only. */
+const RUNTIME = '.svc';
+const SCRIPTS = ['node-child.js', 'node-call.js'];
+/** What the process runs, in the directory of the code. */
+export const NODE_MAIN = `${RUNTIME}/node-child.js`;
+const DIST = dirname(fileURLToPath(import.meta.url));
 
 export class CodeDirectories {
   readonly #root: string;
@@ -30,6 +37,8 @@ export class CodeDirectories {
       await mkdir(dirname(join(root, path)), {recursive: true, mode: 0o700});
       await place(join(root, path), read(path));
     }
+    await mkdir(join(root, RUNTIME), {recursive: true, mode: 0o700});
+    for (const name of SCRIPTS) await place(join(root, RUNTIME, name), await readFile(join(DIST, name), 'utf8'));
     return `${root}/`;
   }
 
@@ -37,29 +46,17 @@ export class CodeDirectories {
   async forget(parts: () => readonly NodePart[]): Promise<void> {
     const names = await namesIn(this.#root);
     if (names.length === 0) return;
-    const kept = parts();
-    const packages = new Set(kept.map(packagesName));
-    const code = new Set(kept.map(part => this.#of(part)));
+    const kept = new Set(parts().map(part => this.#of(part)));
     for (const name of names) {
       const path = join(this.#root, name);
-      if (!packages.has(name)) await rm(path, {recursive: true, force: true});
-      else {
-        for (const entry of await namesIn(path)) {
-          if (/^[0-9a-f]{64}$/.test(entry) && !code.has(join(path, entry)))
-            await rm(join(path, entry), {recursive: true, force: true});
-        }
-      }
+      if (!kept.has(path)) await rm(path, {recursive: true, force: true});
     }
   }
 
-  #of(part: NodePart): string {
-    const list = JSON.stringify([part.version, part.files]);
-    return join(this.#root, packagesName(part), createHash('sha256').update(list).digest('hex'));
+  #of({version, files}: NodePart): string {
+    const list = JSON.stringify([version, files]);
+    return join(this.#root, createHash('sha256').update(list).digest('hex'));
   }
-}
-
-function packagesName(_part: NodePart): string {
-  return 'bundled';
 }
 
 /** Nobody sees half a file. */

@@ -84,6 +84,7 @@ async function loaded(
         process.watch(true);
         for (const module of modules) process.send({type: 'analyze', module});
       },
+      onAlive: () => undefined,
       onMessage: message => {
         if (message.type === 'uncaught') {
           const error = errorIn(message.text);

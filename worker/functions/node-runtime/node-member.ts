@@ -23,6 +23,8 @@ export class NodeMember {
   readonly #parts: NodeMemberParts;
   /** Sent, and not begun. */
   #unbegun: NodeRun | null = null;
+  #isAwake = false;
+  #isAsked = false;
   #isRetired = false;
   #idleSinceMs = performance.now();
   #idleTimer: NodeJS.Timeout | null = null;
@@ -33,7 +35,11 @@ export class NodeMember {
     this.#idleMsMax = idleMsMax;
     this.#parts = parts;
     this.process = parts.open({
-      onReady: parts.onFree,
+      onReady: () => this.#awake(),
+      onAlive: () => {
+        this.#isAsked = false;
+        this.#awake();
+      },
       onMessage: message => this.#received(message),
       onEnd: end => this.#ended(end),
     });
@@ -46,8 +52,16 @@ export class NodeMember {
     return isSame && !this.#isRetired && !this.process.isOver;
   }
 
+  /** Whether a call that is given to it now is begun at once: it is, while what it said is being heard. */
   get isFree(): boolean {
-    return this.process.isReady && !this.#isRetired && this.#unbegun === null;
+    return this.#isAwake && this.process.isReady && !this.#isRetired && this.#unbegun === null;
+  }
+
+  /** A call waits: it is asked whether it is free. */
+  ask(): void {
+    if (this.#isAsked || this.#unbegun !== null || !this.process.isReady) return;
+    this.#isAsked = true;
+    this.process.send({type: 'look'});
   }
 
   /** How long it has had no call; -1: it has one, or was just started for one. */
@@ -93,7 +107,7 @@ export class NodeMember {
       case 'begun':
         run.begun();
         if (this.#unbegun === run) this.#unbegun = null;
-        this.#parts.onFree();
+        this.#awake();
         return;
       case 'log':
         run.log(message.text);
@@ -107,6 +121,12 @@ export class NodeMember {
         run.outcome(message.ok, message.text);
         this.#rest();
     }
+  }
+
+  #awake(): void {
+    this.#isAwake = true;
+    this.#parts.onFree();
+    this.#isAwake = false;
   }
 
   /** Its own call fails, or all do when nobody knows whose code it was. */

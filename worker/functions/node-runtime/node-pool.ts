@@ -2,8 +2,8 @@
  * The Node processes of one tenant, and which call goes to which. Calls of a deployment share a process, because most of their
  * time is waiting; one that computes is joined by another for the calls that wait behind it.
  *
- * A process is given one call at a time that it has not begun: a call that never began in a process can go to another one,
- * a call that did is never run twice. What a process was started with (code, variables, policy) it keeps: when one of them
+ * A process is asked whether it is free before it is given a call, and given one at a time that it has not begun: a call that
+ * never began in a process that ended goes to another one, a call that did is never run twice. What a process was started with (code, variables, policy) it keeps: when one of them
  * changes, new calls go to a new process and the old one ends with its last call.
  */
 import {ServiceError} from '../../../shared/errors.ts';
@@ -136,6 +136,7 @@ export class NodePool {
     if (first === undefined) return;
     const nowMs = performance.now();
     const own = [...this.#members].filter(member => member.serves(first.code, first.run.request));
+    for (const member of own) member.ask();
     const isStarting = this.#starting > 0 || own.some(({process}) => !process.isReady);
     const isBusy = nowMs - first.sinceMs >= NODE_BUSY_MS;
     if (own.length === 0 || (isBusy && own.length < NODE_PROCESSES_MAX)) {

@@ -10,10 +10,9 @@
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
-import {readFileSync, realpathSync, writeFileSync} from 'node:fs';
+import {readFileSync, writeFileSync} from 'node:fs';
 import type {Socket} from 'node:net';
-import {dirname, join} from 'node:path';
-import {fileURLToPath} from 'node:url';
+import {join} from 'node:path';
 import {
   ACTION_CPU_MS_MAX,
   NODE_HEAP_MB,
@@ -26,6 +25,7 @@ import type {NodeVersion} from '../../../shared/node-version.ts';
 import {ownBytes} from '../../../shared/own-memory.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
 import type {EgressSettings} from '../egress/policy.ts';
+import {NODE_MAIN} from './code-directory.ts';
 import type {Lifeline} from './lifeline.ts';
 import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
 
@@ -54,12 +54,13 @@ export type NodeEnd = {
 
 export type NodeProcessEvents = {
   onReady(): void;
+  /** It has answered a look: no code of it computes at this moment. */
+  onAlive(): void;
   onMessage(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void;
   /** Once. */
   onEnd(end: NodeEnd): void;
 };
 
-const DIST = dirname(fileURLToPath(import.meta.url));
 /** Ticks of the kernel's clock for processes, on every Linux that Node runs on. */
 const TICK_MS = 10;
 
@@ -73,6 +74,7 @@ export class NodeProcess {
   readonly #late: NodeJS.Timeout;
   readonly #onExit = () => void this.#child.kill('SIGKILL');
   #looks: NodeJS.Timeout | null = null;
+  #nextLook: NodeJS.Timeout | null = null;
   #isReady = false;
   #end: NodeEnd | null = null;
   #isOver = false;
@@ -172,7 +174,9 @@ export class NodeProcess {
 
   #alive(): void {
     this.#cpuAtAliveMs = cpuMs(this.pid);
-    setTimeout(() => {
+    this.#events.onAlive();
+    this.#nextLook ??= setTimeout(() => {
+      this.#nextLook = null;
       if (this.#looks !== null) this.send({type: 'look'});
     }, NODE_LOOK_MS).unref();
   }
@@ -198,16 +202,15 @@ export class NodeProcess {
 }
 
 function nodeArguments({version, root}: NodeCode): string[] {
-  const dist = realpathSync(DIST);
-  const main = join(dist, 'node-child.js');
   return [
     version === '20' ? '--experimental-permission' : '--permission',
     // Its own permission is about all or nothing; child-egress.ts has the policy.
     ...(version === '26' ? ['--allow-net'] : []),
-    ...[root, main, join(dist, 'node-call.js')].map(path => `--allow-fs-read=${path}`),
+    // One path and no other: Node 20 takes what several have in common for one of them.
+    `--allow-fs-read=${root}`,
     `--max-old-space-size=${NODE_HEAP_MB}`,
     '--no-warnings',
-    main,
+    join(root, NODE_MAIN),
   ];
 }
 
