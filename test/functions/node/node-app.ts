@@ -1,4 +1,20 @@
 /** What projects with `"use node"` modules need besides. */
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {createLogger} from '../../../shared/log.ts';
+import {NODE_VERSIONS} from '../../../shared/node-version.ts';
+import {NodeBinaries} from '../../../worker/functions/node-runtime/node-binary.ts';
+
+/** Installed once on a machine, as a server does it, for all tests. */
+const VERSIONS = join(tmpdir(), 'svc-test-node');
+
+/** The server's variables that name an executable of each version. */
+export async function nodeVariables(): Promise<Record<string, string>> {
+  const binaries = new NodeBinaries({env: process.env, directory: VERSIONS, log: createLogger({process: 'test'})});
+  const variables: Record<string, string> = {};
+  for (const version of NODE_VERSIONS) variables[`SVC_NODE_${version}`] = await binaries.find(version);
+  return variables;
+}
 
 /** The project's svc.json, among the files of an app. */
 export function onNode(nodeVersion: string, externalPackages?: string[]): Record<string, string> {
