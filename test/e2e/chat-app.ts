@@ -9,6 +9,10 @@ import {until} from '../harness/until.ts';
 /** Runs in the page. */
 const TEXTS = `[...document.querySelectorAll('.message')].map(
   item => (item.dataset.waiting === 'true' ? '…' : '') + item.querySelector('.text').textContent)`;
+const HISTORY = `({
+  messages: document.getElementsByClassName('message').length,
+  status: document.querySelector('.edge').dataset.status,
+})`;
 
 type Options = {directory: string; isDevelopment?: boolean};
 
@@ -108,6 +112,11 @@ export class ChatWindow {
     await until(`messages ${wanted}`, look).catch((caught: Error) => {
       throw new Error(`${caught.message}; there were ${shown}`);
     });
+  }
+
+  /** How many messages are on the page, and whether older ones are to come: cheap to ask, also of ten thousand. */
+  history(): Promise<{messages: number; status: string}> {
+    return this.page.evaluate(HISTORY);
   }
 
   scrollTo(top: number): Promise<void> {

@@ -6,7 +6,11 @@ import {type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useStat
 
 const END_PX = 40;
 
-type Anchor = {key: string; top: number} | 'end';
+/**
+ * `at`: how far the first item in sight stood below the beginning of the history; null: the end was in sight. Places and not distances from the edge:
+ * the reader may have scrolled since, which is told of with the next frame only. `scrolled`: how far it was scrolled then.
+ */
+type Anchor = {item: {key: string; at: number} | null; scrolled: number};
 type Item = {_id: string; key?: string};
 
 export function useScrollAnchor(items: Item[]): {
@@ -20,7 +24,7 @@ export function useScrollAnchor(items: Item[]): {
 } {
   const scroller = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLOListElement>(null);
-  const anchor = useRef<Anchor>('end');
+  const anchor = useRef<Anchor>({item: null, scrolled: 0});
   const [isAtEnd, setAtEnd] = useState(true);
   const [lastSeen, setLastSeen] = useState<string | null>(null);
 
@@ -33,13 +37,15 @@ export function useScrollAnchor(items: Item[]): {
 
   const restore = useCallback(() => {
     const box = scroller.current!;
-    if (anchor.current === 'end') {
+    const before = anchor.current;
+    const hasLeftTheEnd =
+      before.item === null && box.scrollTop < before.scrolled && anchorOf(box, list.current!).item !== null;
+    if (before.item !== null) {
+      const element = list.current!.querySelector<HTMLElement>(`[data-key="${CSS.escape(before.item.key)}"]`);
+      if (element !== null) box.scrollTop += placeOf(element, box) - before.item.at;
+    } else if (!hasLeftTheEnd) {
       box.scrollTop = box.scrollHeight;
-      return;
     }
-    const {key, top} = anchor.current;
-    const element = list.current!.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
-    if (element !== null) box.scrollTop += topOf(element, box) - top;
     anchor.current = anchorOf(box, list.current!);
   }, []);
 
@@ -51,7 +57,7 @@ export function useScrollAnchor(items: Item[]): {
     const box = scroller.current!;
     const onScroll = () => {
       anchor.current = anchorOf(box, list.current!);
-      setAtEnd(anchor.current === 'end');
+      setAtEnd(anchor.current.item === null);
     };
     box.addEventListener('scroll', onScroll, {passive: true});
     const sizes = new ResizeObserver(restore);
@@ -63,9 +69,8 @@ export function useScrollAnchor(items: Item[]): {
   }, [restore]);
 
   const goToEnd = useCallback(() => {
-    anchor.current = 'end';
-    restore();
-  }, [restore]);
+    scroller.current!.scrollTop = scroller.current!.scrollHeight;
+  }, []);
   return {scroller, list, isAtEnd, unseen: seenAt === -1 ? 0 : items.length - 1 - seenAt, goToEnd};
 }
 
@@ -75,23 +80,24 @@ function keyOf({key, _id}: Item): string {
 
 /** The first item that is in sight, found by halving: there may be thousands. */
 function anchorOf(box: HTMLElement, list: HTMLElement): Anchor {
-  if (box.scrollHeight - box.scrollTop - box.clientHeight < END_PX) return 'end';
+  const scrolled = box.scrollTop;
+  if (box.scrollHeight - scrolled - box.clientHeight < END_PX) return {item: null, scrolled};
   const {children} = list;
   let low = 0;
   let high = children.length - 1;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (topOf(children[middle]!, box) + children[middle]!.clientHeight <= 0) low = middle + 1;
+    if (placeOf(children[middle]!, box) + children[middle]!.clientHeight <= scrolled) low = middle + 1;
     else high = middle;
   }
-  for (let at = low; at < children.length; at++) {
-    const {key} = (children[at] as HTMLElement).dataset;
-    if (key !== undefined) return {key, top: topOf(children[at]!, box)};
+  for (let index = low; index < children.length; index++) {
+    const {key} = (children[index] as HTMLElement).dataset;
+    if (key !== undefined) return {item: {key, at: placeOf(children[index]!, box)}, scrolled};
   }
-  return 'end';
+  return {item: null, scrolled};
 }
 
-/** Below the upper edge of the box. */
-function topOf(element: Element, box: HTMLElement): number {
-  return element.getBoundingClientRect().top - box.getBoundingClientRect().top;
+/** Below the beginning of what is scrolled in the box. */
+function placeOf(element: Element, box: HTMLElement): number {
+  return element.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
 }
