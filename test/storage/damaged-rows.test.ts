@@ -2,6 +2,7 @@
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {openSession, sessionOf} from '../control/sandbox-client.ts';
 import {svc} from '../harness/command.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -15,6 +16,7 @@ let tenant: Tenant;
 let changed: Tenant;
 let due: string;
 let ran: string;
+const sessions: string[] = [];
 
 const schedule = async (runAfterMs: number): Promise<string> => {
   const reply = await tenant.request('POST', '/schedule', {run_after_ms: runAfterMs, mutation: INSERT});
@@ -41,9 +43,13 @@ beforeAll(async () => {
   const cron = {name: 'daily', schedule: {type: 'interval', seconds: 86_400}, mutation: INSERT};
   expect((await tenant.request('POST', '/crons', cron)).status).toBe(201);
   expect((await tenant.request('PUT', '/env/WORD', {value: 'right'})).status).toBe(204);
+  for (const ttl_ms of [60_000, 70_000]) {
+    sessions.push((await openSession(service, {tenant: tenant.id, ttl_ms, metadata: {ttl_ms}})).id);
+  }
   await service.end('SIGTERM');
   change(
     tenant,
+    [`UPDATE control_records SET record = replace(record, '60000', '90000') WHERE id = ?`, sessions[0]],
     [`UPDATE jobs SET run_at = 0, mutation = replace(mutation, 'later', 'lates') WHERE id = ?`, due],
     [`UPDATE job_results SET mutation = replace(mutation, 'later', 'lates') WHERE id = ?`, ran],
     [`UPDATE crons SET next_run = 0, mutation = replace(mutation, 'later', 'lates')`],
@@ -64,6 +70,12 @@ test('a job, a result, a cron, a variable and a kept reply are refused to whoeve
   const again = tenant.request('POST', '/documents', {table: 't', fields: {n: 1}}, {'idempotency-key': 'once'});
   expectError(await again, 503, 'op.storage_damaged');
   expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+});
+
+test('a session is refused, as is the list of them; another one is served', async () => {
+  expectError(await service.get(`/api/sessions/${sessions[0]}`), 503, 'op.storage_damaged');
+  expectError(await service.get(`/api/sessions?tenant=${tenant.id}`), 503, 'op.storage_damaged');
+  expect(await sessionOf(service, sessions[1]!)).toMatchObject({metadata: {ttl_ms: 70_000}});
 });
 
 test('they are never run, hold up no other work, and can be deleted', async () => {

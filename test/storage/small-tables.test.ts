@@ -56,6 +56,7 @@ const rewritten = (what: string, from: string, to: string): Damaged => ({
 
 const CASES: Damaged[] = [
   ...['jobs', 'jobs_by_time', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'].map(emptied),
+  emptied('control_records'),
   ...['deployments', 'meta', 'row_sums', 'journal', 'documents'].map(emptied),
   changed('settings', `UPDATE meta SET value = replace(value, 'example', 'exbmple') WHERE key = 'function_settings'`),
   changed('which deployment is active', `UPDATE meta SET value = 2 WHERE key = 'active_deployment'`),
@@ -88,6 +89,7 @@ async function fill(tenant: Tenant): Promise<void> {
   const cron = {name: 'daily', schedule: {type: 'interval', seconds: 86_400}, mutation: INSERT};
   expect((await tenant.request('POST', '/crons', cron)).status).toBe(201);
   expect((await tenant.request('PUT', '/env/WORD', {value: 'right'})).status).toBe(204);
+  expect((await tenant.service.post('/api/sessions', {tenant: tenant.id})).status).toBe(201);
 }
 
 beforeAll(async () => {

@@ -18,6 +18,7 @@ import {
   ADD_ROW_SUMS,
   ADD_TIMELINE,
   APPLICATION_ID,
+  CREATE_CONTROL_RECORDS,
   CREATE_FUNCTION_TABLES,
   CREATE_TABLES,
 } from './tables.sql.ts';
@@ -51,6 +52,8 @@ const STEPS: ((db: Connection) => void)[] = [
   },
   // 11: mutations of clients on sockets run once.
   db => db.exec(ADD_CLIENT_MUTATIONS),
+  // 12: sandboxes and sessions.
+  db => db.exec(CREATE_CONTROL_RECORDS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

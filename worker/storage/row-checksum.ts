@@ -1,6 +1,6 @@
 /**
  * Checksums of the rows that are neither documents nor journal records: scheduled work and its results, schemas, indexes,
- * environment variables, replies kept for an `Idempotency-Key`, deployments, and the single values in `meta` (settings, which
+ * environment variables, replies kept for an `Idempotency-Key`, deployments, sandboxes and sessions, and the single values in `meta` (settings, which
  * deployment is active, whose file it is). These tables are small and change seldom, so their checksum is a CRC-32 over the
  * row's JSON; it is looked at whenever a row is read. A manifest, which may be long, has its own (`manifest_crc`), so that a
  * deployment can be listed without it.
@@ -42,6 +42,7 @@ const COLUMNS = {
     'hash',
     'development',
   ],
+  control_records: ['id', 'kind', 'record'],
 } as const;
 
 export type RowKind = keyof typeof COLUMNS;
@@ -63,6 +64,7 @@ const WHAT: Record<RowKind, string> = {
   indexes: 'the index',
   meta: 'the value',
   deployments: 'the deployment',
+  control_records: 'the record of',
 };
 
 /** 32 bits with a sign, which SQLite keeps in four bytes. */

@@ -206,7 +206,7 @@ export const ADD_MORE_ROW_CHECKSUMS = `
 const KINDS_OF_VERSION_10: readonly RowKind[] = [...KINDS_OF_VERSION_9, 'meta', 'deployments'];
 
 /** Small tables whose rows are counted and summed up. */
-export const SUMMED_KINDS: readonly RowKind[] = [...KINDS_OF_VERSION_10, 'client_mutations'];
+export const SUMMED_KINDS: readonly RowKind[] = [...KINDS_OF_VERSION_10, 'client_mutations', 'control_records'];
 
 /** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
 export function weightOf(kind: RowKind, row = ''): string {
@@ -257,4 +257,16 @@ export const ADD_CLIENT_MUTATIONS = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX client_mutations_by_age ON client_mutations (created_ms);
 ${sumsOf('client_mutations')}
+`;
+
+/** From version 12 on: what service control keeps. */
+export const CREATE_CONTROL_RECORDS = `
+  -- Sandboxes and sessions. kind: sandbox or session. record: JSON as control-records.ts has it.
+  CREATE TABLE control_records (
+    id       TEXT PRIMARY KEY,
+    kind     TEXT NOT NULL,
+    record   TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+${sumsOf('control_records')}
 `;
