@@ -87,6 +87,9 @@ export type Invocation = {
   seed: string;
 };
 
+/** The same of code that is of no module. */
+export type CodeInvocation = Pick<Invocation, 'n' | 'args' | 'nowMs' | 'seed'>;
+
 /** How an invocation failed. `stack` is V8's, with the bundle's positions; the host maps it to the sources. */
 export type RealmError = {message: string; name: string; stack: string | null};
 

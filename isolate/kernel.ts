@@ -26,6 +26,7 @@ import {type Phase, state} from './state.ts';
 import {describeThrown} from './thrown.ts';
 
 type Namespace = Record<string, unknown>;
+type Code = (args: unknown) => unknown;
 
 const modules = new Map<string, Namespace>();
 let phaseBeforeImport: Phase = 'idle';
@@ -105,15 +106,25 @@ function run(
     if (!isReusable()) return false;
     afterModules();
   }
+  begin(invocation, kind === 'httpAction' ? 'action' : kind, nowMs, seed);
+  void execute(invocation, module, name, kind, paginated, args);
+  return true;
+}
+
+/** Runs code that is of no module: an async function that the host has compiled in this realm. What it left stays. */
+function runCode(invocation: number, code: Code, args: string, nowMs: number, seed: string): void {
+  begin(invocation, 'action', nowMs, seed);
+  void executeCode(invocation, code, args);
+}
+
+function begin(invocation: number, phase: Phase, nowMs: number, seed: string): void {
   state.invocation = invocation;
   state.nowMs = nowMs;
   state.performanceMs = 0;
   state.observed = 0;
   state.seeded.seed(seed);
-  state.phase = kind === 'httpAction' ? 'action' : kind;
+  state.phase = phase;
   resetGlobals();
-  void execute(invocation, module, name, kind, paginated, args);
-  return true;
 }
 
 /** Whether the realm may serve another caller. */
@@ -141,11 +152,30 @@ async function execute(
       answer = encodeResult(value, paginated, functionName(module, name));
     }
   } catch (thrown) {
-    if (state.invocation === invocation) state.invocation = 0;
-    state.host(HostOp.failed, invocation, stringify(describeThrown(thrown)));
+    fail(invocation, thrown);
     return;
   }
-  const tooLarge = sizeFault(answer, functionName(module, name));
+  settle(invocation, answer, functionName(module, name));
+}
+
+async function executeCode(invocation: number, code: Code, args: string): Promise<void> {
+  let answer: string;
+  try {
+    answer = encodeResult(await code(decodeValue(args)), false, '');
+  } catch (thrown) {
+    fail(invocation, thrown);
+    return;
+  }
+  settle(invocation, answer, 'of the sandbox');
+}
+
+function fail(invocation: number, thrown: unknown): void {
+  if (state.invocation === invocation) state.invocation = 0;
+  state.host(HostOp.failed, invocation, stringify(describeThrown(thrown)));
+}
+
+function settle(invocation: number, answer: string, name: string): void {
+  const tooLarge = sizeFault(answer, name);
   if (tooLarge === null) state.host(HostOp.done, invocation, answer, state.observed);
   else state.host(HostOp.failed, invocation, stringify(tooLarge));
 }
@@ -192,6 +222,7 @@ shared.__svcKernel = {
   imported,
   isReusable,
   run,
+  runCode,
   analyze,
   settle: settleCall,
   event: networkEvent,

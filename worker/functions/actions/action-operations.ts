@@ -26,6 +26,7 @@ export type MainCall = (
 
 export type ActionOperationsParts = {
   policy: EgressPolicy;
+  hasNetwork: boolean;
   ask: MainCall;
   settle: (call: number, answer: string, bytes: Uint8Array | null) => void;
   /** Resolves when the isolate has heard it. */
@@ -35,6 +36,8 @@ export type ActionOperationsParts = {
 
 type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */; answer?: string};
 
+const CONNECTS = ['fetch', 'wsOpen'];
+const NO_NETWORK = 'There is no network here; a sandbox has one when it is created with "network": true';
 /** These end by themselves, without anybody waiting: not even for them does an action go on. */
 const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsClose'];
 
@@ -115,6 +118,7 @@ export class ActionOperations {
   }
 
   async #do(operation: string, parameters: Fields, bytes: Uint8Array | null): Promise<Answer> {
+    if (!this.#parts.hasNetwork && CONNECTS.includes(operation)) throw new TypeError(NO_NETWORK);
     const id = () => numberOf(parameters, 'id');
     switch (operation) {
       case 'sleepCancel':

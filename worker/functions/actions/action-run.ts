@@ -8,40 +8,56 @@
  * What the isolate asks arrives in `#answer`, on this thread, while the isolate waits; nothing there may throw or take long.
  */
 import {randomBytes} from 'node:crypto';
-import {type HostCall, HostOp} from '../../../isolate/host-call.ts';
+import {type CodeInvocation, type HostCall, HostOp} from '../../../isolate/host-call.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {
   ACTION_CPU_CHECK_MS,
   ACTION_LINGER_MS,
   ENTRY_YOUNG_MS_MAX,
   FUNCTION_LOAD_MS_MAX,
-  ISOLATE_MEMORY_MB,
 } from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
 import type {EgressPolicy} from '../egress/policy.ts';
-import {type Outcome, type Refused, unverified} from '../execution.ts';
+import {type Caller, type Outcome, type Refused, unverified} from '../execution.ts';
 import {realmError} from '../isolate/invocation-host.ts';
+import type {Realm, RealmHost} from '../isolate/realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
-import type {ActionIsolate} from './action-isolates.ts';
-import {type ActionRequest, refusal} from './action-message.ts';
+import {refusal} from './action-message.ts';
 import {ActionOperations, type MainCall} from './action-operations.ts';
 import {checkedResult, failure, OUT_OF_MEMORY, timedOut, UNAVAILABLE, unawaitedWarning} from './action-outcome.ts';
 import type {Entry, EntryGate} from './entry-gate.ts';
 
+/** What it runs in, for as long as it runs. */
+export type RunIsolate = {
+  readonly host: RealmHost;
+  readonly realm: Realm;
+  /** @returns the number of the invocation */
+  begin(answers: HostCall): number;
+};
+
 export type ActionRunParts = {
-  request: ActionRequest;
+  caller: Caller;
+  env: Readonly<Record<string, string>>;
+  /** The first entry, which calls the code. */
+  start: (invocation: Omit<CodeInvocation, 'args'>, leftMs: () => number) => Promise<void>;
   gate: EntryGate;
   policy: EgressPolicy;
+  hasNetwork: boolean;
   /** Asks the main thread; the answer comes through `settle`. */
   ask: MainCall;
   log: (line: string) => void;
+  /** What the isolate may take. */
+  memoryMb: number;
   actionMsMax: number;
   actionCpuMsMax: number;
 };
 
+/** Why it was ended from outside. */
+export type RunFault = 'duration' | 'cpu' | 'memory' | 'unfinished' | 'cancelled';
+
 export class ActionRun {
-  readonly #isolate: ActionIsolate;
+  readonly #isolate: RunIsolate;
   readonly #parts: ActionRunParts;
   readonly #operations: ActionOperations;
   readonly #log: ConsoleLines;
@@ -62,9 +78,11 @@ export class ActionRun {
   #atRest: Promise<void> = Promise.resolve();
   #isOver = false;
   #inOrder = true;
+  #fault: RunFault | null = null;
+  #isCut = false;
   #timers: NodeJS.Timeout[] = [];
 
-  constructor(isolate: ActionIsolate, parts: ActionRunParts) {
+  constructor(isolate: RunIsolate, parts: ActionRunParts) {
     this.#isolate = isolate;
     this.#parts = parts;
     this.#log = new ConsoleLines(parts.log);
@@ -72,6 +90,7 @@ export class ActionRun {
     this.#deadlineMs = performance.now() + parts.actionMsMax;
     this.#operations = new ActionOperations({
       policy: parts.policy,
+      hasNetwork: parts.hasNetwork,
       ask: parts.ask,
       settle: (call, answer, bytes) => this.settle(call, answer, bytes),
       event: (name, detail, bytes) => this.#event(name, detail, bytes),
@@ -82,6 +101,16 @@ export class ActionRun {
   /** True when nothing of it is left in the isolate, which may serve another action then. */
   get inOrder(): boolean {
     return this.#inOrder;
+  }
+
+  /** Null: it returned or threw by itself. */
+  get fault(): RunFault | null {
+    return this.#fault;
+  }
+
+  /** Its code was running when it was ended: what is in the isolate is in no known state. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   /** Resolves when the isolate does not run any more; after its end only once it was disposed of, if it did not end in order. */
@@ -95,15 +124,15 @@ export class ActionRun {
    */
   get bytes(): number {
     if (this.#enteredMs === null) return this.#isolate.host.heapBytes;
-    return ISOLATE_MEMORY_MB * MIB + performance.now() - this.#enteredMs;
+    return this.#parts.memoryMb * MIB + performance.now() - this.#enteredMs;
   }
 
   /** @returns its outcome. Never rejects */
   run(): Promise<Outcome | Refused> {
     const {actionMsMax, actionCpuMsMax} = this.#parts;
-    const wall = setTimeout(() => this.#stop(timedOut('duration', actionMsMax)), actionMsMax);
+    const wall = setTimeout(() => this.#stop(timedOut('duration', actionMsMax), 'duration'), actionMsMax);
     const cpu = setInterval(() => {
-      if (this.#cpuMs > actionCpuMsMax) this.#stop(timedOut('CPU time', actionCpuMsMax));
+      if (this.#cpuMs > actionCpuMsMax) this.#stop(timedOut('CPU time', actionCpuMsMax), 'cpu');
     }, ACTION_CPU_CHECK_MS);
     this.#timers = [wall, cpu];
     this.#invocation = this.#isolate.begin(this.#answer);
@@ -118,21 +147,12 @@ export class ActionRun {
   }
 
   cancel(message: string): void {
-    this.#stop(message);
+    this.#stop(message, 'cancelled');
   }
 
   async #start(): Promise<void> {
-    const {request} = this.#parts;
-    const {module, name, kind, args} = request;
-    const {realm} = this.#isolate;
-    const path = `${module}.js`;
-    realm.load(path, FUNCTION_LOAD_MS_MAX);
     const seed = randomBytes(16).toString('hex');
-    const n = this.#invocation;
-    const nowMs = Date.now();
-    const entered = realm.run({n, module: path, name, kind, paginated: false, args, nowMs, seed}, this.#leftMs());
-    request.args = '';
-    await entered;
+    await this.#parts.start({n: this.#invocation, nowMs: Date.now(), seed}, () => this.#leftMs());
   }
 
   /** @returns a host answer to `import(…)` */
@@ -192,15 +212,21 @@ export class ActionRun {
     this.#isEntering = false;
     if (this.#isOver) return;
     if (this.#outcome !== null) this.#finish(this.#outcome, true);
-    else if (!this.#operations.arePending) this.#finish(failure('Returned promise will never resolve'), false);
+    else if (!this.#operations.arePending) {
+      this.#finish(failure('Returned promise will never resolve'), false, 'unfinished');
+    }
   }
 
   /** An entry did not return in order. */
   #failed(caught: unknown): void {
     if (this.#isOver) return; // we ended the isolate ourselves
-    if (isTimeOut(caught)) this.#finish(failure(timedOut('duration', this.#parts.actionMsMax)), false);
-    else if (isOutOfMemory(caught)) this.#finish(failure(OUT_OF_MEMORY), false);
-    else if (this.#outcome?.ok === false) this.#finish(this.#outcome, false);
+    if (isTimeOut(caught)) {
+      this.#isCut = true;
+      this.#finish(failure(timedOut('duration', this.#parts.actionMsMax)), false, 'duration');
+    } else if (isOutOfMemory(caught)) {
+      this.#isCut = true;
+      this.#finish(failure(OUT_OF_MEMORY), false, 'memory');
+    } else if (this.#outcome?.ok === false) this.#finish(this.#outcome, false);
     else this.#finish(this.#thrown(caught), false);
   }
 
@@ -215,13 +241,16 @@ export class ActionRun {
   }
 
   /** It is not waited for any longer, whatever it does. */
-  #stop(message: string): void {
-    if (!this.#isOver) this.#finish(this.#outcome ?? failure(message), false);
+  #stop(message: string, fault: RunFault): void {
+    if (this.#isOver) return;
+    this.#isCut = this.#enteredMs !== null;
+    this.#finish(this.#outcome ?? failure(message), false, fault);
   }
 
-  #finish(outcome: Outcome | Refused, inOrder: boolean): void {
+  #finish(outcome: Outcome | Refused, inOrder: boolean, fault: RunFault | null = null): void {
     this.#isOver = true;
     this.#inOrder = inOrder;
+    this.#fault = fault;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#entries = [];
     this.#waiting?.leave();
@@ -235,7 +264,7 @@ export class ActionRun {
     const warning = unawaitedWarning(this.#operations.unawaited());
     if (warning !== null) this.#log.add(warning);
     this.#outcome = outcome;
-    this.#timers.push(setTimeout(() => this.#stop(''), ACTION_LINGER_MS));
+    this.#timers.push(setTimeout(() => this.#stop('', 'duration'), ACTION_LINGER_MS));
   }
 
   get #cpuMs(): number {
@@ -246,7 +275,7 @@ export class ActionRun {
   #crypto(operation: string, parameters: string, bytes: Uint8Array | undefined): string {
     const {actionCpuMsMax} = this.#parts;
     if (this.#hostMs > actionCpuMsMax) {
-      this.#stop(timedOut('CPU time', actionCpuMsMax));
+      this.#stop(timedOut('CPU time', actionCpuMsMax), 'cpu');
       return refusal('the action has ended');
     }
     const startedMs = performance.now();
@@ -265,13 +294,13 @@ export class ActionRun {
       return this.#answerTo(op, a, b, c, d);
     } catch (caught) {
       // An error of ours would carry its stack inside.
-      this.#stop(UNAVAILABLE);
+      this.#stop(UNAVAILABLE, 'cancelled');
       return refusal(caught instanceof Error ? caught.name : 'Error');
     }
   };
 
   #answerTo(op: HostOp, a: unknown, b: unknown, c: unknown, d: unknown): string {
-    const {caller, env} = this.#parts.request;
+    const {caller, env} = this.#parts;
     switch (op) {
       case HostOp.done:
         if (a === this.#invocation) this.#settleOutcome(checkedResult(String(b)));

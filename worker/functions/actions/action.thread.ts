@@ -3,14 +3,22 @@
  * this one answers the others. One port leads to the main thread.
  */
 import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
-import {ACTION_ISOLATE_IDLE_MS} from '../../../shared/limits.ts';
+import type {CodeInvocation} from '../../../isolate/host-call.ts';
+import {ACTION_ISOLATE_IDLE_MS, FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../shared/limits.ts';
 import {openReader} from '../../storage/database.ts';
 import {CodeStore} from '../code-store.ts';
 import {closeEgress} from '../egress/connector.ts';
 import {EgressPolicy, type EgressSettings} from '../egress/policy.ts';
 import {collectGarbage} from '../isolate/collect-garbage.ts';
-import {ActionIsolates} from './action-isolates.ts';
-import type {ActionTask, ActionThreadSettings, FromThread, ThreadReady, ToThread} from './action-message.ts';
+import {type ActionIsolate, ActionIsolates} from './action-isolates.ts';
+import type {
+  ActionRequest,
+  ActionTask,
+  ActionThreadSettings,
+  FromThread,
+  ThreadReady,
+  ToThread,
+} from './action-message.ts';
 import {ActionRun} from './action-run.ts';
 import {EntryGate} from './entry-gate.ts';
 
@@ -68,9 +76,13 @@ export default async function runAction({action, request}: ActionTask): Promise<
   if (restTimer !== null) clearTimeout(restTimer);
   const isolate = isolates.take(request.deployment);
   const run = new ActionRun(isolate, {
-    request,
+    caller: request.caller,
+    env: request.env,
+    start: (invocation, leftMs) => start(isolate, request, invocation, leftMs),
     gate,
     policy: policyOf(request.egress),
+    hasNetwork: true,
+    memoryMb: ISOLATE_MEMORY_MB,
     ask: (call, operation, parameters, bytes) => send({type: 'call', action, call, operation, parameters, bytes}),
     log: line => send({type: 'log', action, line}),
     actionMsMax,
@@ -89,6 +101,20 @@ export default async function runAction({action, request}: ActionTask): Promise<
     if (restTimer !== null) clearTimeout(restTimer);
     restTimer = runs.size > 0 ? null : setTimeout(rest, ACTION_ISOLATE_IDLE_MS).unref();
   }
+}
+
+async function start(
+  {realm}: ActionIsolate,
+  request: ActionRequest,
+  invocation: Omit<CodeInvocation, 'args'>,
+  leftMs: () => number,
+): Promise<void> {
+  const {module, name, kind, args} = request;
+  const path = `${module}.js`;
+  realm.load(path, FUNCTION_LOAD_MS_MAX);
+  const entered = realm.run({...invocation, module: path, name, kind, paginated: false, args}, leftMs());
+  request.args = '';
+  await entered;
 }
 
 function policyOf(settings: EgressSettings): EgressPolicy {

@@ -8,7 +8,7 @@
 import {createHash} from 'node:crypto';
 import {posix} from 'node:path';
 import ivm from 'isolated-vm';
-import type {HostCall, Invocation, RealmUse} from '../../../isolate/host-call.ts';
+import type {CodeInvocation, HostCall, Invocation, RealmUse} from '../../../isolate/host-call.ts';
 import {assert} from '../../../shared/assert.ts';
 import {compileKernel} from './kernel-script.ts';
 import {timeOut} from './realm-failure.ts';
@@ -31,6 +31,7 @@ const KERNEL_FUNCTIONS = [
   'imported',
   'isReusable',
   'run',
+  'runCode',
   'analyze',
   'settle',
   'event',
@@ -174,6 +175,28 @@ export class Realm {
   /** Starts an action. Resolves when it has nothing to do before the host answers it; its outcome comes as `done` or `failed`. */
   async run(invocation: Invocation, timeoutMs: number): Promise<void> {
     await this.#kernel.run.apply(undefined, runArguments(invocation), {timeout: timeoutMs});
+  }
+
+  /**
+   * Compiles code that is of no module, the body of an async function of `args`. @returns that function, to be released
+   * @throws what the compiler says of it
+   */
+  async compile(code: string, filename: string, timeoutMs: number): Promise<ivm.Reference> {
+    const text = `(async function (args) {'use strict';\n${code}\n})`;
+    const script = await this.#isolate.compileScript(text, {filename, lineOffset: -1});
+    try {
+      const compiled = await script.run(this.#context, {reference: true, timeout: timeoutMs});
+      if (compiled.typeof === 'function') return compiled;
+      compiled.release();
+      throw new SyntaxError('the code is not the body of a function');
+    } finally {
+      if (!this.#isolate.isDisposed) script.release();
+    }
+  }
+
+  /** Starts what `compile` gave, as `run` does an action. */
+  async runCode(code: ivm.Reference, {n, args, nowMs, seed}: CodeInvocation, timeoutMs: number): Promise<void> {
+    await this.#kernel.runCode.apply(undefined, [n, code.derefInto(), args, nowMs, seed], {timeout: timeoutMs});
   }
 
   /** Answers an asynchronous call of an action. */
