@@ -19,6 +19,7 @@ export const ERROR_STATUS = {
   'op.failed': 500,
   'op.storage_damaged': 503,
   'op.quarantined': 503,
+  'sandbox.execution_failed': 422,
   'journal.cursor_expired': 410,
   'session.tenant_not_found': 404,
   'session.tenant_exists': 409,

@@ -785,6 +785,59 @@ export const LOG_FIELD_LEVELS_MAX = 4;
 export const FRAME_CHUNK_BYTES = 64 * 1024;
 export const FRAME_OWN_WRITE_BYTES = 32 * 1024;
 
+/* Service control: sandboxes and sessions */
+
+/** Sandboxes of a tenant that run. Beyond: 429 op.rate_limited. (ours; issue: 200 at once) */
+export const SANDBOXES_MAX = 256;
+/** Heap and buffers of one, MiB: least, most and unless said otherwise. Beyond: 400; used up, it is `failed`. (ours) */
+export const SANDBOX_MEMORY_MB_MIN = 8;
+export const SANDBOX_MEMORY_MB_MAX = 128;
+export const SANDBOX_MEMORY_MB_DEFAULT = 32;
+/** CPU time of one execution. Beyond: 400; used up, the sandbox is `failed`. (ours) */
+export const SANDBOX_CPU_MS_MAX = 30_000;
+export const SANDBOX_CPU_MS_DEFAULT = 1_000;
+/** From its creation to its end. Beyond: 400. (ours) */
+export const SANDBOX_TTL_MS_MIN = 1_000;
+export const SANDBOX_TTL_MS_MAX = 24 * 60 * 60 * 1000;
+export const SANDBOX_TTL_MS_DEFAULT = 5 * 60 * 1000;
+/** One execution with all that it waits for. Beyond: 400; used up, it fails. (ours) */
+export const SANDBOX_EXECUTE_MS_MAX = 5 * 60 * 1000;
+export const SANDBOX_EXECUTE_MS_DEFAULT = 30_000;
+/** Code of one execution, and the JSON of a sandbox's variables. Beyond: 400. (ours) */
+export const SANDBOX_CODE_CHARS_MAX = 1024 * KIB;
+export const SANDBOX_ENV_CHARS_MAX = 8 * KIB;
+/** What an execution returns, as JSON: its worker looks at all of it. Beyond: the execution fails. (ours) */
+export const SANDBOX_VALUE_CHARS_MAX = 1024 * KIB;
+/** Executions of one sandbox that wait for the one under way, and of a tenant together. Beyond: 429 op.rate_limited. (ours) */
+export const SANDBOX_WAITING_MAX = 16;
+export const SANDBOX_EXECUTIONS_MAX = 256;
+/** Characters of their code and arguments together: they wait in several copies. Beyond: 503 session.overloaded. (ours) */
+export const SANDBOX_ARGUMENTS_CHARS_MAX = 64 * MIB;
+/** Ended sandboxes of a tenant that can still be read, and sessions. The oldest are forgotten. (ours) */
+export const SANDBOXES_KEPT = 1_000;
+export const SESSIONS_KEPT = 1_000;
+/** Open sessions of a tenant. Beyond: 429 op.rate_limited. (ours) */
+export const SESSIONS_MAX = 1_000;
+/** A lease without use. Beyond: 400. (ours) */
+export const SESSION_TTL_MS_MIN = 1_000;
+export const SESSION_TTL_MS_MAX = 24 * 60 * 60 * 1000;
+export const SESSION_TTL_MS_DEFAULT = 5 * 60 * 1000;
+/** JSON of a session's metadata. Beyond: 400. (ours) */
+export const SESSION_METADATA_CHARS_MAX = 4 * KIB;
+/**
+ * Memory of the process that a tenant's sandboxes share, from which the sandbox that takes most is ended, and from which the
+ * process is: an isolate's limit does not see one large string, nor WebAssembly. Looked at this often. (ours)
+ */
+export const SANDBOX_PROCESS_BYTES_SHED = 1_536 * MIB;
+export const SANDBOX_PROCESS_BYTES_MAX = 2_560 * MIB;
+export const SANDBOX_PROCESS_LOOK_MS = 100;
+/** How much less of a busy processor it gets than its tenant's worker (`nice`). (ours) */
+export const SANDBOX_PROCESS_NICENESS = 5;
+/** Without a running sandbox it ends after this. (ours) */
+export const SANDBOX_PROCESS_IDLE_MS = 10_000;
+/** It has this long to make a sandbox, and to say how an execution ended whose time is up. Beyond: it is killed. (ours) */
+export const SANDBOX_OPEN_MS_MAX = 20_000;
+export const SANDBOX_ANSWER_MS_MAX = 10_000;
 assert(
   FRAME_BODY_BYTES_MAX > RESULT_BYTES_MAX && FRAME_BODY_BYTES_MAX > BODY_BYTES_MAX,
   'a frame holds any body and result',
@@ -807,6 +860,7 @@ assert(
   READ_AGAIN_MS_MAX < HEARTBEAT_TIMEOUT_MS - HEARTBEAT_INTERVAL_MS,
   'what is sent again is not what a worker hung on',
 );
+assert(SANDBOX_PROCESS_BYTES_SHED < SANDBOX_PROCESS_BYTES_MAX, 'one sandbox goes before all do');
 assert(HTTP_UPLOADS_MAX < ACTIONS_MAX, 'slow senders leave places for others');
 assert(STARTUP_TIMEOUT_MS >= HEARTBEAT_TIMEOUT_MS, 'a starting process has no less time than a serving one');
 assert(SILENCE_MS_MAX > STARTUP_TIMEOUT_MS, 'its own time is up before all time is');

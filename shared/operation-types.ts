@@ -27,6 +27,7 @@ import {
 } from './protocol/functions.ts';
 import {Bootstrap, JournalPage, JournalQuery} from './protocol/journal.ts';
 import {PaginatedQueryBody, QueryObject, QueryPage, QueryResult} from './protocol/queries.ts';
+import {ExecuteBody, Executed, FoundSandbox, SandboxBody, SandboxList} from './protocol/sandboxes.ts';
 import {
   CronBody,
   CronList,
@@ -38,6 +39,7 @@ import {
   ScheduledJob,
 } from './protocol/schedule.ts';
 import {ListedTables, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
+import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody} from './protocol/settings.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 
@@ -103,6 +105,17 @@ export const OPERATION_TYPES = {
   'settings.get': {answer: SettingsBody},
   'settings.put': {body: SettingsBody},
   'tables.list': {answer: ListedTables},
+
+  'sandboxes.create': {body: SandboxBody, answer: FoundSandbox},
+  'sandboxes.list': {answer: SandboxList},
+  'sandboxes.get': {answer: FoundSandbox},
+  'sandboxes.stop': {answer: FoundSandbox},
+  'sandboxes.execute': {body: ExecuteBody, answer: Executed},
+  'sessions.create': {body: SessionBody, answer: FoundSession},
+  'sessions.list': {query: SessionQuery, answer: SessionList},
+  'sessions.get': {answer: FoundSession},
+  'sessions.close': {answer: FoundSession},
+  'sessions.execute': {body: ExecuteBody, answer: Executed},
 
   'functions.query': call,
   'functions.paginated': call,

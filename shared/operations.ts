@@ -14,8 +14,13 @@ export type OperationTraits = {
   readonly variants?: Readonly<Record<string, number>>;
   /** `read`: changes nothing. `write`: never sent twice; when its worker dies unanswered, its outcome is unknown. */
   readonly kind: 'read' | 'write';
-  /** `tenant`: an operator's, below /api/tenants/{tenant_id}. `deployment`: that tenant's users', below /svc/{tenant_id}. */
-  readonly of: 'tenant' | 'deployment';
+  /**
+   * `tenant`: an operator's, below /api/tenants/{tenant_id}. `session`: an operator's, below /api/sessions.
+   * `deployment`: that tenant's users', below /svc/{tenant_id}.
+   */
+  readonly of: 'tenant' | 'session' | 'deployment';
+  /** Of a session's: what says which tenant it is, since the path does not. In query and body it is the member `tenant`. */
+  readonly tenantIn?: 'session_id' | 'query' | 'body';
   readonly routes: readonly OperationRoute[];
   /** Names of the path's parameters after the tenant, in path order. */
   readonly params: readonly string[];
@@ -60,6 +65,8 @@ const write = {kind: 'write', of: 'tenant', success: OK} as const;
 const create = {kind: 'write', of: 'tenant', success: CREATED} as const;
 /** Answers nothing but that it is done. */
 const change = {kind: 'write', of: 'tenant', success: NO_CONTENT} as const;
+/** Of the session that the path names. */
+const session = {of: 'session', tenantIn: 'session_id', success: OK} as const;
 /** A function endpoint: its callers are users, and their pages. */
 const endpoint = {of: 'deployment', success: OK, hasCors: true} as const;
 const none = [] as const;
@@ -124,6 +131,17 @@ export const OPERATIONS = {
   'settings.get': {...read, ...at('GET', '/settings'), params: none, isShort: true},
   'settings.put': {...change, ...at('PUT', '/settings'), params: none},
   'tables.list': {...read, ...at('GET', '/tables'), params: none},
+
+  'sandboxes.create': {...create, ...at('POST', '/sandboxes'), params: none},
+  'sandboxes.list': {...read, ...at('GET', '/sandboxes'), params: none},
+  'sandboxes.get': {...read, ...at('GET', '/sandboxes/{sandbox_id}'), params: ['sandbox_id']},
+  'sandboxes.stop': {...write, ...at('POST', '/sandboxes/{sandbox_id}/stop'), params: ['sandbox_id']},
+  'sandboxes.execute': {...write, ...at('POST', '/sandboxes/{sandbox_id}/execute'), params: ['sandbox_id']},
+  'sessions.create': {...create, of: 'session', tenantIn: 'body', ...at('POST', ''), params: none},
+  'sessions.list': {...read, of: 'session', tenantIn: 'query', ...at('GET', ''), params: none, takesQuery: true},
+  'sessions.get': {kind: 'read', ...session, ...at('GET', '/{session_id}'), params: ['session_id']},
+  'sessions.close': {kind: 'write', ...session, ...at('POST', '/{session_id}/close'), params: ['session_id']},
+  'sessions.execute': {kind: 'write', ...session, ...at('POST', '/{session_id}/execute'), params: ['session_id']},
 
   'functions.query': {
     kind: 'read',

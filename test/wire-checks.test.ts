@@ -11,15 +11,28 @@ import * as documents from '../shared/protocol/documents.ts';
 import * as environment from '../shared/protocol/environment.ts';
 import * as calls from '../shared/protocol/function-calls.ts';
 import * as queries from '../shared/protocol/queries.ts';
+import * as sandboxes from '../shared/protocol/sandboxes.ts';
 import * as schedule from '../shared/protocol/schedule.ts';
 import * as schema from '../shared/protocol/schema.ts';
+import * as sessions from '../shared/protocol/sessions.ts';
 import * as settings from '../shared/protocol/settings.ts';
 import {wireCheck} from '../worker/wire/check.ts';
 import {faults} from '../worker/wire/faults.ts';
 import type {GeneratedType} from '../worker/wire/generated-check.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const MODULES = {deployments, documents, environment, 'function-calls': calls, queries, schedule, schema, settings};
+const MODULES = {
+  deployments,
+  documents,
+  environment,
+  'function-calls': calls,
+  queries,
+  schedule,
+  sandboxes,
+  schema,
+  sessions,
+  settings,
+};
 
 /** The modules as the worker's bundle has them. */
 async function generated(): Promise<Record<string, Record<string, unknown>>> {

@@ -137,6 +137,11 @@ export type WorkerToSupervisor =
   | {type: 'spare'}
   | {type: 'opened'}
   | {type: 'open_failed'; error: ErrorObject}
+  /**
+   * Something goes on in the tenant that no request waits for: it wants to stay awake until then, epoch milliseconds. Null:
+   * nothing does. Sent with each change.
+   */
+  | {type: 'in_use'; untilMs: number | null}
   /** When the tenant next has work due, epoch milliseconds; null: nothing is scheduled. */
   | {type: 'closed'; nextDueMs: number | null}
   /** Answer to `metrics`: prom-client's form of a registry as JSON; empty while no tenant is open. */
