@@ -1,0 +1,87 @@
+/**
+ * The process of a tenant's sandboxes. Their code is trusted by nobody, the tenant included: so it runs beside the worker and
+ * not in it, without the tenant's file, its variables or its credentials, and what ends this process ends no call of the
+ * tenant's own. The worker bounds its memory, hears nothing from it that it does not check, and kills it when it is silent.
+ *
+ * It has no right to write files, to start processes or threads, or to read more than its own code (Node's permission model,
+ * given at the start: sandbox-process.ts). Its worker's end is its own.
+ */
+import {unreachable} from '../../../shared/assert.ts';
+import {EntryGate} from '../../functions/actions/entry-gate.ts';
+import {closeEgress} from '../../functions/egress/connector.ts';
+import {EgressPolicy, type EgressSettings} from '../../functions/egress/policy.ts';
+import type {FromHost, ToHost} from '../sandbox-message.ts';
+import {HostedSandbox} from './hosted-sandbox.ts';
+
+const sandboxes = new Map<string, HostedSandbox>();
+// It may not read /proc, where others look.
+const gate = new EntryGate(() => process.memoryUsage.rss());
+const CLOSED: EgressSettings = {allow: [], deny: []};
+const NO_NETWORK = EgressPolicy.of(CLOSED);
+/** The policy of the newest execution with a network: connections are kept with it. */
+let policy = NO_NETWORK;
+let policyText = '';
+
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+// An orderly exit would wait for isolates that run.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+process.on('message', (message: ToHost) => received(message));
+
+function received(message: ToHost): void {
+  switch (message.type) {
+    case 'open':
+      sandboxes.set(message.sandbox, new HostedSandbox(message.memoryMb, gate));
+      send({type: 'opened', sandbox: message.sandbox});
+      return;
+    case 'execute':
+      void execute(message);
+      return;
+    case 'close':
+      end(message.sandbox);
+      return;
+    case 'shed':
+      shed();
+      return;
+    default:
+      unreachable(message);
+  }
+}
+
+async function execute({sandbox, execution, request}: ToHost & {type: 'execute'}): Promise<void> {
+  const hosted = sandboxes.get(sandbox);
+  if (hosted === undefined) return; // It was ended, and the worker was told.
+  const result = await hosted.execute(request, request.egress === null ? NO_NETWORK : policyOf(request.egress));
+  if (result.broken !== null) sandboxes.delete(sandbox);
+  send({type: 'executed', execution, result});
+}
+
+function end(sandbox: string): void {
+  sandboxes.get(sandbox)?.close();
+  sandboxes.delete(sandbox);
+}
+
+function shed(): void {
+  let largest: string | null = null;
+  let bytes = 0;
+  for (const [id, sandbox] of sandboxes) if (sandbox.bytes > bytes) [largest, bytes] = [id, sandbox.bytes];
+  if (largest === null) return;
+  end(largest);
+  send({type: 'broken', sandbox: largest, reason: "the tenant's sandboxes needed too much memory, and it took most"});
+}
+
+function policyOf(settings: EgressSettings): EgressPolicy {
+  const text = JSON.stringify(settings);
+  if (text === policyText) return policy;
+  const old = policy;
+  policy = EgressPolicy.of(settings);
+  policyText = text;
+  // What the new one closes must not stay open because it was open before.
+  void closeEgress(old);
+  return policy;
+}
+
+function send(message: FromHost): void {
+  // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
+  if (process.connected) process.send?.(message, () => undefined);
+}
