@@ -125,6 +125,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/scheduler',
     'worker/schema',
     ...FUNCTIONS,
+    'worker/control',
     'worker/journal',
     'worker/scrub',
     'worker/verify',

@@ -75,7 +75,7 @@ function beat(): void {
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
   await rehearsed;
-  serving = await Serving.open(settings, log);
+  serving = await Serving.open(settings, log, untilMs => send({type: 'in_use', untilMs}));
   send({type: 'opened'});
 }
 

@@ -19,6 +19,8 @@ export type Gauges = {
   /** Crons whose latest run failed. */
   cronsFailing: number;
   liveQueries: number;
+  sandboxes: number;
+  sessions: number;
   journalHead: number;
   journalFloor: number;
   usedBytes: number;
@@ -38,6 +40,9 @@ export class WorkerMetrics {
   readonly #runs = new Map<string, number>();
   readonly #executions = new Map<string, number>();
   readonly #executionSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #sandboxExecutions = new Map<string, number>();
+  readonly #sandboxSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #sandboxEnds = new Map<string, number>();
   readonly #results = {hit: 0, shared: 0, run: 0};
   readonly #resultsDropped = {written: 0, full: 0, cleared: 0};
   /** What kept results of query functions take. */
@@ -88,6 +93,16 @@ export class WorkerMetrics {
     const key = `${kind} ${outcome}`;
     this.#executions.set(key, (this.#executions.get(key) ?? 0) + 1);
     this.#executionSeconds.observe(seconds);
+  }
+
+  /** Code ran in a sandbox. @param outcome `success`, or why there is no value */
+  sandboxExecuted(outcome: string, seconds: number): void {
+    this.#sandboxExecutions.set(outcome, (this.#sandboxExecutions.get(outcome) ?? 0) + 1);
+    this.#sandboxSeconds.observe(seconds);
+  }
+
+  sandboxEnded(state: string): void {
+    this.#sandboxEnds.set(state, (this.#sandboxEnds.get(state) ?? 0) + 1);
   }
 
   /** A query function was answered: with a kept result, with that of an equal call under way, or by a run of its own. */
@@ -164,6 +179,21 @@ export class WorkerMetrics {
         }),
       ),
       this.#executionSeconds.json('svc_function_seconds', 'Time of a function, waiting for its turn included.'),
+      metric(
+        'counter',
+        'svc_sandbox_executions_total',
+        'Executions in sandboxes, by what came of them.',
+        [...this.#sandboxExecutions].map(([outcome, value]) => ({labels: {outcome}, value})),
+      ),
+      this.#sandboxSeconds.json('svc_sandbox_execution_seconds', 'Time of an execution in a sandbox.'),
+      metric(
+        'counter',
+        'svc_sandboxes_ended_total',
+        'Sandboxes that ended, by the state they ended in.',
+        [...this.#sandboxEnds].map(([state, value]) => ({labels: {state}, value})),
+      ),
+      gauge('svc_sandboxes_running', 'Sandboxes that run.', gauges.sandboxes),
+      gauge('svc_sessions_open', 'Sessions that are open.', gauges.sessions),
       metric(
         'counter',
         'svc_function_results_total',

@@ -24,7 +24,7 @@ export async function rehearse(directory: string, log: Logger): Promise<void> {
   try {
     makeTenant(directory);
     const settings = settingsIn(directory);
-    const serving = await Serving.open(settings, log);
+    const serving = await Serving.open(settings, log, () => undefined);
     try {
       await askAll(settings);
     } finally {

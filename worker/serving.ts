@@ -11,9 +11,13 @@ export class Serving {
   readonly #links = new Set<RouterLink>();
   readonly #socket: WorkerSocket;
 
-  /** Resolves when routers can connect. */
-  static async open(settings: TenantSettings, log: Logger): Promise<Serving> {
-    const serving = new Serving(await Tenant.open(settings, log), settings, log);
+  /** Resolves when routers can connect. @param onUse see Tenant.open */
+  static async open(
+    settings: TenantSettings,
+    log: Logger,
+    onUse: (untilMs: number | null) => void,
+  ): Promise<Serving> {
+    const serving = new Serving(await Tenant.open(settings, log, onUse), settings, log);
     await serving.#socket.listen();
     return serving;
   }

@@ -17,9 +17,11 @@ import {Linger} from './commit/linger.ts';
 import {StorageQuota} from './commit/storage-quota.ts';
 import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
+import {ControlGate} from './control/gate.ts';
 import {Dispatch} from './dispatch.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
+import {storedSettings} from './functions/stored-settings.ts';
 import {JournalReader} from './journal/read-page.ts';
 import {JournalRetention} from './journal/retention.ts';
 import {LiveIndex} from './live/live-index.ts';
@@ -71,19 +73,21 @@ export class Tenant {
   readonly #clean: CleanMark;
   readonly #logNote: LogNote;
   readonly #functions: FunctionGate;
+  readonly #control: ControlGate;
   readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
   readonly #scrub: Scrub;
   readonly #sync: LogSync;
   readonly #crons: CronReader;
 
-  static async open(settings: TenantSettings, log: Logger): Promise<Tenant> {
+  /** @param onUse told until when the tenant wants to stay awake, epoch milliseconds; null: as long as requests come */
+  static async open(settings: TenantSettings, log: Logger, onUse: (untilMs: number | null) => void): Promise<Tenant> {
     const note = join(settings.directory, DAMAGED_FILE);
     if (existsSync(note)) throw damagedError(`the tenant stays stopped: its file was found damaged, as ${note} says`);
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-      const tenant = new Tenant(settings, lock, log);
+      const tenant = new Tenant(settings, lock, log, onUse);
       await tenant.#scrub.first();
       return tenant;
     } catch (caught) {
@@ -91,7 +95,7 @@ export class Tenant {
     }
   }
 
-  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger) {
+  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, onUse: (untilMs: number | null) => void) {
     this.#lock = lock;
     this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
@@ -178,6 +182,18 @@ export class Tenant {
       redactErrors: settings.redactErrors,
     });
     this.sockets = new SocketGate(this.#functions);
+    this.#control = new ControlGate(
+      {
+        db: this.#writerDb,
+        groups: this.#groups,
+        background: this.#background,
+        metrics: this.metrics,
+        log,
+        clock: Date.now,
+        egress: () => storedSettings(this.#writerDb).egress,
+      },
+      onUse,
+    );
     const {runJob, prepareJob} = this.#functions;
     this.#schedule = new ScheduleRunner(
       this.#writer,
@@ -204,6 +220,7 @@ export class Tenant {
         crons: this.#crons,
         tables: new TableList(this.#reader, this.#counts),
         functions: this.#functions,
+        control: this.#control,
         clock: Date.now,
       },
       live: this.live,
@@ -257,6 +274,7 @@ export class Tenant {
       scrubAgeSeconds: this.#scrub.ageSeconds,
       cronsFailing: this.#crons.failing(),
       liveQueries: this.live.size,
+      ...this.#control.sizes,
       journalHead,
       journalFloor: this.#retention.floor,
       usedBytes: this.#quota.usedBytes,
@@ -274,7 +292,7 @@ export class Tenant {
     this.#backFill.stop();
     this.#counts.stop();
     this.#schedule.stop();
-    await Promise.all([this.#functions.close(), this.#scans.close()]);
+    await Promise.all([this.#functions.close(), this.#control.close(), this.#scans.close()]);
     await this.#groups.close();
     const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);

@@ -1,9 +1,10 @@
 /** Who answers which operation: none is missing, or this does not compile. */
 import type {Handlers} from './answer.ts';
+import {control} from './control.ts';
 import {documents} from './documents.ts';
 import {functions} from './functions.ts';
 import {journal} from './journal.ts';
 import {schedule} from './schedule.ts';
 import {schema} from './schema.ts';
 
-export const HANDLERS: Handlers = {...documents, ...journal, ...schema, ...schedule, ...functions};
+export const HANDLERS: Handlers = {...documents, ...journal, ...schema, ...schedule, ...functions, ...control};

@@ -1,5 +1,6 @@
 /** What handlers need of the open tenant. */
 import type {CommitGroups} from '../commit/group.ts';
+import type {ControlGate} from '../control/gate.ts';
 import type {FunctionGate} from '../functions/gate.ts';
 import type {JournalReader} from '../journal/read-page.ts';
 import type {ScanPool} from '../reads/scan-pool.ts';
@@ -26,6 +27,7 @@ export type OpenTenant = {
   crons: CronReader;
   tables: TableList;
   functions: FunctionGate;
+  control: ControlGate;
   /** Epoch milliseconds. */
   clock: () => number;
 };

@@ -13,22 +13,24 @@ type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> & {readonly params: Rea
  * Makes the change in the turn's commit group; with an `Idempotency-Key` once, whenever it is asked for again.
  * @param run answers JSON, or nothing
  */
-export function written(
-  {op, params, key, body}: WriteRequest,
-  {groups}: OpenTenant,
-  run: (writer: Writer) => string,
-): Later {
-  let guarded = run;
-  if (key !== null) {
-    checkIdempotencyKey(key);
-    const request = requestDigest(op, Object.values(params), body);
-    const {success} = traitsOf(op);
-    guarded = writer => once(writer, {key, request, status: success}, run);
-  }
+export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => string): Later {
+  const guarded = guardedByKey(request, run);
   return new Later(settle => {
     groups.submit<string>({run: guarded, settle});
     return undefined;
   });
+}
+
+/** The change of a request: with an `Idempotency-Key` made once, and answered so whenever it is asked for again. */
+export function guardedByKey(
+  {op, params, key, body}: WriteRequest,
+  run: (writer: Writer) => string,
+): (writer: Writer) => string {
+  if (key === null) return run;
+  checkIdempotencyKey(key);
+  const request = requestDigest(op, Object.values(params), body);
+  const {success} = traitsOf(op);
+  return writer => once(writer, {key, request, status: success}, run);
 }
 
 /** Answers nothing but that it is done. */

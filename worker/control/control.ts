@@ -1,0 +1,76 @@
+/** Service control of one tenant: its sandboxes and its sessions, and the clock that ends both. */
+import type {Logger} from '../../shared/log.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import type {EgressSettings} from '../functions/egress/policy.ts';
+import type {WorkerMetrics} from '../metrics.ts';
+import type {Connection} from '../storage/database.ts';
+import {Sandboxes} from './sandboxes.ts';
+import {Sessions} from './sessions.ts';
+
+export type ControlParts = {
+  /** The writer's. */
+  db: Connection;
+  groups: CommitGroups;
+  background: BackgroundWrites;
+  metrics: WorkerMetrics;
+  log: Logger;
+  clock: () => number;
+  /** Where the tenant's code may connect to. */
+  egress: () => EgressSettings;
+  /** Something began or ended, or lasts longer. */
+  changed: () => void;
+};
+
+/** The longest a timer of Node's may be. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+export class Control {
+  readonly sandboxes: Sandboxes;
+  readonly sessions: Sessions;
+  readonly #clock: () => number;
+  #timer: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  /** @param onUse told until when sandboxes and sessions want the tenant awake, epoch milliseconds; null: they do not */
+  constructor(parts: Omit<ControlParts, 'changed'>, onUse: (untilMs: number | null) => void) {
+    this.#clock = parts.clock;
+    let isChanged = false;
+    const changed = (): void => {
+      if (isChanged) return;
+      isChanged = true;
+      // Once for all that changes in this turn.
+      setImmediate(() => {
+        isChanged = false;
+        if (this.#isClosed) return;
+        this.#arm();
+        onUse(latest(this.sandboxes.lastEndMs, this.sessions.lastEndMs));
+      });
+    };
+    this.sandboxes = new Sandboxes({...parts, changed});
+    this.sessions = new Sessions({...parts, changed}, this.sandboxes);
+    changed();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.sandboxes.close();
+  }
+
+  #arm(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const ends = [this.sandboxes.nextEndMs, this.sessions.nextEndMs].filter(endMs => endMs !== null);
+    if (ends.length === 0) return;
+    const ms = Math.min(TIMER_MS_MAX, Math.max(1, Math.min(...ends) - this.#clock()));
+    this.#timer = setTimeout(() => {
+      this.sandboxes.expire();
+      this.sessions.expire();
+      this.#arm(); // of a clock that was set back nothing has expired yet
+    }, ms).unref();
+  }
+}
+
+function latest(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b);
+}

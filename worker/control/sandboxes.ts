@@ -1,0 +1,435 @@
+/**
+ * The sandboxes of a tenant: their records, their process, and what is executed in them. The states are drawn in
+ * shared/protocol/sandboxes.ts.
+ *
+ * - A record says `running` on disk only after its isolate is there, and nobody learns of it before.
+ * - A stop is on disk before it is answered. What ends by itself (expired, failed) is so at once, and on disk a moment later:
+ *   should the process end in that moment, the next one finds it `running`, which it cannot be, and says `failed`.
+ * - So a sandbox is never found empty: either it is the one that was made, or executions are refused.
+ */
+import {randomBytes} from 'node:crypto';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {
+  SANDBOX_ARGUMENTS_CHARS_MAX,
+  SANDBOX_CPU_MS_DEFAULT,
+  SANDBOX_ENV_CHARS_MAX,
+  SANDBOX_EXECUTE_MS_DEFAULT,
+  SANDBOX_EXECUTIONS_MAX,
+  SANDBOX_MEMORY_MB_DEFAULT,
+  SANDBOX_PROCESS_IDLE_MS,
+  SANDBOX_TTL_MS_DEFAULT,
+  SANDBOX_WAITING_MAX,
+  SANDBOXES_KEPT,
+  SANDBOXES_MAX,
+} from '../../shared/limits.ts';
+import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {ControlParts} from './control.ts';
+import {ControlRecords} from './control-records.ts';
+import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
+import {SandboxProcess} from './sandbox-process.ts';
+
+/** Of one that runs. */
+type Live = {
+  process: SandboxProcess;
+  /** Resolves when the execution that was asked for last is over. */
+  last: Promise<unknown>;
+  /** Executions under way and waiting. */
+  executions: number;
+  /** To be told when it has ended. */
+  waiting: Set<() => void>;
+};
+
+type End = Pick<SandboxRecord, 'state' | 'error'>;
+
+export class Sandboxes {
+  readonly #parts: ControlParts;
+  readonly #records: ControlRecords<SandboxRecord>;
+  readonly #live = new Map<string, Live>();
+  #process: SandboxProcess | null = null;
+  #idleTimer: NodeJS.Timeout | null = null;
+  #opening = 0;
+  #executions = 0;
+  #chars = 0;
+  #isClosed = false;
+
+  constructor(parts: ControlParts) {
+    this.#parts = parts;
+    this.#records = new ControlRecords(parts.db, 'sandbox');
+    for (const record of [...this.#records.sound()]) {
+      if (record.state !== 'running') continue;
+      const isOver = record.expires_at <= parts.clock();
+      this.#end(
+        record.id,
+        isOver ? EXPIRED : {state: 'failed', error: 'its worker ended, and all that it held is gone'},
+      );
+    }
+  }
+
+  /** How many run. */
+  get running(): number {
+    return this.#live.size;
+  }
+
+  /** When the next one expires, and when the last one does; epoch milliseconds, null: none runs. */
+  get nextEndMs(): number | null {
+    let next: number | null = null;
+    for (const {expires_at: endMs} of this.#runningRecords()) if (next === null || endMs < next) next = endMs;
+    return next;
+  }
+  get lastEndMs(): number | null {
+    let last: number | null = null;
+    for (const {expires_at: endMs} of this.#runningRecords()) if (last === null || endMs > last) last = endMs;
+    return last;
+  }
+
+  /** @throws op.storage_damaged 503 */
+  all(): SandboxRecord[] {
+    this.expire();
+    return this.#records.all();
+  }
+
+  /** @throws op.not_found 404 */
+  get(id: string): SandboxRecord {
+    this.expire();
+    return this.#records.get(id);
+  }
+
+  /**
+   * @param session whose it is; null: nobody's
+   * @param write makes the write and answers what is known of it then: another sandbox, when this request was answered before
+   * @throws op.invalid_input 400, op.rate_limited 429, session.overloaded 503
+   */
+  async create<T>(
+    body: SandboxBody,
+    session: string | null,
+    write: (store: (writer: Writer) => SandboxRecord) => Promise<T>,
+  ): Promise<T> {
+    const {runtime = 'isolate', env = {}} = body;
+    if (runtime === 'node') {
+      throw new ServiceError('op.invalid_input', 'runtime "node" is not available on this server; "isolate" is');
+    }
+    checkEnvironment(env);
+    if (this.#live.size + this.#opening >= SANDBOXES_MAX) {
+      throw new ServiceError('op.rate_limited', `a tenant has at most ${SANDBOXES_MAX} sandboxes that run; stop some`);
+    }
+    const id = randomBytes(16).toString('hex');
+    const memory_mb = body.memory_mb ?? SANDBOX_MEMORY_MB_DEFAULT;
+    const process = this.#aProcess();
+    this.#opening++;
+    try {
+      await process.open(id, memory_mb);
+      const ttl_ms = body.ttl_ms ?? SANDBOX_TTL_MS_DEFAULT;
+      const created_at = Math.floor(this.#parts.clock());
+      const record: SandboxRecord = {
+        id,
+        runtime,
+        memory_mb,
+        cpu_ms: body.cpu_ms ?? SANDBOX_CPU_MS_DEFAULT,
+        ttl_ms,
+        env,
+        network: body.network ?? false,
+        state: 'running',
+        session_id: session,
+        created_at,
+        expires_at: created_at + ttl_ms,
+        ended_at: null,
+        error: null,
+      };
+      return await this.#begin(record, process, write);
+    } finally {
+      this.#opening--;
+      this.#rest();
+    }
+  }
+
+  /** @throws op.not_found 404, op.conflict 409 when it does not run */
+  async execute(id: string, {code, args = {}, timeout_ms: timeoutMs}: ExecuteBody): Promise<string> {
+    const live = this.#running(id);
+    const argsText = JSON.stringify(args);
+    const chars = code.length + argsText.length;
+    if (live.executions > SANDBOX_WAITING_MAX || this.#executions >= SANDBOX_EXECUTIONS_MAX) {
+      throw new ServiceError(
+        'op.rate_limited',
+        `at most ${SANDBOX_WAITING_MAX} executions of a sandbox wait for the one under way, and ${SANDBOX_EXECUTIONS_MAX} of a tenant; try again shortly`,
+      );
+    }
+    if (this.#chars + chars > SANDBOX_ARGUMENTS_CHARS_MAX) {
+      throw new ServiceError(
+        'session.overloaded',
+        'the executions under way have too large arguments; try again shortly',
+      );
+    }
+    const before = live.last;
+    const over = Promise.withResolvers<void>();
+    live.last = over.promise;
+    live.executions++;
+    this.#executions++;
+    this.#chars += chars;
+    try {
+      await untilEnd(live, before);
+      return await this.#executeNow(id, live, {
+        code,
+        args: argsText,
+        timeoutMs: timeoutMs ?? SANDBOX_EXECUTE_MS_DEFAULT,
+      });
+    } finally {
+      this.#chars -= chars;
+      this.#executions--;
+      live.executions--;
+      over.resolve();
+    }
+  }
+
+  /** Ends it; one that has ended stays as it is. @throws op.not_found 404, or what the write is refused with */
+  async stop(id: string): Promise<SandboxRecord> {
+    const {state} = this.get(id);
+    if (state === 'running') {
+      const stopped = await this.#parts.groups.perform(writer => this.storeStopped(writer, id));
+      if (stopped !== null) this.stopped(stopped);
+    }
+    return this.#records.get(id);
+  }
+
+  /** @throws op.not_found 404, op.conflict 409 */
+  requireRunning(id: string): void {
+    this.#running(id);
+  }
+
+  /** Whether that session opened it. */
+  isOf(id: string, session: string): boolean {
+    return this.#records.has(id) && this.#records.get(id).session_id === session;
+  }
+
+  /** Inside a write after which it is stopped: its record then, for `stopped`; null: it has ended already. */
+  storeStopped(writer: Writer, id: string): SandboxRecord | null {
+    const record = this.#records.get(id);
+    if (record.state !== 'running') return null;
+    const stopped = this.#ended(record, STOPPED);
+    this.#records.store(writer, stopped);
+    return stopped;
+  }
+
+  /** That write is on disk. */
+  stopped(record: SandboxRecord): void {
+    this.#take(record);
+  }
+
+  /** Ends it now; that is on disk a moment later. */
+  release(id: string): void {
+    this.#end(id, STOPPED);
+  }
+
+  /** Ends those whose time is over. */
+  expire(): void {
+    const nowMs = this.#parts.clock();
+    for (const {id, expires_at} of [...this.#runningRecords()]) if (expires_at <= nowMs) this.#end(id, EXPIRED);
+  }
+
+  /** The worker ends: what runs is gone. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const end: End = {state: 'failed', error: 'its worker was closed, and all that it held is gone'};
+    const ids = [...this.#live.keys()];
+    for (const id of ids) this.#take(this.#ended(this.#records.get(id), end));
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#process?.end();
+    if (ids.length === 0) return;
+    try {
+      await this.#parts.groups.perform(writer => {
+        for (const id of ids) this.#records.store(writer, this.#records.get(id));
+      });
+    } catch (caught) {
+      // Without space they are found as they were, which says `failed` as well.
+      if (!(caught instanceof ServiceError)) throw caught;
+    }
+  }
+
+  async #executeNow(
+    id: string,
+    live: Live,
+    {code, args, timeoutMs}: Pick<ExecutionRequest, 'code' | 'args' | 'timeoutMs'>,
+  ): Promise<string> {
+    this.#running(id);
+    const {cpu_ms: cpuMs, env, network} = this.#records.get(id);
+    const egress = network ? this.#parts.egress() : null;
+    const startedMs = performance.now();
+    const executed = live.process.execute(id, {code, args, timeoutMs, cpuMs, env, egress});
+    const result = (await untilEnd(live, executed)) ?? this.#cutOff(id, performance.now() - startedMs);
+    return this.#answer(id, result);
+  }
+
+  async #begin<T>(
+    record: SandboxRecord,
+    process: SandboxProcess,
+    write: (store: (writer: Writer) => SandboxRecord) => Promise<T>,
+  ): Promise<T> {
+    const {id} = record;
+    let isStored = false;
+    let forgotten: string[] = [];
+    try {
+      const answer = await write(writer => {
+        this.#records.store(writer, record);
+        forgotten = this.#records.forgetOldest(SANDBOXES_KEPT);
+        isStored = true;
+        return record;
+      });
+      if (!isStored) {
+        process.close(id);
+        return answer;
+      }
+      this.#records.forgot(forgotten);
+      this.#records.took(record);
+      this.#live.set(id, {process, last: Promise.resolve(), executions: 0, waiting: new Set()});
+      this.#parts.changed();
+      // It may have ended while the write was under way.
+      if (process.endedBecause !== null) this.#end(id, {state: 'failed', error: process.endedBecause});
+      return answer;
+    } catch (caught) {
+      process.close(id);
+      throw caught;
+    }
+  }
+
+  /** What an execution came to whose sandbox ended under it. */
+  #cutOff(id: string, tookMs: number): ExecutionResult {
+    const {state, error} = this.#records.get(id);
+    return {
+      ok: false,
+      reason: 'ended',
+      name: 'Error',
+      message: `the sandbox ended while the code ran: it is ${state}${error === null ? '' : `, ${error}`}`,
+      stack: null,
+      lines: [],
+      durationMs: Math.round(tookMs * 1_000) / 1_000,
+      broken: null,
+    };
+  }
+
+  #answer(id: string, result: ExecutionResult): string {
+    const {lines, durationMs, broken} = result;
+    if (broken !== null) this.#end(id, {state: 'failed', error: broken});
+    this.#parts.metrics.sandboxExecuted(result.ok ? 'success' : result.reason, durationMs / 1_000);
+    const said = `"log_lines":${JSON.stringify(lines)},"duration_ms":${durationMs}`;
+    if (result.ok) return `{"value":${result.value},${said}}`;
+    const {reason, name, message, stack} = result;
+    const detail: ExecutionFailure = {
+      reason,
+      name,
+      stack,
+      log_lines: lines,
+      duration_ms: durationMs,
+      state: this.#records.get(id).state,
+    };
+    throw new ServiceError('sandbox.execution_failed', message || name || 'the code threw', detail);
+  }
+
+  #running(id: string): Live {
+    const {state, error} = this.get(id);
+    const live = this.#live.get(id);
+    if (live !== undefined) return live;
+    throw notRunning(id, {state, error});
+  }
+
+  *#runningRecords(): Generator<SandboxRecord> {
+    for (const id of this.#live.keys()) yield this.#records.get(id);
+  }
+
+  #ended(record: SandboxRecord, end: End): SandboxRecord {
+    return {...record, ...end, ended_at: Math.floor(this.#parts.clock())};
+  }
+
+  /** It is so from now on, and on disk a moment later. */
+  #end(id: string, end: End): void {
+    if (!this.#take(this.#ended(this.#records.get(id), end))) return;
+    void this.#parts.background.perform('the end of a sandbox', writer => {
+      this.#records.store(writer, this.#records.get(id));
+    });
+  }
+
+  /** @param ended as it is from now on. @returns false when it had ended before */
+  #take(ended: SandboxRecord): boolean {
+    const {id, state} = ended;
+    if (this.#records.get(id).state !== 'running') return false;
+    this.#records.took(ended);
+    const live = this.#live.get(id);
+    this.#live.delete(id);
+    for (const tell of live?.waiting ?? []) tell();
+    live?.process.close(id);
+    this.#rest();
+    this.#parts.metrics.sandboxEnded(state);
+    this.#parts.changed();
+    return true;
+  }
+
+  #aProcess(): SandboxProcess {
+    if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = null;
+    this.#process ??= this.#newProcess();
+    return this.#process;
+  }
+
+  #newProcess(): SandboxProcess {
+    const process: SandboxProcess = new SandboxProcess(
+      {
+        broken: (id, reason) => {
+          if (this.#live.has(id)) this.#end(id, {state: 'failed', error: reason});
+        },
+        ended: reason => {
+          if (this.#process === process) this.#process = null;
+          const its = [...this.#live].filter(([, live]) => live.process === process);
+          for (const [id] of its) this.#end(id, {state: 'failed', error: reason});
+        },
+      },
+      this.#parts.log,
+    );
+    return process;
+  }
+
+  /** Without a sandbox its process is kept for a while, for the next one. */
+  #rest(): void {
+    if (this.#isClosed || this.#process === null || this.#idleTimer !== null) return;
+    if (this.#live.size + this.#opening > 0) return;
+    this.#idleTimer = setTimeout(() => {
+      assert(this.#live.size === 0, 'a process that rests has no sandbox');
+      this.#idleTimer = null;
+      this.#process?.end();
+      this.#process = null;
+    }, SANDBOX_PROCESS_IDLE_MS).unref();
+  }
+}
+
+const STOPPED: End = {state: 'stopped', error: null};
+const EXPIRED: End = {state: 'expired', error: null};
+
+/** Null: the sandbox ended before. */
+function untilEnd<T>({waiting}: Live, promise: Promise<T>): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => resolve(null);
+    waiting.add(ended);
+    promise.then(resolve, reject).finally(() => waiting.delete(ended));
+  });
+}
+
+function notRunning(id: string, {state, error}: End): ServiceError {
+  const why = error === null ? '' : `: ${error}`;
+  return new ServiceError(
+    'op.conflict',
+    `the sandbox ${id} is ${state}${why}; what it held is gone, make another one`,
+    {
+      state,
+    },
+  );
+}
+
+function checkEnvironment(env: Record<string, string>): void {
+  if (JSON.stringify(env).length > SANDBOX_ENV_CHARS_MAX) {
+    throw new ServiceError('op.invalid_input', `env must have at most ${SANDBOX_ENV_CHARS_MAX} characters as JSON`);
+  }
+  for (const [name, value] of Object.entries(env)) {
+    if (name.isWellFormed() && value.isWellFormed()) continue;
+    throw new ServiceError('op.invalid_input', 'env must hold valid Unicode');
+  }
+}
