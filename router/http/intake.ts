@@ -5,15 +5,19 @@
  *
  * Deployment routes (`/svc/…`) are exempt from the first rule, and their credential is the worker's to judge.
  * An unknown tenant is told only to those with a credential. The body is looked at last and never parsed here, except for
- * the tenant routes' own.
+ * the tenant routes' own and where it alone says which tenant is meant.
  */
+
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
+import type {Buffer} from 'node:buffer';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
 import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
+import {tenantOfSession} from '../../shared/session-id.ts';
+import {parseJson} from '../../shared/values/json.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import {
   type FailedCredentials,
@@ -140,12 +144,28 @@ export class Intake {
     query: string,
     req: HttpRequest,
   ): void {
-    const tenant = this.#tenant(exchange, parameters.shift()!);
+    const tenant = this.#tenantOf(exchange, route, parameters, query);
     for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
     exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
     if (route.isEndless) this.#keepEndless(exchange);
     this.#forward(exchange, route, tenant, req);
+  }
+
+  /** Null: only the body says whose it is. */
+  #tenantOf(exchange: Exchange, {tenantIn}: Route, parameters: string[], query: string): PlacedTenant | null {
+    switch (tenantIn) {
+      case 'path':
+        return this.#tenant(exchange, parameters.shift()!);
+      case 'session_id':
+        return this.#tenantNamed(exchange, tenantOfSessionPath(parameters[0]!));
+      case 'query':
+        return this.#tenantNamed(exchange, tenantOfQuery(query));
+      case 'body':
+        return null;
+      default:
+        return unreachable(tenantIn);
+    }
   }
 
   #operateDeployment(exchange: Exchange, route: Route, parameters: string[], req: HttpRequest): void {
@@ -163,12 +183,16 @@ export class Intake {
     this.#forward(exchange, route, tenant, req);
   }
 
-  #forward(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
+  #forward(exchange: Exchange, route: Route, tenant: PlacedTenant | null, req: HttpRequest): void {
     const {directory} = this.#parts;
     exchange.isRead = route.isRead;
     exchange.isShort = route.isShort;
     exchange.isUserCall = route.isUserCall;
-    if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
+    if (tenant === null) {
+      this.#readBody(exchange, req, () =>
+        directory.forward(this.#tenantNamed(exchange, tenantOfBody(exchange.body)), exchange),
+      );
+    } else if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
     else if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
     else directory.forward(tenant, exchange);
   }
@@ -194,7 +218,10 @@ export class Intake {
 
   /** @param segment of the path, percent-encoded; one that cannot be decoded names no tenant */
   #tenant(exchange: Exchange, segment: string): PlacedTenant {
-    const id = decodedOrSame(segment);
+    return this.#tenantNamed(exchange, decodedOrSame(segment));
+  }
+
+  #tenantNamed(exchange: Exchange, id: string): PlacedTenant {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
@@ -266,6 +293,34 @@ export class Intake {
     if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
     exchange.fail(asServiceError(caught));
   }
+}
+
+/** @throws op.not_found 404: no session has such an id */
+function tenantOfSessionPath(segment: string): string {
+  const id = decodedOrSame(segment);
+  const tenant = tenantOfSession(id);
+  if (tenant === null)
+    throw new ServiceError('op.not_found', `there is no session ${JSON.stringify(id.slice(0, 140))}`);
+  return tenant;
+}
+
+/** @throws op.invalid_input 400 */
+function tenantOfQuery(query: string): string {
+  const tenant = new URLSearchParams(query).get('tenant');
+  if (tenant === null || tenant === '') throw noTenant('the query string must name the tenant, like ?tenant=acme');
+  return tenant;
+}
+
+/** @throws op.invalid_input 400 */
+function tenantOfBody(body: Buffer): string {
+  const {tenant} = (parseJson(body) ?? {}) as {tenant?: unknown};
+  if (typeof tenant !== 'string' || tenant === '')
+    throw noTenant('the body must name the tenant, like {"tenant": "acme"}');
+  return tenant;
+}
+
+function noTenant(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
 }
 
 function refuseEncoding(req: HttpRequest): void {

@@ -7,6 +7,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {
   OPERATIONS,
   type Operation,
+  type OperationTraits,
   ROUTER_OPERATIONS,
   type RouterOperation,
   traitsOf,
@@ -22,6 +23,8 @@ export type Route = {
   /** `deployment`: a tenant's own users; their bearer token is the worker's to judge. */
   readonly access: 'open' | 'admin' | 'deployment';
   readonly answer: {readonly operation: Operation} | {readonly own: RouterOperation};
+  /** What says whose it is: the first parameter of the path, or see `tenantIn` of an operation. */
+  readonly tenantIn: 'path' | NonNullable<OperationTraits['tenantIn']>;
   readonly takesBody: boolean;
   /** The query string is passed on. */
   readonly takesQuery: boolean;
@@ -43,8 +46,10 @@ export type Route = {
 type Row = Omit<Route, 'index'>;
 
 const TENANT = '/api/tenants/{tenant_id}';
+const SESSIONS = '/api/sessions';
 const DEPLOYMENTS = '/svc/';
 const DEPLOYMENT = `${DEPLOYMENTS}{tenant_id}`;
+const PREFIX: Record<OperationTraits['of'], string> = {tenant: TENANT, session: SESSIONS, deployment: DEPLOYMENT};
 
 /** The route of what the router answers itself. */
 function ownRow(own: RouterOperation): Row {
@@ -54,6 +59,7 @@ function ownRow(own: RouterOperation): Row {
     pattern: path,
     access,
     answer: {own},
+    tenantIn: 'path',
     takesBody: hasBody(method),
     takesQuery: false,
     isRead: false,
@@ -69,7 +75,7 @@ function ownRow(own: RouterOperation): Row {
 /** The routes of an operation, and with CORS the preflights that browsers send before they call it. */
 function rowsOf(operation: Operation): Row[] {
   const {of, routes, hasCors} = traitsOf(operation);
-  const prefix = of === 'tenant' ? TENANT : DEPLOYMENT;
+  const prefix = PREFIX[of];
   return routes.flatMap(({method, path, parameter = null}) => {
     const pattern = `${prefix}${path}`;
     const row = operationRow(operation, method, pattern, parameter);
@@ -83,8 +89,9 @@ function operationRow(operation: Operation, method: string, pattern: string, par
   return {
     method,
     pattern,
-    access: traits.of === 'tenant' ? 'admin' : 'deployment',
+    access: traits.of === 'deployment' ? 'deployment' : 'admin',
     answer: {operation},
+    tenantIn: traits.tenantIn ?? 'path',
     takesBody: hasBody(method),
     takesQuery: traits.takesQuery === true,
     isRead: traits.kind === 'read',
