@@ -33,6 +33,8 @@ export class Place {
   readonly isToOpen: boolean;
   /** When a router last reported traffic or requests under way. */
   lastActiveMs = 0;
+  /** `worker` wants to stay awake until then; 0: it does not. */
+  inUseUntilMs = 0;
   /** Not asked to let go before this: it answered that requests are under way. */
   busyUntilMs = 0;
   /** The pause after a death, or the rest. */

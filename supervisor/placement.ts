@@ -373,6 +373,9 @@ export class Placement {
       case 'closed':
         this.#give(place, {type: 'closed', nextDueMs: message.nextDueMs});
         return;
+      case 'in_use':
+        place.inUseUntilMs = message.untilMs ?? 0;
+        return;
       case 'spare':
       case 'heartbeat':
         return;
@@ -397,6 +400,7 @@ export class Placement {
     const socketPath = place.address?.socketPath ?? '';
     place.worker = null;
     place.address = null;
+    place.inUseUntilMs = 0;
     const {calls, unheard} = place.users.ended();
     this.#give(place, {type: 'ended', error: place.openError});
     if (!expected && (calls.length > 0 || unheard.size > 0)) {
@@ -445,7 +449,8 @@ export class Placement {
     if (settings.idleStopMs > 0) {
       const idleSinceMs = now() - settings.idleStopMs;
       for (const place of [...this.#slots.occupied]) {
-        if (place.residence.state === 'awake' && place.lastActiveMs <= idleSinceMs) this.#give(place, {type: 'let_go'});
+        if (place.residence.state !== 'awake' || place.lastActiveMs > idleSinceMs) continue;
+        if (place.inUseUntilMs <= now()) this.#give(place, {type: 'let_go'});
       }
     }
     // What waits for a slot may have one to ask for by now, without any input saying so.

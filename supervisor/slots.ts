@@ -69,12 +69,15 @@ export class Slots {
     return silent < SILENT_WAKES_MAX ? first : null;
   }
 
-  /** One that just answered that it is busy is not asked again at once. */
+  /**
+   * One that just answered that it is busy is not asked again at once. One that wants to stay awake goes after all others, but
+   * it goes: what it holds without a request must not keep requests of other tenants out.
+   */
   #leastRecentlyUsed(nowMs: number): Place | null {
     let least: Place | null = null;
     for (const place of this.#occupied) {
       if (place.residence.state !== 'awake' || place.busyUntilMs > nowMs) continue;
-      if (least === null || place.lastActiveMs < least.lastActiveMs) least = place;
+      if (least === null || isUsedLess(place, least, nowMs)) least = place;
     }
     return least;
   }
@@ -90,6 +93,12 @@ export class Slots {
     }
     return asked > freeing ? last : null;
   }
+}
+
+function isUsedLess(place: Place, than: Place, nowMs: number): boolean {
+  const isInUse = place.inUseUntilMs > nowMs;
+  if (isInUse !== than.inUseUntilMs > nowMs) return !isInUse;
+  return place.lastActiveMs < than.lastActiveMs;
 }
 
 function isAsked({residence}: Place): boolean {

@@ -73,6 +73,26 @@ describe('who gets a worker', () => {
     expect(decision()).toBe('admit waits');
   });
 
+  test('one that wants to stay awake is asked after all others, and not any more when its time is over', () => {
+    const used = place('used', awake, 100);
+    place('other', awake, 200);
+    place('waits', asked);
+    used.inUseUntilMs = NOW_MS + 1;
+    expect(decision()).toBe('let_go other');
+    used.inUseUntilMs = NOW_MS;
+    expect(decision()).toBe('let_go used');
+  });
+
+  test('when all want to, the least recently used is asked all the same', () => {
+    for (const [id, at] of [
+      ['newer', 200],
+      ['older', 100],
+    ] as const)
+      place(id, awake, at).inUseUntilMs = NOW_MS + 1;
+    place('waits', asked);
+    expect(decision()).toBe('let_go older');
+  });
+
   test('no free slot: the least recently used worker is asked to let go', () => {
     place('newer', awake, 2);
     place('older', awake, 1);
