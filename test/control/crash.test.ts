@@ -1,0 +1,183 @@
+/**
+ * What is left of sandboxes and sessions when a process ends at any point of their lives: what was acknowledged is there, no
+ * sandbox is found empty, and no process is left over.
+ */
+import {readdirSync, readFileSync} from 'node:fs';
+import {afterEach, describe, expect, test} from 'vitest';
+import {isAlive, Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+import {execute, executeIn, newSandbox, openSession, type Sandbox, sandboxOf, sessionOf} from './sandbox-client.ts';
+
+let service: Service;
+afterEach(() => service.stop());
+
+/** Processes of sandboxes anywhere below this process. */
+function sandboxProcesses(of: number): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => parentOf(pid) === of && isAlive(pid));
+}
+
+function parentOf(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return null; // ended meanwhile
+  }
+}
+
+async function start(): Promise<Tenant> {
+  service = await Service.start();
+  return await Tenant.make(service);
+}
+
+/** Each ends a process of the tenant, and resolves when what it served is served again. */
+const ENDS: [string, (tenant: Tenant) => Promise<void>][] = [
+  [
+    'kill -9 of the worker',
+    async tenant => {
+      const worker = await service.workerOf(tenant.id);
+      const [host] = sandboxProcesses(worker);
+      process.kill(worker, 'SIGKILL');
+      await until('the worker to be gone', () => !isAlive(worker));
+      if (host !== undefined) await until('no process of sandboxes is left over', () => !isAlive(host));
+    },
+  ],
+  [
+    'kill -9 of every process of the server',
+    async () => {
+      await service.killAll();
+      await service.run();
+    },
+  ],
+  [
+    'an orderly restart',
+    async () => {
+      await service.end('SIGTERM');
+      await service.run();
+    },
+  ],
+];
+
+describe.each(ENDS)('%s', (_, end) => {
+  test('running → failed, with what it held gone and not another one in its place', async () => {
+    const tenant = await start();
+    const made = await newSandbox(tenant, {env: {A: 'b'}});
+    await execute(tenant, made.id, {code: 'globalThis.n = 1'});
+    await end(tenant);
+    const {state, error, ended_at, ...rest} = await sandboxOf(tenant, made.id);
+    expect(rest).toEqual((({state: _s, error: _e, ended_at: _a, ...kept}) => kept)(made));
+    expect([state, error, ended_at]).toEqual(['failed', expect.stringContaining('its worker'), expect.any(Number)]);
+    const reply = await tenant.request('POST', `/sandboxes/${made.id}/execute`, {code: 'return typeof n'});
+    expect(expectError(reply, 409, 'op.conflict').detail).toEqual({state: 'failed'});
+  });
+
+  test('stopped, closed: they stay what was acknowledged', async () => {
+    const tenant = await start();
+    const sandbox = await newSandbox(tenant);
+    const session = await openSession(service, {tenant: tenant.id});
+    await executeIn(service, session.id, {code: 'return 1'});
+    const {sandbox_id} = await sessionOf(service, session.id);
+    await tenant.request('POST', `/sandboxes/${sandbox.id}/stop`);
+    await service.post(`/api/sessions/${session.id}/close`);
+    const before = [
+      await sandboxOf(tenant, sandbox.id),
+      await sandboxOf(tenant, sandbox_id!),
+      await sessionOf(service, session.id),
+    ];
+    await end(tenant);
+    const after = [
+      await sandboxOf(tenant, sandbox.id),
+      await sandboxOf(tenant, sandbox_id!),
+      await sessionOf(service, session.id),
+    ];
+    expect(after).toEqual(before);
+    expect(after.map(({state}) => state)).toEqual(['stopped', 'stopped', 'closed']);
+  });
+
+  test('an open session stays open; its sandbox has failed', async () => {
+    const tenant = await start();
+    const unused = await openSession(service, {tenant: tenant.id, metadata: {a: 1}, ttl_ms: 600_000});
+    const used = await openSession(service, {tenant: tenant.id, ttl_ms: 600_000});
+    await executeIn(service, used.id, {code: 'globalThis.n = 1'});
+    await end(tenant);
+    expect(await sessionOf(service, unused.id)).toEqual(unused);
+    expect((await sessionOf(service, used.id)).state).toBe('open');
+    expect((await executeIn(service, unused.id, {code: 'return 1'})).value).toBe(1);
+    const reply = await service.post(`/api/sessions/${used.id}/execute`, {code: 'return typeof n'});
+    expect(expectError(reply, 409, 'op.conflict').message).toContain('is failed');
+  });
+
+  test('a lease that ended meanwhile has expired', async () => {
+    const tenant = await start();
+    const {id, expires_at} = await openSession(service, {tenant: tenant.id, ttl_ms: 1_000});
+    await end(tenant);
+    await until('its time is over', () => Date.now() > expires_at);
+    expect((await sessionOf(service, id)).state).toBe('expired');
+  });
+});
+
+test('kill -9 of the process of the sandboxes: all of them fail, what runs is told, and the tenant serves on', async () => {
+  const tenant = await start();
+  const [a, b] = [await newSandbox(tenant), await newSandbox(tenant, {cpu_ms: 30_000})];
+  const worker = await service.workerOf(tenant.id);
+  const [host] = sandboxProcesses(worker);
+  const running = tenant.request('POST', `/sandboxes/${b.id}/execute`, {code: 'for (;;);'});
+  // Its code runs when an execution that was asked for later waits for it.
+  await execute(tenant, a.id, {code: 'return 1'});
+  process.kill(host!, 'SIGKILL');
+  const error = expectError(await running, 422, 'sandbox.execution_failed');
+  expect(error.detail).toMatchObject({reason: 'ended', state: 'failed'});
+  for (const {id} of [a, b]) expect((await sandboxOf(tenant, id)).state).toBe('failed');
+  expect(await service.workerOf(tenant.id)).toBe(worker);
+  await tenant.insert('t', {a: 1});
+  const {id} = await newSandbox(tenant);
+  expect((await execute(tenant, id, {code: 'return 1'})).value).toBe(1);
+});
+
+test('kill -9 of the worker under many creations: what was acknowledged is there, and all that runs is what a new one made', async () => {
+  const tenant = await start();
+  const acknowledged: string[] = [];
+  const creations = Array.from({length: 24}, async () => {
+    const reply = await tenant.request('POST', '/sandboxes', {memory_mb: 8});
+    const {sandbox}: {sandbox?: Sandbox} = reply.body;
+    if (reply.status === 201) acknowledged.push(sandbox!.id);
+    else expect(reply.status).toBe(503);
+  });
+  await until('some are there', () => acknowledged.length > 3);
+  const worker = await service.workerOf(tenant.id);
+  process.kill(worker, 'SIGKILL');
+  await Promise.all(creations);
+  const {sandboxes}: {sandboxes: Sandbox[]} = (await tenant.request('GET', '/sandboxes')).body;
+  const states = new Map(sandboxes.map(({id, state}) => [id, state]));
+  expect(acknowledged.filter(id => !states.has(id))).toEqual([]);
+  for (const [id, state] of states) {
+    const {status} = await tenant.request('POST', `/sandboxes/${id}/execute`, {code: 'return 1'});
+    expect([state, status]).toEqual(state === 'running' ? ['running', 200] : ['failed', 409]);
+  }
+});
+
+test('a tenant with a sandbox that runs or a session that is open does not fall asleep', async () => {
+  service = await Service.start({args: ['--idle-stop', '300ms']});
+  const [busy, leased, idle] = [await Tenant.make(service), await Tenant.make(service), await Tenant.make(service)];
+  const {id} = await newSandbox(busy);
+  await execute(busy, id, {code: 'globalThis.n = 1'});
+  const session = await openSession(service, {tenant: leased.id});
+  await idle.insert('t', {});
+  await service.asleep(idle.id);
+  await until('others had the time to', async () => {
+    await idle.insert('t', {});
+    await service.asleep(idle.id);
+    return true;
+  });
+  expect(service.ownerOf(busy.id)).not.toBeNull();
+  expect(service.ownerOf(leased.id)).not.toBeNull();
+  expect((await execute(busy, id, {code: 'return n'})).value).toBe(1);
+  await busy.request('POST', `/sandboxes/${id}/stop`);
+  await service.post(`/api/sessions/${session.id}/close`);
+  await service.asleep(busy.id);
+  await service.asleep(leased.id);
+});
