@@ -12,11 +12,7 @@ export class Serving {
   readonly #socket: WorkerSocket;
 
   /** Resolves when routers can connect. @param onUse see Tenant.open */
-  static async open(
-    settings: TenantSettings,
-    log: Logger,
-    onUse: (untilMs: number | null) => void,
-  ): Promise<Serving> {
+  static async open(settings: TenantSettings, log: Logger, onUse: (untilMs: number | null) => void): Promise<Serving> {
     const serving = new Serving(await Tenant.open(settings, log, onUse), settings, log);
     await serving.#socket.listen();
     return serving;

@@ -132,6 +132,16 @@ export async function samplesOf(app: App): Promise<Samples> {
   const badToken = {headers: {authorization: 'Bearer none'}, code: 'auth.unauthorized'} as const;
   const query = {table: 'cities', filters: [{field: 'name', op: 'eq', value: 'Oslo'}]};
   const unknownJob = {params: {job_id: 'none'}, code: 'op.not_found'} as const;
+  const newSandbox = async () => {
+    const {sandbox} = (await app.admin('POST', '/sandboxes', {})).body as {sandbox: {id: string}};
+    return {params: {sandbox_id: sandbox.id}};
+  };
+  const noSandbox = {params: {sandbox_id: 'none'}, code: 'op.not_found'} as const;
+  const newSession = async () => {
+    const {session}: {session: {id: string}} = (await service.post('/api/sessions', {tenant: app.tenant})).body;
+    return {params: {session_id: session.id}};
+  };
+  const noSession = {params: {session_id: 'none'}, code: 'op.not_found'} as const;
   return {
     health: {succeeds: [{headers: anonymous}], refused: {method: 'POST', code: 'op.method_not_allowed'}},
     metrics: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
@@ -285,6 +295,39 @@ export async function samplesOf(app: App): Promise<Samples> {
       refused: {body: {...SETTINGS, allowed_origins: ['*']}, code: 'op.invalid_input'},
     },
     'tables.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+
+    'sandboxes.create': {
+      succeeds: [{body: {}}, {body: {memory_mb: 8, env: {A: 'b'}, network: true}}],
+      refused: {body: {runtime: 'node'}, code: 'op.invalid_input'},
+    },
+    'sandboxes.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'sandboxes.get': {succeeds: [newSandbox], refused: noSandbox},
+    'sandboxes.stop': {succeeds: [newSandbox], refused: noSandbox},
+    'sandboxes.execute': {
+      succeeds: [
+        async () => ({...(await newSandbox()), body: {code: 'console.log(1); return args', args: {a: 1}}}),
+        async () => ({...(await newSandbox()), body: {code: 'return null', timeout_ms: 1_000}}),
+      ],
+      refused: async () => ({
+        ...(await newSandbox()),
+        body: {code: 'throw new Error("no")'},
+        code: 'sandbox.execution_failed',
+      }),
+    },
+    'sessions.create': {
+      succeeds: [{body: {tenant: app.tenant}}, {body: {tenant: app.tenant, ttl_ms: 5_000, metadata: {a: [1]}}}],
+      refused: {body: {tenant: 'none'}, code: 'session.tenant_not_found'},
+    },
+    'sessions.list': {
+      succeeds: [{query: `tenant=${app.tenant}`}],
+      refused: {query: 'tenant=none', code: 'session.tenant_not_found'},
+    },
+    'sessions.get': {succeeds: [newSession], refused: noSession},
+    'sessions.close': {succeeds: [newSession], refused: noSession},
+    'sessions.execute': {
+      succeeds: [async () => ({...(await newSession()), body: {code: 'return 1'}})],
+      refused: {...noSession, body: {code: '1'}},
+    },
 
     'functions.query': {
       succeeds: [call('m:all', {}), call('m:boom', {}), call('m:none', {})],
