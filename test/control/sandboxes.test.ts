@@ -79,7 +79,7 @@ describe('a sandbox is made with what was asked for, or with defaults', () => {
 describe('an execution runs the body of an async function of args', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {
-    sandbox = await newSandbox(tenant, {env: {WHO: 'world'}});
+    sandbox = await newSandbox(tenant, {env: {WHO: 'world'}, cpu_ms: 10_000});
   });
   const run = (body: object) => execute(tenant, sandbox.id, body);
 
@@ -150,7 +150,7 @@ describe('an execution runs the body of an async function of args', () => {
     ['await new Promise(() => {})', 'unfinished', {}, 'can never happen'],
     ['await fetch("https://example.com/")', 'threw', {name: 'TypeError'}, '"network": true'],
     ['new WebSocket("wss://example.com/"); await new Promise(done => setTimeout(done, 30)); throw 1', 'threw', {}, '1'],
-    ['await new Promise(done => setTimeout(done, 10_000))', 'timed_out', {}, 'longer than timeout_ms, 40 ms'],
+    ['await new Promise(done => setTimeout(done, 30_000))', 'timed_out', {}, 'longer than timeout_ms, 2000 ms'],
     ['return "x".repeat(2 ** 20)', 'threw', {}, 'the value is longer than'],
     ['return (await import("./other.js"))', 'threw', {}, ''],
   ];
@@ -158,7 +158,7 @@ describe('an execution runs the body of an async function of args', () => {
     await run({code: 'globalThis.kept = 1'});
     const reply = await tenant.request('POST', `/sandboxes/${sandbox.id}/execute`, {
       code: `console.log('x'); ${code}`,
-      timeout_ms: reason === 'timed_out' ? 40 : 5_000,
+      timeout_ms: reason === 'timed_out' ? 2_000 : 30_000,
     });
     const error = expectFailed(reply);
     expect(error.message).toContain(message);
