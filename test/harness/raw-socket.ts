@@ -28,9 +28,19 @@ export class RawSocket {
   }
 
   /** Upgraded; `hello` is the first frame. */
-  static async open(service: Service, tenant: string): Promise<RawSocket> {
+  static open(service: Service, tenant: string): Promise<RawSocket> {
+    return RawSocket.#upgraded(service, upgradeRequest(service, {'x-tenant-id': tenant}));
+  }
+
+  /** The same on the function socket. */
+  static openFunctions(service: Service, tenant: string): Promise<RawSocket> {
+    const headers = {'sec-websocket-protocol': 'svc.functions.v1', authorization: undefined};
+    return RawSocket.#upgraded(service, upgradeRequest(service, headers, `/svc/${tenant}/ws`));
+  }
+
+  static async #upgraded(service: Service, head: string): Promise<RawSocket> {
     const tcp = connect({host: '127.0.0.1', port: service.port, noDelay: true});
-    tcp.write(upgradeRequest(service, {'x-tenant-id': tenant}));
+    tcp.write(head);
     const rest = await new Promise<Buffer>((resolve, reject) => {
       let received = Buffer.alloc(0);
       const read = (chunk: Buffer) => {
