@@ -7,6 +7,7 @@ import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {IdentityProvider} from '../functions/auth/identity-provider.ts';
 import {Service} from '../harness/service.ts';
+import {Cable} from './cable.ts';
 
 const MESSAGES = `
 import {internalMutation, mutation, query, action, paginatedQuery} from './_generated/server';
@@ -221,6 +222,28 @@ describe('SvcClient and a service', () => {
 });
 
 describe('SvcClient when the connection breaks', () => {
+  test('58: a mutation whose answer was lost runs once, and its promise resolves', async () => {
+    const app = await deployed();
+    const cable = await Cable.to(() => service.port);
+    const client = connected(app, {}, cable.url);
+    const value = client.onUpdate(counter, {}, () => {});
+    await client.query(counter);
+    for (let round = 1; round <= 15; round++) {
+      const first = client.mutation(bump, {});
+      const second = client.mutation(bump, {});
+      const action = client.action(echo, {value: 1}).catch((error: Error) => error.message);
+      // The service hears them; what it says is lost.
+      cable.deafen();
+      const other = new SvcHttpClient(`${service.url}/svc/${app.tenant}`);
+      if (round % 3 !== 0) while ((await other.query(counter)) < 2 * round) await new Promise(setImmediate);
+      cable.cut();
+      await Promise.all([first, second]);
+      expect(value.getCurrentValue()).toBe(2 * round);
+      expect([1, 'Connection lost while action was in flight']).toContain(await action);
+    }
+    cable.close();
+  });
+
   test('what is shown stays until there is something else, through the death of the worker', async () => {
     const app = await deployed();
     const client = connected(app);
