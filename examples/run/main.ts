@@ -7,7 +7,7 @@ import {once} from 'node:events';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
-import {Command} from 'commander';
+import {Argument, Command} from 'commander';
 import {accessToken} from '../../cli/client.ts';
 import {CommandFailure, reportFailure} from '../../cli/failure.ts';
 import {type Example, openExample} from './example.ts';
@@ -18,7 +18,7 @@ const READY = 'svc listening on ';
 type Options = {url: string; port: string; development?: true};
 
 const command = new Command('example')
-  .argument('<name>', 'a folder of examples/')
+  .addArgument(new Argument('<name>', 'a folder of examples/').choices(['chat', 'tickets']))
   .requiredOption('--port <port>', 'of the page; 0: any free one')
   .option('--url <url>', 'where the server is, or is started', process.env.SVC_URL ?? 'http://127.0.0.1:3210')
   .option('--development', "with React's own checks")
@@ -44,8 +44,10 @@ async function run(name: string, {url, port, development}: Options): Promise<voi
     ...(started === null ? [] : [once(started.child, 'exit')]),
   ]);
   await example.close();
-  // Ctrl-C reaches the server by itself, too; a second signal would cut its orderly end short.
-  if (started !== null && started.child.exitCode === null) await once(started.child, 'exit');
+  if (started !== null && started.child.exitCode === null) {
+    started.child.kill('SIGTERM');
+    await once(started.child, 'exit');
+  }
 }
 
 function explained(caught: unknown, port: string): unknown {
@@ -65,6 +67,7 @@ async function startServer(url: string): Promise<{child: ChildProcess; url: stri
   const {port} = new URL(url);
   const child = spawn(process.execPath, [join(ROOT, 'dist/cli.js'), 'start', '--port', port === '' ? '80' : port], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true, // Ctrl-C is for this command, which then ends the server: once.
   });
   const lines = createInterface(child.stdout!);
   for await (const line of lines) {
