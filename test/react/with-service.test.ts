@@ -54,6 +54,7 @@ type Shown = UsePaginatedQueryResult<Item>;
 const items = makeFunctionReference<'paginatedQuery', {list: string; paginationOpts: object}, PaginationResult<Item>>(
   'items:list',
 );
+const plain = makeFunctionReference<'query', {list: string}, number>('items:plain');
 const toggle = makeFunctionReference<'mutation', {list: string; key: number}, null>('items:toggle');
 const fill = makeFunctionReference<'mutation', {list: string; keys: number[]}, null>('items:fill');
 const move = makeFunctionReference<'mutation', {amount: number}, null>('accounts:move');
@@ -164,6 +165,33 @@ describe('usePaginatedQuery', () => {
       }),
       {numRuns: 20, interruptAfterTimeLimit: 45_000},
     );
+  });
+
+  test('of a plain query fails by name, and useQuery of a paginated one', async () => {
+    const client = connect();
+    const failures: string[] = [];
+    const watch = client.watchQuery(items as never, {list: 'x', paginationOpts: {numItems: 1, cursor: null}} as never);
+    const wrong = client.store.query(plain, {list: 'x'}, true);
+    const end = client.store.watch(wrong, () => {});
+    watch.onUpdate(() => {});
+    await expect
+      .poll(
+        () => {
+          const result = client.store.result(wrong);
+          if (result?.ok === false) failures[0] = result.error.message;
+          try {
+            watch.localQueryResult();
+          } catch (caught) {
+            failures[1] = (caught as Error).message;
+          }
+          return failures.filter(Boolean).length;
+        },
+        {timeout: 20_000},
+      )
+      .toBe(2);
+    end();
+    expect(failures[0]).toMatch(/items:plain.*Query/s);
+    expect(failures[1]).toMatch(/items:list.*PaginatedQuery/s);
   });
 });
 

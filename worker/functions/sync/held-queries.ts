@@ -27,7 +27,7 @@ import {canonicalPath} from '../call.ts';
 import {RecentChanges, type Touch} from '../results/recent-changes.ts';
 import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
 import {HeldQuery, type Holder, type Slot} from './held-query.ts';
-import type {QueryRuns, Ran, Run} from './query-runs.ts';
+import type {Asked, QueryRuns, Ran, Run} from './query-runs.ts';
 
 export type HeldQueriesParts = {
   index: LiveIndex;
@@ -78,15 +78,15 @@ export class HeldQueries {
     return this.#sequence;
   }
 
-  /** @param args wire JSON. @throws session.overloaded when there are as many as there may be */
-  hold(holder: Holder, path: string, args: string, journal: string | null): HeldQuery {
-    const key = keyOf(path, args, journal);
+  /** @throws session.overloaded when there are as many as there may be */
+  hold(holder: Holder, asked: Asked): HeldQuery {
+    const key = keyOf(asked);
     let query = this.#byKey.get(key);
     if (query === undefined) {
       if (this.#held.size >= HELD_QUERIES_MAX || this.#bytes >= HELD_QUERIES_BYTES_MAX) {
         throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
       }
-      query = new HeldQuery(key, canonicalPath(path), args, journal);
+      query = new HeldQuery(key, {...asked, path: canonicalPath(asked.path)});
       this.#byKey.set(key, query);
       this.#held.add(query);
       this.#count(query.chars);
@@ -128,7 +128,7 @@ export class HeldQueries {
   ): Promise<{answers: Answer[]; moment: number} | null> {
     const runs = wanted.map(({query, holder: {identity}}) => {
       const journal = query.journalFor(identity);
-      return {path: query.path, args: query.args, journal, identity};
+      return {kind: query.kind, path: query.path, args: query.args, journal, identity};
     });
     const generation = this.#generation;
     try {
@@ -205,7 +205,7 @@ export class HeldQueries {
   }
 
   async #run(query: HeldQuery, slot: Slot): Promise<void> {
-    const {path, args} = query;
+    const {kind, path, args} = query;
     const because = query.wanted.get(slot.key);
     if (because === undefined || query.holders.size === 0) return;
     const begun = {sequence: this.#sequence};
@@ -213,7 +213,7 @@ export class HeldQueries {
     this.#began.add(begun);
     this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
     const journal = query.journalOf(slot);
-    const run: Run = {path, args, journal, identity: slot.identity};
+    const run: Run = {kind, path, args, journal, identity: slot.identity};
     let ran: Ran | ServiceError;
     try {
       ran = await this.#parts.runs.run(run);
@@ -336,7 +336,7 @@ function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'sche
 }
 
 /** Neither a path nor JSON has a zero character in it. Long texts of one length are slow keys: engines hash them by their length alone. */
-function keyOf(path: string, args: string, journal: string | null): string {
-  const key = `${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
+function keyOf({kind, path, args, journal}: Asked): string {
+  const key = `${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
   return key.length <= 1024 ? key : hash('sha256', key, 'base64');
 }

@@ -10,6 +10,7 @@
  */
 import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
 import type {Answer} from './answer.ts';
+import type {Asked} from './query-runs.ts';
 
 /** Who holds it, under which number. */
 export interface Holder {
@@ -26,6 +27,7 @@ const SHARED = '';
 
 export class HeldQuery {
   readonly key: string;
+  readonly kind: Asked['kind'];
   readonly path: string;
   /** Wire JSON. */
   readonly args: string;
@@ -40,8 +42,9 @@ export class HeldQuery {
   /** Where that was, by slot. */
   readonly #pins = new Map<string, string>();
 
-  constructor(key: string, path: string, args: string, journal: string | null) {
+  constructor(key: string, {kind, path, args, journal}: Asked) {
     this.key = key;
+    this.kind = kind;
     this.path = path;
     this.args = args;
     this.#journal = journal;

@@ -25,8 +25,11 @@ export type QueryRunParts = {
   record: (entry: Omit<LogEntry, 'n'>) => void;
 };
 
-/** What is run: of a query, and for whom. */
-export type Run = {path: string; args: string; journal: string | null; identity: string | null};
+/** What is asked for: a function as a query of this kind, its arguments as wire JSON, and where its page ends. */
+export type Asked = {kind: 'query' | 'paginatedQuery'; path: string; args: string; journal: string | null};
+
+/** What is run, and for whom. */
+export type Run = Asked & {identity: string | null};
 
 export type Ran = {
   result: CallResult;
@@ -76,11 +79,11 @@ export class QueryRuns {
     return {rans, sequence};
   }
 
-  #prepared({path, args, journal, identity}: Run): Prepared | CallError {
+  #prepared({kind, path, args, journal, identity}: Run): Prepared | CallError {
     const {env, clock} = this.#parts;
     try {
       const live = this.#parts.live();
-      const entry = queryOf(live, path);
+      const entry = findFunction(live?.table ?? null, path, kind, 'client');
       const execution: Execution = {
         deployment: live!.code,
         path: entry.path,
@@ -103,7 +106,7 @@ export class QueryRuns {
   }
 
   /** Logs it. @param run null: it could not be run. @throws session.overloaded */
-  #ran({path}: Run, prepared: Prepared | CallError, run: QueryRun | null, startedMs: number): Ran {
+  #ran({kind, path}: Run, prepared: Prepared | CallError, run: QueryRun | null, startedMs: number): Ran {
     const requestId = this.#prefix + (++this.#count).toString(36);
     let ran: Ran;
     if (prepared instanceof CallError || run === null) {
@@ -121,7 +124,7 @@ export class QueryRuns {
       at: startedMs,
       request_id: requestId,
       path: entry === null ? path.slice(0, 200) : shownPath(entry.path),
-      kind: entry?.kind ?? 'query',
+      kind: entry?.kind ?? kind,
       caller: 'client',
       ...ended(ran.result, this.#parts.clock() - startedMs),
     });
@@ -136,11 +139,4 @@ export class QueryRuns {
     }
     return ran;
   }
-}
-
-/** @throws CallError */
-function queryOf(live: LiveDeployment | null, path: string): FunctionEntry {
-  const table = live?.table ?? null;
-  const entry = findFunction(table, path, null, 'client');
-  return entry.kind === 'paginatedQuery' ? entry : findFunction(table, path, 'query', 'client');
 }

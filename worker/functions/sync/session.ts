@@ -298,7 +298,8 @@ export class Session {
         throw new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
       }
       const {path, args, journal = null} = change;
-      subscription.query = this.#parts.queries.hold(subscription, path, wireText(args), journal);
+      const kind = change.paginated === true ? 'paginatedQuery' : 'query';
+      subscription.query = this.#parts.queries.hold(subscription, {kind, path, args: wireText(args), journal});
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       const result = errorResult(caught.message, caught.message);
