@@ -38,8 +38,10 @@ describe('examples/chat, and then', () => {
     await ada.send('before');
     await bob.shows(['before']);
 
-    await ada.page.context().setOffline(true);
+    // In this order: a browser that is told that it is offline may hear no more of its sockets, not even their end.
     chat.network.cut();
+    await ada.badge('Reconnecting');
+    await ada.page.context().setOffline(true);
     await ada.badge('Offline');
     await ada.send('first in the tunnel');
     await ada.send('second in the tunnel');
