@@ -17,7 +17,7 @@ export const Message = memo(function Message({message, isMine, isContinued}: Pro
   const isWaiting = isUnsent(_id);
   const time = (
     <time dateTime={new Date(_creationTime).toISOString()}>
-      {isWaiting ? 'sending…' : timeFormat.format(_creationTime)}
+      {isWaiting ? (isContinued ? '…' : 'sending…') : timeFormat.format(_creationTime)}
     </time>
   );
   return (
