@@ -3,6 +3,7 @@ import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {SvcClient, type SvcClientOptions} from '../../sdk/browser/client.ts';
 import {SvcHttpClient} from '../../sdk/browser/http-client.ts';
 import type {Explained} from '../../sdk/client/explain.ts';
+import {SyncClient} from '../../sdk/client/sync-client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {IdentityProvider} from '../functions/auth/identity-provider.ts';
@@ -190,6 +191,23 @@ describe('SvcClient and a service', () => {
     await expect(client.query(makeFunctionReference<'query'>('messages:send'))).rejects.toThrow('Mutation');
     await client.mutation(send, {text: 'hi'});
     expect(said).toEqual(["[SVC M(messages:send)] 'sent' 'hi'"]);
+  });
+
+  test('16: a query is watched as what it is: the other kind fails, as over HTTP', async () => {
+    const app = await deployed();
+    const engine = new SyncClient(`${service.url}/svc/${app.tenant}`, {logger: SILENT});
+    const outcome = (path: string, paginated: boolean) =>
+      new Promise<string>(resolve => {
+        const {token} = engine.subscribe(path, {paginationOpts: {numItems: 1, cursor: null}}, {paginated});
+        engine.onChange(() => {
+          const result = engine.localResult(token);
+          if (result !== undefined) resolve(result.ok ? JSON.stringify(result.value) : result.error.message);
+        });
+      });
+    expect(await outcome('messages:pages', true)).toContain('"isDone":true');
+    expect(await outcome('messages:pages', false)).toMatch(/as Query, but it is defined as PaginatedQuery/);
+    expect(await outcome('messages:list', true)).toMatch(/as PaginatedQuery, but it is defined as Query/);
+    await engine.close();
   });
 
   test('says which write made a query run again', async () => {
