@@ -245,6 +245,7 @@ export class Intake {
       case 'socket':
         throw new ServiceError('op.invalid_input', 'this path takes WebSocket upgrades of the subprotocol svc.v2');
       case 'functions.socket':
+        this.#tenant(exchange, parameters[0]!);
         throw new ServiceError(
           'op.invalid_input',
           `this path takes WebSocket upgrades of the subprotocol ${FUNCTION_PROTOCOL}`,

@@ -29,10 +29,13 @@ beforeEach(() => service.showLogOnFailure());
 
 const pathOf = (pattern: string, parameter = 'x') =>
   pattern.replace('{tenant_id}', tenant.id).replaceAll(/\{\w+\}/g, parameter);
-/** The native API; the function platform's routes have tests of their own. */
+/** Documents, schemas and schedules; functions, and sandboxes with their sessions, have tests of their own. */
 const NATIVE = ROUTES.filter(
   ({answer}) =>
-    !('operation' in answer && /^(deployments|functions|env|logs|settings|tables)\./.test(answer.operation)),
+    !(
+      'operation' in answer &&
+      /^(deployments|functions|env|logs|settings|tables|sandboxes|sessions)\./.test(answer.operation)
+    ),
 );
 const WITH_BODY = NATIVE.filter(route => route.takesBody).map(({method, pattern}) => ({method, pattern}));
 
