@@ -2,12 +2,10 @@
  * The function figures of the bench: a query and a mutation beside the native get and insert, transfers between accounts with
  * and without contention beside a server written by hand, the first call of a sleeping tenant, and what isolates weigh.
  */
-import {cpSync, mkdirSync} from 'node:fs';
+import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {tenantPath} from '../../cli/client.ts';
-import {bundleProject} from '../../cli/project/bundle.ts';
-import {generateCode} from '../../cli/project/codegen.ts';
 import {benchDocument} from '../documents.ts';
 import {requestText} from '../load/job.ts';
 import {type Generator, runLoad} from '../load/run.ts';
@@ -15,6 +13,7 @@ import {privateBytes} from '../measure/process-tree.ts';
 import {NODE_FLAGS, startServer} from '../peers/server-process.ts';
 import {type SvcPeer, startSvc, stopSvc, workerPids} from '../peers/svc/start.ts';
 import {ACCOUNTS, type Pair, transfers, ZIPF_EXPONENT} from './accounts.ts';
+import {deployApp, runFunction} from './app.ts';
 
 /** Requests a second, and what each takes of the processors: microseconds of all the server's processes; null: unknown. */
 export type Rate = {perS: number; cpuUs: number | null};
@@ -53,7 +52,7 @@ export async function measureFunctions(
   mkdirSync(root, {recursive: true});
   const svc = await startSvc(join(root, 'svc'));
   await svc.client.createTenant(TENANT);
-  await deployApp(svc, root);
+  await deployApp(svc, TENANT, root);
   const [worker] = workerPids(svc);
   const before = memoryOf(worker);
   const rate = async (what: string, port: number, pid: number, requests: string[]): Promise<Rate> => {
@@ -136,36 +135,21 @@ export async function measureFunctions(
   };
 }
 
-async function deployApp(svc: SvcPeer, root: string): Promise<void> {
-  const directory = join(root, 'app');
-  cpSync(join(import.meta.dirname, 'app'), directory, {recursive: true});
-  await generateCode(directory);
-  await svc.client.json('POST', tenantPath(TENANT, 'deployments'), await bundleProject(directory));
-}
-
 /** Ids of documents to read. */
 async function seedItems(svc: SvcPeer): Promise<string[]> {
   const ids: string[] = [];
-  for (let i = 0; i < IDS; i++) ids.push((await run(svc, 'bench:insert', benchDocument(i))) as string);
+  for (let i = 0; i < IDS; i++) ids.push((await runFunction(svc, TENANT, 'bench:insert', benchDocument(i))) as string);
   return ids;
 }
 
 async function openAccounts(svc: SvcPeer): Promise<string[]> {
   const ids: string[] = [];
   for (let from = 0; from < ACCOUNTS; from += OPEN_AT_ONCE) {
-    ids.push(...((await run(svc, 'bench:open', {from, to: from + OPEN_AT_ONCE, balance: 1_000})) as string[]));
+    ids.push(
+      ...((await runFunction(svc, TENANT, 'bench:open', {from, to: from + OPEN_AT_ONCE, balance: 1_000})) as string[]),
+    );
   }
   return ids;
-}
-
-async function run(svc: SvcPeer, path: string, args: object): Promise<unknown> {
-  const reply = await svc.client.json<{status: string; value: unknown; errorMessage?: string}>(
-    'POST',
-    tenantPath(TENANT, 'functions', 'run'),
-    {path, args},
-  );
-  if (reply.status !== 'success') throw new Error(reply.errorMessage);
-  return reply.value;
 }
 
 async function startPlain(path: string) {

@@ -1,4 +1,5 @@
 /** One change told to many sockets: how long until each has it, and how many deliveries a second go through. */
+import {type CpuTimes, cpuTimes, cpuUsEach} from '../measure/process-tree.ts';
 import {median, quantile} from '../measure/statistics.ts';
 import type {LoadSocket} from './socket.ts';
 import type {LiveTarget} from './target.ts';
@@ -9,6 +10,8 @@ export type FanOut = {
   p50Ms: number;
   p99Ms: number;
   deliveriesPerS: number;
+  /** Microseconds of processor time that a change takes with all its deliveries; null: unknown. */
+  cpuUs: CpuTimes | null;
 };
 
 /** Changes one after the other: the next is made when every socket has the one before. */
@@ -36,14 +39,18 @@ export async function measureFanOut(target: LiveTarget, sockets: number, seconds
   let n = 0;
   while (n < 20) await change(n++); // warm
   delays.length = 0;
+  const firstMeasured = n;
+  const before = cpuTimes(target.pid);
   const startedMs = performance.now();
   while (performance.now() - startedMs < seconds * 1000) await change(n++);
   const elapsedS = (performance.now() - startedMs) / 1000;
+  const after = cpuTimes(target.pid);
   for (const client of clients) client.close();
   return {
     sockets,
     p50Ms: median(delays),
     p99Ms: quantile(delays, 0.99),
     deliveriesPerS: delays.length / elapsedS,
+    cpuUs: cpuUsEach(before, after, n - firstMeasured),
   };
 }

@@ -1,5 +1,6 @@
 /** The live figures of all rounds: medians, the table, and the design's targets that concern them. */
 import {median} from '../measure/statistics.ts';
+import {functionLivePrinted, functionLiveTargets} from './functions-report.ts';
 import type {LiveRound} from './measure.ts';
 
 export type LiveTarget = {what: string; measured: number; wanted: string; isMet: boolean};
@@ -18,6 +19,7 @@ export function liveTargets(rounds: readonly LiveRound[]): LiveTarget[] {
     {what: 'fan-out to 1,000 / raw publish', measured: deliveries, wanted: 'at least 0.8', isMet: deliveries >= 0.8},
     {what: 'its p99 / that of raw publish', measured: p99, wanted: 'at most 2', isMet: p99 <= 2},
     {what: 'write under 100,000 / under 10 live queries', measured: write, wanted: 'at most 1.3', isMet: write <= 1.3},
+    ...functionLiveTargets(rounds.map(({functions}) => functions)),
     {what: 'KiB an idle socket', measured: socket / 1024, wanted: 'at most 10', isMet: socket <= 10 * 1024},
   ];
 }
@@ -30,10 +32,10 @@ export function livePrinted(rounds: readonly LiveRound[]): string[] {
     return known.length === 0 ? 'unknown' : `${(median(known) / 1024).toFixed(1)} KiB`;
   };
   const fanOut = (rounds[0]?.fanOut ?? []).map((first, i) => {
-    const side = (name: 'svc' | 'uws') =>
+    const side = (name: 'svc' | 'functions' | 'uws') =>
       `${Math.round(of(round => round.fanOut[i]![name].deliveriesPerS))}/s, ` +
       `p50 ${of(round => round.fanOut[i]![name].p50Ms).toFixed(2)} ms, p99 ${of(round => round.fanOut[i]![name].p99Ms).toFixed(2)} ms`;
-    return `one change to ${first.svc.sockets} sockets: svc ${side('svc')} (fsync before the reply); raw publish ${side('uws')}`;
+    return `one change to ${first.svc.sockets} sockets: svc ${side('svc')}, function query ${side('functions')} (fsync before the reply); raw publish ${side('uws')}`;
   });
   const write = (queries: keyof LiveRound['writes']): string => {
     const ms = `${of(({writes}) => writes[queries].ms).toFixed(2)} ms`;
@@ -48,5 +50,6 @@ export function livePrinted(rounds: readonly LiveRound[]): string[] {
     `memory of the router: ${kib(({sockets}) => sockets.bytesPerSocket)} a socket, ${kib(({sockets}) => sockets.bytesPerSubscription)} a subscription`,
     `${rounds[0]?.sockets.sockets ?? 0} sockets reconnect and have their results in ${Math.round(of(({sockets}) => sockets.stormMs))} ms`,
     `scheduled jobs: ${Math.round(of(({jobs}) => jobs.perS))}/s (fsync a group)`,
+    ...functionLivePrinted(rounds.map(({functions}) => functions)),
   ];
 }

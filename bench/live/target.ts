@@ -10,12 +10,14 @@ export type LiveTarget = {
   /** Makes the n-th change; resolves when it is acknowledged. */
   change(n: number): Promise<void>;
   close(): Promise<void>;
+  /** Of the server. */
+  pid: number;
 };
 
 /** Frames of both targets have this length, more or less: a result of ten small documents. */
-const FRAME_BYTES = 1_500;
+export const FRAME_BYTES = 1_500;
 
-export function uwsTarget(port: number): LiveTarget {
+export function uwsTarget(port: number, pid: number): LiveTarget {
   const pool = new Pool(`http://127.0.0.1:${port}`, {connections: 1});
   return {
     subscriber: () => LoadSocket.open(port, '/ws', {}),
@@ -25,6 +27,7 @@ export function uwsTarget(port: number): LiveTarget {
       await reply.body.dump();
     },
     close: () => pool.close(),
+    pid,
   };
 }
 
@@ -48,6 +51,7 @@ export async function svcTarget(svc: SvcPeer, tenant: string): Promise<LiveTarge
       await svc.client.json('PATCH', `${base}/documents/t/${ids[n % ids.length]}`, {patch: {change: n}});
     },
     close: async () => undefined,
+    pid: svc.process.pid,
   };
 }
 

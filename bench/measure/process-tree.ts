@@ -24,6 +24,13 @@ export function cpuTimes(pid: number): CpuTimes | null {
   return times;
 }
 
+/** Microseconds of processor time each of so many took between two looks; null: unknown. */
+export function cpuUsEach(before: CpuTimes | null, after: CpuTimes | null, count: number): CpuTimes | null {
+  if (before === null || after === null) return null;
+  const us = (part: keyof CpuTimes): number => ((after[part] - before[part]) * 1e6) / Math.max(count, 1);
+  return {router: us('router'), worker: us('worker'), other: us('other')};
+}
+
 /** Of a process with all its descendants, those that ended and were waited for included. */
 export function cpuSecondsWithEnded(pid: number): number | null {
   if (read(`/proc/${pid}/stat`) === null) return null;

@@ -28,6 +28,15 @@ export async function stopSvc(peer: SvcPeer): Promise<void> {
   await peer.process.stop();
 }
 
+/** Of all tenants that are awake, and of spares. */
 export function workerPids(peer: SvcPeer): number[] {
-  return descendants(peer.process.pid).filter(pid => commandLine(pid).some(word => word.endsWith('worker.js')));
+  return pidsRunning(peer, 'worker.js');
+}
+
+export function routerPids(peer: SvcPeer): number[] {
+  return pidsRunning(peer, 'router.js');
+}
+
+function pidsRunning(peer: SvcPeer, script: string): number[] {
+  return descendants(peer.process.pid).filter(pid => commandLine(pid).some(word => word.endsWith(script)));
 }
