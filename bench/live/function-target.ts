@@ -71,13 +71,17 @@ export class FunctionTenant {
   /** Resolves with the first results. */
   async subscribe(socket: LoadSocket, watched: readonly Watched[]): Promise<void> {
     const changes = watched.map(({path, args}, i): QueryChange => ({type: 'add', query_id: i, path, args}));
+    // `hello` may come in one piece with it, so frames are looked at as they come.
+    const shown = new Promise<void>((resolve, reject) => {
+      socket.onText(frame => {
+        if (!frame.includes('"type":"transition"')) return;
+        socket.onText(() => undefined);
+        if (frame.includes('"error":')) reject(new Error(`a live query failed: ${frame.toString()}`));
+        else resolve();
+      });
+    });
     socket.send(JSON.stringify({type: 'query_set', base_version: 0, new_version: 1, changes}));
-    for (;;) {
-      const frame = await socket.next();
-      if (!frame.includes('"type":"transition"')) continue;
-      if (frame.includes('"error":')) throw new Error(`a live query failed: ${frame.toString()}`);
-      return;
-    }
+    await shown;
   }
 
   async subscriber(watched: readonly Watched[]): Promise<LoadSocket> {
