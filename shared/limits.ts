@@ -327,6 +327,10 @@ export const FUNCTION_SOCKET_MESSAGE_BYTES_MAX = 8 * MIB;
 export const FUNCTION_SOCKET_MESSAGE_BYTES_READ = 16 * MIB;
 /** Messages of one socket that its worker has not handled, which may be waking: close 1013 session.overloaded. (ours) */
 export const FUNCTION_SOCKET_UNHANDLED_BYTES_MAX = 20 * MIB;
+/** Messages of one socket that wait while its worker wakes. Beyond: close 1013 session.overloaded. (ours) */
+export const SOCKET_MESSAGES_WAITING_MAX = 4_096;
+/** What a message that waits costs its router beside its bytes. (ours) */
+export const MESSAGE_OVERHEAD_BYTES = 256;
 /** Function sockets of a tenant. Beyond: close 1013 session.overloaded. (ours) */
 export const FUNCTION_SOCKETS_MAX = 20_000;
 /** Bytes under way to a socket, beyond which it is shown no new moment until its network has taken some. (ours) */
@@ -339,7 +343,7 @@ export const TRANSITION_PIECE_CHARS = 64 * KIB;
 /** Results between these lengths may be sent as a change of the one before: shorter ones gain nothing, longer ones take too long. (ours) */
 export const DELTA_CHARS_MIN = 512;
 export const DELTA_CHARS_MAX = 1 * MIB;
-/** Queries of one socket. Beyond: the query's result is an error. (ours) */
+/** Queries of one socket. Beyond: the query's result is an error; twice as many with those: fatal_error. (ours) */
 export const QUERIES_PER_SOCKET_MAX = 4_096;
 /** Distinct queries that the sockets of a tenant hold, and the bytes of their results. Beyond: the query's result is an error. (ours) */
 export const HELD_QUERIES_MAX = 100_000;
@@ -356,6 +360,8 @@ export const SOCKET_MUTATIONS_WAITING_MAX = 10_000;
 export const SOCKET_ACTIONS_MAX = 256;
 /** Answers that wait for a slow socket. Beyond: its calls wait as well. Characters. (ours) */
 export const SOCKET_ANSWERS_WAITING_CHARS = 4 * MIB;
+/** … with those of calls that were under way already. Beyond: close 1013 session.overloaded. Characters. (ours) */
+export const SOCKET_ANSWERS_CHARS_MAX = 48 * MIB;
 /** A socket that has been sent nothing for so long is sent a `ping`; sockets are looked at so often. (reference 9.8) */
 export const FUNCTION_SOCKET_PING_MS = 15_000;
 export const FUNCTION_SOCKET_LOOK_MS = 1_000;

@@ -8,13 +8,13 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {HeldBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import {CloseCode, type FunctionSocket} from './function-socket.ts';
 import type {PipeTraffic} from './pipe-traffic.ts';
 
-type Waiting = {socket: FunctionSocket; message: Buffer; isBinary: boolean};
+type Waiting = {message: Buffer; isBinary: boolean};
 
 export class TenantPipes {
   readonly #sockets = new Map<number, FunctionSocket>();
@@ -22,8 +22,8 @@ export class TenantPipes {
   readonly #held: HeldBytes;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
-  /** Messages of sockets that wait for a worker, in the order in which they came. */
-  #waiting: Waiting[] = [];
+  /** Messages that wait for a worker, of each socket in the order in which they came. */
+  readonly #waiting = new Map<FunctionSocket, Waiting[]>();
   #waitingSinceMs: number | null = null;
   #lastStream = 0;
 
@@ -57,10 +57,7 @@ export class TenantPipes {
     this.#traffic().received(message.length);
     if (!this.#held.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
     else if (this.#link !== null) this.#link.socketMessage(socket.stream, message, isBinary);
-    else {
-      this.#held.take(message.length);
-      this.#waiting.push({socket, message: Buffer.from(message), isBinary});
-    }
+    else this.#keep(socket, message, isBinary);
   }
 
   credit(socket: FunctionSocket, bytes: number): void {
@@ -70,7 +67,7 @@ export class TenantPipes {
   closed(socket: FunctionSocket): void {
     if (!this.#sockets.delete(socket.stream)) return;
     if (this.#link !== null) this.#link.closeSocket(socket.stream);
-    else this.#forget(one => one.socket === socket);
+    else this.#forget(socket);
   }
 
   /** A worker serves the tenant from now on. */
@@ -78,8 +75,10 @@ export class TenantPipes {
     this.#link = link;
     this.#waitingSinceMs = null;
     for (const {stream, origin} of this.#sockets.values()) link.openSocket(stream, origin);
-    for (const {socket, message, isBinary} of this.#waiting) link.socketMessage(socket.stream, message, isBinary);
-    this.#forget(() => true);
+    for (const [socket, waiting] of this.#waiting) {
+      for (const {message, isBinary} of waiting) link.socketMessage(socket.stream, message, isBinary);
+      this.#forget(socket);
+    }
   }
 
   /** The worker is gone, and with it the sessions. */
@@ -129,13 +128,22 @@ export class TenantPipes {
   #endAll(end: (socket: FunctionSocket) => void): void {
     this.#waitingSinceMs = null;
     for (const socket of [...this.#sockets.values()]) end(socket);
-    this.#forget(() => true);
+    for (const socket of [...this.#waiting.keys()]) this.#forget(socket);
   }
 
-  #forget(isGone: (one: Waiting) => boolean): void {
-    if (this.#waiting.length === 0) return;
-    const gone = this.#waiting.filter(isGone);
-    this.#waiting = this.#waiting.filter(one => !gone.includes(one));
-    this.#held.give(gone.reduce((sum, {message}) => sum + message.length, 0));
+  #keep(socket: FunctionSocket, message: Buffer, isBinary: boolean): void {
+    const waiting = this.#waiting.get(socket) ?? [];
+    if (waiting.length >= SOCKET_MESSAGES_WAITING_MAX) {
+      socket.end(CloseCode.overloaded, 'session.overloaded');
+      return;
+    }
+    this.#waiting.set(socket, waiting);
+    this.#held.take(message.length + MESSAGE_OVERHEAD_BYTES);
+    waiting.push({message: Buffer.from(message), isBinary});
+  }
+
+  #forget(socket: FunctionSocket): void {
+    for (const {message} of this.#waiting.get(socket) ?? []) this.#held.give(message.length + MESSAGE_OVERHEAD_BYTES);
+    this.#waiting.delete(socket);
   }
 }

@@ -10,6 +10,7 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../../../shared/limits.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
+import {reading} from '../../storage/damage.ts';
 import {checkedRowOf, rowChecksum} from '../../storage/row-checksum.ts';
 import {NO_LINES} from '../call-result.ts';
 import type {Functions, Succeeded} from '../functions.ts';
@@ -41,8 +42,10 @@ export class ClientMutations {
     const {path, args} = mutation;
     const request = hash('sha256', JSON.stringify([path, args]), 'hex');
     // What it is and whether it may be called so does not matter any more. What is found here may still be taken back.
-    if (writer.statements.clientMutation.get(clientId, mutation.request_id) !== undefined) {
-      const found = await groups.perform(inWrite => find(inWrite, clientId, mutation.request_id, request));
+    if (reading(() => writer.statements.clientMutation.get(clientId, mutation.request_id)) !== undefined) {
+      // Not as a write: one that is refused says that nothing was done.
+      await groups.settled();
+      const found = reading(() => find(writer, clientId, mutation.request_id, request));
       if (found !== null) return found;
     }
     let ts = 0;

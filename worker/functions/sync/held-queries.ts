@@ -61,6 +61,8 @@ export class HeldQueries {
   #bytes = 0;
   #isScheduled = false;
   #again: NodeJS.Timeout | null = null;
+  /** Answers that stand for runs that the service refused. */
+  readonly #unsure = new Map<Answer, HeldQuery>();
   #isClosed = false;
 
   constructor(parts: HeldQueriesParts) {
@@ -99,6 +101,7 @@ export class HeldQueries {
   release(holder: Holder, query: HeldQuery): void {
     query.holders.delete(holder);
     if (query.holders.size === 0) this.#drop(query);
+    else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
   }
 
   /** Who a holder is has changed. */
@@ -198,16 +201,27 @@ export class HeldQueries {
 
   #start(): void {
     for (const [path, waiting] of this.#waiting) {
-      const places = Math.min(LIVE_RUNS_OF_ONE_MAX - (this.#running.get(path) ?? 0), LIVE_RUNS_MAX - this.#began.size);
-      for (const {query, slot} of waiting.splice(0, Math.max(0, places))) void this.#run(query, slot);
-      if (waiting.length === 0) this.#waiting.delete(path);
+      let places = Math.min(LIVE_RUNS_OF_ONE_MAX - (this.#running.get(path) ?? 0), LIVE_RUNS_MAX - this.#began.size);
+      if (places <= 0) continue;
+      let taken = 0;
+      while (taken < waiting.length && places > 0) {
+        const {query, slot} = waiting[taken++]!;
+        // Nobody waits for it any more.
+        if (query.holders.size === 0) continue;
+        places--;
+        void this.#run(query, slot);
+      }
+      waiting.splice(0, taken);
+      // Functions take turns.
+      this.#waiting.delete(path);
+      if (waiting.length > 0) this.#waiting.set(path, waiting);
     }
   }
 
   async #run(query: HeldQuery, slot: Slot): Promise<void> {
     const {kind, path, args} = query;
-    const because = query.wanted.get(slot.key);
-    if (because === undefined || query.holders.size === 0) return;
+    const because = query.wanted.get(slot.key)!;
+    assert(because !== undefined, 'what waits to be run is wanted');
     const begun = {sequence: this.#sequence};
     const generation = this.#generation;
     this.#began.add(begun);
@@ -263,18 +277,26 @@ export class HeldQueries {
     for (const holder of query.holders) holder.concern();
   }
 
-  /** The service could not run it. What is only for a moment is tried again; the rest is shown until something changes. */
+  /** The service could not run it. It is tried again; what is not only for a moment is shown meanwhile. */
   #refused(query: HeldQuery, slot: Slot, error: ServiceError, because: Because): void {
-    if (error.code === 'session.overloaded' || error.code === 'session.worker_unavailable') {
-      this.#again ??= setTimeout(() => {
-        this.#again = null;
-        for (const one of this.#held) this.want(one, {cause: 'unknown'});
-      }, LIVE_RUN_AGAIN_MS);
-      return;
-    }
+    this.#again ??= setTimeout(() => this.#runAgain(), LIVE_RUN_AGAIN_MS);
+    if (error.code === 'session.overloaded' || error.code === 'session.worker_unavailable') return;
     const result = errorResult(error.message, "Your request couldn't be completed. Try again later.");
     const facts = {result, from: this.#sequence, journal: query.journalOf(slot), lines: [], because};
-    this.#install(query, new Answer(facts, () => undefined), slot, false);
+    const answer = new Answer(facts, () => undefined);
+    this.#unsure.set(answer, query);
+    this.#install(query, answer, slot, query.isByIdentity);
+  }
+
+  /** Damage that was mended says so to nobody. */
+  #runAgain(): void {
+    this.#again = null;
+    for (const [answer, query] of this.#unsure) {
+      const isNewest = [...query.answers()].includes(answer);
+      if (this.#held.has(query) && isNewest && answer.isOpen) this.#close(query, answer, this.#sequence);
+    }
+    this.#unsure.clear();
+    for (const one of this.#held) this.want(one, {cause: 'unknown'});
   }
 
   /** One that is equal to the one before is that one. */

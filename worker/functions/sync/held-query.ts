@@ -24,6 +24,8 @@ export interface Holder {
 export type Slot = {readonly key: string; readonly identity: string | null};
 
 const SHARED = '';
+/** Those of a few who have gone are not looked for each time. */
+const STRANGERS_KEPT = 8;
 
 export class HeldQuery {
   readonly key: string;
@@ -126,15 +128,21 @@ export class HeldQuery {
     this.#pins.clear();
   }
 
-  /** Answers of identities that nobody has any more. */
+  /** So many answers and ends of pages are kept that most must be of identities that nobody has any more. */
+  get hasStrangers(): boolean {
+    return Math.max(this.#byIdentity.size, this.#pins.size) > 2 * this.holders.size + STRANGERS_KEPT;
+  }
+
+  /** What is kept of identities that nobody has any more. */
   forgetStrangers(): void {
-    if (this.#byIdentity.size === 0) return;
+    if (this.#byIdentity.size === 0 && this.#pins.size === 0) return;
     const known = new Set([...this.holders].map(({identity}) => nameOf(identity)));
     for (const [name, answer] of this.#byIdentity) {
       if (known.has(name)) continue;
       answer.letGo();
       this.#byIdentity.delete(name);
     }
+    for (const name of this.#pins.keys()) if (name !== SHARED && !known.has(name)) this.#pins.delete(name);
   }
 
   letGo(): void {

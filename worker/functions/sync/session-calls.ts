@@ -9,6 +9,7 @@ import {asServiceError, ServiceError} from '../../../shared/errors.ts';
 import {
   FRAME_BODY_BYTES_MAX,
   SOCKET_ACTIONS_MAX,
+  SOCKET_ANSWERS_CHARS_MAX,
   SOCKET_ANSWERS_WAITING_CHARS,
   SOCKET_MUTATIONS_WAITING_MAX,
 } from '../../../shared/limits.ts';
@@ -46,7 +47,11 @@ export interface Callers {
   checkToken(): void;
   /** A moment that the client has been told of, and is to be shown. */
   owes(ts: number): void;
+  /** Its socket was closed. */
+  end(): void;
 }
+
+const OVERLOADED = 1013;
 
 type Waiting<Message> = {message: Message; bytes: number; identity: string | null};
 
@@ -62,6 +67,8 @@ export class SessionCalls {
   /** What came meanwhile. */
   #blocked: {message: MutationCall | ActionCall; bytes: number}[] = [];
   #mutations: Waiting<MutationCall>[] = [];
+  /** Those that came while answers waited for the network. */
+  #actionsWaiting: Waiting<ActionCall>[] = [];
   /** The mutation under way, or what has to come before the first. */
   #underWay: Promise<void> | null = null;
   #lastMutation = -1;
@@ -93,6 +100,8 @@ export class SessionCalls {
   /** The client's network has taken answers that waited. */
   resume(): void {
     this.#mutateNext();
+    const waiting = this.#actionsWaiting.splice(0);
+    for (const next of waiting) this.#actOrWait(next);
   }
 
   /** Nothing is begun before this. */
@@ -103,6 +112,11 @@ export class SessionCalls {
     });
   }
 
+  /** A mutation is under way. */
+  get isBusy(): boolean {
+    return this.#underWay !== null;
+  }
+
   /** Resolves when nothing is under way; nothing is begun any more if it has ended. */
   settled(): Promise<void> {
     return this.#underWay ?? Promise.resolve();
@@ -111,6 +125,7 @@ export class SessionCalls {
   end(): void {
     this.#hasEnded = true;
     this.#mutations = [];
+    this.#actionsWaiting = [];
     this.#blocked = [];
   }
 
@@ -127,8 +142,7 @@ export class SessionCalls {
   #take(message: MutationCall | ActionCall, bytes: number): void {
     const identity = this.#session.identity();
     if (message.type === 'action') {
-      this.#socket.handled(bytes);
-      void this.#act(message, identity);
+      this.#actOrWait({message, bytes, identity});
       return;
     }
     if (this.#mutations.length >= SOCKET_MUTATIONS_WAITING_MAX) {
@@ -164,6 +178,12 @@ export class SessionCalls {
     }
   }
 
+  /** Its bytes are handled when it is answered: so whoever reads no answers cannot ask without end. */
+  #actOrWait(next: Waiting<ActionCall>): void {
+    if (this.#socket.waitingChars > SOCKET_ANSWERS_WAITING_CHARS) this.#actionsWaiting.push(next);
+    else void this.#act(next.message, next.identity).finally(() => this.#socket.handled(next.bytes));
+  }
+
   async #act(message: ActionCall, identity: string | null): Promise<void> {
     if (this.#actions >= SOCKET_ACTIONS_MAX) {
       this.#failed(message, new ServiceError('session.overloaded', 'too many actions of this client are under way'));
@@ -196,7 +216,10 @@ export class SessionCalls {
     const text = result.ok
       ? `${head},"ok":true,"value":${result.value}${moment}${lines}}`
       : `${head},"ok":false,"error":${JSON.stringify(shown(result.error, requestId))}${lines}}`;
-    if (fits(text)) this.#socket.send(text);
+    if (this.#socket.waitingChars + text.length > SOCKET_ANSWERS_CHARS_MAX) {
+      this.#socket.close(OVERLOADED, 'session.overloaded');
+      this.#session.end();
+    } else if (fits(text)) this.#socket.send(text);
     else this.#socket.send(`${head},"ok":false,"error":"What the function returned is too long to be sent"}`);
   }
 

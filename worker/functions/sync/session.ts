@@ -124,6 +124,7 @@ export class Session {
     this.#calls = new SessionCalls(socket, parts, {
       clientId: () => this.clientId,
       owes: ts => this.#owes(ts),
+      end: () => this.end(),
       identity: () => this.identity,
       checkToken: () => {
         if (this.#isExpired) this.#expired();
@@ -168,11 +169,20 @@ export class Session {
     this.#parts.onEnd(this);
   }
 
-  /** Another socket of its client has come. Resolves when what this one has under way is settled. */
-  replaced(): Promise<void> {
+  /** A mutation of it is under way. */
+  get isBusy(): boolean {
+    return this.#calls.isBusy;
+  }
+
+  /** Resolves when what it has under way is settled. */
+  settled(): Promise<void> {
+    return this.#calls.settled();
+  }
+
+  /** Another socket of its client has come. */
+  replaced(): void {
     this.socket.close(1000, 'the client has another socket');
     this.end();
-    return this.#calls.settled();
   }
 
   concern(): void {
@@ -291,6 +301,10 @@ export class Session {
     }
     if (known !== undefined)
       throw new ServiceError('protocol.out_of_step', `there is a query ${change.query_id} already`);
+    // Refused ones count, too.
+    if (this.#subscriptions.size >= 2 * QUERIES_PER_SOCKET_MAX) {
+      throw new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
+    }
     const subscription = new Subscription(this, change.query_id, change.known ?? null);
     this.#subscriptions.set(change.query_id, subscription);
     try {

@@ -33,6 +33,8 @@ export class Sync implements Stage, SocketEvents {
   readonly #sessions = new Map<SocketLink, Map<number, Session>>();
   #count = 0;
   readonly #byClient = new Map<string, Session>();
+  /** What clients have under way whose socket is gone. */
+  readonly #leaving = new Map<string, Promise<void>>();
   /** Sessions that may be shown something new, oldest concern first. */
   readonly #concerned = new Set<Session>();
   #isScheduled = false;
@@ -128,9 +130,10 @@ export class Sync implements Stage, SocketEvents {
 
   /** A client has one socket: one before, which it has given up, may not do anything behind its back. */
   #client(session: Session, clientId: string): void {
-    const before = this.#byClient.get(clientId);
+    this.#byClient.get(clientId)?.replaced();
     this.#byClient.set(clientId, session);
-    if (before !== undefined) session.after(before.replaced());
+    const leaving = this.#leaving.get(clientId);
+    if (leaving !== undefined) session.after(leaving);
   }
 
   #ended(session: Session): void {
@@ -138,8 +141,21 @@ export class Sync implements Stage, SocketEvents {
     const sessions = this.#sessions.get(link);
     if (sessions?.delete(stream) === true) this.#count--;
     if (sessions?.size === 0) this.#sessions.delete(link);
-    if (this.#byClient.get(session.clientId) === session) this.#byClient.delete(session.clientId);
+    if (this.#byClient.get(session.clientId) === session) {
+      this.#byClient.delete(session.clientId);
+      this.#leave(session);
+    }
     this.#concerned.delete(session);
+  }
+
+  /** What it has under way is settled before the next socket of its client does anything. */
+  #leave(session: Session): void {
+    const {clientId} = session;
+    if (!session.isBusy) return;
+    const settled = session.settled().finally(() => {
+      if (this.#leaving.get(clientId) === settled) this.#leaving.delete(clientId);
+    });
+    this.#leaving.set(clientId, settled);
   }
 
   #concern(session: Session): void {
