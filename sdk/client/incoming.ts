@@ -95,10 +95,9 @@ export class Incoming {
 
   #greeted(session: Session, timeline: string): void {
     session.timeline = timeline;
-    if (this.#seen !== undefined && this.#seen.timeline !== timeline) {
-      this.#seen = undefined;
-      this.#parts.requests.forgetMoments();
-    }
+    if (this.#seen !== undefined && this.#seen.timeline !== timeline) this.#parts.requests.forgetMoments();
+    // Kept before anything is shown: on the next socket, the moments of mutations are of this history.
+    if (this.#seen?.timeline !== timeline) this.#seen = {timeline, ts: 0};
     this.#parts.pump();
     this.#checkCaughtUp(session);
     this.#parts.connectionChanged();
@@ -189,21 +188,26 @@ export class Incoming {
         request.outcome = {value, ts: answer.ts};
         request.state = 'done';
         // What is shown may be from the socket before.
-        const included = this.#parts.requests.reached(this.#seen?.ts ?? 0);
-        this.#parts.tell(
-          this.#parts.shown.replace(
-            [],
-            () => {},
-            included.map(({id}) => id),
-          ),
-        );
-        this.#settle(included);
+        this.settleReached(this.#seen?.ts ?? 0);
       }
     }
     this.#release(session);
     this.#checkCaughtUp(session);
     this.#parts.connectionChanged();
     this.#parts.pump(); // There may be room for the next call.
+  }
+
+  /** Mutations that are done and are in all that is shown, or would be in it, were anything shown. */
+  settleReached(ts: number): void {
+    const included = this.#parts.requests.reached(ts);
+    this.#parts.tell(
+      this.#parts.shown.replace(
+        [],
+        () => {},
+        included.map(({id}) => id),
+      ),
+    );
+    this.#settle(included);
   }
 
   #settle(included: Request[]): void {

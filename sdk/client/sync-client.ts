@@ -250,7 +250,11 @@ export class SyncClient implements SyncEngine {
     for (const message of this.#queries.flush(true, isTurnOver)) this.#link.send(message);
     if (this.#queries.isChanged) this.#pumpSoon();
     for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
-    session.greeted ??= this.#queries.version;
+    if (session.greeted === undefined) {
+      session.greeted = this.#queries.version;
+      // No query is asked for, so no transition will come: there is nothing that mutations of the socket before could be missing in.
+      if (session.greeted === 0) this.#incoming.settleReached(Number.POSITIVE_INFINITY);
+    }
     // An action is lost with its socket: it does not go before the server is known to be there.
     if (session.timeline === undefined) return;
     for (const message of this.#requests.toSend('action')) this.#link.send(message);

@@ -130,6 +130,35 @@ describe('a mutation', () => {
     expect(await mutation).toBe('A');
   });
 
+  test('whose outcome is known resolves on the next socket when nothing is watched: no transition will come', async () => {
+    const {server, client} = scripted();
+    const mutation = client.mutation(send, {text: 'a'});
+    const socket = server.open();
+    socket.say({type: 'mutation_result', request_id: 0, ok: true, value: 'A', ts: 9});
+    expect(await stateOf(mutation)).toBe('pending');
+    socket.drop();
+    vi.runOnlyPendingTimers();
+    server.open();
+    expect(await stateOf(mutation)).toBe('resolved "A"');
+    expect(server.last.sent('mutation')).toEqual([]);
+    expect(client.connectionState().hasInflightRequests).toBe(false);
+  });
+
+  test('before the first transition: its moment is asked for in the history that the server has named', async () => {
+    const {server, client} = scripted();
+    client.onUpdate(list, {}, () => {});
+    await settled();
+    const mutation = client.mutation(send, {text: 'a'});
+    server.open().say({type: 'mutation_result', request_id: 0, ok: true, value: 'A', ts: 9});
+    server.last.drop();
+    vi.runOnlyPendingTimers();
+    const next = server.open();
+    expect(next.sent('client_hello')[0]!.seen).toEqual({timeline: 'first', ts: 9});
+    expect(await stateOf(mutation)).toBe('pending');
+    next.transition(9, [result(next.idOf('messages:list'), ['a'])]);
+    expect(await mutation).toBe('A');
+  });
+
   test('no more are under way than servers take: the next is sent with an answer', async () => {
     const {client, socket} = await watching();
     for (let n = 0; n < 300; n++) void client.mutation(send, {text: String(n)});
