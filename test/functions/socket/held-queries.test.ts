@@ -1,0 +1,95 @@
+/** What is held for many sockets, with runs that the test plays: nobody waits behind who has left, and nothing of them stays. */
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {afterEach, expect, test, vi} from 'vitest';
+import {ServiceError} from '../../../shared/errors.ts';
+import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../shared/limits.ts';
+import {HeldQueries} from '../../../worker/functions/sync/held-queries.ts';
+import type {HeldQuery, Holder} from '../../../worker/functions/sync/held-query.ts';
+import type {QueryRuns, Ran, Run} from '../../../worker/functions/sync/query-runs.ts';
+import {LiveIndex} from '../../../worker/live/live-index.ts';
+import {WorkerMetrics} from '../../../worker/metrics.ts';
+
+afterEach(() => vi.useRealTimers());
+
+function newHeld(run: (run: Run) => Promise<Ran>): HeldQueries {
+  const runs: Pick<QueryRuns, 'run' | 'runTogether'> = {
+    run,
+    runTogether: () => Promise.reject(new Error('nobody asks for it here')),
+  };
+  return new HeldQueries({
+    index: new LiveIndex(),
+    metrics: new WorkerMetrics(),
+    runs,
+    shown: error => error,
+    sequence: 5,
+  });
+}
+
+function ran(value: unknown, identityUsed = false): Ran {
+  return {
+    result: {ok: true, value: JSON.stringify(value), lines: [], own: []},
+    requestId: 'r',
+    sequence: 5,
+    readSet: {intervals: [], absentTables: []},
+    identityUsed,
+    endCursor: null,
+  };
+}
+
+const someone = (identity: string | null = null): Holder => ({identity, concern: () => undefined});
+const asked = (i: number) => ({kind: 'query' as const, path: 'a:b', args: `{"i":${i}}`, journal: null});
+const textFor = (query: HeldQuery, identity: string | null) => {
+  const result = query.answerFor(identity)?.result;
+  return result === undefined ? null : result.ok ? result.text : `! ${result.error}`;
+};
+
+test('what is wanted is run although many that were wanted before are not any more', async () => {
+  const ends: (() => void)[] = [];
+  const held = newHeld(() => new Promise(resolve => ends.push(() => resolve(ran(1)))));
+  const leaving = someone();
+  const old = Array.from({length: 5 * LIVE_RUNS_OF_ONE_MAX}, (_, i) => held.hold(leaving, asked(i)));
+  await nextTurn();
+  expect(ends).toHaveLength(LIVE_RUNS_OF_ONE_MAX);
+  for (const query of old) held.release(leaving, query);
+  const query = held.hold(someone(), asked(-1));
+  for (let turn = 0; turn < 4; turn++) {
+    for (const end of ends.splice(0)) end();
+    await nextTurn();
+  }
+  expect(textFor(query, null)).toBe('1');
+});
+
+test('a run that is refused for one identity changes nobody else, and is tried again', async () => {
+  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+  let isDamaged = true;
+  const held = newHeld(async ({identity}) => {
+    if (identity === '"b"' && isDamaged) throw new ServiceError('op.storage_damaged', 'a row is damaged');
+    return ran(identity, true);
+  });
+  const query = held.hold(someone('"a"'), asked(0));
+  await nextTurn();
+  held.hold(someone('"b"'), asked(0));
+  await nextTurn();
+  await nextTurn();
+  expect(textFor(query, '"a"')).toContain('a');
+  expect(textFor(query, '"b"')).toMatch(/^! /);
+  isDamaged = false;
+  await vi.advanceTimersByTimeAsync(LIVE_RUN_AGAIN_MS);
+  await nextTurn();
+  await nextTurn();
+  expect(textFor(query, '"b"')).toContain('b');
+});
+
+test('of identities that have left little stays', async () => {
+  const held = newHeld(async ({identity}) => ran(identity, true));
+  const query = held.hold(someone('"stays"'), asked(0));
+  for (let i = 0; i < 200; i++) {
+    const guest = someone(`"${i}"`);
+    held.hold(guest, asked(0));
+    await nextTurn();
+    await nextTurn();
+    held.release(guest, query);
+  }
+  expect([...query.answers()].length).toBeLessThan(20);
+  expect(textFor(query, '"stays"')).toContain('stays');
+});
