@@ -1,4 +1,5 @@
 /** What a client tells of its connection, as one object that stays the same until something in it changes. */
+import {guarded, type Logger} from './logger.ts';
 
 export type ConnectionState = {
   /** There is a socket, and the server has answered on it. */
@@ -35,8 +36,11 @@ export class ConnectionStates {
   readonly #listeners = new Set<(state: ConnectionState) => void>();
   readonly #current: () => ConnectionState;
 
+  readonly #logger: Logger;
+
   /** @param current makes the state as it is now */
-  constructor(current: () => ConnectionState) {
+  constructor(logger: Logger, current: () => ConnectionState) {
+    this.#logger = logger;
     this.#current = current;
   }
 
@@ -62,7 +66,7 @@ export class ConnectionStates {
       const state = this.get();
       if (isEqual(state, this.#told)) return;
       this.#told = state;
-      for (const listener of [...this.#listeners]) listener(state);
+      for (const listener of [...this.#listeners]) guarded(this.#logger, () => listener(state));
     });
   }
 

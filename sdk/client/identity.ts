@@ -29,7 +29,7 @@ import {
   CLIENT_TOKEN_KEPT_MS_MAX,
 } from '../../shared/client-limits.ts';
 import {backOffMs} from './back-off.ts';
-import type {Logger} from './logger.ts';
+import {guarded, type Logger} from './logger.ts';
 import {decodedToken, tokenLifetimeMs} from './token-lifetime.ts';
 
 /** @returns null or undefined: nobody is signed in */
@@ -56,6 +56,7 @@ export class Identity {
   #fetchToken: AuthTokenFetcher = async () => null;
   #onChange: (isAuthenticated: boolean) => void = () => {};
   #isToldTrue = false;
+  #isFailed = false;
   #token: string | null = null;
   #revision = 0;
   /** Of what is under way: anything of an older one is void. */
@@ -96,9 +97,16 @@ export class Identity {
         'setAuth of a client that reconnects takes a function that fetches a token, like async () => token: tokens end, and it asks for the next one. A token itself is for SvcHttpClient.',
       );
     }
-    this.#begin('fetching');
+    this.#begin(this.#isFailed ? 'nobody' : 'fetching');
     this.#fetchToken = fetchToken;
     this.#onChange = onChange ?? (() => {});
+    if (this.#isFailed) {
+      const round = this.#round;
+      queueMicrotask(() => {
+        if (round === this.#round) this.#report(false);
+      });
+      return;
+    }
     this.#changed();
     void this.#first();
   }
@@ -138,6 +146,14 @@ export class Identity {
   /** For good. */
   end(): void {
     this.#begin('nobody');
+  }
+
+  /** The server will confirm nobody any more. Who waits for that is told so, and who asks later, too. */
+  fail(): void {
+    const isAwaited = this.#state !== 'nobody' && !this.#isToldTrue;
+    this.#isFailed = true;
+    this.end();
+    if (isAwaited) this.#report(false);
   }
 
   #begin(state: State): void {
@@ -223,7 +239,7 @@ export class Identity {
     const onChange = this.#onChange;
     this.#begin('nobody');
     this.#tell(null);
-    onChange(false);
+    guarded(this.#logger, () => onChange(false));
   }
 
   #tell(token: string | null): void {
@@ -232,9 +248,9 @@ export class Identity {
     this.#changed();
   }
 
-  #report(isAuthenticated: true): void {
+  #report(isAuthenticated: boolean): void {
     if (this.#isToldTrue) return;
-    this.#isToldTrue = true;
-    this.#onChange(isAuthenticated);
+    this.#isToldTrue = isAuthenticated;
+    guarded(this.#logger, () => this.#onChange(isAuthenticated));
   }
 }

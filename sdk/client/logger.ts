@@ -14,6 +14,15 @@ export function loggerOf(option: LoggerOption): Logger {
   return typeof option === 'object' ? option : console;
 }
 
+/** Calls what the app has given: its exception is no reason not to go on, nor not to tell others. */
+export function guarded(logger: Logger, listener: () => void): void {
+  try {
+    listener();
+  } catch (caught) {
+    logger.error('A listener of a svc client failed:', caught);
+  }
+}
+
 export type CallKind = 'query' | 'mutation' | 'action';
 
 /** A failure of a function, as its caller sees it. */

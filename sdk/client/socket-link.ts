@@ -5,7 +5,7 @@
  *                    ▲      │ close | 60 s of silence   │ close | 60 s of silence | restart
  *                    │      ▼                           ▼
  *                    └── waiting (back-off) ◀───────────┘
- *                 time is over | the network is back | the page is visible again
+ *                 time is over, also while the page was hidden | the network is back
  *
  *   any ──end──▶ ended, for good
  *
@@ -64,7 +64,12 @@ export class SocketLink {
   #opened = 0;
   #failures = 0;
   readonly #page = globalThis as Page;
-  readonly #wake = () => this.#wakeUp();
+  /** When the next attempt is meant to be. */
+  #nextMs = 0;
+  readonly #online = () => this.#wakeUp(true);
+  readonly #seen = () => {
+    if (this.#page.document?.visibilityState !== 'hidden') this.#wakeUp(Date.now() >= this.#nextMs);
+  };
 
   constructor(url: string, socketClass: WebSocketConstructor | undefined, events: LinkEvents) {
     this.#url = url;
@@ -86,8 +91,8 @@ export class SocketLink {
   start(): void {
     if (this.#state !== 'idle') return;
     this.#connect();
-    this.#page.addEventListener?.('online', this.#wake);
-    this.#page.document?.addEventListener?.('visibilitychange', this.#wake);
+    this.#page.addEventListener?.('online', this.#online);
+    this.#page.document?.addEventListener?.('visibilitychange', this.#seen);
   }
 
   send(text: string): void {
@@ -108,8 +113,8 @@ export class SocketLink {
   /** Resolves when the socket is closed, or the server took too long for that. */
   async end(): Promise<void> {
     const socket = this.#drop('ended');
-    this.#page.removeEventListener?.('online', this.#wake);
-    this.#page.document?.removeEventListener?.('visibilitychange', this.#wake);
+    this.#page.removeEventListener?.('online', this.#online);
+    this.#page.document?.removeEventListener?.('visibilitychange', this.#seen);
     if (socket === null) return;
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, CLIENT_CLOSE_MS);
@@ -157,6 +162,7 @@ export class SocketLink {
     this.#events.log(`socket lost: ${reason}`);
     this.#lastCloseReason = reason.slice(0, 200);
     const waitMs = backOffMs(baseMs, this.#failures, Math.random());
+    this.#nextMs = Date.now() + waitMs;
     this.#failures++;
     this.#drop('waiting');
     // Whoever was told may have ended it.
@@ -180,9 +186,9 @@ export class SocketLink {
   }
 
   /** Timers stand still in pages that are hidden and machines that sleep. */
-  #wakeUp(): void {
-    if (this.#page.document?.visibilityState === 'hidden') return;
+  #wakeUp(isDue: boolean): void {
     if (this.#state === 'waiting') {
+      if (!isDue) return;
       clearTimeout(this.#timer);
       this.#connect();
     } else if (this.#socket !== null && Date.now() - this.#lastFrameMs > CLIENT_SILENCE_MS) this.restart('silence');

@@ -17,7 +17,7 @@ import {type Explained, explained} from './explain.ts';
 import {FunctionCall, type QueryToken} from './function-call.ts';
 import {type AuthTokenFetcher, Identity} from './identity.ts';
 import {Incoming} from './incoming.ts';
-import {type Logger, type LoggerOption, loggerOf} from './logger.ts';
+import {guarded, type Logger, type LoggerOption, loggerOf} from './logger.ts';
 import {OptimisticUpdates} from './optimistic-updates.ts';
 import {type QueryResult, QuerySet} from './query-set.ts';
 import {type Request, type RequestKind, Requests} from './requests.ts';
@@ -72,7 +72,7 @@ export class SyncClient implements SyncEngine {
     const leewayMs = (options.authRefreshTokenLeewaySeconds ?? CLIENT_TOKEN_LEEWAY_MS / 1000) * 1000;
     this.#identity = new Identity(this.#logger, leewayMs, () => this.#identityChanged());
     this.#shown = new OptimisticUpdates(this.#queries, this.#logger);
-    this.#connection = new ConnectionStates(() => this.#connectionState());
+    this.#connection = new ConnectionStates(this.#logger, () => this.#connectionState());
     this.#link = new SocketLink(`${this.url.replace(/^http/, 'ws')}/ws`, options.webSocketConstructor, {
       opened: lastCloseReason => this.#opened(lastCloseReason),
       frame: text => {
@@ -92,7 +92,7 @@ export class SyncClient implements SyncEngine {
       pump: () => this.#pump(),
       tell: changed => this.#tell(changed),
       explain: (ts, updates) => {
-        if (options.onExplain !== undefined) this.#guarded(() => options.onExplain?.(explained(ts, updates)));
+        if (options.onExplain !== undefined) guarded(this.#logger, () => options.onExplain?.(explained(ts, updates)));
       },
       connectionChanged: () => {
         this.#hasEverConnected ||= this.#session?.timeline !== undefined;
@@ -114,9 +114,9 @@ export class SyncClient implements SyncEngine {
 
   subscribe(reference: AnyFunctionReference | string, args?: unknown, options: SubscribeOptions = {}): Subscription {
     const call = this.#call(reference, args);
+    this.#start();
     const query = this.#queries.add(call, options.paginated ?? false, options.journal);
     if (this.#fatal !== undefined) query.result ??= {ok: false, error: this.#fatal};
-    this.#start();
     this.#pumpSoon();
     let isSubscribed = true;
     return {
@@ -161,8 +161,8 @@ export class SyncClient implements SyncEngine {
 
   setAuth(fetchToken: AuthTokenFetcher, onChange?: (isAuthenticated: boolean) => void): void {
     this.#checkOpen();
-    this.#identity.set(fetchToken, onChange);
     this.#start();
+    this.#identity.set(fetchToken, onChange);
   }
 
   clearAuth(): void {
@@ -305,16 +305,7 @@ export class SyncClient implements SyncEngine {
 
   #tell(changed: ReadonlySet<QueryToken>): void {
     if (changed.size === 0) return;
-    for (const listener of [...this.#listeners]) this.#guarded(() => listener(changed));
-  }
-
-  /** One listener's exception is no reason not to tell the others. */
-  #guarded(listener: () => void): void {
-    try {
-      listener();
-    } catch (caught) {
-      this.#logger.error('A listener of a svc client failed:', caught);
-    }
+    for (const listener of [...this.#listeners]) guarded(this.#logger, () => listener(changed));
   }
 
   /** The server will not have this client: it does not come back. What is shown stays. */
@@ -322,7 +313,7 @@ export class SyncClient implements SyncEngine {
     this.#fatal = error;
     this.#logger.error(error.message);
     void this.#link.end();
-    this.#identity.end();
+    this.#identity.fail();
     const waiting = [...this.#queries.all()].filter(({result}) => result === undefined);
     const requests = [...this.#requests.all()];
     for (const request of requests) this.#requests.remove(request);

@@ -122,6 +122,48 @@ describe('setAuth', () => {
     expect(() => scripted().client.setAuth('token' as never)).toThrow('takes a function that fetches a token');
   });
 
+  test('an onChange that throws stops nothing: tokens are refreshed', async () => {
+    const {server, client, said} = scripted();
+    const {fetchToken, asked, answer} = fetcher();
+    client.setAuth(fetchToken, () => {
+      throw new Error('mine');
+    });
+    const socket = server.open();
+    await answer(token('cached'));
+    socket.transition(1);
+    await settled();
+    expect(asked).toEqual([false, true]);
+    expect(said).toEqual(['error: A listener of a svc client failed: mine']);
+  });
+
+  test('when the server ends it for good: onChange(false) for who waits, and for who asks later, without a fetch', async () => {
+    const {client, socket, answer, told, asked} = await signingIn();
+    await answer(token('cached'));
+    const error = {code: 'protocol.unsupported_version', message: 'of another time'} as const;
+    socket.say({type: 'fatal_error', error});
+    expect(told).toEqual([false]);
+    const later: boolean[] = [];
+    client.setAuth(
+      async () => {
+        throw new Error('was asked');
+      },
+      isAuthenticated => later.push(isAuthenticated),
+    );
+    expect(later).toEqual([]);
+    await settled();
+    expect([later, asked]).toEqual([[false], [false]]);
+  });
+
+  test('where there is no WebSocket throws, and fetches nothing', async () => {
+    vi.stubGlobal('WebSocket', undefined);
+    const {client} = scripted({webSocketConstructor: undefined});
+    const {fetchToken, asked} = fetcher();
+    expect(() => client.setAuth(fetchToken)).toThrow('There is no WebSocket here');
+    vi.unstubAllGlobals();
+    await settled();
+    expect(asked).toEqual([]);
+  });
+
   test('opens the socket: whether somebody is signed in is known without any query', async () => {
     const {server, client} = scripted();
     const told: boolean[] = [];

@@ -154,10 +154,22 @@ describe('signs of the page', () => {
     expect(server.sockets).toHaveLength(2);
   });
 
-  test('the page is seen again: the next attempt is at once; not when it is hidden', async () => {
+  test('the network is back, in a hidden page: the next attempt is at once, too', async () => {
     const page = onPage();
     const {server} = await watching();
     server.open().drop();
+    page.visibilityState = 'hidden';
+    page.dispatchEvent(new Event('online'));
+    expect(server.sockets).toHaveLength(2);
+  });
+
+  test('the page is seen again: the next attempt is at once if it was due while timers stood still, else in its time', async () => {
+    const page = onPage();
+    const {server} = await watching();
+    server.open().drop(1013); // In 3 s.
+    page.dispatchEvent(new Event('visibilitychange'));
+    expect(server.sockets).toHaveLength(1);
+    vi.setSystemTime(Date.now() + 3_000);
     page.visibilityState = 'hidden';
     page.dispatchEvent(new Event('visibilitychange'));
     expect(server.sockets).toHaveLength(1);
@@ -185,6 +197,20 @@ describe('signs of the page', () => {
 });
 
 describe('the connection state', () => {
+  test('is told to everybody, whoever throws', async () => {
+    const {server, client, said} = scripted();
+    client.onUpdate(list, {}, () => {});
+    const told: boolean[] = [];
+    client.subscribeToConnectionState(() => {
+      throw new Error('mine');
+    });
+    client.subscribeToConnectionState(({isWebSocketConnected}) => told.push(isWebSocketConnected));
+    server.open();
+    await settled();
+    expect(told).toEqual([true]);
+    expect(said).toEqual(['error: A listener of a svc client failed: mine']);
+  });
+
   test('tells of each change once, on a microtask, and stays the same object meanwhile', async () => {
     const {server, client} = await watching();
     const states: object[] = [];
