@@ -100,7 +100,7 @@ function ClearAuthLast({client, isAuthenticated, setConfirmed}: AuthEffect): nul
   useEffect(() => {
     if (!isAuthenticated) return undefined;
     return () => {
-      client.clearAuth();
+      if (!client.store.engine.isClosed) client.clearAuth();
       setConfirmed(null);
     };
   }, [client, isAuthenticated, setConfirmed]);

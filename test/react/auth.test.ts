@@ -148,6 +148,14 @@ describe('SvcProviderWithAuth', () => {
     expect(deployment.receivedOf('authenticate').length).toBeLessThan(5);
   });
 
+  test('goes after its client was closed', async () => {
+    const {client} = deploy();
+    const {page} = await open(client, signedIn('ada'));
+    await client.close();
+    await acted(() => page.close());
+    expect(page.text).toBe('');
+  });
+
   test('signs out after its components have unsubscribed: nothing is asked again as nobody', async () => {
     const {deployment, client} = deploy();
     const order: string[] = [];
