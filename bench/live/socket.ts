@@ -47,17 +47,6 @@ export class LoadSocket {
     this.#onText = handler;
   }
 
-  /** The next text frame. */
-  next(): Promise<Buffer> {
-    return new Promise(resolve => {
-      const before = this.#onText;
-      this.#onText = payload => {
-        this.#onText = before;
-        resolve(Buffer.from(payload));
-      };
-    });
-  }
-
   send(text: string): void {
     this.#frame(TEXT, Buffer.from(text));
   }

@@ -65,11 +65,16 @@ export async function openEstablished(svc: SvcPeer, tenant: string): Promise<Loa
 }
 
 /** Resolves with the first result. */
-export async function subscribed(socket: LoadSocket, query: object): Promise<Buffer> {
+export function subscribed(socket: LoadSocket, query: object): Promise<Buffer> {
   const requestId = randomUUID();
+  // Several frames may come in one piece, so they are looked at as they come.
+  const result = new Promise<Buffer>(resolve => {
+    socket.onText(frame => {
+      if (!frame.includes(requestId)) return;
+      socket.onText(() => undefined);
+      resolve(Buffer.from(frame));
+    });
+  });
   socket.send(JSON.stringify({type: 'subscribe', request_id: requestId, query}));
-  for (;;) {
-    const frame = await socket.next();
-    if (frame.includes(requestId)) return frame;
-  }
+  return result;
 }
