@@ -2,7 +2,9 @@
  * Every limit of the service, with its unit in its name: why that number, and what a client sees beyond it. A queue, page,
  * body, frame, retry or cache without an entry here is a defect. `docs/limits.md` shows the same list to users.
  */
+
 import {assert} from './assert.ts';
+import {CLIENT_ARGS_BYTES_MAX, CLIENT_FRAME_CHARS, CLIENT_SILENCE_MS} from './client-limits.ts';
 import {NESTING_LEVELS_MAX} from './values/value-limits.ts';
 
 const KIB = 1024;
@@ -345,9 +347,12 @@ export const DELTA_CHARS_MIN = 512;
 export const DELTA_CHARS_MAX = 1 * MIB;
 /** Queries of one socket. Beyond: the query's result is an error; twice as many with those: fatal_error. (ours) */
 export const QUERIES_PER_SOCKET_MAX = 4_096;
-/** Distinct queries that the sockets of a tenant hold, and the bytes of their results. Beyond: the query's result is an error. (ours) */
+/** Distinct queries that the sockets of a tenant hold, and the bytes of their results and read sets. Beyond: the query's result is an error. (ours) */
 export const HELD_QUERIES_MAX = 100_000;
 export const HELD_QUERIES_BYTES_MAX = 256 * MIB;
+/** Stretches in the read set of one, and their bytes. Beyond: larger stretches are watched, up to all there is, and it runs more often. (ours) */
+export const HELD_READ_INTERVALS_MAX = 4_096;
+export const HELD_READS_BYTES_MAX = 2 * MIB;
 /** Runs of held queries under way, and those of one function: others get their turn, and one that loops takes its own places. (ours) */
 export const LIVE_RUNS_MAX = 512;
 export const LIVE_RUNS_OF_ONE_MAX = 64;
@@ -858,6 +863,12 @@ assert(
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX > 2 * FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
   'a socket may have a message of any size under way behind another',
 );
+assert(
+  CLIENT_ARGS_BYTES_MAX + 16 * KIB <= FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
+  'a message holds any arguments that a client sends, and the path and numbers beside them',
+);
+assert(3 * CLIENT_FRAME_CHARS <= FUNCTION_SOCKET_MESSAGE_BYTES_MAX, 'a message holds what clients say at once');
+assert(FUNCTION_SOCKET_PING_MS + FUNCTION_SOCKET_LOOK_MS < CLIENT_SILENCE_MS / 2, 'a ping may be lost');
 assert(FRAME_BODY_BYTES_MAX > FUNCTION_SOCKET_MESSAGE_BYTES_READ, 'a frame holds any message of a socket');
 assert(FUNCTION_SOCKET_WINDOW_BYTES > 2 * FUNCTION_SOCKET_CREDIT_BYTES, 'a window is opened before it is used up');
 assert(ROUTER_DRAIN_MS < DRAIN_MS, 'a drain has time left for the workers');

@@ -160,6 +160,7 @@ export class FunctionPlatform implements Stage {
       sequence: groups.durableSequence,
       runs: new QueryRuns({
         pool: this.#queries,
+        kept: this.#results,
         groups,
         live,
         env,

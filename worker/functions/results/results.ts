@@ -72,6 +72,19 @@ export class Results<T extends Answer> implements Stage {
 
   /** What is kept for this call; null: it has to be run. */
   find(execution: Execution): T | null {
+    return this.#find(execution)?.answer ?? null;
+  }
+
+  /** The same for somebody who goes on to watch what it read; null: it has to be run. */
+  findRun(execution: Execution): KeptRun<T> | null {
+    // Kept are the results of those who do not say where their page ends.
+    const kept = execution.endCursor === null ? this.#find(execution) : null;
+    if (kept === null) return null;
+    const {answer, readSet, identityUsed, endCursor} = kept;
+    return {answer, readSet, identityUsed, endCursor, sequence: this.#sequence};
+  }
+
+  #find(execution: Execution): Kept<T> | null {
     const base = baseKey(execution);
     const kept = this.#kept.get(base) ?? this.#kept.get(identityKey(base, execution));
     if (kept === undefined) return null;
@@ -79,7 +92,7 @@ export class Results<T extends Answer> implements Stage {
     this.#kept.delete(kept.key);
     this.#kept.set(kept.key, kept);
     this.#parts.metrics.result('hit');
-    return kept.answer;
+    return kept;
   }
 
   /** Runs the function, or waits for an equal call of the same moment. @param answerOf what callers are told; may throw */
@@ -124,7 +137,8 @@ export class Results<T extends Answer> implements Stage {
     return flight.promise;
   }
 
-  #keep(execution: Execution, {readSet, sequence, identityUsed}: QueryRun, answer: T, value: string): void {
+  #keep(execution: Execution, run: QueryRun, answer: T, value: string): void {
+    const {readSet, sequence, identityUsed, endCursor} = run;
     if (readSet === null || readSet.intervals.length + readSet.absentTables.length > RESULT_INTERVALS_MAX) return;
     if (!this.#parts.isCurrent(execution.env)) return;
     // What it saw is not committed for everybody yet; or it is not the newest any more.
@@ -135,7 +149,8 @@ export class Results<T extends Answer> implements Stage {
     if (bytes > RESULT_KEPT_BYTES_MAX) return;
     const known = this.#kept.get(key);
     if (known !== undefined) this.#drop(known);
-    const kept = new Kept(key, answer, bytes, one => this.#drop(one, 'written'));
+    const facts = {answer, readSet, identityUsed, endCursor};
+    const kept = new Kept(key, facts, bytes, one => this.#drop(one, 'written'));
     kept.watch = this.#parts.index.watchReads(kept, readSet);
     this.#kept.set(key, kept);
     this.#count(bytes);
@@ -185,16 +200,38 @@ const CLEARING: ReadonlySet<string> = new Set([
   'schema.deleted',
 ]);
 
+/** A kept result as a run at the newest commit would have given it. */
+export type KeptRun<T> = {
+  readonly answer: T;
+  readonly readSet: PackedReadSet;
+  readonly identityUsed: boolean;
+  /** Where its page ends; null: it has none. */
+  readonly endCursor: string | null;
+  /** The newest commit. */
+  readonly sequence: number;
+};
+
 class Kept<T> implements Watcher {
   readonly key: string;
   readonly answer: T;
+  readonly readSet: PackedReadSet;
+  readonly identityUsed: boolean;
+  readonly endCursor: string | null;
   readonly bytes: number;
   watch: Watch | null = null;
   readonly #onWritten: (kept: Kept<T>) => void;
 
-  constructor(key: string, answer: T, bytes: number, onWritten: (kept: Kept<T>) => void) {
+  constructor(
+    key: string,
+    {answer, readSet, identityUsed, endCursor}: Omit<KeptRun<T>, 'sequence'>,
+    bytes: number,
+    onWritten: (kept: Kept<T>) => void,
+  ) {
     this.key = key;
     this.answer = answer;
+    this.readSet = readSet;
+    this.identityUsed = identityUsed;
+    this.endCursor = endCursor;
     this.bytes = bytes;
     this.#onWritten = onWritten;
   }

@@ -70,6 +70,7 @@ export class Answer implements Watcher {
   readonly because: Because;
   #to = OPEN;
   #watch: Watch | null = null;
+  #readBytes = 0;
   #touchedBy: Pick<Change, 'table' | 'id'> | null = null;
   readonly #onTouched: (answer: Answer) => void;
 
@@ -96,9 +97,15 @@ export class Answer implements Watcher {
     return this.#touchedBy;
   }
 
-  /** While it is open it is told of what touches what it read. */
-  watches(watch: Watch): void {
+  /** What it takes, its read set included: also when that is not watched any more, as it is about to be replaced then. */
+  get bytes(): number {
+    return this.#readBytes + (this.result.ok ? this.result.text.length : this.result.error.length);
+  }
+
+  /** While it is open it is told of what touches what it read. @param bytes that it takes to watch that; told before `bytes` is asked for */
+  watches(watch: Watch, bytes: number): void {
     this.#watch = watch;
+    this.#readBytes = bytes;
   }
 
   wrote(change: Change): void {

@@ -23,6 +23,7 @@ import type {Because} from '../../../shared/protocol/function-socket/server-mess
 import type {Commit} from '../../commit/commit.ts';
 import type {LiveIndex} from '../../live/live-index.ts';
 import type {WorkerMetrics} from '../../metrics.ts';
+import {coarse, readSetBytes} from '../../reads/coarse.ts';
 import {canonicalPath} from '../call.ts';
 import {RecentChanges, type Touch} from '../results/recent-changes.ts';
 import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
@@ -73,6 +74,11 @@ export class HeldQueries {
 
   get size(): number {
     return this.#held.size;
+  }
+
+  /** What they, their results and read sets take. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** The newest moment. */
@@ -260,14 +266,15 @@ export class HeldQueries {
     const before = query.answerFor(slot.identity);
     const result = this.#resultOf(ran, before?.result ?? null);
     const from = ran.sequence ?? this.#sequence;
-    const {identityUsed, readSet, endCursor: journal} = ran;
+    const {identityUsed, endCursor: journal} = ran;
+    const readSet = coarse(ran.readSet);
     const {lines} = ran.result;
     const answer = new Answer({result, from, journal, lines, because}, one => this.#touched.push({answer: one, query}));
     const touch = this.#recent.firstTouch(readSet, from);
-    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet));
+    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet), readSetBytes(readSet));
     this.#install(query, answer, slot, identityUsed);
     if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
-    this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
+    if (!ran.wasKept) this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
     if (touch !== null) this.want(query, becauseOf(touch, this.#sequence));
     else this.want(query, because); // for those whom the answer does not hold for
   }
@@ -311,26 +318,26 @@ export class HeldQueries {
     query.letGo();
     this.#held.delete(query);
     this.#forget(query);
-    this.#count(-query.chars - charsOf(query));
+    this.#count(-query.chars - bytesOf(query));
   }
 
   #counting(query: HeldQuery, change: () => void): void {
-    const before = charsOf(query);
+    const before = bytesOf(query);
     change();
-    this.#count(charsOf(query) - before);
+    this.#count(bytesOf(query) - before);
   }
 
-  #count(chars: number): void {
-    this.#bytes += chars;
+  #count(bytes: number): void {
+    this.#bytes += bytes;
     assert(this.#bytes >= 0, 'what live queries take is counted once');
   }
 }
 
 /** Of all its answers. */
-function charsOf(query: HeldQuery): number {
-  let chars = 0;
-  for (const {result} of query.answers()) chars += result.ok ? result.text.length : result.error.length;
-  return chars;
+function bytesOf(query: HeldQuery): number {
+  let sum = 0;
+  for (const {bytes} of query.answers()) sum += bytes;
+  return sum;
 }
 
 /** The page ended at a place of what is another query now: its code was replaced. */

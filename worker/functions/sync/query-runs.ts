@@ -1,6 +1,6 @@
 /**
- * Runs queries for those who hold them. As a call over HTTP, but what is read is told whatever comes of it, and nobody is told of it before
- * it is durable. Each run is an execution like any other: logged and counted.
+ * Runs queries for those who hold them, or takes the result that is kept of an equal call. As a call over HTTP, but what is read is told
+ * whatever comes of it, and nobody is told of it before it is durable. Each is an execution like any other: logged and counted.
  */
 import {randomBytes} from 'node:crypto';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -11,6 +11,7 @@ import {CallError, checkArguments, findFunction, type LiveDeployment, shownPath}
 import {type CallResult, ended, finished, NO_LINES} from '../call-result.ts';
 import type {Execution} from '../execution.ts';
 import type {QueryRun} from '../queries/query-batch.ts';
+import type {Results} from '../results/results.ts';
 import {newSeed} from '../seed.ts';
 
 export type QueryRunParts = {
@@ -18,7 +19,8 @@ export type QueryRunParts = {
     run(execution: Execution): Promise<QueryRun>;
     runTogether(executions: readonly Execution[]): Promise<QueryRun[]>;
   };
-  groups: CommitGroups;
+  kept: Pick<Results<CallResult>, 'findRun'>;
+  groups: Pick<CommitGroups, 'durableSequence' | 'whenDurable'>;
   live: () => LiveDeployment | null;
   env: () => Execution['env'];
   clock: () => number;
@@ -39,6 +41,8 @@ export type Ran = {
   readSet: PackedReadSet;
   identityUsed: boolean;
   endCursor: string | null;
+  /** Nothing was run for it. */
+  wasKept: boolean;
 };
 
 const NOTHING: PackedReadSet = {intervals: [], absentTables: []};
@@ -60,6 +64,16 @@ export class QueryRuns {
     const startedMs = this.#parts.clock();
     const prepared = this.#prepared(run);
     if (prepared instanceof CallError) return this.#ran(run, prepared, null, startedMs);
+    const kept = this.#parts.kept.findRun(prepared.execution);
+    if (kept !== null) {
+      const {answer: result, ...facts} = kept;
+      return this.#recorded(
+        run,
+        prepared,
+        {result, ...facts, requestId: this.#nextRequestId(), wasKept: true},
+        startedMs,
+      );
+    }
     const ran = await this.#parts.pool.run(prepared.execution);
     return await this.#whenDurable(this.#ran(run, prepared, ran, startedMs));
   }
@@ -106,23 +120,32 @@ export class QueryRuns {
   }
 
   /** Logs it. @param run null: it could not be run. @throws session.overloaded */
-  #ran({kind, path}: Run, prepared: Prepared | CallError, run: QueryRun | null, startedMs: number): Ran {
-    const requestId = this.#prefix + (++this.#count).toString(36);
+  #ran(asked: Run, prepared: Prepared | CallError, run: QueryRun | null, startedMs: number): Ran {
+    const requestId = this.#nextRequestId();
+    const wasKept = false;
     let ran: Ran;
     if (prepared instanceof CallError || run === null) {
       const error = prepared instanceof CallError ? prepared.message : '';
       const result: CallResult = {ok: false, error, ...NO_LINES};
-      ran = {result, requestId, sequence: null, readSet: NOTHING, identityUsed: false, endCursor: null};
+      ran = {result, requestId, sequence: null, readSet: NOTHING, identityUsed: false, endCursor: null, wasKept};
     } else {
       const {outcome, lines, starved, sequence, readSet, identityUsed, endCursor} = run;
       if (starved !== null) throw new ServiceError('session.overloaded', 'the machine is too busy');
       const result = finished(prepared.live, prepared.entry, outcome, {lines, own: lines});
-      ran = {result, requestId, sequence, readSet: readSet ?? NOTHING, identityUsed, endCursor};
+      ran = {result, requestId, sequence, readSet: readSet ?? NOTHING, identityUsed, endCursor, wasKept};
     }
+    return this.#recorded(asked, prepared, ran, startedMs);
+  }
+
+  #nextRequestId(): string {
+    return this.#prefix + (++this.#count).toString(36);
+  }
+
+  #recorded({kind, path}: Run, prepared: Prepared | CallError, ran: Ran, startedMs: number): Ran {
     const entry = prepared instanceof CallError ? null : prepared.entry;
     this.#parts.record({
       at: startedMs,
-      request_id: requestId,
+      request_id: ran.requestId,
       path: entry === null ? path.slice(0, 200) : shownPath(entry.path),
       kind: entry?.kind ?? kind,
       caller: 'client',
