@@ -33,6 +33,7 @@ function ran(value: unknown, identityUsed = false): Ran {
     readSet: {intervals: [], absentTables: []},
     identityUsed,
     endCursor: null,
+    wasKept: false,
   };
 }
 
