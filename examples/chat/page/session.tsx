@@ -24,6 +24,8 @@ const Context = createContext<Sessions | null>(null);
 export function SessionProvider({children}: {children: ReactNode}) {
   const [session, setSession] = useState<Session>({state: 'asking'});
   const token = useRef<string | null>(null);
+  /** Counts who came and went: a token that was asked for before is of a session that has ended. */
+  const comings = useRef(0);
 
   const take = useCallback((issued: Issued | null) => {
     token.current = issued?.token ?? null;
@@ -31,9 +33,25 @@ export function SessionProvider({children}: {children: ReactNode}) {
     return token.current;
   }, []);
 
-  useEffect(() => {
-    void nextToken().then(take);
+  const renew = useCallback(async () => {
+    const asked = comings.current;
+    const issued = await nextToken();
+    return asked === comings.current ? take(issued) : token.current;
   }, [take]);
+
+  const newFetch = useCallback(
+    (): FetchToken =>
+      async ({forceRefreshToken}) =>
+        forceRefreshToken || token.current === null ? await renew() : token.current,
+    [renew],
+  );
+  // Another function is another session, and is asked at once, also when the server refused the one before. A provider that cannot
+  // be reached is no reason to be signed out, so the function changes with nothing else.
+  const [fetchAccessToken, setFetch] = useState(newFetch);
+
+  useEffect(() => {
+    void renew();
+  }, [renew]);
 
   const sessions = useMemo<Sessions>(
     () => ({
@@ -42,16 +60,18 @@ export function SessionProvider({children}: {children: ReactNode}) {
         const response = await post('/auth/sign-in', {name});
         const body = (await response.json()) as Issued & {message?: string};
         if (!response.ok) throw new Error(body.message);
+        comings.current++;
         take(body);
+        setFetch(newFetch);
       },
       async signOut() {
+        comings.current++;
         take(null);
-        await post('/auth/sign-out');
+        await retried(async () => await post('/auth/sign-out'));
       },
-      fetchAccessToken: async ({forceRefreshToken}) =>
-        forceRefreshToken || token.current === null ? take(await nextToken()) : token.current,
+      fetchAccessToken,
     }),
-    [session, take],
+    [session, take, newFetch, fetchAccessToken],
   );
   return <Context.Provider value={sessions}>{children}</Context.Provider>;
 }
@@ -66,22 +86,26 @@ export function useSession(): Sessions {
 export function useAuth() {
   const {session, fetchAccessToken} = useSession();
   const {state} = session;
-  // A provider that cannot be reached is no reason to be signed out, so the function must not change with the name.
-  const latest = useRef(fetchAccessToken);
-  latest.current = fetchAccessToken;
-  const fetchToken = useCallback<FetchToken>(options => latest.current(options), []);
   return useMemo(
-    () => ({isLoading: state === 'asking', isAuthenticated: state === 'signedIn', fetchAccessToken: fetchToken}),
-    [state, fetchToken],
+    () => ({isLoading: state === 'asking', isAuthenticated: state === 'signedIn', fetchAccessToken}),
+    [state, fetchAccessToken],
   );
 }
 
-/** Null: there is no session. Whoever is offline is not signed out: it goes on asking. */
+/** Null: there is no session. */
 async function nextToken(): Promise<Issued | null> {
+  const response = await retried(async () => {
+    const answer = await post('/auth/token');
+    return answer.ok || answer.status === 401 ? answer : null;
+  });
+  return response.status === 401 ? null : ((await response.json()) as Issued);
+}
+
+/** Whoever is offline is not signed out: it goes on asking until there is an answer. */
+async function retried(ask: () => Promise<Response | null>): Promise<Response> {
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS_MAX)) {
-    const response = await post('/auth/token').catch(() => null);
-    if (response?.status === 401) return null;
-    if (response?.ok) return (await response.json()) as Issued;
+    const response = await ask().catch(() => null);
+    if (response !== null) return response;
     await new Promise(resolve => setTimeout(resolve, pauseMs));
   }
 }
