@@ -94,3 +94,18 @@ test('of identities that have left little stays', async () => {
   expect([...query.answers()].length).toBeLessThan(20);
   expect(textFor(query, '"stays"')).toContain('stays');
 });
+
+test('a run for one of many users concerns that user alone', async () => {
+  const users = 500;
+  let concerned = 0;
+  const held = newHeld(async ({identity}) => ran(identity, true));
+  const holders = Array.from(
+    {length: users},
+    (_, i): Holder => ({identity: `"${i}"`, concern: () => void concerned++}),
+  );
+  const query = holders.map(holder => held.hold(holder, asked(0))).at(-1)!;
+  while ([...query.answers()].length < users) await nextTurn();
+  // All are told once when it is found out that the function looks at who asks.
+  expect(concerned).toBeLessThan(3 * users);
+  expect(textFor(query, '"7"')).toBe('"\\"7\\""');
+});

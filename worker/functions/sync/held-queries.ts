@@ -27,7 +27,7 @@ import {coarse, readSetBytes} from '../../reads/coarse.ts';
 import {canonicalPath} from '../call.ts';
 import {RecentChanges, type Touch} from '../results/recent-changes.ts';
 import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
-import {HeldQuery, type Holder, type Slot} from './held-query.ts';
+import {ALL, HeldQuery, type Holder, type Slot} from './held-query.ts';
 import type {Asked, QueryRuns, Ran, Run} from './query-runs.ts';
 
 export type HeldQueriesParts = {
@@ -97,34 +97,43 @@ export class HeldQueries {
       query = new HeldQuery(key, {...asked, path: canonicalPath(asked.path)});
       this.#byKey.set(key, query);
       this.#held.add(query);
-      this.#count(query.chars);
+      this.#count(query.bytes);
     }
-    query.holders.add(holder);
-    this.want(query, {cause: 'added'});
+    query.join(holder);
+    this.#wantFor(query, holder, {cause: 'added'});
     return query;
   }
 
   release(holder: Holder, query: HeldQuery): void {
-    query.holders.delete(holder);
-    if (query.holders.size === 0) this.#drop(query);
+    query.leave(holder);
+    if (!query.isHeld) this.#drop(query);
     else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
   }
 
-  /** Who a holder is has changed. */
-  identityChanged(query: HeldQuery): void {
-    this.#counting(query, () => query.forgetStrangers());
-    this.want(query, {cause: 'identity'});
+  /** Who the holder is has changed. */
+  identityChanged(holder: Holder, query: HeldQuery): void {
+    query.leave(holder);
+    query.join(holder);
+    if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
+    this.#wantFor(query, holder, {cause: 'identity'});
   }
 
   /** Has it run for all of its holders who have no answer that is right now. What runs already is looked at when it has. */
   want(query: HeldQuery, because: Because): void {
-    for (const slot of query.missing()) {
-      if (query.wanted.has(slot.key)) continue;
-      query.wanted.set(slot.key, because);
-      const waiting = this.#waiting.get(query.path);
-      if (waiting === undefined) this.#waiting.set(query.path, [{query, slot}]);
-      else waiting.push({query, slot});
-    }
+    for (const slot of query.missing()) this.#wantSlot(query, slot, because);
+  }
+
+  #wantFor(query: HeldQuery, {identity}: Pick<Slot, 'identity'>, because: Because): void {
+    const slot = query.missingFor(identity);
+    if (slot !== null) this.#wantSlot(query, slot, because);
+  }
+
+  #wantSlot(query: HeldQuery, slot: Slot, because: Because): void {
+    if (query.wanted.has(slot.key)) return;
+    query.wanted.set(slot.key, because);
+    const waiting = this.#waiting.get(query.path);
+    if (waiting === undefined) this.#waiting.set(query.path, [{query, slot}]);
+    else waiting.push({query, slot});
     this.#schedule();
   }
 
@@ -166,7 +175,9 @@ export class HeldQueries {
     else this.#recent.forget(lastSequence);
     for (const {answer, query} of this.#touched.splice(0)) {
       this.#close(query, answer, firstSequence - 1);
-      this.want(query, becauseOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
+      const slot = query.slotOf(answer);
+      if (slot === null) continue; // it was replaced
+      this.#wantSlot(query, slot, becauseOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
     }
     const cause = causeOf(events) ?? (hasNewCatalog ? 'schema' : null);
     if (cause !== null) this.#runAll(firstSequence - 1, {cause});
@@ -213,7 +224,7 @@ export class HeldQueries {
       while (taken < waiting.length && places > 0) {
         const {query, slot} = waiting[taken++]!;
         // Nobody waits for it any more.
-        if (query.holders.size === 0) continue;
+        if (!query.isHeld) continue;
         places--;
         void this.#run(query, slot);
       }
@@ -242,7 +253,7 @@ export class HeldQueries {
       ran = caught;
     }
     query.wanted.delete(slot.key);
-    if (query.holders.size > 0 && !this.#isClosed) {
+    if (query.isHeld && !this.#isClosed) {
       const isCut = journal !== null && isOfAnotherQuery(ran);
       if (isCut) query.unpin();
       if (isCut || generation !== this.#generation) this.want(query, because);
@@ -271,17 +282,20 @@ export class HeldQueries {
     const {lines} = ran.result;
     const answer = new Answer({result, from, journal, lines, because}, one => this.#touched.push({answer: one, query}));
     const touch = this.#recent.firstTouch(readSet, from);
+    const wasByIdentity = query.isByIdentity;
     if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet), readSetBytes(readSet));
     this.#install(query, answer, slot, identityUsed);
     if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
     if (!ran.wasKept) this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
-    if (touch !== null) this.want(query, becauseOf(touch, this.#sequence));
-    else this.want(query, because); // for those whom the answer does not hold for
+    if (query.isByIdentity !== wasByIdentity)
+      this.want(query, because); // for those whom the answer does not hold for
+    else if (touch !== null) this.#wantFor(query, slot, becauseOf(touch, this.#sequence));
   }
 
   #install(query: HeldQuery, answer: Answer, slot: Slot, identityUsed: boolean): void {
+    const isNewSharing = query.isByIdentity !== identityUsed;
     this.#counting(query, () => query.take(answer, slot.identity, identityUsed));
-    for (const holder of query.holders) holder.concern();
+    for (const holder of isNewSharing ? query.holdersOf(ALL) : query.holdersOf(slot)) holder.concern();
   }
 
   /** The service could not run it. It is tried again; what is not only for a moment is shown meanwhile. */
@@ -299,8 +313,8 @@ export class HeldQueries {
   #runAgain(): void {
     this.#again = null;
     for (const [answer, query] of this.#unsure) {
-      const isNewest = [...query.answers()].includes(answer);
-      if (this.#held.has(query) && isNewest && answer.isOpen) this.#close(query, answer, this.#sequence);
+      if (this.#held.has(query) && query.slotOf(answer) !== null && answer.isOpen)
+        this.#close(query, answer, this.#sequence);
     }
     this.#unsure.clear();
     for (const one of this.#held) this.want(one, {cause: 'unknown'});
@@ -315,29 +329,22 @@ export class HeldQueries {
   }
 
   #drop(query: HeldQuery): void {
-    query.letGo();
+    this.#counting(query, () => query.letGo());
     this.#held.delete(query);
     this.#forget(query);
-    this.#count(-query.chars - bytesOf(query));
+    this.#count(-query.bytes);
   }
 
   #counting(query: HeldQuery, change: () => void): void {
-    const before = bytesOf(query);
+    const before = query.bytes;
     change();
-    this.#count(bytesOf(query) - before);
+    this.#count(query.bytes - before);
   }
 
   #count(bytes: number): void {
     this.#bytes += bytes;
     assert(this.#bytes >= 0, 'what live queries take is counted once');
   }
-}
-
-/** Of all its answers. */
-function bytesOf(query: HeldQuery): number {
-  let sum = 0;
-  for (const {bytes} of query.answers()) sum += bytes;
-  return sum;
 }
 
 /** The page ended at a place of what is another query now: its code was replaced. */

@@ -8,6 +8,7 @@
  * A run that did not look is right for everybody: with the same data and arguments the function does the same for anybody, up to where it would look.
  * So while answers are shared one subscriber's run serves all.
  */
+import {assert} from '../../../shared/assert.ts';
 import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
 import type {Answer} from './answer.ts';
 import type {Asked} from './query-runs.ts';
@@ -24,6 +25,8 @@ export interface Holder {
 export type Slot = {readonly key: string; readonly identity: string | null};
 
 const SHARED = '';
+/** The slot of all holders. */
+export const ALL: Slot = {key: SHARED, identity: null};
 /** Those of a few who have gone are not looked for each time. */
 const STRANGERS_KEPT = 8;
 
@@ -33,12 +36,17 @@ export class HeldQuery {
   readonly path: string;
   /** Wire JSON. */
   readonly args: string;
-  readonly holders = new Set<Holder>();
   /** Runs that are asked for or under way, by their slot, and why. */
   readonly wanted = new Map<string, Because>();
+  /** Who holds it, with the name of who they are. */
+  readonly #holders = new Map<Holder, string>();
+  readonly #named = new Map<string, Set<Holder>>();
   #isShared = true;
   #shared: Answer | null = null;
   readonly #byIdentity = new Map<string, Answer>();
+  /** Whose newest answer each is. */
+  readonly #names = new Map<Answer, string>();
+  #bytes = 0;
   /** Where its page ends, as a client said; null: where its first run ended it. */
   #journal: string | null;
   /** Where that was, by slot. */
@@ -52,8 +60,35 @@ export class HeldQuery {
     this.#journal = journal;
   }
 
-  get chars(): number {
-    return this.key.length + this.path.length + this.args.length;
+  /** What it takes with its answers. */
+  get bytes(): number {
+    return this.key.length + this.path.length + this.args.length + this.#bytes;
+  }
+
+  get isHeld(): boolean {
+    return this.#holders.size > 0;
+  }
+
+  join(holder: Holder): void {
+    const name = nameOf(holder.identity);
+    this.#holders.set(holder, name);
+    const same = this.#named.get(name);
+    if (same === undefined) this.#named.set(name, new Set([holder]));
+    else same.add(holder);
+  }
+
+  leave(holder: Holder): void {
+    const name = this.#holders.get(holder);
+    assert(name !== undefined, 'who leaves has joined');
+    this.#holders.delete(holder);
+    const same = this.#named.get(name)!;
+    same.delete(holder);
+    if (same.size === 0) this.#named.delete(name);
+  }
+
+  /** Those whom the answer of this slot is for. */
+  holdersOf({key}: Slot): Iterable<Holder> {
+    return this.#isShared || key === SHARED ? this.#holders.keys() : (this.#named.get(key) ?? []);
   }
 
   /** The newest answer for whoever is `identity`; null: it has not been run for them. */
@@ -67,41 +102,51 @@ export class HeldQuery {
   }
 
   /** All that are the newest of somebody. */
-  *answers(): Generator<Answer> {
-    if (this.#shared !== null) yield this.#shared;
-    yield* this.#byIdentity.values();
+  answers(): Iterable<Answer> {
+    return this.#names.keys();
+  }
+
+  /** Whose newest it is; null: nobody's any more. */
+  slotOf(answer: Answer): Slot | null {
+    const name = this.#names.get(answer);
+    return name === undefined ? null : name === SHARED ? this.#sharedSlot() : slotNamed(name);
+  }
+
+  /** The run that would give whoever is `identity` an answer that is open; null: they have one. */
+  missingFor(identity: string | null): Slot | null {
+    if (this.answerFor(identity)?.isOpen === true) return null;
+    return this.#isShared ? this.#sharedSlot() : slotNamed(nameOf(identity));
   }
 
   /** Which runs would give each of its holders an answer that is open. */
   missing(): Slot[] {
     if (this.#isShared) {
-      if (this.#shared?.isOpen === true) return [];
-      const [first] = this.holders;
-      return first === undefined ? [] : [{key: SHARED, identity: first.identity}];
+      const slot = this.#sharedSlot();
+      return this.#shared?.isOpen === true || slot === null ? [] : [slot];
     }
-    const slots = new Map<string, Slot>();
-    for (const {identity} of this.holders) {
-      const key = nameOf(identity);
-      if (this.#byIdentity.get(key)?.isOpen !== true) slots.set(key, {key, identity});
-    }
-    return [...slots.values()];
+    const missing = [...this.#named.keys()].filter(name => this.#byIdentity.get(name)?.isOpen !== true);
+    return missing.map(slotNamed);
   }
 
   /** A run for `identity` came to this. */
   take(answer: Answer, identity: string | null, identityUsed: boolean): void {
     this.#isShared = !identityUsed;
-    const replaced = identityUsed ? this.#byIdentity.get(nameOf(identity)) : this.#shared;
-    replaced?.letGo();
     if (identityUsed) {
       // What was shared says nothing about those who are told apart now.
-      this.#shared?.letGo();
+      if (this.#shared !== null) this.#letGo(this.#shared);
       this.#shared = null;
-      this.#byIdentity.set(nameOf(identity), answer);
-      return;
+      const name = nameOf(identity);
+      const replaced = this.#byIdentity.get(name);
+      if (replaced !== undefined) this.#letGo(replaced);
+      this.#byIdentity.set(name, answer);
+      this.#names.set(answer, name);
+    } else {
+      this.letGo();
+      this.#byIdentity.clear();
+      this.#shared = answer;
+      this.#names.set(answer, SHARED);
     }
-    for (const one of this.#byIdentity.values()) one.letGo();
-    this.#byIdentity.clear();
-    this.#shared = answer;
+    this.#bytes += answer.bytes;
   }
 
   /** Where the page of this slot's next run ends; null: nowhere yet. */
@@ -117,8 +162,8 @@ export class HeldQuery {
   /** The page of this answer ends where it does from now on. @returns whether that is news: newcomers get a page of their own */
   pin(answer: Answer): boolean {
     if (this.#journal !== null || answer.journal === null) return false;
-    if (answer === this.#shared) this.#pins.set(SHARED, answer.journal);
-    for (const [name, one] of this.#byIdentity) if (one === answer) this.#pins.set(name, answer.journal);
+    const name = this.#names.get(answer);
+    if (name !== undefined) this.#pins.set(name, answer.journal);
     return true;
   }
 
@@ -130,27 +175,44 @@ export class HeldQuery {
 
   /** So many answers and ends of pages are kept that most must be of identities that nobody has any more. */
   get hasStrangers(): boolean {
-    return Math.max(this.#byIdentity.size, this.#pins.size) > 2 * this.holders.size + STRANGERS_KEPT;
+    return Math.max(this.#byIdentity.size, this.#pins.size) > 2 * this.#named.size + STRANGERS_KEPT;
   }
 
   /** What is kept of identities that nobody has any more. */
   forgetStrangers(): void {
-    if (this.#byIdentity.size === 0 && this.#pins.size === 0) return;
-    const known = new Set([...this.holders].map(({identity}) => nameOf(identity)));
     for (const [name, answer] of this.#byIdentity) {
-      if (known.has(name)) continue;
-      answer.letGo();
+      if (this.#named.has(name)) continue;
+      this.#letGo(answer);
       this.#byIdentity.delete(name);
     }
-    for (const name of this.#pins.keys()) if (name !== SHARED && !known.has(name)) this.#pins.delete(name);
+    for (const name of this.#pins.keys()) if (name !== SHARED && !this.#named.has(name)) this.#pins.delete(name);
   }
 
   letGo(): void {
-    for (const answer of this.answers()) answer.letGo();
+    for (const answer of [...this.answers()]) this.#letGo(answer);
+  }
+
+  #letGo(answer: Answer): void {
+    this.#names.delete(answer);
+    this.#bytes -= answer.bytes;
+    answer.letGo();
+    assert(this.#bytes >= 0, 'what answers take is counted once');
+  }
+
+  /** Any of its holders' runs serves all. */
+  #sharedSlot(): Slot | null {
+    const [first] = this.#holders.keys();
+    return first === undefined ? null : {key: SHARED, identity: first.identity};
   }
 }
 
+const NOBODY = 'null';
+
 /** Not empty, which is the name of what all share. */
 function nameOf(identity: string | null): string {
-  return identity ?? 'null';
+  return identity ?? NOBODY;
+}
+
+function slotNamed(name: string): Slot {
+  return {key: name, identity: name === NOBODY ? null : name};
 }

@@ -358,8 +358,9 @@ export class Session {
     this.#expMs = expMs;
     if (identity !== this.identity) {
       this.identity = identity;
-      for (const {query} of this.#subscriptions.values()) {
-        if (query !== null) this.#parts.queries.identityChanged(query);
+      for (const subscription of this.#subscriptions.values()) {
+        const {query} = subscription;
+        if (query !== null) this.#parts.queries.identityChanged(subscription, query);
       }
     }
     this.#calls.unblock();
@@ -416,6 +417,8 @@ export class Session {
     if (this.#state !== 'established' || this.#authState !== 'settled' || !this.socket.hasRoom) return null;
     const gathered = this.#gathered;
     this.#gathered = null;
+    // That was one moment; what its queries say by now is looked at next.
+    if (gathered !== null) this.concern();
     const notBefore = Math.max(this.#shown.ts, this.#notBefore);
     const answers: {subscription: Subscription; answer: Answer}[] = [];
     for (const subscription of this.#subscriptions.values()) {
