@@ -44,6 +44,13 @@ export class FixtureProject {
   }
 }
 
+/** As a terminal has it: what an npm that runs the tests was told, for one to call a command, another must not be. */
+export function shellEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^npm_config_(call|package|yes)$/.test(name)),
+  );
+}
+
 /** @returns what it wrote. @throws Error with that */
 export async function run(
   command: string,
@@ -52,7 +59,11 @@ export async function run(
   env: Record<string, string> = {},
 ): Promise<string> {
   try {
-    const {stdout} = await promisify(execFile)(command, args, {cwd, env: {...process.env, ...env}, maxBuffer: 2 ** 26});
+    const {stdout} = await promisify(execFile)(command, args, {
+      cwd,
+      env: {...shellEnvironment(), ...env},
+      maxBuffer: 2 ** 26,
+    });
     return stdout;
   } catch (caught) {
     const {stdout, stderr} = caught as {stdout?: string; stderr?: string};

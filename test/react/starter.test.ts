@@ -9,7 +9,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Browser} from '../harness/browser.ts';
 import {svc} from '../harness/command.ts';
 import {until} from '../harness/until.ts';
-import {root, run} from './project.ts';
+import {root, run, shellEnvironment} from './project.ts';
 
 let home: string;
 let app: string;
@@ -43,7 +43,7 @@ class Running {
   constructor(command: string[], cwd: string, env: Record<string, string>) {
     this.#child = spawn(command[0]!, command.slice(1), {
       cwd,
-      env: {...process.env, ...env},
+      env: {...shellEnvironment(), ...env},
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
