@@ -30,6 +30,8 @@ describe.each(['router', 'worker'] as const)('the %s', entry => {
       const names = seen(pid, 'environ').map(line => line.slice(0, line.indexOf('=')));
       expect(names).toEqual(expect.arrayContaining(['PATH', 'TZ']));
       const allowed = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'SVC_LOG_LEVEL', 'SVC_LOG_FORMAT'];
+      // Where it finds versions of Node.
+      if (entry === 'worker') allowed.push('SVC_NODE_DIRECTORY');
       expect(names.filter(name => !allowed.includes(name) && !name.startsWith('NODE_'))).toEqual([]);
     }
   });
