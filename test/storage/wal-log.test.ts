@@ -94,6 +94,47 @@ describe('a log that a kill ended', () => {
   });
 });
 
+describe('a log in which a transaction was not finished', () => {
+  const path = join(directory, 'unfinished');
+  const copy = join(directory, 'unfinished-copy');
+
+  /** A log whose last commit lies over frames of a larger transaction that was rolled back after they were written. */
+  function commitOverLeftovers(): {before: Buffer; after: Buffer; commit: number} {
+    const db = new Database(path);
+    db.pragma('journal_mode = WAL');
+    db.pragma('wal_autocheckpoint = 0');
+    db.pragma('cache_size = 8');
+    db.exec('CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT)');
+    db.prepare('INSERT INTO t VALUES (1, ?)').run('sound');
+    const sound = readFileSync(`${path}-wal`).length;
+    db.exec('BEGIN');
+    for (let n = 2; n < 60; n++) db.prepare('INSERT INTO t VALUES (?, ?)').run(n, 'x'.repeat(3_500));
+    db.exec('ROLLBACK');
+    const before = readFileSync(`${path}-wal`);
+    for (const end of ['', '-shm']) cpSync(path + end, copy + end, {preserveTimestamps: true});
+    db.prepare('INSERT INTO t VALUES (2, ?)').run('G'.repeat(9_000));
+    const after = readFileSync(`${path}-wal`);
+    db.close();
+    let commit = sound;
+    while (after.readUInt32BE(commit + 4) === 0) commit += FRAME_BYTES;
+    expect(before.length).toBeGreaterThan(commit + 10 * FRAME_BYTES);
+    expect(after.equals(before)).toBe(false);
+    return {before, after, commit};
+  }
+
+  test('is whole wherever a kill ended the writing of a commit over what was left of another', () => {
+    const {before, after, commit} = commitOverLeftovers();
+    for (const end of [commit - FRAME_BYTES, commit, commit + 24, commit + 2_000, commit + FRAME_BYTES - 1]) {
+      writeFileSync(`${copy}-wal`, Buffer.concat([after.subarray(0, end), before.subarray(end)]));
+      expect(findLogDamage(copy)).toBeNull();
+      expect(newest(copy)).toBe(1);
+    }
+    writeFileSync(`${copy}-wal`, after);
+    expect(findLogDamage(copy)).toBeNull();
+    expect(newest(copy)).toBe(2);
+  });
+});
+
 describe('a log with one flipped bit', () => {
   test.each([
     ['and its index', true],

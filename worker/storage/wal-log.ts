@@ -6,8 +6,8 @@
  *   header (32 bytes) ─ frame 1 ─ frame 2 ─ … ; a frame is 24 bytes and a page; its checksum continues that of the frame before
  *
  * What is damage (decision 0012):
- * - a frame does not fit, and behind the commit that ends its transaction there is a frame that continues from its predecessor:
- *   a transaction begins only after the one before is on disk, so what precedes it was acknowledged;
+ * - a frame does not fit, and the commit that ends its transaction, or a later one, is continued by the frame behind it: a
+ *   transaction begins only after the one before is on disk, so what precedes it was acknowledged;
  * - the log ends before the last commit that the index of the log (`-shm`) knows, which was in the log since this machine started;
  * - the first frame that does not fit, or the header, would fit with one bit changed. A torn write does not look like that.
  *
@@ -109,19 +109,16 @@ class Walk {
     return this.#shorterThanIndex();
   }
 
-  /** A frame of a transaction that began after the one of this frame was on disk; null: there is none. */
+  /**
+   * A frame of a transaction that began after the one of this frame was on disk; null: there is none. It continues from a commit
+   * itself: frames behind a commit that continue from one another may be what an older, unfinished transaction left.
+   */
   #committedBehind(bad: number, frame: Frame, computed: Sums): number | null {
-    let isBehindCommit = frame.hasSalts && frame.isCommit;
-    let previous: readonly Sums[] = [frame.stored, computed];
+    let commit: readonly Sums[] = frame.hasSalts && frame.isCommit ? [frame.stored, computed] : [];
     for (let number = bad + 1; number <= this.#frames; number++) {
       const next = this.#frame(number);
-      if (!next.hasSalts) {
-        previous = [next.stored];
-        continue;
-      }
-      if (isBehindCommit && previous.some(sums => isSame(next.sumFrom(sums), next.stored))) return number;
-      isBehindCommit ||= next.isCommit;
-      previous = [next.stored];
+      if (next.hasSalts && commit.some(sums => isSame(next.sumFrom(sums), next.stored))) return number;
+      commit = next.hasSalts && next.isCommit ? [next.stored] : [];
     }
     return null;
   }
