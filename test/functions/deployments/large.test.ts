@@ -77,7 +77,9 @@ describe('in a running service', () => {
     const worker = await service.workerOf(app.tenant);
     const deploying = app.admin('POST', '/deployments', uploadWith('for (;;);'));
     const child = await until('the process of the analysis', () => childrenOf(worker)[0]);
-    expect(readFileSync(`/proc/${child}/environ`, 'latin1')).toBe('TZ=UTC\0');
+    // Between fork and exec there is a moment in which it shows none at all.
+    const environment = await until('its environment', () => readFileSync(`/proc/${child}/environ`, 'latin1'));
+    expect(environment).toBe('TZ=UTC\0');
     await until('its wish to go first', () => readFileSync(`/proc/${child}/oom_score_adj`, 'latin1').trim() === '1000');
     const {status, text} = await deploying;
     expect([status, text]).toEqual([400, expect.stringContaining('Loading the module took longer than 4 seconds')]);
