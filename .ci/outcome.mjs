@@ -1,0 +1,49 @@
+// What the test runs came to. Arguments: the report of the whole run, its exit status and, if there was one, the report and
+// the status of the second run. Prints `PASSED FAILED`, and on standard error what passed only in the second run.
+//
+// With `files` as the third argument it prints the files to run again: those that failed, if they are few.
+import {readFileSync} from 'node:fs';
+import {relative} from 'node:path';
+
+// More than this is not one unlucky moment.
+const AGAIN_FILES_MAX = 4;
+
+const [reportPath, status, again, againStatus] = process.argv.slice(2);
+
+function read(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return null; // the run ended before it could report
+  }
+}
+
+const isFailed = file => file.status === 'failed';
+const named = file =>
+  file.assertionResults
+    .filter(test => test.status === 'failed')
+    .map(
+      test => `${relative(process.cwd(), file.name)} > ${test.fullName}: ${test.failureMessages[0]?.split('\n')[0]}`,
+    );
+
+const report = read(reportPath);
+if (again === 'files') {
+  const files = report?.testResults.filter(isFailed).map(file => relative(process.cwd(), file.name)) ?? [];
+  if (files.length <= AGAIN_FILES_MAX) console.log(files.join(' '));
+} else {
+  console.log(count().join(' '));
+}
+
+function count() {
+  if (report === null) return [0, 1];
+  const withoutTests = report.testResults.filter(file => isFailed(file) && file.assertionResults.length === 0).length;
+  const passed = report.numPassedTests;
+  const failed = report.numFailedTests + withoutTests;
+  if (again !== undefined && againStatus === '0' && read(again)?.success === true) {
+    for (const line of report.testResults.filter(isFailed).flatMap(named))
+      console.error(`UNSTEADY, passed when run again: ${line}`);
+    return [passed + failed, 0];
+  }
+  if (passed + failed === 0 || (status !== '0' && failed === 0)) return [passed, 1];
+  return [passed, failed];
+}
