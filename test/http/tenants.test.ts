@@ -28,6 +28,7 @@ describe('DELETE /api/tenants/{tenant}, while its bootstrap is streamed to a rea
     const worker = await service.workerOf(tenant.id);
     const reader = connect({host: '127.0.0.1', port: service.port});
     reader.on('error', () => undefined); // a reset is a cut as well
+    const closed = new Promise(resolve => reader.once('close', resolve));
     let received = 0;
     let tail = '';
     reader.on('data', piece => {
@@ -42,7 +43,6 @@ describe('DELETE /api/tenants/{tenant}, while its bootstrap is streamed to a rea
     expect((await remove(tenant.id)).status).toBe(204);
     expect(isAlive(worker)).toBe(false);
     expect(service.log).not.toContain('did not end in time');
-    const closed = new Promise(resolve => reader.once('close', resolve));
     reader.removeAllListeners('data').on('data', piece => {
       received += (piece as Buffer).length;
       tail = (tail + String(piece)).slice(-10);
