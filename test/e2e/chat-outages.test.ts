@@ -6,7 +6,6 @@ import {ProjectCopy} from './project-copy.ts';
 
 let project: ProjectCopy;
 let chat: ChatApp;
-const windows: ChatWindow[] = [];
 
 beforeAll(async () => {
   project = new ProjectCopy('chat');
@@ -14,10 +13,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   chat.network.mend();
-  const open = windows.splice(0);
-  const problems = open.flatMap(({window}) => window.problems);
-  await Promise.all(open.map(({window}) => window.close()));
-  expect(problems).toEqual([]);
+  expect(await chat.browser.closeWindows()).toEqual([]);
 });
 afterAll(async () => {
   await chat?.stop();
@@ -26,7 +22,6 @@ afterAll(async () => {
 
 async function open(name: string, channel: string): Promise<ChatWindow> {
   const window = await chat.open(name, channel);
-  windows.push(window);
   await window.badge('Live');
   return window;
 }

@@ -2,31 +2,23 @@
 import {fileURLToPath} from 'node:url';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {until} from '../harness/until.ts';
-import {ChatApp, ChatWindow} from './chat-app.ts';
+import {ChatApp, type ChatWindow} from './chat-app.ts';
 
 /** Tokens are refreshed 10 seconds before they end: these, every two seconds. */
 process.env.CHAT_TOKEN_SECONDS = '12';
 
 let chat: ChatApp;
-const windows: ChatWindow[] = [];
 
 beforeAll(async () => {
   chat = await ChatApp.start({directory: fileURLToPath(new URL('../../examples/chat', import.meta.url))});
 });
 afterEach(async () => {
   chat.network.mend();
-  const open = windows.splice(0);
-  const problems = open.flatMap(({window}) => window.problems);
-  await Promise.all(open.map(({window}) => window.close()));
-  expect(problems).toEqual([]);
+  expect(await chat.browser.closeWindows()).toEqual([]);
 });
 afterAll(() => chat?.stop());
 
-async function open(...args: Parameters<ChatApp['open']>): Promise<ChatWindow> {
-  const window = await chat.open(...args);
-  windows.push(window);
-  return window;
-}
+const open: ChatApp['open'] = (...of) => chat.open(...of);
 
 describe('examples/chat in two windows', () => {
   test('a message is in both, the newest last, and once', async () => {
@@ -139,7 +131,6 @@ describe('signing in', () => {
 
   test('a name is wanted', async () => {
     const window = await chat.browser.window();
-    windows.push(new ChatWindow(window));
     await window.page.goto(chat.example.url);
     await window.page.getByLabel('Your name').fill('   ');
     expect(await window.page.getByRole('button', {name: 'Sign in'}).isDisabled()).toBe(true);

@@ -11,7 +11,6 @@ const TOTAL = 72;
 let browser: Browser;
 let service: Service;
 let example: Example;
-const windows: Window[] = [];
 
 beforeAll(async () => {
   browser = await Browser.launch();
@@ -20,10 +19,7 @@ beforeAll(async () => {
   example = await openExample({directory, server: service, port: 0});
 });
 afterEach(async () => {
-  const open = windows.splice(0);
-  const problems = open.flatMap(window => window.problems);
-  await Promise.all(open.map(window => window.close()));
-  expect(problems).toEqual([]);
+  expect(await browser.closeWindows()).toEqual([]);
 });
 afterAll(async () => {
   await browser?.close();
@@ -33,7 +29,6 @@ afterAll(async () => {
 
 async function open(options?: WindowOptions): Promise<Window> {
   const window = await browser.window(options);
-  windows.push(window);
   await window.page.goto(example.url);
   await seat(window, 'F12').waitFor();
   return window;

@@ -15,6 +15,7 @@ export type WindowOptions = {colors?: 'light' | 'dark'; isPhone?: boolean};
 
 export class Browser {
   readonly #chromium: Chromium;
+  readonly #windows: Window[] = [];
 
   private constructor(launched: Chromium) {
     this.#chromium = launched;
@@ -38,7 +39,17 @@ export class Browser {
       isMobile: isPhone,
       locale: 'en-GB',
     });
-    return new Window(await context.newPage());
+    const window = new Window(await context.newPage());
+    this.#windows.push(window);
+    return window;
+  }
+
+  /** Closes all windows and returns what went wrong in them: nothing, after a test. */
+  async closeWindows(): Promise<string[]> {
+    const windows = this.#windows.splice(0);
+    const problems = windows.flatMap(window => window.problems);
+    await Promise.all(windows.map(window => window.close()));
+    return problems;
   }
 
   async close(): Promise<void> {
