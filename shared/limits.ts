@@ -347,6 +347,8 @@ export const DELTA_CHARS_MIN = 512;
 export const DELTA_CHARS_MAX = 1 * MIB;
 /** Queries of one socket. Beyond: the query's result is an error; twice as many with those: fatal_error. (ours) */
 export const QUERIES_PER_SOCKET_MAX = 4_096;
+/** Changes of one query_set: each query may go and come, and what is refused as well. Beyond: fatal_error. (ours) */
+export const QUERY_CHANGES_MAX = 4 * QUERIES_PER_SOCKET_MAX;
 /** Distinct queries that the sockets of a tenant hold, and the bytes of their results and read sets. Beyond: the query's result is an error. (ours) */
 export const HELD_QUERIES_MAX = 100_000;
 export const HELD_QUERIES_BYTES_MAX = 256 * MIB;

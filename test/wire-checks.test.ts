@@ -10,6 +10,7 @@ import * as deployments from '../shared/protocol/deployments.ts';
 import * as documents from '../shared/protocol/documents.ts';
 import * as environment from '../shared/protocol/environment.ts';
 import * as calls from '../shared/protocol/function-calls.ts';
+import * as clientMessages from '../shared/protocol/function-socket/client-message.ts';
 import * as queries from '../shared/protocol/queries.ts';
 import * as sandboxes from '../shared/protocol/sandboxes.ts';
 import * as schedule from '../shared/protocol/schedule.ts';
@@ -26,6 +27,7 @@ const MODULES = {
   documents,
   environment,
   'function-calls': calls,
+  'function-socket/client-message': clientMessages,
   queries,
   schedule,
   sandboxes,
@@ -34,10 +36,14 @@ const MODULES = {
   settings,
 };
 
+function identifierOf(module: string): string {
+  return module.replaceAll(/\W/g, '_');
+}
+
 /** The modules as the worker's bundle has them. */
 async function generated(): Promise<Record<string, Record<string, unknown>>> {
   const lines = Object.keys(MODULES).map(
-    name => `export * as ${name.replace('-', '_')} from './shared/protocol/${name}.ts';`,
+    name => `export * as ${identifierOf(name)} from './shared/protocol/${name}.ts';`,
   );
   const {outputFiles} = await build({
     stdin: {contents: lines.join('\n'), resolveDir: root},
@@ -126,7 +132,7 @@ describe('what the build makes of wire types', () => {
       `${file}: %s is checked, and refused, as its type says`,
       async (name, value) => {
         const type = value as TSchema;
-        const made = (await generated())[file.replace('-', '_')]![name] as GeneratedType;
+        const made = (await generated())[identifierOf(file)]![name] as GeneratedType;
         const known = wireCheck(type);
         expect(made.schema).toEqual(JSON.parse(JSON.stringify(type)));
         fc.assert(
@@ -140,7 +146,7 @@ describe('what the build makes of wire types', () => {
     );
 
     test.each(exported.filter(([, value]) => !isSchema(value)))(`${file}: %s keeps its value`, async (name, value) => {
-      expect((await generated())[file.replace('-', '_')]![name]).toEqual(value);
+      expect((await generated())[identifierOf(file)]![name]).toEqual(value);
     });
   }
 });

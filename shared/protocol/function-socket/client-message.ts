@@ -5,10 +5,13 @@
  * Values are wire values (`shared/values/wire-value.ts`): JSON, and the numbers that JSON cannot hold as `{"$float": …}`.
  */
 import Type, {type Static} from 'typebox';
+import {QUERY_CHANGES_MAX} from '../../limits.ts';
 
-const Version = Type.Integer({minimum: 0});
+/** Larger ones are not told apart, and no table takes them. */
+const WHOLE = {minimum: 0, maximum: Number.MAX_SAFE_INTEGER};
+const Version = Type.Integer(WHOLE);
 const Id = Type.Integer({
-  minimum: 0,
+  ...WHOLE,
   description: "the client's choice; never used twice for another thing in its life",
 });
 const Path = Type.String({description: 'of the function: module:name'});
@@ -52,7 +55,8 @@ export const QuerySet = Type.Object({
   /** The version of the set before; of a new socket: 0, and the set is empty. */
   base_version: Version,
   new_version: Version,
-  changes: Type.Array(Type.Union([AddQuery, RemoveQuery])),
+  /** An honest client says of each query once what has become of it. */
+  changes: Type.Array(Type.Union([AddQuery, RemoveQuery]), {maxItems: QUERY_CHANGES_MAX}),
 });
 
 /** Answered by `mutation_result`. Run in the order of their arrival, each after the commit of the one before, and once. */
@@ -79,8 +83,13 @@ export const Authenticate = Type.Object({
 /** From now on the caller is nobody. */
 export const ClearAuth = Type.Object({type: Type.Literal('clear_auth'), base_version: Version, new_version: Version});
 
-export const ClientMessage = Type.Union([ClientHello, QuerySet, Mutation, Action, Authenticate, ClearAuth]);
-export type ClientMessage = Static<typeof ClientMessage>;
 export type ClientHello = Static<typeof ClientHello>;
 export type QuerySet = Static<typeof QuerySet>;
+export type ClientMessage =
+  | ClientHello
+  | QuerySet
+  | Static<typeof Mutation>
+  | Static<typeof Action>
+  | Static<typeof Authenticate>
+  | Static<typeof ClearAuth>;
 export type QueryChange = Static<typeof AddQuery> | Static<typeof RemoveQuery>;

@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {QUERY_CHANGES_MAX} from '../../../shared/limits.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {upgradeRequest} from '../../harness/raw-socket.ts';
 import {Service} from '../../harness/service.ts';
@@ -154,6 +155,36 @@ describe('a message that breaks a rule of the protocol ends the socket', () => {
     const {error} = await socket.message('fatal_error');
     expect(error.code).toMatch(/^protocol\.(out_of_step|unsupported_message_type)$/);
     expect(await socket.closed).toEqual({code: 1008, reason: error.code});
+  });
+
+  test.each<[string, object]>([
+    ['mutation.request_id', {...mutation(1), request_id: 1e300}],
+    ['mutation.request_id', {...mutation(1), request_id: 2 ** 53}],
+    ['mutation.request_id', {...mutation(1), request_id: -1}],
+    ['mutation.settled_below', {...mutation(1), settled_below: 1e300}],
+    ['action.request_id', {type: 'action', request_id: 1e300, path: 'a:b', args: {}}],
+    ['query_set.new_version', set(0, 1e300)],
+    ['query_set.changes', set(0, 1, add(1e300))],
+    [
+      'query_set.changes',
+      set(
+        0,
+        1,
+        ...Array.from({length: QUERY_CHANGES_MAX + 1}, (_, i) =>
+          i % 2 === 0 ? add(1) : {type: 'remove', query_id: 1},
+        ),
+      ),
+    ],
+    ['clear_auth.new_version', {type: 'clear_auth', base_version: 0, new_version: 1e300}],
+  ])('%s out of its range, and the worker goes on', async (place, message) => {
+    const watching = await established();
+    await watching.query('chat:list', {channel: 'x'});
+    const socket = await established();
+    socket.send(message);
+    const {error} = await socket.message('fatal_error');
+    expect(error).toMatchObject({code: 'protocol.invalid_json', message: expect.stringContaining(place)});
+    expect(await socket.closed).toEqual({code: 1008, reason: 'protocol.invalid_json'});
+    await watching.mutation('chat:send', {channel: 'x', text: place});
   });
 
   test('and whoever sends more than 8 MiB is told so', async () => {

@@ -1,19 +1,27 @@
 /** A message of a client, as bytes: what it says, or how it breaks the protocol. */
 import type {Buffer} from 'node:buffer';
+import type {TSchema} from 'typebox';
 import {asServiceError, ServiceError} from '../../../shared/errors.ts';
-import {ClientMessage} from '../../../shared/protocol/function-socket/client-message.ts';
+import {
+  Action,
+  Authenticate,
+  ClearAuth,
+  ClientHello,
+  type ClientMessage,
+  Mutation,
+  QuerySet,
+} from '../../../shared/protocol/function-socket/client-message.ts';
 import {parseJson} from '../../../shared/values/json.ts';
-import {checkWireType, wireType} from '../../wire-type.ts';
+import {checkWireType, type WireType, wireType} from '../../wire-type.ts';
 
-const clientMessage = wireType(ClientMessage);
-
-const TYPES: ReadonlySet<unknown> = new Set<ClientMessage['type']>([
-  'client_hello',
-  'query_set',
-  'mutation',
-  'action',
-  'authenticate',
-  'clear_auth',
+/** Each by itself: what is wrong is told of the message that was meant. */
+const MESSAGES: ReadonlyMap<unknown, WireType<TSchema>> = new Map<ClientMessage['type'], WireType<TSchema>>([
+  ['client_hello', wireType(ClientHello)],
+  ['query_set', wireType(QuerySet)],
+  ['mutation', wireType(Mutation)],
+  ['action', wireType(Action)],
+  ['authenticate', wireType(Authenticate)],
+  ['clear_auth', wireType(ClearAuth)],
 ]);
 
 /** @throws protocol.* , each of which ends the socket */
@@ -26,13 +34,16 @@ export function readMessage(bytes: Buffer, isBinary: boolean): ClientMessage {
     throw new ServiceError('protocol.invalid_json', asServiceError(caught).message.replace('the body', 'the message'));
   }
   const {type} = (typeof value === 'object' && value !== null ? value : {}) as {type?: unknown};
-  if (!TYPES.has(type)) {
-    throw new ServiceError('protocol.unsupported_message_type', `type must be one of ${[...TYPES].join(', ')}`, {
-      receivedType: typeof type === 'string' ? type.slice(0, 100) : null,
-    });
+  const message = MESSAGES.get(type);
+  if (message === undefined) {
+    throw new ServiceError(
+      'protocol.unsupported_message_type',
+      `type must be one of ${[...MESSAGES.keys()].join(', ')}`,
+      {receivedType: typeof type === 'string' ? type.slice(0, 100) : null},
+    );
   }
   try {
-    return checkWireType(clientMessage, value, `${String(type)}.`);
+    return checkWireType(message, value, `${String(type)}.`) as ClientMessage;
   } catch (caught) {
     throw new ServiceError('protocol.invalid_json', asServiceError(caught).message);
   }
