@@ -140,6 +140,7 @@ async function execute(
   paginated: boolean,
   args: string,
 ): Promise<void> {
+  const called = () => functionName(module, name);
   let answer: string;
   try {
     if (kind === 'httpAction') {
@@ -149,24 +150,24 @@ async function execute(
       const context =
         kind === 'query' ? new QueryContext() : kind === 'mutation' ? new MutationContext() : actionContext();
       const value = await registered(modules.get(module), module, name)._handler(context, decodeValue(args));
-      answer = encodeResult(value, paginated, functionName(module, name));
+      answer = encodeResult(value, paginated, called);
     }
   } catch (thrown) {
     fail(invocation, thrown);
     return;
   }
-  settle(invocation, answer, functionName(module, name));
+  settle(invocation, answer, called);
 }
 
 async function executeCode(invocation: number, code: Code, args: string): Promise<void> {
   let answer: string;
   try {
-    answer = encodeResult(await code(decodeValue(args)), false, '');
+    answer = encodeResult(await code(decodeValue(args)), false, sandboxName);
   } catch (thrown) {
     fail(invocation, thrown);
     return;
   }
-  settle(invocation, answer, 'of the sandbox');
+  settle(invocation, answer, sandboxName);
 }
 
 function fail(invocation: number, thrown: unknown): void {
@@ -174,8 +175,12 @@ function fail(invocation: number, thrown: unknown): void {
   state.host(HostOp.failed, invocation, stringify(describeThrown(thrown)));
 }
 
-function settle(invocation: number, answer: string, name: string): void {
-  const tooLarge = sizeFault(answer, name);
+function sandboxName(): string {
+  return 'of the sandbox';
+}
+
+function settle(invocation: number, answer: string, called: () => string): void {
+  const tooLarge = sizeFault(answer, called);
   if (tooLarge === null) state.host(HostOp.done, invocation, answer, state.observed);
   else state.host(HostOp.failed, invocation, stringify(tooLarge));
 }

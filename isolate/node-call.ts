@@ -41,12 +41,12 @@ async function run(load: () => Promise<Namespace>, module: string, name: string,
   try {
     const namespace = await load();
     const value = await registered(namespace, module, name)._handler(actionContext(), decodeValue(args));
-    answer = encodeResult(value, false, functionName(module, name));
+    answer = encodeResult(value, false, () => functionName(module, name));
   } catch (thrown) {
     failed(thrown);
     return;
   }
-  const tooLarge = sizeFault(answer, functionName(module, name));
+  const tooLarge = sizeFault(answer, () => functionName(module, name));
   if (state.invocation !== INVOCATION) return;
   end();
   if (tooLarge === null) state.host(HostOp.done, INVOCATION, answer, 0);

@@ -1,5 +1,5 @@
 /** Built-ins as they were before any user code: what the kernel does with texts must not go through what user code has changed. */
-const slice = Function.prototype.call.bind(String.prototype.slice) as (
+export const slice = Function.prototype.call.bind(String.prototype.slice) as (
   text: string,
   from: number,
   to: number,

@@ -18,14 +18,14 @@ export function registered(namespace: Record<string, unknown> | undefined, modul
   return value as Registered;
 }
 
-/** The result as wire text. @throws for what is no value, or not a page where one is due */
-export function encodeResult(value: unknown, paginated: boolean, path: string): string {
+/** The result as wire text. @param called the function's name, for messages. @throws for what is no value, or not a page where one is due */
+export function encodeResult(value: unknown, paginated: boolean, called: () => string): string {
   if (typeof value === 'object' && value !== null && (value as {[QUERY]?: true})[QUERY] === true) {
     throw new Error(
       'Return value is a Query. Results must be retrieved with .collect(), .take(n), .unique(), or .first()',
     );
   }
-  if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${path}" must return a PaginationResult`);
+  if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${called()}" must return a PaginationResult`);
   // What documents may hold can be returned: they are not under the limits of arguments.
   return encodeDocument(value === undefined ? null : value);
 }
@@ -39,7 +39,7 @@ function isPage(value: unknown): boolean {
 }
 
 /** What it fails with when it is more than can be handed on; null: it is not. */
-export function sizeFault(answer: string, path: string): RealmError | null {
+export function sizeFault(answer: string, called: () => string): RealmError | null {
   if (answer.length <= FUNCTION_RESULT_BYTES_MAX) return null;
-  return {name: 'Error', message: `Function ${path} return value is too large`, stack: null};
+  return {name: 'Error', message: `Function ${called()} return value is too large`, stack: null};
 }

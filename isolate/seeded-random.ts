@@ -2,18 +2,31 @@
  * The seeded generator behind Math.random and crypto in queries and mutations: xoshiro128**. Parity with other platforms of
  * this kind, not secrecy: code inside a realm could work its state out.
  */
+import {slice} from './primordials.ts';
+
+/** Taken now: a seed is read when it is first drawn from, and user code may have changed the global by then. */
+const {parseInt: parseInteger} = Number;
+
 export class SeededRandom {
   readonly #s = new Uint32Array(4);
+  /** Not looked at yet, as most invocations draw nothing; null: it is. */
+  #seed: string | null;
 
   /** @param seed 32 hex characters */
   constructor(seed: string) {
-    this.seed(seed);
+    this.#seed = seed;
   }
 
   seed(seed: string): void {
-    for (let i = 0; i < 4; i++) this.#s[i] = Number.parseInt(seed.slice(i * 8, i * 8 + 8), 16);
+    this.#seed = seed;
+  }
+
+  #read(seed: string): void {
+    const s = this.#s;
+    this.#seed = null;
+    for (let i = 0; i < 4; i++) s[i] = parseInteger(slice(seed, i * 8, i * 8 + 8), 16);
     // All zeros would stay zeros.
-    if (this.#s.every(word => word === 0)) this.#s[0] = 0x9e3779b9;
+    if (s[0] === 0 && s[1] === 0 && s[2] === 0 && s[3] === 0) s[0] = 0x9e3779b9;
   }
 
   /** 0 ≤ x < 1 with 53 bits, as Math.random gives. */
@@ -31,6 +44,7 @@ export class SeededRandom {
   }
 
   #uint32(): number {
+    if (this.#seed !== null) this.#read(this.#seed);
     const s = this.#s;
     const [s0, s1, s2, s3] = [s[0]!, s[1]!, s[2]!, s[3]!];
     const result = Math.imul(rotated(Math.imul(s1, 5), 7), 9) >>> 0;
