@@ -21,6 +21,9 @@ export class Deadline {
   #cpuMsMax = 0;
   #startedMs = 0;
   #startedCpuMs = 0;
+  /** CPU time as it was last asked for, and when that was. */
+  #askedCpuMs = 0;
+  #askedMs = Number.NEGATIVE_INFINITY;
   /** Before this the CPU time cannot be used up, so nobody asks for it: asking is a system call. */
   #lookAtMs = 0;
   #endMs = 0;
@@ -32,7 +35,7 @@ export class Deadline {
   begin(cpuMsMax: number, wallMsMax: number): void {
     this.#cpuMsMax = cpuMsMax;
     this.#startedMs = this.#clocks.wallMs();
-    this.#startedCpuMs = this.#clocks.cpuMs();
+    this.#startedCpuMs = this.#cpuMsAt(this.#startedMs);
     this.#lookAtMs = this.#startedMs + cpuMsMax;
     this.#endMs = this.#startedMs + wallMsMax;
   }
@@ -42,7 +45,16 @@ export class Deadline {
   }
 
   get cpuMs(): number {
-    return this.#clocks.cpuMs() - this.#startedCpuMs;
+    return Math.max(0, this.#clocks.cpuMs() - this.#startedCpuMs);
+  }
+
+  /** About, and never too little: asking is a system call, and one invocation follows another. */
+  #cpuMsAt(nowMs: number): number {
+    if (nowMs - this.#askedMs > CPU_ASKED_EVERY_MS) {
+      this.#askedMs = nowMs;
+      this.#askedCpuMs = this.#clocks.cpuMs();
+    }
+    return this.#askedCpuMs + (nowMs - this.#askedMs);
   }
 
   /** @throws TimeIsUp */
@@ -54,6 +66,9 @@ export class Deadline {
     this.#lookAtMs = Math.min(nowMs + leftMs, this.#endMs);
   }
 }
+
+/** How much more CPU time than it may an invocation gets at most. */
+const CPU_ASKED_EVERY_MS = 5;
 
 /** CPU time of this thread so far. Node before 22.19 does not tell it, Linux does. */
 const threadCpuMs: () => number =
