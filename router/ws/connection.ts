@@ -14,6 +14,7 @@ import {Buffer} from 'node:buffer';
 import {randomUUID} from 'node:crypto';
 import {Compile} from 'typebox/compile';
 import {unreachable} from '../../shared/assert.ts';
+import {AwakeTimeout} from '../../shared/awake-timeout.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {
   HELLO_TIMEOUT_MS,
@@ -41,7 +42,7 @@ export class Connection {
   readonly subscriptions: Subscriptions;
   readonly #ws: WebSocket<SocketData>;
   #state: 'awaiting_client_hello' | 'established' | 'closed' = 'awaiting_client_hello';
-  #helloTimer: NodeJS.Timeout;
+  readonly #helloTimeout: AwakeTimeout;
   /** Frames the client may still send at once, and when that was counted. */
   #frames = SOCKET_FRAMES_AT_ONCE;
   #countedMs = performance.now();
@@ -50,7 +51,7 @@ export class Connection {
     this.#ws = ws;
     this.tenant = tenant;
     this.subscriptions = new Subscriptions(ws, this);
-    this.#helloTimer = setTimeout(() => this.#helloMissing(), HELLO_TIMEOUT_MS);
+    this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     this.send({
       type: 'hello',
       protocol: PROTOCOL,
@@ -110,13 +111,13 @@ export class Connection {
   /** The peer is gone; the socket must not be touched any more. */
   closed(): void {
     this.#state = 'closed';
-    clearTimeout(this.#helloTimer);
+    this.#helloTimeout.clear();
     this.subscriptions.end();
   }
 
   #establish(): void {
     this.#state = 'established';
-    clearTimeout(this.#helloTimer);
+    this.#helloTimeout.clear();
   }
 
   #helloMissing(): void {
