@@ -3,7 +3,6 @@
  * becomes an error of the contract here. What is not a ServiceError is logged with its cause and shown as op.failed; an
  * assertion or a storage error is not caught: it ends the process.
  */
-import {AssertionError} from '../shared/assert.ts';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
 import type {RequestMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
@@ -19,8 +18,7 @@ import type {WorkerMetrics} from './metrics.ts';
 import {type Answer, type Handler, Later, type Outcome, Streamed} from './operations/answer.ts';
 import {HANDLERS} from './operations/handlers.ts';
 import type {OpenTenant} from './operations/open-tenant.ts';
-import {isEngineDamage, storageDamaged} from './storage/damage.ts';
-import {storageFailure} from './storage/database.ts';
+import {refusalOf} from './storage/failure.ts';
 import {checkWireType, wireType} from './wire-type.ts';
 
 export type DispatchParts = {
@@ -87,8 +85,7 @@ export class Dispatch {
   }
 
   #fail(asked: Asked, caught: unknown): void {
-    if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
-    const error = asServiceError(isEngineDamage(caught) ? storageDamaged({check: 'engine'}) : caught);
+    const error = refusalOf(caught);
     if (error.cause !== undefined) {
       // What a client did wrong, a token that was refused for one, is the client's business: anybody could fill the log.
       const level = error.isOurs ? 'error' : 'debug';

@@ -29,6 +29,9 @@ export type Gauges = {
   lagSeconds: number;
 };
 
+/** Where something failed on a function socket that nobody expected. */
+export type SocketFailure = 'query' | 'message' | 'call' | 'token' | 'transition';
+
 export class WorkerMetrics {
   readonly #operations = new Map<string, number>();
   readonly #groupSize = new Histogram(GROUP_BUCKETS);
@@ -56,6 +59,7 @@ export class WorkerMetrics {
   #writes = 0;
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
   readonly #liveRuns = {changed: 0, equal: 0};
+  readonly #socketFailures: Record<SocketFailure, number> = {query: 0, message: 0, call: 0, token: 0, transition: 0};
   #transitions = 0;
   #updates = 0;
 
@@ -128,6 +132,11 @@ export class WorkerMetrics {
   /** The scrub looked at so many rows. */
   scrubbed(phase: string, rows: number): void {
     if (rows > 0) this.#scrubbed.set(phase, (this.#scrubbed.get(phase) ?? 0) + rows);
+  }
+
+  /** Something failed on a function socket that nobody expected. */
+  socketFailed(what: SocketFailure): void {
+    this.#socketFailures[what]++;
   }
 
   /** A live query was looked at for a commit: its result changed, came out equal, or was not concerned. */
@@ -226,6 +235,12 @@ export class WorkerMetrics {
         'svc_function_live_runs_total',
         'Runs of queries that function sockets hold, by whether the result was new.',
         Object.entries(this.#liveRuns).map(([result, value]) => ({labels: {result}, value})),
+      ),
+      metric(
+        'counter',
+        'svc_function_socket_failures_total',
+        'Unexpected errors on function sockets, by what failed: the log has each with its stack.',
+        Object.entries(this.#socketFailures).map(([what, value]) => ({labels: {what}, value})),
       ),
       metric('counter', 'svc_function_transitions_total', 'Times that a function socket was moved to a new moment.', [
         {labels: {}, value: this.#transitions},
