@@ -358,8 +358,11 @@ export const HELD_READS_BYTES_MAX = 2 * MIB;
 /** Runs of held queries under way, and those of one function: others get their turn, and one that loops takes its own places. (ours) */
 export const LIVE_RUNS_MAX = 512;
 export const LIVE_RUNS_OF_ONE_MAX = 64;
-/** A held query that could not be run, as there was too much to do, is tried again after this. (ours) */
+/** A held query that could not be run, or held, is tried again after this; one that is refused again and again after twice as long, up to this. (ours) */
 export const LIVE_RUN_AGAIN_MS = 1_000;
+export const LIVE_RUN_AGAIN_MS_MAX = 30_000;
+/** Refusals for overload in a row for which what was shown before stands. Beyond: the query's result is an error, until it was run. (ours) */
+export const LIVE_REFUSALS_HIDDEN_MAX = 3;
 /** Times that a socket's queries may fail to meet in one moment before they are run in one snapshot of their own. (ours) */
 export const MOMENTS_MISSED_MAX = 3;
 /** Mutations of one socket that wait for those before, and its actions under way. Beyond: session.overloaded for the call. (ours) */

@@ -157,6 +157,7 @@ export class FunctionPlatform implements Stage {
     this.sync = new Sync({
       index: parts.index,
       metrics: parts.metrics,
+      log: parts.log,
       sequence: groups.durableSequence,
       runs: new QueryRuns({
         pool: this.#queries,

@@ -56,6 +56,8 @@ export type AnswerFacts = {
   journal: string | null;
   lines: readonly string[];
   because: Because;
+  /** Its run looked at who asks. */
+  identityUsed: boolean;
 };
 
 let answers = 0;
@@ -68,6 +70,7 @@ export class Answer implements Watcher {
   readonly journal: string | null;
   readonly lines: readonly string[];
   readonly because: Because;
+  readonly identityUsed: boolean;
   #to = OPEN;
   #watch: Watch | null = null;
   #readBytes = 0;
@@ -75,12 +78,13 @@ export class Answer implements Watcher {
   readonly #onTouched: (answer: Answer) => void;
 
   /** @param onTouched called once, while the commit that touched it is being told of: it closes it */
-  constructor({result, from, journal, lines, because}: AnswerFacts, onTouched: (answer: Answer) => void) {
+  constructor({result, from, journal, lines, because, identityUsed}: AnswerFacts, onTouched: (answer: Answer) => void) {
     this.result = result;
     this.from = from;
     this.journal = journal;
     this.lines = lines;
     this.because = because;
+    this.identityUsed = identityUsed;
     this.#onTouched = onTouched;
   }
 

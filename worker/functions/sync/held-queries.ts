@@ -15,7 +15,8 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {
   HELD_QUERIES_BYTES_MAX,
   HELD_QUERIES_MAX,
-  LIVE_RUN_AGAIN_MS,
+  HELD_READS_BYTES_MAX,
+  LIVE_REFUSALS_HIDDEN_MAX,
   LIVE_RUNS_MAX,
   LIVE_RUNS_OF_ONE_MAX,
 } from '../../../shared/limits.ts';
@@ -27,10 +28,14 @@ import {coarse, readSetBytes} from '../../reads/coarse.ts';
 import {canonicalPath} from '../call.ts';
 import {RecentChanges, type Touch} from '../results/recent-changes.ts';
 import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
+import {type CaughtParts, caughtError} from './caught.ts';
+import {type Gathered, Gathers, type GatherWanted} from './gathers.ts';
 import {ALL, HeldQuery, type Holder, type Slot} from './held-query.ts';
 import type {Asked, QueryRuns, Ran, Run} from './query-runs.ts';
+import {Retries} from './retries.ts';
+import {Room, type Waiter} from './room.ts';
 
-export type HeldQueriesParts = {
+export type HeldQueriesParts = CaughtParts & {
   index: LiveIndex;
   metrics: WorkerMetrics;
   runs: Pick<QueryRuns, 'run' | 'runTogether'>;
@@ -41,6 +46,8 @@ export type HeldQueriesParts = {
 };
 
 type Wanted = {query: HeldQuery; slot: Slot};
+/** A run, from here on. `sequence`: what was the newest when it began. */
+type Begun = {readonly sequence: number};
 
 export class HeldQueries {
   readonly #parts: HeldQueriesParts;
@@ -56,14 +63,16 @@ export class HeldQueries {
   /** Runs under way, by function. */
   readonly #running = new Map<string, number>();
   /** What was the newest sequence when each began, oldest first. */
-  readonly #began = new Set<{sequence: number}>();
+  readonly #began = new Set<Begun>();
   /** Counts what makes runs under way worthless. */
   #generation = 0;
   #bytes = 0;
   #isScheduled = false;
-  #again: NodeJS.Timeout | null = null;
+  readonly #retries = new Retries((query, slotKey) => this.#tryAgain(query, slotKey));
   /** Answers that stand for runs that the service refused. */
-  readonly #unsure = new Map<Answer, HeldQuery>();
+  readonly #unsure = new WeakSet<Answer>();
+  readonly #room = new Room(() => this.#hasRoom);
+  readonly #gathers = new Gathers({sequence: () => this.#sequence, run: wanted => this.#gather(wanted)});
   #isClosed = false;
 
   constructor(parts: HeldQueriesParts) {
@@ -86,21 +95,39 @@ export class HeldQueries {
     return this.#sequence;
   }
 
-  /** @throws session.overloaded when there are as many as there may be */
+  /** @throws session.overloaded when there are as many as there may be, or they take as much as they may */
   hold(holder: Holder, asked: Asked): HeldQuery {
     const key = keyOf(asked);
+    if (!this.#byKey.has(key) && !this.#hasRoom) {
+      throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
+    }
+    return this.#hold(holder, asked, key, {cause: 'added'});
+  }
+
+  /** Tells it when a query may be held again. */
+  awaitRoom(waiter: Waiter): void {
+    this.#room.wait(waiter);
+  }
+
+  forgetWaiter(waiter: Waiter): void {
+    this.#room.leave(waiter);
+  }
+
+  /** One more can be held, however much it reads. */
+  get #hasRoom(): boolean {
+    return this.#held.size < HELD_QUERIES_MAX && this.#bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX;
+  }
+
+  #hold(holder: Holder, asked: Asked, key: string, because: Because): HeldQuery {
     let query = this.#byKey.get(key);
     if (query === undefined) {
-      if (this.#held.size >= HELD_QUERIES_MAX || this.#bytes >= HELD_QUERIES_BYTES_MAX) {
-        throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
-      }
       query = new HeldQuery(key, {...asked, path: canonicalPath(asked.path)});
       this.#byKey.set(key, query);
       this.#held.add(query);
       this.#count(query.bytes);
     }
     query.join(holder);
-    this.#wantFor(query, holder, {cause: 'added'});
+    this.#wantFor(query, holder, because);
     return query;
   }
 
@@ -110,12 +137,22 @@ export class HeldQueries {
     else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
   }
 
-  /** Who the holder is has changed. */
-  identityChanged(holder: Holder, query: HeldQuery): void {
+  /** Who the holder is has changed. @returns what it holds from now on: its page ends where it did */
+  identityChanged(holder: Holder, query: HeldQuery): HeldQuery {
+    const end = query.journalFor(holder);
     query.leave(holder);
     query.join(holder);
+    const {kind, path, args} = query;
+    const asked = {kind, path, args, journal: end};
+    const key = end === null || query.journalFor(holder) === end ? query.key : keyOf(asked);
+    if (key !== query.key) {
+      const next = this.#hold(holder, asked, key, {cause: 'identity'});
+      this.release(holder, query);
+      return next;
+    }
     if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
     this.#wantFor(query, holder, {cause: 'identity'});
+    return query;
   }
 
   /** Has it run for all of its holders who have no answer that is right now. What runs already is looked at when it has. */
@@ -138,33 +175,63 @@ export class HeldQueries {
   }
 
   /**
-   * Runs these in one snapshot, for those whose queries do not meet in one moment otherwise.
+   * Runs these in one snapshot, for those whose queries do not meet in one moment otherwise; with whoever asks for the same now.
+   * @param notBefore an older moment is of no use
    * @returns an answer to each, right in that moment; null: it could not be had
    */
-  async together(
-    wanted: readonly {query: HeldQuery; holder: Holder}[],
-  ): Promise<{answers: Answer[]; moment: number} | null> {
-    const runs = wanted.map(({query, holder: {identity}}) => {
-      const journal = query.journalFor(identity);
-      return {kind: query.kind, path: query.path, args: query.args, journal, identity};
+  together(
+    held: readonly {query: HeldQuery; holder: Holder}[],
+    notBefore: number,
+  ): Promise<ReadonlyMap<HeldQuery, Answer> | null> {
+    return this.#gathers.together(
+      held.map(({query, holder}) => ({query, slot: query.slotFor(holder.identity)})),
+      notBefore,
+    );
+  }
+
+  /** What comes of it is everybody's. */
+  async #gather(wanted: readonly GatherWanted[]): Promise<Gathered | null> {
+    const journals = wanted.map(({query, slot}) => query.journalOf(slot));
+    const runs = wanted.map(({query: {kind, path, args}, slot: {identity}}, i): Run => {
+      return {kind, path, args, journal: journals[i]!, identity};
     });
     const generation = this.#generation;
+    const begun = this.#begin();
+    let gathered: Gathered | null = null;
     try {
-      const {rans, sequence: moment} = await this.#parts.runs.runTogether(runs);
-      if (generation !== this.#generation || this.#isClosed) return null;
-      const answers = rans.map((ran, i) => {
-        const {query, holder} = wanted[i]!;
-        const result = this.#resultOf(ran, query.answerFor(holder.identity)?.result ?? null);
-        const facts = {result, from: moment, journal: ran.endCursor, lines: ran.result.lines};
-        const answer = new Answer({...facts, because: {cause: 'unknown'}}, () => undefined);
-        answer.close(moment);
-        return answer;
-      });
-      return {answers, moment};
+      const {rans, sequence} = await this.#parts.runs.runTogether(runs);
+      if (generation === this.#generation && !this.#isClosed)
+        gathered = this.#takeAll(wanted, journals, rans, sequence);
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      return null;
+      caughtError(this.#parts, 'query', caught, {paths: wanted.map(({query}) => query.path)});
     }
+    this.#finished(begun);
+    return gathered;
+  }
+
+  #takeAll(
+    wanted: readonly GatherWanted[],
+    journals: readonly (string | null)[],
+    rans: readonly Ran[],
+    moment: number,
+  ): Gathered | null {
+    const answers = new Map<HeldQuery, Answer>();
+    let isWhole = true;
+    for (const [i, ran] of rans.entries()) {
+      const {query, slot} = wanted[i]!;
+      if (journals[i] !== null && isOfAnotherQuery(ran)) {
+        query.unpin(slot);
+        isWhole = false;
+      } else answers.set(query, this.#take(query, slot, ran, moment, this.#becauseNow(query, slot)));
+    }
+    return isWhole ? answers : null;
+  }
+
+  /** Why what is standing does not do. */
+  #becauseNow(query: HeldQuery, slot: Slot): Because {
+    const before = query.answerFor(slot.identity);
+    if (before === null) return {cause: 'added'};
+    return becauseOf({until: this.#sequence, change: before.touchedBy}, this.#sequence);
   }
 
   /** The index has told of its documents, and whatever else it changed is in effect. */
@@ -185,7 +252,8 @@ export class HeldQueries {
 
   close(): void {
     this.#isClosed = true;
-    if (this.#again !== null) clearTimeout(this.#again);
+    this.#retries.close();
+    this.#room.close();
   }
 
   #runAll(to: number, because: Because): void {
@@ -199,7 +267,7 @@ export class HeldQueries {
   #close(query: HeldQuery, answer: Answer, to: number): void {
     answer.close(to);
     // Whoever asks from now on gets a page of the length that they ask for, which may end elsewhere.
-    if (query.pin(answer)) this.#forget(query);
+    if (query.isPinned) this.#forget(query);
   }
 
   #forget(query: HeldQuery): void {
@@ -239,9 +307,8 @@ export class HeldQueries {
     const {kind, path, args} = query;
     const because = query.wanted.get(slot.key)!;
     assert(because !== undefined, 'what waits to be run is wanted');
-    const begun = {sequence: this.#sequence};
     const generation = this.#generation;
-    this.#began.add(begun);
+    const begun = this.#begin();
     this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
     const journal = query.journalOf(slot);
     const run: Run = {kind, path, args, journal, identity: slot.identity};
@@ -249,75 +316,123 @@ export class HeldQueries {
     try {
       ran = await this.#parts.runs.run(run);
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      ran = caught;
+      ran = caughtError(this.#parts, 'query', caught, {path});
     }
     query.wanted.delete(slot.key);
     if (query.isHeld && !this.#isClosed) {
       const isCut = journal !== null && isOfAnotherQuery(ran);
-      if (isCut) query.unpin();
+      if (isCut) query.unpin(slot);
       if (isCut || generation !== this.#generation) this.want(query, because);
-      else if (ran instanceof ServiceError) this.#refused(query, slot, ran, because);
-      else this.#take(query, slot, ran, because);
+      else this.#took(query, slot, ran, because);
     }
-    this.#ended(path, begun);
-  }
-
-  #ended(path: string, begun: {sequence: number}): void {
-    this.#began.delete(begun);
     const running = this.#running.get(path)! - 1;
     if (running === 0) this.#running.delete(path);
     else this.#running.set(path, running);
+    this.#finished(begun);
+  }
+
+  #begin(): Begun {
+    const begun = {sequence: this.#sequence};
+    this.#began.add(begun);
+    return begun;
+  }
+
+  #finished(begun: Begun): void {
+    this.#began.delete(begun);
     const [oldest] = this.#began;
     this.#recent.forget(oldest?.sequence ?? this.#sequence);
     this.#schedule();
   }
 
-  #take(query: HeldQuery, slot: Slot, ran: Ran, because: Because): void {
+  #took(query: HeldQuery, slot: Slot, ran: Ran | ServiceError, because: Because): void {
+    if (ran instanceof ServiceError) {
+      this.#refused(query, slot, ran, because);
+      return;
+    }
+    try {
+      this.#take(query, slot, ran, ran.sequence ?? this.#sequence, because);
+    } catch (caught) {
+      this.#refused(query, slot, caughtError(this.#parts, 'query', caught, {path: query.path}), because);
+    }
+  }
+
+  /** @param from the moment that it read. @returns what it answers, if only in that moment */
+  #take(query: HeldQuery, slot: Slot, ran: Ran, from: number, because: Because): Answer {
     const before = query.answerFor(slot.identity);
     const result = this.#resultOf(ran, before?.result ?? null);
-    const from = ran.sequence ?? this.#sequence;
     const {identityUsed, endCursor: journal} = ran;
-    const readSet = coarse(ran.readSet);
     const {lines} = ran.result;
-    const answer = new Answer({result, from, journal, lines, because}, one => this.#touched.push({answer: one, query}));
+    const readSet = coarse(ran.readSet);
+    const answer = new Answer({result, from, journal, lines, because, identityUsed}, one =>
+      this.#touched.push({answer: one, query}),
+    );
+    if (!ran.wasKept) this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
+    // One that read a later moment was faster; or it is not held any more.
+    if (!query.isHeld || (before !== null && before.from > from)) {
+      answer.close(from);
+      if (query.isHeld) this.#wantFor(query, slot, because);
+      return answer;
+    }
+    const bytes = readSetBytes(readSet);
+    if (!this.#fits(answer.bytes + bytes, before)) {
+      const error = new ServiceError('session.overloaded', 'live queries of this tenant take as much as they may');
+      this.#refused(query, slot, error, because, 0);
+      return query.answerFor(slot.identity)!;
+    }
     const touch = this.#recent.firstTouch(readSet, from);
     const wasByIdentity = query.isByIdentity;
-    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet), readSetBytes(readSet));
-    this.#install(query, answer, slot, identityUsed);
+    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet), bytes);
+    this.#install(query, answer, slot);
+    if (query.isByIdentity === wasByIdentity) this.#retries.ran(query, slot.key);
+    else this.#retries.forget(query);
     if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
-    if (!ran.wasKept) this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
     if (query.isByIdentity !== wasByIdentity)
       this.want(query, because); // for those whom the answer does not hold for
     else if (touch !== null) this.#wantFor(query, slot, becauseOf(touch, this.#sequence));
+    return answer;
   }
 
-  #install(query: HeldQuery, answer: Answer, slot: Slot, identityUsed: boolean): void {
-    const isNewSharing = query.isByIdentity !== identityUsed;
-    this.#counting(query, () => query.take(answer, slot.identity, identityUsed));
-    for (const holder of isNewSharing ? query.holdersOf(ALL) : query.holdersOf(slot)) holder.concern();
+  /** Whether an answer of so many bytes may take the place of the one before. */
+  #fits(bytes: number, before: Answer | null): boolean {
+    const more = bytes - (before?.bytes ?? 0);
+    return more <= 0 || this.#bytes + more <= HELD_QUERIES_BYTES_MAX;
   }
 
-  /** The service could not run it. It is tried again; what is not only for a moment is shown meanwhile. */
-  #refused(query: HeldQuery, slot: Slot, error: ServiceError, because: Because): void {
-    this.#again ??= setTimeout(() => this.#runAgain(), LIVE_RUN_AGAIN_MS);
-    if (error.code === 'session.overloaded' || error.code === 'session.worker_unavailable') return;
+  #install(query: HeldQuery, answer: Answer, slot: Slot): void {
+    const wasByIdentity = query.isByIdentity;
+    this.#counting(query, () => query.take(answer, slot.identity));
+    const takers = query.isByIdentity === wasByIdentity ? query.holdersOf(slot) : query.holdersOf(ALL);
+    for (const holder of takers) holder.concern();
+  }
+
+  /**
+   * The service could not run it. It is tried again; what is not only for a moment is shown meanwhile.
+   * @param hiddenMax refusals for overload in a row that nobody is shown
+   */
+  #refused(
+    query: HeldQuery,
+    slot: Slot,
+    error: ServiceError,
+    because: Because,
+    hiddenMax = LIVE_REFUSALS_HIDDEN_MAX,
+  ): void {
+    const times = this.#retries.refused(query, slot.key);
+    const isOverload = error.code === 'session.overloaded' || error.code === 'session.worker_unavailable';
+    if (isOverload && times <= hiddenMax) return;
     const result = errorResult(error.message, "Your request couldn't be completed. Try again later.");
-    const facts = {result, from: this.#sequence, journal: query.journalOf(slot), lines: [], because};
+    const facts = {result, from: this.#sequence, journal: null, lines: [], because, identityUsed: query.isByIdentity};
     const answer = new Answer(facts, () => undefined);
-    this.#unsure.set(answer, query);
-    this.#install(query, answer, slot, query.isByIdentity);
+    this.#unsure.add(answer);
+    this.#install(query, answer, slot);
   }
 
   /** Damage that was mended says so to nobody. */
-  #runAgain(): void {
-    this.#again = null;
-    for (const [answer, query] of this.#unsure) {
-      if (this.#held.has(query) && query.slotOf(answer) !== null && answer.isOpen)
+  #tryAgain(query: HeldQuery, slotKey: string): void {
+    for (const answer of query.answers()) {
+      if (this.#unsure.has(answer) && answer.isOpen && query.slotOf(answer)?.key === slotKey)
         this.#close(query, answer, this.#sequence);
     }
-    this.#unsure.clear();
-    for (const one of this.#held) this.want(one, {cause: 'unknown'});
+    this.want(query, {cause: 'unknown'});
   }
 
   /** One that is equal to the one before is that one. */
@@ -331,6 +446,7 @@ export class HeldQueries {
   #drop(query: HeldQuery): void {
     this.#counting(query, () => query.letGo());
     this.#held.delete(query);
+    this.#retries.forget(query);
     this.#forget(query);
     this.#count(-query.bytes);
   }

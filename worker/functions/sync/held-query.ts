@@ -7,6 +7,9 @@
  *
  * A run that did not look is right for everybody: with the same data and arguments the function does the same for anybody, up to where it would look.
  * So while answers are shared one subscriber's run serves all.
+ *
+ * Where the page of its first answer ended, it ends in all that follow (the reference, 3.7): those who share an answer share its end, and who
+ * is told apart has one of their own. As long as ends differ, answers are not shared, whether or not a run looked.
  */
 import {assert} from '../../../shared/assert.ts';
 import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
@@ -30,7 +33,11 @@ export const ALL: Slot = {key: SHARED, identity: null};
 /** Those of a few who have gone are not looked for each time. */
 const STRANGERS_KEPT = 8;
 
+let queries = 0;
+
 export class HeldQuery {
+  /** Tells it from any other. */
+  readonly n = ++queries;
   readonly key: string;
   readonly kind: Asked['kind'];
   readonly path: string;
@@ -47,10 +54,10 @@ export class HeldQuery {
   /** Whose newest answer each is. */
   readonly #names = new Map<Answer, string>();
   #bytes = 0;
-  /** Where its page ends, as a client said; null: where its first run ended it. */
-  #journal: string | null;
-  /** Where that was, by slot. */
-  readonly #pins = new Map<string, string>();
+  /** Where its page ends, as a client said; null: where its first run ends it. */
+  readonly #journal: string | null;
+  /** Where the first run of a slot ended it; what all share stands for those who have none. Null: nowhere, its code was replaced. */
+  readonly #ends = new Map<string, string | null>();
 
   constructor(key: string, {kind, path, args, journal}: Asked) {
     this.key = key;
@@ -128,54 +135,60 @@ export class HeldQuery {
     return missing.map(slotNamed);
   }
 
+  /** Who would run for whoever is `identity`. */
+  slotFor(identity: string | null): Slot {
+    return this.#isShared ? {key: SHARED, identity} : slotNamed(nameOf(identity));
+  }
+
   /** A run for `identity` came to this. */
-  take(answer: Answer, identity: string | null, identityUsed: boolean): void {
-    this.#isShared = !identityUsed;
-    if (identityUsed) {
-      // What was shared says nothing about those who are told apart now.
-      if (this.#shared !== null) this.#letGo(this.#shared);
-      this.#shared = null;
-      const name = nameOf(identity);
-      const replaced = this.#byIdentity.get(name);
-      if (replaced !== undefined) this.#letGo(replaced);
-      this.#byIdentity.set(name, answer);
-      this.#names.set(answer, name);
-    } else {
+  take(answer: Answer, identity: string | null): void {
+    const name = nameOf(identity);
+    this.#isShared = !answer.identityUsed && (this.#isShared || this.#endsMeet(answer.journal));
+    if (this.#isShared) {
       this.letGo();
       this.#byIdentity.clear();
       this.#shared = answer;
       this.#names.set(answer, SHARED);
+      const end = answer.journal ?? this.#endOf(SHARED) ?? this.#endOf(name);
+      const isCut = this.#ends.get(SHARED) === null;
+      this.#ends.clear();
+      if (end !== null || isCut) this.#ends.set(SHARED, end);
+    } else {
+      // What was shared says nothing about those who are told apart now, but for where their pages end.
+      if (this.#shared !== null) this.#letGo(this.#shared);
+      this.#shared = null;
+      const replaced = this.#byIdentity.get(name);
+      if (replaced !== undefined) this.#letGo(replaced);
+      this.#byIdentity.set(name, answer);
+      this.#names.set(answer, name);
+      if (answer.journal !== null) this.#ends.set(name, answer.journal);
     }
     this.#bytes += answer.bytes;
   }
 
   /** Where the page of this slot's next run ends; null: nowhere yet. */
   journalOf({key}: Slot): string | null {
-    return this.#journal ?? this.#pins.get(key) ?? null;
+    return this.#endOf(key);
   }
 
-  /** The same for whoever is `identity`. */
-  journalFor(identity: string | null): string | null {
-    return this.#journal ?? this.#pins.get(this.#isShared ? SHARED : nameOf(identity)) ?? null;
+  /** The same for one of its holders. */
+  journalFor(holder: Holder): string | null {
+    return this.#endOf(this.#isShared ? SHARED : this.#holders.get(holder)!);
   }
 
-  /** The page of this answer ends where it does from now on. @returns whether that is news: newcomers get a page of their own */
-  pin(answer: Answer): boolean {
-    if (this.#journal !== null || answer.journal === null) return false;
-    const name = this.#names.get(answer);
-    if (name !== undefined) this.#pins.set(name, answer.journal);
-    return true;
+  /** Pages of it have ends that a newcomer has not asked for. */
+  get isPinned(): boolean {
+    return this.#journal === null && this.#ends.size > 0;
   }
 
-  /** Where its page ended means nothing any more. */
-  unpin(): void {
-    this.#journal = null;
-    this.#pins.clear();
+  /** Where this slot's page ended means nothing any more. */
+  unpin({key}: Slot): void {
+    this.#ends.set(key, null);
   }
 
   /** So many answers and ends of pages are kept that most must be of identities that nobody has any more. */
   get hasStrangers(): boolean {
-    return Math.max(this.#byIdentity.size, this.#pins.size) > 2 * this.#named.size + STRANGERS_KEPT;
+    return Math.max(this.#byIdentity.size, this.#ends.size) > 2 * this.#named.size + STRANGERS_KEPT;
   }
 
   /** What is kept of identities that nobody has any more. */
@@ -185,7 +198,7 @@ export class HeldQuery {
       this.#letGo(answer);
       this.#byIdentity.delete(name);
     }
-    for (const name of this.#pins.keys()) if (name !== SHARED && !this.#named.has(name)) this.#pins.delete(name);
+    for (const name of this.#ends.keys()) if (name !== SHARED && !this.#named.has(name)) this.#ends.delete(name);
   }
 
   letGo(): void {
@@ -197,6 +210,25 @@ export class HeldQuery {
     this.#bytes -= answer.bytes;
     answer.letGo();
     assert(this.#bytes >= 0, 'what answers take is counted once');
+  }
+
+  #endOf(name: string): string | null {
+    const own = this.#ends.get(name);
+    if (own !== undefined) return own;
+    const shared = this.#ends.get(SHARED);
+    return shared === undefined ? this.#journal : shared;
+  }
+
+  /** Whether no page of those who hold it would end elsewhere if they shared one that ends here. */
+  #endsMeet(journal: string | null): boolean {
+    if (this.#ends.size === 0) return true;
+    let end = journal;
+    for (const name of this.#named.keys()) {
+      const its = this.#endOf(name);
+      end ??= its;
+      if (its !== null && its !== end) return false;
+    }
+    return true;
   }
 
   /** Any of its holders' runs serves all. */

@@ -5,7 +5,7 @@
 
 import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
-import {asServiceError, ServiceError} from '../../../shared/errors.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 import {
   FRAME_BODY_BYTES_MAX,
   SOCKET_ACTIONS_MAX,
@@ -16,6 +16,7 @@ import {
 import type {ClientMessage} from '../../../shared/protocol/function-socket/client-message.ts';
 import type {CallResult} from '../call-result.ts';
 import type {Call} from '../functions.ts';
+import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
 
 export type MutationCall = Extract<ClientMessage, {type: 'mutation'}>;
@@ -23,7 +24,7 @@ type ActionCall = Extract<ClientMessage, {type: 'action'}>;
 
 export type MutationOutcome = {result: CallResult /** The moment that has its effect. */; ts: number};
 
-export type CallParts = {
+export type CallParts = CaughtParts & {
   /** Runs a function. @throws ServiceError when the service cannot run it now */
   call: (call: Call) => Promise<CallResult>;
   /** Runs a mutation, or finds what it came to. @throws ServiceError */
@@ -173,8 +174,7 @@ export class SessionCalls {
       this.#answer(message, result, requestId, ts);
       if (result.ok) this.#session.owes(ts);
     } catch (caught) {
-      this.#failed(message, asServiceError(caught));
-      if (!(caught instanceof ServiceError)) throw caught;
+      this.#failed(message, caughtError(this.#parts, 'call', caught, {path: message.path, request: requestId}));
     }
   }
 
@@ -196,8 +196,7 @@ export class SessionCalls {
       const call: Call = {path, args, kind: 'action', origin: 'client', caller: {identity}, requestId};
       this.#answer(message, await this.#parts.call(call), requestId, null);
     } catch (caught) {
-      this.#failed(message, asServiceError(caught));
-      if (!(caught instanceof ServiceError)) throw caught;
+      this.#failed(message, caughtError(this.#parts, 'call', caught, {path: message.path, request: requestId}));
     } finally {
       this.#actions--;
     }

@@ -14,84 +14,52 @@
  */
 import {randomUUID} from 'node:crypto';
 import {assert, unreachable} from '../../../shared/assert.ts';
+import {AwakeTimeout} from '../../../shared/awake-timeout.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
-import {HELLO_TIMEOUT_MS, MOMENTS_MISSED_MAX, QUERIES_PER_SOCKET_MAX} from '../../../shared/limits.ts';
-import type {
-  ClientHello,
-  ClientMessage,
-  QueryChange,
-  QuerySet,
-} from '../../../shared/protocol/function-socket/client-message.ts';
+import {HELLO_TIMEOUT_MS, MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
+import type {ClientHello, ClientMessage, QuerySet} from '../../../shared/protocol/function-socket/client-message.ts';
 import type {ServerMessage, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
-import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
 import {BUILD, VERSION} from '../../../shared/version.ts';
-import {Answer, errorResult, type Result} from './answer.ts';
+import type {Answer, Result} from './answer.ts';
+import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
 import type {HeldQueries} from './held-queries.ts';
-import type {HeldQuery, Holder} from './held-query.ts';
+import type {HeldQuery} from './held-query.ts';
 import {commonMoment} from './moments.ts';
 import {type CallParts, SessionCalls} from './session-calls.ts';
+import {SessionQueries, type Subscription} from './session-queries.ts';
 import type {Move, Update} from './transition.ts';
 
 /** Who a token says that somebody is. `identity`: JSON. */
 export type Verified = {identity: string; expMs: number};
 
-export type SessionParts = CallParts & {
-  queries: HeldQueries;
-  /** @throws auth.unauthorized */
-  verify: (token: string) => Promise<Verified>;
-  clock: () => number;
-  timeline: string;
-  /** Whether clients are told why something failed, and why it ran. */
-  isOpen: boolean;
-  /** It may be shown something new, or owes something. */
-  onConcern: (session: Session) => void;
-  /** It says that it is this client. */
-  onClient: (session: Session, clientId: string) => void;
-  onEnd: (session: Session) => void;
-};
+export type SessionParts = CallParts &
+  CaughtParts & {
+    queries: HeldQueries;
+    /** @throws auth.unauthorized */
+    verify: (token: string) => Promise<Verified>;
+    clock: () => number;
+    timeline: string;
+    /** Whether clients are told why something failed, and why it ran. */
+    isOpen: boolean;
+    /** It may be shown something new, or owes something. */
+    onConcern: (session: Session) => void;
+    /** It says that it is this client. */
+    onClient: (session: Session, clientId: string) => void;
+    onEnd: (session: Session) => void;
+  };
 
+/** RFC 6455: what the client did was wrong; something failed that is not its fault. */
 const VIOLATION = 1008;
-
-/** A session's claim on a query, under a number. */
-class Subscription implements Holder {
-  readonly session: Session;
-  readonly queryId: number;
-  /** Null: it cannot be held, and its answer says so. */
-  query: HeldQuery | null = null;
-  refusal: Answer | null = null;
-  /** What the client has. */
-  shown: Result | null = null;
-  /** The digest of what it has from another socket. */
-  known: string | null;
-
-  constructor(session: Session, queryId: number, known: string | null) {
-    this.session = session;
-    this.queryId = queryId;
-    this.known = known;
-  }
-
-  get identity(): string | null {
-    return this.session.identity;
-  }
-
-  /** Null: there is none yet. */
-  get answer(): Answer | null {
-    return this.query === null ? this.refusal : this.query.answerFor(this.identity);
-  }
-
-  concern(): void {
-    this.session.concern();
-  }
-}
+const FAILED = 1011;
 
 export class Session {
   readonly socket: ClientSocket;
   readonly #parts: SessionParts;
   readonly #calls: SessionCalls;
   #state: 'awaiting_client_hello' | 'established' | 'ended' = 'awaiting_client_hello';
-  #helloTimer: NodeJS.Timeout | null;
+  readonly #helloTimeout: AwakeTimeout;
   #authState: 'settled' | 'verifying' | 'refused' = 'settled';
   /** Of its client's messages, those that came while a token was being verified. */
   #inbox: {message: ClientMessage; bytes: number}[] = [];
@@ -101,6 +69,8 @@ export class Session {
   identity: string | null = null;
   /** What says so. */
   #token: string | null = null;
+  /** Counts what makes the words of those obsolete who say who somebody is. */
+  #verifiers = 0;
   /** When the token ends that says so. */
   #expMs = Number.POSITIVE_INFINITY;
   /** What it has said, where `shown` is what it has been shown. */
@@ -112,15 +82,18 @@ export class Session {
   /** A moment that it has been promised. */
   #owed = 0;
   #missed = 0;
+  /** The newest answer of those that missed each other last. */
+  #missedWith = 0;
   /** Its queries are being run in one snapshot. */
   #isGathering = false;
   /** What came of that. */
-  #gathered: ReadonlyMap<Subscription, Answer> | null = null;
-  readonly #subscriptions = new Map<number, Subscription>();
+  #gathered: ReadonlyMap<HeldQuery, Answer> | null = null;
+  readonly #queries: SessionQueries;
 
   constructor(socket: ClientSocket, parts: SessionParts) {
     this.socket = socket;
     this.#parts = parts;
+    this.#queries = new SessionQueries(parts.queries, this);
     this.#calls = new SessionCalls(socket, parts, {
       clientId: () => this.clientId,
       owes: ts => this.#owes(ts),
@@ -130,7 +103,7 @@ export class Session {
         if (this.#isExpired) this.#expired();
       },
     });
-    this.#helloTimer = setTimeout(() => this.#helloMissing(), HELLO_TIMEOUT_MS);
+    this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     socket.whenRoom(() => {
       this.#calls.resume();
       this.concern();
@@ -146,7 +119,7 @@ export class Session {
   }
 
   get size(): number {
-    return this.#subscriptions.size;
+    return this.#queries.size;
   }
 
   /** Says why, and ends it. */
@@ -157,15 +130,21 @@ export class Session {
     this.end();
   }
 
+  /** Something failed that nobody expected: a new socket begins anew. */
+  failed(error: ServiceError): void {
+    if (this.#state === 'ended') return;
+    this.socket.close(FAILED, error.code);
+    this.end();
+  }
+
   /** Its socket is gone. Calls that run come to their ends; those that wait are forgotten. */
   end(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    this.#clearHelloTimer();
+    this.#helloTimeout.clear();
     this.#inbox = [];
     this.#calls.end();
-    for (const subscription of this.#subscriptions.values()) this.#release(subscription);
-    this.#subscriptions.clear();
+    this.#queries.end();
     this.#parts.onEnd(this);
   }
 
@@ -250,7 +229,7 @@ export class Session {
         receivedProtocol: protocol.slice(0, 100),
       });
     }
-    this.#clearHelloTimer();
+    this.#helloTimeout.clear();
     this.#state = 'established';
     this.clientId = clientId;
     this.#explains = explain === true && this.#parts.isOpen;
@@ -285,47 +264,8 @@ export class Session {
   #changeQueries(message: QuerySet): void {
     this.#checkVersion('query set', this.#querySet, message);
     this.#querySet = message.new_version;
-    for (const change of message.changes) this.#changeQuery(change);
+    this.#queries.change(message.changes);
     this.concern();
-  }
-
-  #changeQuery(change: QueryChange): void {
-    const known = this.#subscriptions.get(change.query_id);
-    if (change.type === 'remove') {
-      if (known === undefined) {
-        throw new ServiceError('protocol.out_of_step', `there is no query ${change.query_id} to remove`);
-      }
-      this.#subscriptions.delete(change.query_id);
-      this.#release(known);
-      return;
-    }
-    if (known !== undefined)
-      throw new ServiceError('protocol.out_of_step', `there is a query ${change.query_id} already`);
-    // Refused ones count, too.
-    if (this.#subscriptions.size >= 2 * QUERIES_PER_SOCKET_MAX) {
-      throw new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
-    }
-    const subscription = new Subscription(this, change.query_id, change.known ?? null);
-    this.#subscriptions.set(change.query_id, subscription);
-    try {
-      if (this.#subscriptions.size > QUERIES_PER_SOCKET_MAX) {
-        throw new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
-      }
-      const {path, args, journal = null} = change;
-      const kind = change.paginated === true ? 'paginatedQuery' : 'query';
-      subscription.query = this.#parts.queries.hold(subscription, {kind, path, args: wireText(args), journal});
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      const result = errorResult(caught.message, caught.message);
-      subscription.refusal = new Answer(
-        {result, from: 0, journal: null, lines: [], because: {cause: 'added'}},
-        () => undefined,
-      );
-    }
-  }
-
-  #release(subscription: Subscription): void {
-    if (subscription.query !== null) this.#parts.queries.release(subscription, subscription.query);
   }
 
   /* ── who it is ── */
@@ -333,13 +273,17 @@ export class Session {
   async #authenticate(token: string): Promise<void> {
     this.#authState = 'verifying';
     let verified: Verified | ServiceError;
-    try {
-      verified = await this.#parts.verify(token);
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      verified = caught;
-    }
-    if (this.#state === 'ended') return;
+    let verifiers: number;
+    do {
+      verifiers = this.#verifiers;
+      try {
+        verified = await this.#parts.verify(token);
+      } catch (caught) {
+        verified = caughtError(this.#parts, 'token', caught);
+      }
+      if (this.#state === 'ended') return;
+      // What was said by those who had the word before says nothing.
+    } while (verifiers !== this.#verifiers);
     if (verified instanceof ServiceError) this.#refuse(verified);
     else {
       this.#token = token;
@@ -350,6 +294,7 @@ export class Session {
 
   /** Whose word is good has changed: nothing that was accepted before is accepted longer. */
   verifyAgain(): void {
+    this.#verifiers++;
     if (this.#authState === 'settled' && this.#token !== null) void this.#authenticate(this.#token);
   }
 
@@ -358,10 +303,8 @@ export class Session {
     this.#expMs = expMs;
     if (identity !== this.identity) {
       this.identity = identity;
-      for (const subscription of this.#subscriptions.values()) {
-        const {query} = subscription;
-        if (query !== null) this.#parts.queries.identityChanged(subscription, query);
-      }
+      this.#gathered = null;
+      this.#queries.identityChanged();
     }
     this.#calls.unblock();
     this.concern();
@@ -392,8 +335,8 @@ export class Session {
       try {
         this.receive(message, bytes);
       } catch (caught) {
-        if (!(caught instanceof ServiceError)) throw caught;
-        this.fatal(caught);
+        if (caught instanceof ServiceError) this.fatal(caught);
+        else this.failed(caughtError(this.#parts, 'message', caught));
         return;
       }
       if (this.#authState !== 'verifying') continue;
@@ -419,24 +362,24 @@ export class Session {
     this.#gathered = null;
     // That was one moment; what its queries say by now is looked at next.
     if (gathered !== null) this.concern();
-    const notBefore = Math.max(this.#shown.ts, this.#notBefore);
-    const answers: {subscription: Subscription; answer: Answer}[] = [];
-    for (const subscription of this.#subscriptions.values()) {
-      const answer = gathered?.get(subscription) ?? subscription.answer;
-      if (answer === null) return null; // `concern` comes with it
-      answers.push({subscription, answer});
-    }
+    const answers = this.#queries.answers(gathered);
+    if (answers === null) return null;
     const ts = commonMoment(
       answers.map(({answer}) => answer),
-      notBefore,
+      this.#notBeforeMoment,
       this.#parts.queries.sequence,
     );
     if (ts === null) {
-      this.#miss();
+      this.#miss(answers);
       return null;
     }
     this.#missed = 0;
     return this.#moveTo(ts, answers);
+  }
+
+  /** What its client was shown already, on this socket or another. */
+  get #notBeforeMoment(): number {
+    return Math.max(this.#shown.ts, this.#notBefore);
   }
 
   #moveTo(ts: number, answers: {subscription: Subscription; answer: Answer}[]): Move | null {
@@ -445,7 +388,7 @@ export class Session {
     for (const {subscription, answer} of answers) {
       const {shown, known, queryId} = subscription;
       if (answer.result === shown) continue;
-      if (this.#isExpired && subscription.query?.isByIdentity === true) {
+      if (this.#isExpired && answer.identityUsed) {
         this.#expired();
         return null;
       }
@@ -462,7 +405,7 @@ export class Session {
     const isDue = this.#owed > this.#shown.ts && ts >= this.#owed;
     if (updates.length === 0 && !isNewVersion && !isDue) return null;
     for (const {queryId, answer} of updates) {
-      const subscription = this.#subscriptions.get(queryId)!;
+      const subscription = this.#queries.get(queryId)!;
       subscription.shown = answer.result;
       subscription.known = null;
     }
@@ -473,7 +416,11 @@ export class Session {
   }
 
   /** Its queries have answers that are not right in any one moment. They run again; if they miss each other again and again, together. */
-  #miss(): void {
+  #miss(answers: readonly {answer: Answer}[]): void {
+    let newest = 0;
+    for (const {answer} of answers) newest = Math.max(newest, answer.n);
+    if (newest <= this.#missedWith) return; // the same ones
+    this.#missedWith = newest;
     this.#missed++;
     if (this.#missed < MOMENTS_MISSED_MAX || this.#isGathering) return;
     this.#missed = 0;
@@ -481,37 +428,18 @@ export class Session {
   }
 
   async #gather(): Promise<void> {
-    const {identity} = this;
-    const held = [...this.#subscriptions.values()].flatMap(holder =>
-      holder.query === null ? [] : [{holder, query: holder.query}],
-    );
     this.#isGathering = true;
-    const gathered = await this.#parts.queries.together(held);
+    this.#gathered = await this.#queries.together(this.#notBeforeMoment);
     this.#isGathering = false;
-    // Whoever it is now, and what it watches now, has answers of its own.
-    if (gathered !== null && identity === this.identity && this.#watchesOnly(held.map(({holder}) => holder))) {
-      this.#gathered = new Map(held.map(({holder}, i) => [holder, gathered.answers[i]!]));
-    }
     this.concern();
   }
 
-  #watchesOnly(held: readonly Subscription[]): boolean {
-    const known = new Set(held);
-    return [...this.#subscriptions.values()].every(one => one.query === null || known.has(one));
-  }
-
   #helloMissing(): void {
-    this.#helloTimer = null;
     this.fatal(
       new ServiceError('protocol.hello_timeout', `client_hello did not arrive within ${HELLO_TIMEOUT_MS} ms`, {
         timeoutMs: HELLO_TIMEOUT_MS,
       }),
     );
-  }
-
-  #clearHelloTimer(): void {
-    if (this.#helloTimer !== null) clearTimeout(this.#helloTimer);
-    this.#helloTimer = null;
   }
 
   #send(message: ServerMessage): void {
@@ -521,14 +449,4 @@ export class Session {
 
 function isEqual(a: Result, b: Result): boolean {
   return a.ok && b.ok && a.digest === b.digest && a.text === b.text;
-}
-
-/** What is no value is an error of the query, told when it is called. */
-function wireText(args: unknown): string {
-  try {
-    return encodeValue(checkWireValue(args, 'the arguments'));
-  } catch (caught) {
-    if (!(caught instanceof ValueError)) throw caught;
-    return JSON.stringify(args);
-  }
 }

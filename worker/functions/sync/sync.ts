@@ -8,7 +8,8 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {FUNCTION_SOCKETS_MAX, SLICE_MS} from '../../../shared/limits.ts';
 import type {Commit, Stage} from '../../commit/commit.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
-import type {WorkerMetrics} from '../../metrics.ts';
+import type {SocketFailure, WorkerMetrics} from '../../metrics.ts';
+import {caughtError} from './caught.ts';
 import {readMessage} from './client-frame.ts';
 import {ClientSocket} from './client-socket.ts';
 import {HeldQueries, type HeldQueriesParts} from './held-queries.ts';
@@ -103,13 +104,19 @@ export class Sync implements Stage, SocketEvents {
     try {
       session.receive(readMessage(message, isBinary), message.length);
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      session.fatal(caught);
+      if (caught instanceof ServiceError) session.fatal(caught);
+      else this.#failed(session, 'message', caught);
     }
   }
 
   credited(link: SocketLink, stream: number, bytes: number): void {
-    this.#sessions.get(link)?.get(stream)?.socket.credited(bytes);
+    const session = this.#sessions.get(link)?.get(stream);
+    if (session === undefined) return;
+    try {
+      session.socket.credited(bytes);
+    } catch (caught) {
+      this.#failed(session, 'call', caught);
+    }
   }
 
   closed(link: SocketLink, stream: number): void {
@@ -158,6 +165,11 @@ export class Sync implements Stage, SocketEvents {
     this.#leaving.set(clientId, settled);
   }
 
+  /** It alone ends, and its client comes back. @throws what ends the process */
+  #failed(session: Session, what: SocketFailure, caught: unknown): void {
+    session.failed(caughtError(this.#parts, what, caught));
+  }
+
   #concern(session: Session): void {
     this.#concerned.add(session);
     this.#schedule();
@@ -180,8 +192,12 @@ export class Sync implements Stage, SocketEvents {
     const shared = new Map<string, Shared>();
     for (const session of this.#concerned) {
       this.#concerned.delete(session);
-      const move = session.nextMove();
-      if (move !== null) this.#add(shared, session.socket, move);
+      try {
+        const move = session.nextMove();
+        if (move !== null) this.#add(shared, session.socket, move);
+      } catch (caught) {
+        this.#failed(session, 'transition', caught);
+      }
       if (performance.now() > endsMs) break;
     }
     for (const {messages, bytes, takers} of shared.values()) {

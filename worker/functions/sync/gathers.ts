@@ -1,0 +1,51 @@
+/**
+ * Queries that are run in one snapshot, for sessions whose queries never meet in one moment by themselves. Many sessions watch the same, and
+ * miss each other in the same moments: those who ask for the same while it is run wait for that, if its snapshot is new enough for them.
+ */
+import type {Answer} from './answer.ts';
+import type {HeldQuery, Slot} from './held-query.ts';
+
+export type GatherWanted = {query: HeldQuery; slot: Slot};
+/** All right in one moment. */
+export type Gathered = ReadonlyMap<HeldQuery, Answer>;
+
+export type GatherParts = {
+  /** The newest moment. */
+  sequence: () => number;
+  /** @returns null: they could not be had */
+  run: (wanted: readonly GatherWanted[]) => Promise<Gathered | null>;
+};
+
+/** `from`: its snapshot is of this moment or a later one. */
+type UnderWay = {from: number; wanted: readonly GatherWanted[]; gathered: Promise<Gathered | null>};
+
+export class Gathers {
+  readonly #parts: GatherParts;
+  readonly #underWay = new Map<string, UnderWay>();
+
+  constructor(parts: GatherParts) {
+    this.#parts = parts;
+  }
+
+  /** @param notBefore an older moment is of no use */
+  async together(asked: readonly GatherWanted[], notBefore: number): Promise<Gathered | null> {
+    const wanted = [...new Map(asked.map(one => [one.query, one])).values()].sort((a, b) => a.query.n - b.query.n);
+    const key = wanted.map(({query, slot}) => `${query.n} ${slot.key}`).join('\0');
+    let underWay = this.#underWay.get(key);
+    if (underWay === undefined || underWay.from < notBefore) {
+      underWay = {from: this.#parts.sequence(), wanted, gathered: this.#parts.run(wanted)};
+      this.#underWay.set(key, underWay);
+    }
+    const gathered = await underWay.gathered;
+    if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
+    return gathered !== null && isFor(gathered, wanted, underWay.wanted) ? gathered : null;
+  }
+}
+
+/** Whoever shares it is told what holds for others as well, unless a run looked at who asks. */
+function isFor(gathered: Gathered, wanted: readonly GatherWanted[], ran: readonly GatherWanted[]): boolean {
+  return wanted.every(({query, slot}, i) => {
+    const {identityUsed} = gathered.get(query)!;
+    return !identityUsed || slot.identity === ran[i]!.slot.identity;
+  });
+}

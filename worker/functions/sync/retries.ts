@@ -1,0 +1,55 @@
+/** Runs of held queries that the service refused: each is tried again, later each time it is refused again. */
+import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../shared/limits.ts';
+import type {HeldQuery} from './held-query.ts';
+
+type Refused = {times: number; timer: NodeJS.Timeout | null};
+
+export class Retries {
+  readonly #onDue: (query: HeldQuery, slotKey: string) => void;
+  readonly #refused = new Map<HeldQuery, Map<string, Refused>>();
+
+  /** @param onDue a run of this slot may be tried again */
+  constructor(onDue: (query: HeldQuery, slotKey: string) => void) {
+    this.#onDue = onDue;
+  }
+
+  /** @returns how many times in a row it was, this one included */
+  refused(query: HeldQuery, slotKey: string): number {
+    let slots = this.#refused.get(query);
+    if (slots === undefined) {
+      slots = new Map();
+      this.#refused.set(query, slots);
+    }
+    const known = slots.get(slotKey);
+    const times = (known?.times ?? 0) + 1;
+    if (known !== undefined && known.timer !== null) clearTimeout(known.timer);
+    const waitMs = Math.min(LIVE_RUN_AGAIN_MS * 2 ** (times - 1), LIVE_RUN_AGAIN_MS_MAX);
+    const refused: Refused = {times, timer: null};
+    refused.timer = setTimeout(() => {
+      refused.timer = null;
+      this.#onDue(query, slotKey);
+    }, waitMs);
+    slots.set(slotKey, refused);
+    return times;
+  }
+
+  /** It was run. */
+  ran(query: HeldQuery, slotKey: string): void {
+    const slots = this.#refused.get(query);
+    const known = slots?.get(slotKey);
+    if (slots === undefined || known === undefined) return;
+    if (known.timer !== null) clearTimeout(known.timer);
+    slots.delete(slotKey);
+    if (slots.size === 0) this.#refused.delete(query);
+  }
+
+  /** Nobody holds it any more. */
+  forget(query: HeldQuery): void {
+    for (const {timer} of this.#refused.get(query)?.values() ?? []) if (timer !== null) clearTimeout(timer);
+    this.#refused.delete(query);
+  }
+
+  close(): void {
+    for (const query of [...this.#refused.keys()]) this.forget(query);
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Who found no room: told when there is some again, in the order in which they came, a few at a time, as nobody knows before their queries have
+ * run what they take.
+ */
+import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../shared/limits.ts';
+
+export interface Waiter {
+  /** There may be room. Who finds none waits again, behind the others. */
+  tryAgain(): void;
+}
+
+export class Room {
+  readonly #isThere: () => boolean;
+  readonly #waiters = new Set<Waiter>();
+  #timer: NodeJS.Timeout | null = null;
+
+  /** @param isThere whether there is any now */
+  constructor(isThere: () => boolean) {
+    this.#isThere = isThere;
+  }
+
+  wait(waiter: Waiter): void {
+    this.#waiters.add(waiter);
+    this.#timer ??= setTimeout(() => this.#tell(), LIVE_RUN_AGAIN_MS);
+  }
+
+  leave(waiter: Waiter): void {
+    this.#waiters.delete(waiter);
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#waiters.clear();
+  }
+
+  #tell(): void {
+    this.#timer = null;
+    let told = 0;
+    for (const waiter of this.#waiters) {
+      if (told++ === LIVE_RUNS_OF_ONE_MAX || !this.#isThere()) break;
+      this.#waiters.delete(waiter);
+      waiter.tryAgain();
+    }
+    if (this.#waiters.size > 0) this.#timer ??= setTimeout(() => this.#tell(), LIVE_RUN_AGAIN_MS);
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * What one session watches: its claims on held queries, under the numbers that its client gave them. One that finds no room has an error for
+ * its result, and is tried again when there may be some.
+ */
+import {ServiceError} from '../../../shared/errors.ts';
+import {QUERIES_PER_SOCKET_MAX} from '../../../shared/limits.ts';
+import type {QueryChange} from '../../../shared/protocol/function-socket/client-message.ts';
+import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
+import {Answer, errorResult, type Result} from './answer.ts';
+import type {HeldQueries} from './held-queries.ts';
+import type {HeldQuery, Holder} from './held-query.ts';
+import type {Asked} from './query-runs.ts';
+import type {Waiter} from './room.ts';
+
+/** The session, as its claims see it. */
+export interface Watching {
+  /** JSON of who it is; null: nobody in particular. */
+  readonly identity: string | null;
+  /** It may be shown something new. */
+  concern(): void;
+}
+
+export class Subscription implements Holder, Waiter {
+  readonly queryId: number;
+  readonly asked: Asked;
+  readonly #session: Watching;
+  readonly #tryAgain: (subscription: Subscription) => void;
+  /** Null: it cannot be held, and its answer says so. */
+  query: HeldQuery | null = null;
+  /** Stands until the query has an answer. */
+  #refusal: Answer | null = null;
+  /** What the client has. */
+  shown: Result | null = null;
+  /** The digest of what it has from another socket. */
+  known: string | null;
+
+  constructor(
+    session: Watching,
+    change: Extract<QueryChange, {type: 'add'}>,
+    tryAgain: (subscription: Subscription) => void,
+  ) {
+    const {query_id: queryId, path, args, journal = null, paginated, known = null} = change;
+    this.#session = session;
+    this.queryId = queryId;
+    this.asked = {kind: paginated === true ? 'paginatedQuery' : 'query', path, args: wireText(args), journal};
+    this.known = known;
+    this.#tryAgain = tryAgain;
+  }
+
+  get identity(): string | null {
+    return this.#session.identity;
+  }
+
+  /** Null: there is none yet. */
+  answer(): Answer | null {
+    const answer = this.query?.answerFor(this.identity) ?? null;
+    if (answer !== null) this.#refusal = null;
+    return answer ?? this.#refusal;
+  }
+
+  refuse({message}: ServiceError): void {
+    const result = errorResult(message, message);
+    const facts = {result, from: 0, journal: null, lines: [], identityUsed: false};
+    this.#refusal = new Answer({...facts, because: {cause: 'added'}}, () => undefined);
+  }
+
+  concern(): void {
+    this.#session.concern();
+  }
+
+  tryAgain(): void {
+    this.#tryAgain(this);
+  }
+}
+
+export class SessionQueries {
+  readonly #queries: HeldQueries;
+  readonly #session: Watching;
+  readonly #subscriptions = new Map<number, Subscription>();
+  /** Of them, those that are held. */
+  #held = 0;
+
+  constructor(queries: HeldQueries, session: Watching) {
+    this.#queries = queries;
+    this.#session = session;
+  }
+
+  get size(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** @throws ServiceError: it breaks the protocol */
+  change(changes: readonly QueryChange[]): void {
+    const wasFull = this.#held >= QUERIES_PER_SOCKET_MAX;
+    for (const change of changes) {
+      if (change.type === 'add') this.#add(change);
+      else this.#remove(change.query_id);
+    }
+    if (!wasFull) return;
+    for (const subscription of this.#subscriptions.values()) {
+      if (this.#held >= QUERIES_PER_SOCKET_MAX) break;
+      if (subscription.query === null) this.#hold(subscription);
+    }
+  }
+
+  end(): void {
+    for (const subscription of this.#subscriptions.values()) this.#release(subscription);
+    this.#subscriptions.clear();
+  }
+
+  identityChanged(): void {
+    for (const subscription of this.#subscriptions.values()) {
+      const {query} = subscription;
+      if (query !== null) subscription.query = this.#queries.identityChanged(subscription, query);
+    }
+  }
+
+  get(queryId: number): Subscription | undefined {
+    return this.#subscriptions.get(queryId);
+  }
+
+  /**
+   * What each answers now.
+   * @param instead of what its query says
+   * @returns null: one has no answer yet, and `concern` comes with it
+   */
+  answers(instead: ReadonlyMap<HeldQuery, Answer> | null): {subscription: Subscription; answer: Answer}[] | null {
+    const answers: {subscription: Subscription; answer: Answer}[] = [];
+    for (const subscription of this.#subscriptions.values()) {
+      const {query} = subscription;
+      const answer = (query === null ? null : instead?.get(query)) ?? subscription.answer();
+      if (answer === null) return null;
+      answers.push({subscription, answer});
+    }
+    return answers;
+  }
+
+  /** Has all of them run in one snapshot. @returns null: it came to nothing, or is not what is watched, or by whom, any more */
+  async together(notBefore: number): Promise<ReadonlyMap<HeldQuery, Answer> | null> {
+    const {identity} = this.#session;
+    const held = [...this.#subscriptions.values()].flatMap(holder =>
+      holder.query === null ? [] : [{holder, query: holder.query}],
+    );
+    const gathered = await this.#queries.together(held, notBefore);
+    if (gathered === null || identity !== this.#session.identity) return null;
+    const isAll = [...this.#subscriptions.values()].every(({query}) => query === null || gathered.has(query));
+    return isAll ? gathered : null;
+  }
+
+  #add(change: Extract<QueryChange, {type: 'add'}>): void {
+    const {query_id: queryId} = change;
+    if (this.#subscriptions.has(queryId))
+      throw new ServiceError('protocol.out_of_step', `there is a query ${queryId} already`);
+    // Refused ones count, too.
+    if (this.#subscriptions.size >= 2 * QUERIES_PER_SOCKET_MAX) throw tooMany();
+    const subscription = new Subscription(this.#session, change, one => {
+      this.#hold(one);
+      one.concern();
+    });
+    this.#subscriptions.set(queryId, subscription);
+    this.#hold(subscription);
+  }
+
+  #remove(queryId: number): void {
+    const subscription = this.#subscriptions.get(queryId);
+    if (subscription === undefined)
+      throw new ServiceError('protocol.out_of_step', `there is no query ${queryId} to remove`);
+    this.#subscriptions.delete(queryId);
+    this.#release(subscription);
+  }
+
+  #hold(subscription: Subscription): void {
+    try {
+      if (this.#held >= QUERIES_PER_SOCKET_MAX) throw tooMany();
+      subscription.query = this.#queries.hold(subscription, subscription.asked);
+      this.#held++;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      subscription.refuse(caught);
+      if (caught.code === 'session.overloaded') this.#queries.awaitRoom(subscription);
+    }
+  }
+
+  #release(subscription: Subscription): void {
+    if (subscription.query === null) this.#queries.forgetWaiter(subscription);
+    else {
+      this.#held--;
+      this.#queries.release(subscription, subscription.query);
+    }
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
+}
+
+/** What is no value is an error of the query, told when it is called. */
+function wireText(args: unknown): string {
+  try {
+    return encodeValue(checkWireValue(args, 'the arguments'));
+  } catch (caught) {
+    if (!(caught instanceof ValueError)) throw caught;
+    return JSON.stringify(args);
+  }
+}
