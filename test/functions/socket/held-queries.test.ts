@@ -19,6 +19,7 @@ function newHeld(run: (run: Run) => Promise<Ran>): HeldQueries {
   return new HeldQueries({
     index: new LiveIndex(),
     metrics: new WorkerMetrics(),
+    log: {error: () => undefined},
     runs,
     shown: error => error,
     sequence: 5,

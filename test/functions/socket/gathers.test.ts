@@ -1,0 +1,157 @@
+/** Sessions whose queries never meet in one moment by themselves: their queries are run in one snapshot, once for all who ask for the same. */
+import {beforeEach, describe, expect, test} from 'vitest';
+import {MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
+import type {Run} from '../../../worker/functions/sync/query-runs.ts';
+import {until} from '../../harness/until.ts';
+import {Played, PlayedClient, ran, reads} from './played.ts';
+
+let played: Played;
+/** Queries that were run, each alone, and in one snapshot. */
+let alone: Run[];
+let together: {runs: Run[]; moment: number}[];
+let isBusy: boolean;
+
+beforeEach(() => {
+  played = new Played();
+  alone = [];
+  together = [];
+  isBusy = true;
+  // What each reads is written before its answer is there: an answer is right in one moment, and never in that of the other.
+  played.run = run => {
+    alone.push(run);
+    const one = ran(played.sequence, {readSet: reads('k'), sequence: played.sequence});
+    if (isBusy) played.write('k');
+    return one;
+  };
+  played.runTogether = async runs => {
+    const moment = played.sequence;
+    together.push({runs: [...runs], moment});
+    await new Promise(resolve => setImmediate(resolve));
+    if (isBusy) played.write('k');
+    return {rans: runs.map(() => ran(moment, {readSet: reads('k'), sequence: moment})), sequence: moment};
+  };
+});
+
+/** Its transitions that show something. */
+const shows = (client: PlayedClient) => client.transitions.filter(({changes}) => changes.length > 0);
+
+test('queries that miss each other in every moment are run in one snapshot, and shown together', async () => {
+  const client = new PlayedClient(played.sync());
+  client.watch(['m:a', 'm:b']);
+  await until('two transitions', () => shows(client).length >= 2);
+  for (const path of ['m:a', 'm:b']) {
+    const before = alone.filter(run => run.path === path).length;
+    expect(before).toBeGreaterThanOrEqual(MOMENTS_MISSED_MAX - 1);
+  }
+  const moments = together.map(({moment}) => moment);
+  for (const {to, changes} of shows(client)) {
+    expect(moments).toContain(to.ts);
+    expect(changes).toMatchObject([{value: to.ts}, {value: to.ts}]);
+  }
+  // Left in peace they meet by themselves.
+  isBusy = false;
+  await until('the newest moment', () => client.transitions.at(-1)!.to.ts === played.sequence);
+  client.leave();
+});
+
+describe('of many sessions that watch the same', () => {
+  test('one run in one snapshot serves all', async () => {
+    const sync = played.sync();
+    const clients = Array.from({length: 50}, () => new PlayedClient(sync));
+    for (const client of clients) client.watch(['m:a', 'm:b']);
+    await until('ten transitions', () => clients.every(client => shows(client).length >= 10));
+    // Each is shown ten moments at least, and moments are not run twice.
+    expect(new Set(together.map(({moment}) => moment)).size).toBe(together.length);
+    expect(together.length).toBeLessThan(2 * Math.max(...clients.map(client => shows(client).length)));
+    for (const {runs} of together) expect(runs.map(({path}) => path)).toEqual(['m:a', 'm:b']);
+    isBusy = false;
+    for (const client of clients) client.leave();
+  });
+
+  test('what was run together is the answer of those who watch a part of it, too', async () => {
+    isBusy = false;
+    const sync = played.sync();
+    const [both, one] = [new PlayedClient(sync), new PlayedClient(sync)];
+    both.watch(['m:a', 'm:b']);
+    one.watch(['m:b']);
+    await until('first answers', () => both.shown(2) !== undefined && one.shown(1) !== undefined);
+    // Alone m:b does not come to an end any more.
+    const ends: (() => void)[] = [];
+    const {run} = played;
+    played.run = async asked => {
+      if (asked.path === 'm:b') await new Promise<void>(resolve => ends.push(resolve));
+      return await run(asked);
+    };
+    isBusy = true;
+    played.write('k');
+    await until('what was run together', () => (one.shown(1) as number) > 0);
+    expect(together.map(({moment}) => moment)).toContain(one.shown(1));
+    expect(alone.filter(({path}) => path === 'm:b')).toHaveLength(1);
+    isBusy = false;
+    for (const client of [both, one]) client.leave();
+    for (const end of ends) end();
+  });
+
+  test('who is somebody else has a run of their own where it looks at who asks', async () => {
+    played.verify = async token => ({identity: JSON.stringify(token), expMs: Number.POSITIVE_INFINITY});
+    const looking = (run: Run) => (run.path === 'm:me' ? run.identity : played.sequence);
+    const {run, runTogether} = played;
+    played.run = async asked => ({
+      ...(await run(asked)),
+      result: ran(looking(asked)).result,
+      identityUsed: asked.path === 'm:me',
+    });
+    played.runTogether = async runs => {
+      const {rans, sequence} = await runTogether(runs);
+      const all = rans.map((one, i) => {
+        return {...one, result: ran(looking(runs[i]!)).result, identityUsed: runs[i]!.path === 'm:me'};
+      });
+      return {rans: all, sequence};
+    };
+    const sync = played.sync();
+    const names = ['ada', 'grace', 'edsger'];
+    const clients = names.map(() => new PlayedClient(sync));
+    for (const [i, client] of clients.entries()) {
+      client.authenticate(names[i]!);
+      client.watch(['m:me', 'm:n']);
+    }
+    await until('some moments of each', () => clients.every(client => client.transitions.length >= 5));
+    isBusy = false;
+    for (const [i, client] of clients.entries()) {
+      const shown = shows(client).flatMap(({changes}) => changes.filter(({query_id}) => query_id === 1));
+      for (const update of shown) expect(update).toMatchObject({value: JSON.stringify(names[i])});
+      client.leave();
+    }
+  });
+});
+
+test('a moment is missed only with an answer that is new', async () => {
+  // m:slow is never there; whatever else makes a session look again and again misses nothing.
+  isBusy = false;
+  played.mutate = async () => ({
+    result: {ok: true, value: 'null', lines: [], own: []},
+    ts: played.sequence,
+  });
+  const sync = played.sync();
+  const client = new PlayedClient(sync);
+  client.watch(['m:a', 'm:b']);
+  await until('both', () => client.shown(2) !== undefined);
+  let finish: (() => void) | undefined;
+  const {run} = played;
+  played.run = async asked => {
+    if (asked.path === 'm:b') await new Promise<void>(resolve => (finish = resolve));
+    return await run(asked);
+  };
+  played.write('k');
+  await until('the slow run', () => finish);
+  for (let id = 1; id <= 20; id++) {
+    client.say({type: 'mutation', request_id: id, path: 'm:c', args: {}, settled_below: 0});
+    await until('its answer', () =>
+      client.messages.some(one => one.type === 'mutation_result' && one.request_id === id),
+    );
+  }
+  expect(together).toEqual([]);
+  finish!();
+  await until('the newest moment', () => client.transitions.at(-1)!.to.ts === played.sequence);
+  client.leave();
+});
