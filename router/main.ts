@@ -127,7 +127,11 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
     const made = new Intake(parts, originRule);
     const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
     mounted.mount(app);
-    const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds});
+    const ofFunctions = new FunctionSockets({
+      ...parts,
+      requestIds: made.requestIds,
+      owedBytesMax: limits.functionSocketsOwedBytes,
+    });
     ofFunctions.mount(app);
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());

@@ -7,6 +7,7 @@ import {
   AUTH_FAILURES_AT_ONCE,
   AUTH_FAILURES_DELAYED_MAX,
   BODY_BYTES_MAX,
+  FUNCTION_SOCKETS_OWED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
   IN_FLIGHT_REQUESTS_MAX,
   LINK_BUFFER_BYTES_MAX,
@@ -30,6 +31,7 @@ export type RouterLimits = {
   linkBufferBytes: number;
   unsentReplyBytes: number;
   sockets: number;
+  functionSocketsOwedBytes: number;
   authFailuresAtOnce: number;
   authFailureEarnedMs: number;
   authFailuresDelayed: number;
@@ -49,6 +51,7 @@ export function limitsOfOne(routers: number): RouterLimits {
     linkBufferBytes: share(LINK_BUFFER_BYTES_MAX),
     unsentReplyBytes: share(UNSENT_REPLY_BYTES_MAX),
     sockets: share(SOCKETS_MAX),
+    functionSocketsOwedBytes: share(FUNCTION_SOCKETS_OWED_BYTES_MAX),
     authFailuresAtOnce: share(AUTH_FAILURES_AT_ONCE),
     authFailureEarnedMs: AUTH_FAILURE_EARNED_MS * routers,
     authFailuresDelayed: share(AUTH_FAILURES_DELAYED_MAX),

@@ -337,6 +337,8 @@ export const MESSAGE_OVERHEAD_BYTES = 256;
 export const FUNCTION_SOCKETS_MAX = 20_000;
 /** Bytes under way to a socket, beyond which it is shown no new moment until its network has taken some. (ours) */
 export const FUNCTION_SOCKET_WINDOW_BYTES = 128 * KIB;
+/** What all function sockets are owed together. Beyond: who is sent more and owes more than an equal share is dropped (1006). (ours) */
+export const FUNCTION_SOCKETS_OWED_BYTES_MAX = 1024 * MIB;
 /** What was taken, or handled, is told to the other process when it is this much. (ours) */
 export const FUNCTION_SOCKET_CREDIT_BYTES = 32 * KIB;
 /** A transition longer than this leaves in pieces of the second length, so that what it waits for is bounded. Characters. (ours) */

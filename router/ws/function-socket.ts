@@ -2,7 +2,7 @@
  * One client of the function socket, as the router knows it: a number, and how many bytes are under way in either direction. What its
  * messages say is between the client and the worker.
  *
- *   open ──peer gone | worker says so | worker gone | too much unhandled | drain──▶ closed
+ *   open ──peer gone | worker says so | worker gone | too much unhandled, or owed | drain──▶ closed
  */
 
 import type {WebSocket} from 'uWebSockets.js';
@@ -15,6 +15,7 @@ import {
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
 } from '../../shared/limits.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
+import type {OwedBytes} from './owed-bytes.ts';
 import type {TenantPipes} from './tenant-pipes.ts';
 
 /** Codes of RFC 6455 and its registry: what the client did was wrong; come again at once; come again later. */
@@ -34,6 +35,9 @@ export class FunctionSocket {
   readonly origin: string;
   readonly #ws: WebSocket<FunctionSocketData>;
   readonly #pipes: TenantPipes;
+  readonly #ofAll: OwedBytes;
+  /** Of `#ofAll`, as it was last looked at. */
+  #owedBytes = 0;
   #isClosed = false;
   /** Of its peer's messages, what the worker has not handled. */
   #unhandledBytes = 0;
@@ -41,11 +45,13 @@ export class FunctionSocket {
   #uncreditedBytes = 0;
   #sentMs = performance.now();
 
-  constructor(ws: WebSocket<FunctionSocketData>, stream: number, pipes: TenantPipes) {
+  constructor(ws: WebSocket<FunctionSocketData>, stream: number, pipes: TenantPipes, ofAll: OwedBytes) {
     this.#ws = ws;
     this.stream = stream;
     this.origin = ws.getUserData().origin;
     this.#pipes = pipes;
+    this.#ofAll = ofAll;
+    ofAll.opened();
   }
 
   /** A message of its peer. @param bytes valid during the call */
@@ -72,12 +78,17 @@ export class FunctionSocket {
     this.#uncreditedBytes += message.length;
     this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
     this.credit();
+    // It reads nothing: a close frame would wait behind the rest.
+    if (!this.#isClosed && this.#ofAll.isTooMuch(this.#owedBytes)) this.#ws.close(); // calls `closed`
   }
 
-  /** Tells the worker what the network has taken, once that is worth a frame. */
+  /** The network may have taken something: the worker is told once that is worth a frame. What is sent is looked at from then on, too. */
   credit(): void {
-    if (this.#isClosed || this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES) return;
-    const taken = this.#uncreditedBytes - this.#ws.getBufferedAmount();
+    if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#owedBytes === 0)) return;
+    const owedBytes = this.#ws.getBufferedAmount();
+    this.#ofAll.changed(owedBytes - this.#owedBytes);
+    this.#owedBytes = owedBytes;
+    const taken = this.#uncreditedBytes - owedBytes;
     if (taken < FUNCTION_SOCKET_CREDIT_BYTES) return;
     this.#uncreditedBytes -= taken;
     this.#pipes.credit(this, taken);
@@ -104,6 +115,7 @@ export class FunctionSocket {
   /** The peer is gone; the socket must not be touched any more. */
   closed(): void {
     this.#isClosed = true;
+    this.#ofAll.closed(this.#owedBytes);
     this.#pipes.closed(this);
   }
 }

@@ -21,6 +21,7 @@ import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {CloseCode, FunctionSocket, type FunctionSocketData} from './function-socket.ts';
 import {checkOffered} from './offered-protocols.ts';
+import {OwedBytes} from './owed-bytes.ts';
 import {PipeTraffic} from './pipe-traffic.ts';
 
 export type FunctionSocketParts = {
@@ -29,16 +30,20 @@ export type FunctionSocketParts = {
   observer: ExchangeObserver;
   /** Open at once, in this router. */
   socketsMax: number;
+  /** What it may owe them. */
+  owedBytesMax: number;
 };
 
 export class FunctionSockets {
   readonly traffic = new PipeTraffic();
   readonly #parts: FunctionSocketParts;
   readonly #open = new Set<FunctionSocket>();
+  readonly #owed: OwedBytes;
   #isDraining = false;
 
   constructor(parts: FunctionSocketParts) {
     this.#parts = parts;
+    this.#owed = new OwedBytes(parts.owedBytesMax);
     setInterval(() => this.#look(), FUNCTION_SOCKET_LOOK_MS).unref();
   }
 
@@ -64,7 +69,7 @@ export class FunctionSockets {
   }
 
   metrics(): MetricJson[] {
-    return this.traffic.json(this.#open.size);
+    return this.traffic.json(this.#open.size, this.#owed.owed);
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
@@ -94,7 +99,7 @@ export class FunctionSockets {
   #opened(ws: WebSocket<FunctionSocketData>): void {
     const data = ws.getUserData();
     const {pipes} = data.tenant;
-    const socket = new FunctionSocket(ws, pipes.nextStream(), pipes);
+    const socket = new FunctionSocket(ws, pipes.nextStream(), pipes, this.#owed);
     data.socket = socket;
     this.#open.add(socket);
     this.#parts.directory.functionSocketOpened(data.tenant, socket);

@@ -18,9 +18,10 @@ export class PipeTraffic {
     this.#sentBytes += takers * bytes;
   }
 
-  json(sockets: number): MetricJson[] {
+  json(sockets: number, owedBytes: number): MetricJson[] {
     return [
       gauge('svc_function_sockets', 'Open function sockets.', sockets),
+      gauge('svc_function_socket_owed_bytes', 'Bytes of messages that their networks have not taken.', owedBytes),
       counter('svc_function_socket_received_total', 'Messages of clients on function sockets.', this.#receivedMessages),
       counter('svc_function_socket_received_bytes_total', 'Bytes of those messages.', this.#receivedBytes),
       counter('svc_function_socket_sent_total', 'Messages handed to function sockets.', this.#sentMessages),
