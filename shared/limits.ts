@@ -754,6 +754,8 @@ export const BOOTSTRAP_ROWS_FIRST = 4;
 export const BOOTSTRAP_ROWS_MOST = 256;
 /** Expired keys removed with each new one: more than one, so that the table shrinks again after a burst. (ours) */
 export const IDEMPOTENCY_EXPIRE_AT_ONCE = 4;
+/** Outcomes of mutations that a client has settled, removed with each new one: a long queue that is settled at once holds up no other write. (ours) */
+export const CLIENT_MUTATIONS_SETTLED_AT_ONCE = 64;
 /** How long an earlier owner, left over from a killed supervisor, may take to end. (ours) */
 export const OWNER_WAIT_MS = 4_000;
 /** Page caches: the writer keeps the B-tree paths it works on; readers map the file, so that a commit elsewhere costs them no re-reads. (ours) */

@@ -3,20 +3,35 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {openSession, sessionOf} from '../control/sandbox-client.ts';
+import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
+import {FunctionSocket} from '../harness/function-socket.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
 const DAY_MS = 86_400_000;
+const FUNCTIONS = `
+  import {mutation, query} from './_generated/server';
+  export const note = mutation(async (ctx, {id}) => { await ctx.db.insert('notes', {id}); return 'note ' + id; });
+  export const notes = query(async ctx => (await ctx.db.query('notes').collect()).map(({id}) => id));`;
 const INSERT = {type: 'insert', table: 'later', fields: {a: 1}};
 
 let service: Service;
 let tenant: Tenant;
 let changed: Tenant;
+let mutated: App;
 let due: string;
 let ran: string;
 const sessions: string[] = [];
+
+/** A mutation of the one client, for the first time or again. */
+async function resend(id: number): Promise<unknown> {
+  const socket = await FunctionSocket.established(service, mutated.tenant, {client_id: 'the-client-of-this-test'});
+  const result = await socket.result(socket.sendMutation('f:note', {id}, id));
+  socket.close();
+  return result;
+}
 
 const schedule = async (runAfterMs: number): Promise<string> => {
   const reply = await tenant.request('POST', '/schedule', {run_after_ms: runAfterMs, mutation: INSERT});
@@ -37,6 +52,8 @@ beforeAll(async () => {
   changed = await Tenant.make(service);
   await changed.putSchema('t', [], [{name: 'by_n', fields: ['n']}]);
   await tenant.insert('t', {n: 1}, {'idempotency-key': 'once'});
+  mutated = await App.deploy(service, {'f.ts': FUNCTIONS});
+  for (const id of [1, 2]) await resend(id);
   ran = await schedule(0);
   await until('the job to run', async () => (await result(ran)).status === 200);
   due = await schedule(DAY_MS);
@@ -56,6 +73,9 @@ beforeAll(async () => {
     [`UPDATE environment SET value = 'wrong'`],
     [`UPDATE idempotency SET body = replace(body, '"id"', '"ie"')`],
   );
+  change(Tenant.of(service, mutated.tenant), [
+    `UPDATE client_mutations SET value = replace(value, 'note', 'nose') WHERE request_id = 1`,
+  ]);
   change(changed, [`UPDATE indexes SET fields = '["m"]' WHERE name = 'by_n'`]);
   await service.run();
 });
@@ -70,6 +90,32 @@ test('a job, a result, a cron, a variable and a kept reply are refused to whoeve
   const again = tenant.request('POST', '/documents', {table: 't', fields: {n: 1}}, {'idempotency-key': 'once'});
   expectError(await again, 503, 'op.storage_damaged');
   expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+});
+
+test('the outcome of a mutation of a client is refused to it, and the mutation is not run again; another one is told', async () => {
+  service.showLogOnFailure();
+  expect(await resend(1)).toMatchObject({ok: false, code: 'op.storage_damaged'});
+  expect(await resend(2)).toMatchObject({ok: true, value: 'note 2'});
+  expect(await mutated.query('f:notes', {})).toEqual([1, 2]);
+  const {stdout} = await svc(['verify', '--data', service.data, '--tenant', mutated.tenant]);
+  expect(stdout).toContain('the outcome of a mutation of client "the-client-of-this-test" is damaged in the file');
+});
+
+test('once the file is repaired it is still not run again, and its client is told that the outcome is lost', async () => {
+  service.showLogOnFailure();
+  await service.end('SIGTERM');
+  const {code, stdout} = await svc(['recover', '--data', service.data, '--repair', mutated.tenant]);
+  expect(stdout).toContain('what it came to is lost, and whoever sends it again is told so: it is not run again');
+  expect(code).toBe(0);
+  expect((await svc(['verify', '--data', service.data, '--tenant', mutated.tenant])).stdout).toContain(': ok');
+  await service.run();
+  expect(await resend(1)).toMatchObject({
+    ok: false,
+    code: 'op.storage_damaged',
+    error: expect.stringContaining('lost'),
+  });
+  expect(await resend(2)).toMatchObject({ok: true, value: 'note 2'});
+  expect(await mutated.query('f:notes', {})).toEqual([1, 2]);
 });
 
 test('a session is refused, as is the list of them; another one is served', async () => {

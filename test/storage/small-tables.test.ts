@@ -8,6 +8,7 @@ import Database from 'better-sqlite3';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
+import {FunctionSocket} from '../harness/function-socket.ts';
 import {makeOlder} from '../harness/older-file.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -16,8 +17,9 @@ import {until} from '../harness/until.ts';
 const PAGE_BYTES = 4096;
 const INSERT = {type: 'insert', table: 'later', fields: {a: 1}};
 const FUNCTIONS = `
-  import {query} from './_generated/server';
-  export const one = query({args: {}, handler: () => 1});`;
+  import {mutation, query} from './_generated/server';
+  export const one = query({args: {}, handler: () => 1});
+  export const noted = mutation({args: {}, handler: ctx => ctx.db.insert('notes' as never, {} as never)});`;
 
 type Damaged = {what: string; damage: (path: string) => void};
 
@@ -53,14 +55,28 @@ const rewritten = (what: string, from: string, to: string): Damaged => ({
     writeFileSync(path, bytes);
   },
 });
+/** In the first place where it is, which is not the only one. */
+const flipped = (what: string, from: string, to: string): Damaged => ({
+  what,
+  damage: path => {
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf(from);
+    expect(bytes.indexOf(from, at + 1)).toBeGreaterThan(at);
+    bytes.write(to, at);
+    writeFileSync(path, bytes);
+  },
+});
 
 const CASES: Damaged[] = [
   ...['jobs', 'jobs_by_time', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'].map(emptied),
-  emptied('control_records'),
+  ...['control_records', 'client_mutations', 'client_mutations_by_age'].map(emptied),
   ...['deployments', 'meta', 'row_sums', 'journal', 'documents'].map(emptied),
   changed('settings', `UPDATE meta SET value = replace(value, 'example', 'exbmple') WHERE key = 'function_settings'`),
   changed('which deployment is active', `UPDATE meta SET value = 2 WHERE key = 'active_deployment'`),
   changed('the sum of the jobs', `UPDATE row_sums SET sum = sum + 1 WHERE kind = 'jobs'`),
+  changed('the sum of the client_mutations', `UPDATE row_sums SET sum = sum + 1 WHERE kind = 'client_mutations'`),
+  // Under another id it would not be found, and the mutation would run again.
+  flipped('whose one of the client_mutations is', 'a-client-of-this-test', 'b-client-of-this-test'),
   rewritten('a definition', `IN ('completed', 'failed')`, `IN ('completed', 'gailed')`),
   rewritten('a name in a definition', 'finished_at INTEGER NOT NULL', 'fioished_at INTEGER NOT NULL'),
 ];
@@ -95,10 +111,15 @@ async function fill(tenant: Tenant): Promise<void> {
 beforeAll(async () => {
   service = await Service.start();
   for (const {what} of [...CASES, ...DEPLOYMENTS]) {
-    const tenant = /deploy|manifest/.test(what)
+    const tenant = /deploy|manifest|client_mutations/.test(what)
       ? Tenant.of(service, (await App.deploy(service, {'f.ts': FUNCTIONS})).tenant)
       : await Tenant.make(service);
     await fill(tenant);
+    if (what.includes('client_mutations')) {
+      const socket = await FunctionSocket.established(service, tenant.id, {client_id: 'a-client-of-this-test'});
+      for (let n = 0; n < 2; n++) await socket.mutation('f:noted');
+      socket.close();
+    }
     const settings = {egress: {allow: [], deny: []}, allowed_origins: ['https://app.example']};
     expect((await tenant.request('PUT', '/settings', settings)).status).toBe(204);
     tenants.set(what, tenant);

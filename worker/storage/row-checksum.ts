@@ -67,6 +67,9 @@ const WHAT: Record<RowKind, string> = {
   control_records: 'the record of',
 };
 
+/** The `request` of a client's mutation whose row was damaged and taken in hand by a repair: that it was run is all that is known of it. */
+export const LOST_REQUEST = 'lost';
+
 /** 32 bits with a sign, which SQLite keeps in four bytes. */
 export function rowChecksum<Kind extends RowKind>(kind: Kind, row: Columns<Kind>): number {
   const values = COLUMNS[kind].map(column => {

@@ -268,7 +268,10 @@ export function prepareStatements(db: Connection) {
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
       ),
     settleClientMutations: () =>
-      run<[string, number]>('DELETE FROM client_mutations WHERE client_id = ? AND request_id < ?'),
+      run<[string, number, number]>(
+        `DELETE FROM client_mutations WHERE (client_id, request_id) IN
+           (SELECT client_id, request_id FROM client_mutations WHERE client_id = ? AND request_id < ? ORDER BY request_id LIMIT ?)`,
+      ),
     expireClientMutations: () =>
       run<[number, number]>(
         `DELETE FROM client_mutations WHERE (client_id, request_id) IN

@@ -243,7 +243,7 @@ function sumsOf(kind: RowKind): string {
 
 /** From version 11 on: mutations of clients on sockets run once. */
 export const ADD_CLIENT_MUTATIONS = `
-  -- What those came to that were committed. request: SHA-256 of path and arguments, hex. value: wire JSON. sequence: the one that has its
+  -- What those came to that were committed. request: SHA-256 of path and arguments, and of who asked, hex. value: wire JSON. sequence: the one that has its
   -- effect. created_ms: epoch milliseconds.
   CREATE TABLE client_mutations (
     client_id  TEXT NOT NULL,

@@ -3,7 +3,7 @@
  * told; nothing is mended that could not be looked at again, because the caller keeps a copy of the file.
  *
  * - a row of a small table that is one bit away from its checksum is put back as it was; any other damaged row is taken away (of a
- *   table, its schema; of an index, its entries)
+ *   table, its schema; of an index, its entries; of a mutation of a client, what it came to)
  * - SQLite's indexes are made again from their tables, and counts and sums from what is there
  *
  * Documents, journal records and code are not touched: a damaged one is refused to who asks for it. Definitions of tables that
@@ -13,7 +13,7 @@ import Database from 'better-sqlite3';
 import {placeOf} from '../storage/damage.ts';
 import type {Connection} from '../storage/database.ts';
 import {migrate, STORAGE_VERSION} from '../storage/migrations.ts';
-import {type CheckedColumns, type RowKind, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
+import {type CheckedColumns, LOST_REQUEST, type RowKind, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {noteLayout, sumAgain, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
 import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {withOneBitBack} from './bit-repair.ts';
@@ -94,6 +94,10 @@ function repairRows(db: Connection, kind: RowKind, done: string[]): void {
       const changed = {...row, fields: null, deployed: null};
       replace(db, kind, row, {...changed, checksum: rowChecksum(kind, changed as never)});
       done.push(`${place}; it has no schema now, its documents stay`);
+    } else if (kind === 'client_mutations') {
+      const lost = {...row, request: LOST_REQUEST, value: 'null'};
+      replace(db, kind, row, {...lost, checksum: rowChecksum(kind, lost as never)});
+      done.push(`${place}; what it came to is lost, and whoever sends it again is told so: it is not run again`);
     } else {
       refuseNeeded(kind, row);
       remove(db, kind, row);

@@ -1,8 +1,9 @@
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
-import {DEATHS_BEFORE_REST} from '../../../shared/limits.ts';
+import {CLIENT_MUTATIONS_SETTLED_AT_ONCE, DEATHS_BEFORE_REST} from '../../../shared/limits.ts';
 import {TENANT_FILE} from '../../../shared/tenant-directory.ts';
+import {type CheckedColumns, rowChecksum} from '../../../worker/storage/row-checksum.ts';
 import {FunctionSocket, type MutationResult} from '../../harness/function-socket.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
@@ -33,8 +34,9 @@ async function connect(app: App, hello: object = {}): Promise<FunctionSocket> {
   return socket;
 }
 const newApp = () => App.deploy(service, {'counter.ts': COUNTER});
+const fileOf = ({tenant}: App) => join(service.directoryOf(tenant)!, TENANT_FILE);
 const kept = async (app: App) => {
-  const db = new Database(join(service.directoryOf(app.tenant)!, TENANT_FILE), {readonly: true});
+  const db = new Database(fileOf(app), {readonly: true});
   const rows = db.prepare<[], {request_id: number}>('SELECT request_id FROM client_mutations').all();
   db.close();
   return rows.map(({request_id}) => request_id);
@@ -124,6 +126,38 @@ test('what a client has settled is not kept', async () => {
   expect(await kept(app)).toEqual([1, 2, 3]);
   await socket.result(socket.sendMutation('counter:add', {by: 1}, 4, 3));
   expect(await kept(app)).toEqual([3, 4]);
+});
+
+test('many that are settled at once go some at a time', async () => {
+  const app = await newApp();
+  const socket = await connect(app);
+  const count = CLIENT_MUTATIONS_SETTLED_AT_ONCE + 20;
+  for (let id = 1; id <= count; id++) socket.sendMutation('counter:add', {by: 1}, id);
+  await socket.result(count);
+  await socket.result(socket.sendMutation('counter:add', {by: 1}, count + 1, count + 1));
+  expect(await kept(app)).toHaveLength(21);
+  await socket.result(socket.sendMutation('counter:add', {by: 1}, count + 2, count + 1));
+  expect(await kept(app)).toEqual([count + 1, count + 2]);
+});
+
+test('an outcome that an earlier version stored, which did not note who asked, is told as it was', async () => {
+  const app = await newApp();
+  const client_id = FunctionSocket.newClient();
+  await (await connect(app, {client_id})).mutation('counter:add', {by: 1});
+  await service.end('SIGTERM');
+  const db = new Database(fileOf(app));
+  const row = db.prepare('SELECT * FROM client_mutations').get() as CheckedColumns<'client_mutations'>;
+  const older = {...row, request: String(row.request).split(' ')[0]!};
+  db.prepare('UPDATE client_mutations SET request = ?, checksum = ?').run(
+    older.request,
+    rowChecksum('client_mutations', older),
+  );
+  db.close();
+  await service.run();
+  const again = await connect(app, {client_id});
+  again.sendMutation('counter:add', {by: 1}, 1);
+  expect(await again.result(1)).toMatchObject({ok: true, value: 1});
+  expect(await app.query('counter:sum', {})).toBe(1);
 });
 
 test('a client has one socket: one before is closed, and what waits on it is not run', async () => {

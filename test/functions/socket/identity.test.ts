@@ -18,6 +18,10 @@ const FUNCTIONS = `
     return n % 2 === 0 ? 'even' : (await ctx.auth.getUserIdentity())?.subject ?? null;
   }});
   export const tick = mutation({args: {}, handler: async ctx => { await ctx.db.insert('ticks' as never, {} as never); }});
+  export const ticked = mutation({args: {}, handler: async ctx => {
+    await ctx.db.insert('ticks' as never, {} as never);
+    return {name: (await ctx.auth.getUserIdentity())?.subject ?? null};
+  }});
   export const whoami = mutation({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? null});`;
 
 let service: Service;
@@ -151,6 +155,32 @@ test('users are told apart by what looks at them alone, and as long as it looks'
     await grace.until(() => grace.value(ids[1]!) === (isEven ? 'even' : 'grace'));
     await app.mutation('who:tick', {});
   }
+});
+
+describe('a mutation that comes again', () => {
+  const sent = async (app: App, client_id: string, user: string | null, claims: JWTPayload = {}) => {
+    const socket = await FunctionSocket.established(service, app.tenant, {client_id});
+    onTestFinished(() => socket.close());
+    if (user !== null) socket.authenticate(await token(user, claims));
+    return await socket.result(socket.sendMutation('who:ticked', {}, 1));
+  };
+
+  test.each<[string, string | null, string | null]>([
+    ['somebody else', 'ada', 'grace'],
+    ['nobody', 'ada', null],
+    ['somebody, who was nobody before', null, 'ada'],
+  ])('from %s is not run again, and its result is told to none but who it was run for', async (_, first, next) => {
+    const app = await newApp();
+    const client_id = FunctionSocket.newClient();
+    const answer = await sent(app, client_id, first);
+    expect(answer).toMatchObject({ok: true, value: {name: first}});
+    const other = await sent(app, client_id, next);
+    expect(other).toMatchObject({ok: false, code: 'op.conflict', error: expect.stringContaining('somebody else')});
+    expect(JSON.stringify(other)).not.toContain('value');
+    expect(await app.query('who:ticks', {})).toBe(1);
+    // By another token of the same user, too.
+    expect(await sent(app, client_id, first, {exp: nowS() + 99, nickname: 'new'})).toEqual(answer);
+  });
 });
 
 test('a deploy with other auth providers asks for the tokens again', async () => {

@@ -3,15 +3,23 @@
  * there if the mutation's effect is, and not if it is not. One that comes again, after its answer was lost with a socket or a worker, is
  * answered with that. A failed one has left nothing, and runs again.
  *
+ * What it came to is told to who it was run for: a client that is somebody else by then learns that it was committed, and no more. It is
+ * not run for them either, as its effect is there.
+ *
  * A client says which of its mutations it will not ask for again; the rest is kept as long as an `Idempotency-Key`.
  */
 import {hash} from 'node:crypto';
 import {ServiceError} from '../../../shared/errors.ts';
-import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../../../shared/limits.ts';
+import {
+  CLIENT_MUTATIONS_SETTLED_AT_ONCE,
+  IDEMPOTENCY_EXPIRE_AT_ONCE,
+  IDEMPOTENCY_KEEP_MS,
+} from '../../../shared/limits.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import {reading} from '../../storage/damage.ts';
-import {checkedRowOf, rowChecksum} from '../../storage/row-checksum.ts';
+import {checkedRowOf, LOST_REQUEST, rowChecksum} from '../../storage/row-checksum.ts';
+import type {Identity} from '../auth/identity.ts';
 import {NO_LINES} from '../call-result.ts';
 import type {Functions, Succeeded} from '../functions.ts';
 import type {MutationCall, MutationOutcome} from './session-calls.ts';
@@ -23,6 +31,8 @@ export type ClientMutationParts = {
 };
 
 type Found = {result: Succeeded; ts: number};
+/** What makes two mutations the same, and who it is run for: digests. */
+type Request = {digest: string; caller: string};
 
 export class ClientMutations {
   readonly #parts: ClientMutationParts;
@@ -31,7 +41,7 @@ export class ClientMutations {
     this.#parts = parts;
   }
 
-  /** @throws ServiceError when the service cannot run it now; op.conflict when its number was another mutation's */
+  /** @throws ServiceError when the service cannot run it now; op.conflict when its number was another mutation's, or somebody else's */
   async run(
     clientId: string,
     mutation: MutationCall,
@@ -40,7 +50,7 @@ export class ClientMutations {
   ): Promise<MutationOutcome> {
     const {call, writer, groups} = this.#parts;
     const {path, args} = mutation;
-    const request = hash('sha256', JSON.stringify([path, args]), 'hex');
+    const request = {digest: hash('sha256', JSON.stringify([path, args]), 'hex'), caller: digestOfCaller(identity)};
     // What it is and whether it may be called so does not matter any more. What is found here may still be taken back.
     if (reading(() => writer.statements.clientMutation.get(clientId, mutation.request_id)) !== undefined) {
       // Not as a write: one that is refused says that nothing was done.
@@ -63,12 +73,32 @@ export class ClientMutations {
   }
 }
 
-function find({statements}: Writer, clientId: string, requestId: number, request: string): Found | null {
+/** Tokens of one user are many: whose they are is what counts. */
+function digestOfCaller(identity: string | null): string {
+  if (identity === null) return 'nobody';
+  return hash('sha256', (JSON.parse(identity) as Identity).tokenIdentifier, 'hex');
+}
+
+function find({statements}: Writer, clientId: string, requestId: number, {digest, caller}: Request): Found | null {
   const row = statements.clientMutation.get(clientId, requestId);
   if (row === undefined) return null;
   checkedRowOf('client_mutations', row);
-  if (row.request !== request) {
+  if (row.request === LOST_REQUEST) {
+    throw new ServiceError(
+      'op.storage_damaged',
+      'what this mutation came to is lost with a damaged file; it is not run again',
+    );
+  }
+  // One of an earlier version does not say who it was run for.
+  const [storedDigest, storedCaller = caller] = row.request.split(' ');
+  if (storedDigest !== digest) {
     throw new ServiceError('op.conflict', `the number ${requestId} was given to another mutation`);
+  }
+  if (storedCaller !== caller) {
+    throw new ServiceError(
+      'op.conflict',
+      `the mutation ${requestId} was committed for somebody else, who alone is told its result`,
+    );
   }
   return {result: {ok: true, value: row.value, ...NO_LINES}, ts: row.sequence};
 }
@@ -77,14 +107,15 @@ function store(
   writer: Writer,
   clientId: string,
   {request_id: requestId, settled_below: settledBelow}: MutationCall,
-  request: string,
+  {digest, caller}: Request,
   {result: {value}, ts}: Found,
 ): void {
   const {statements} = writer;
   const nowMs = writer.nowMs();
+  const request = `${digest} ${caller}`;
   const row = {client_id: clientId, request_id: requestId, request, value, sequence: ts, created_ms: nowMs};
   const checksum = rowChecksum('client_mutations', row);
   statements.insertClientMutation.run(clientId, requestId, request, value, ts, nowMs, checksum);
-  statements.settleClientMutations.run(clientId, settledBelow);
+  statements.settleClientMutations.run(clientId, settledBelow, CLIENT_MUTATIONS_SETTLED_AT_ONCE);
   statements.expireClientMutations.run(nowMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
 }
