@@ -188,6 +188,14 @@ describe('the house', () => {
     expect(known.filter(limit => !isShown(limit))).toEqual([]);
   });
 
+  // SQLite plans a statement whose LIMIT is a parameter again each time another value is bound, which takes longer than a short read.
+  test('no statement has a bare parameter for its LIMIT', () => {
+    const files = ['cli', 'router', 'shared', 'supervisor', 'worker'].flatMap(sources);
+    const withLimit = files.filter(file => /\bLIMIT\b/.test(readFileSync(join(root, file), 'utf8')));
+    expect(withLimit).not.toEqual([]);
+    expect(withLimit.filter(file => /\bLIMIT \?(?! \+ 0)/.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
+  });
+
   // npm hands the project's settings to `npx -p node@22` too, whose package installs Node by a script.
   test('npm may run the install script that brings Node 22', () => {
     expect(readFileSync(join(root, '.npmrc'), 'utf8')).not.toMatch(/ignore-scripts/);

@@ -28,7 +28,7 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     const cut = journal.head();
     const floor = journal.floor();
     const page = db.prepare<[number, number, number], StoredRow>(
-      'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
+      'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ? + 0',
     );
     yield `{"snapshot":{"version":${JOURNAL_VERSION},"applied_sequence":${cut},"durable_head":${cut},"schema":`;
     yield* cutUp(allSchemasText(catalog));

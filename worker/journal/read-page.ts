@@ -37,7 +37,7 @@ export class JournalReader {
   constructor(db: Connection) {
     this.timeline = tenantTimeline(db);
     this.#after = db.prepare(
-      'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?',
+      'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ? + 0',
     );
     this.#head = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
     this.#floor = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'journal_floor'").pluck();

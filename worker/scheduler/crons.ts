@@ -148,7 +148,7 @@ export class CronReader {
 
   constructor(db: Connection) {
     this.#db = db;
-    this.#after = db.prepare('SELECT * FROM crons WHERE name > ? ORDER BY name LIMIT ?');
+    this.#after = db.prepare('SELECT * FROM crons WHERE name > ? ORDER BY name LIMIT ? + 0');
     this.#failing = db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck();
   }
 

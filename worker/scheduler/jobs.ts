@@ -135,7 +135,7 @@ export class JobReader {
 
   constructor(db: Connection) {
     this.#db = db;
-    this.#pending = db.prepare('SELECT * FROM jobs WHERE (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?');
+    this.#pending = db.prepare('SELECT * FROM jobs WHERE (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ? + 0');
     this.#job = db.prepare('SELECT * FROM jobs WHERE id = ?');
     this.#result = db.prepare('SELECT * FROM job_results WHERE id = ?');
     this.#resultIds = db.prepare<[], string>('SELECT id FROM job_results ORDER BY n').pluck();

@@ -231,7 +231,9 @@ function fieldsOf(row: StoredRow): ReturnType<typeof parseFields> | null {
 function prepare(db: Connection) {
   return {
     count: db.prepare<[number, number], number>('SELECT count(*) FROM documents WHERE doc BETWEEN ? AND ?').pluck(),
-    documents: db.prepare<[number, number], StoredRow>('SELECT * FROM documents WHERE doc > ? ORDER BY doc LIMIT ?'),
+    documents: db.prepare<[number, number], StoredRow>(
+      'SELECT * FROM documents WHERE doc > ? ORDER BY doc LIMIT ? + 0',
+    ),
     docOfId: db.prepare<[string], number>('SELECT doc FROM documents INDEXED BY documents_by_id WHERE id = ?').pluck(),
     entry: db
       .prepare<[number, Buffer, number], 1>(
@@ -240,13 +242,13 @@ function prepare(db: Connection) {
       .pluck(),
     entries: db.prepare<[number, Buffer, number, number], Entry>(
       `SELECT e.key AS key, e.doc AS entryDoc, d.* FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc
-         WHERE e.index_number = ? AND (e.key, e.doc) > (?, ?) ORDER BY e.key, e.doc LIMIT ?`,
+         WHERE e.index_number = ? AND (e.key, e.doc) > (?, ?) ORDER BY e.key, e.doc LIMIT ? + 0`,
     ),
     floor: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'journal_floor'").pluck(),
     floorDigest: db.prepare<[], string>("SELECT value FROM meta WHERE key = 'floor_previous_digest'").pluck(),
     digest: db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck(),
     records: db.prepare<[number, number], JournalRow>(
-      'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?',
+      'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ? + 0',
     ),
   };
 }

@@ -33,7 +33,7 @@ export function addMissingChecksums<Kind extends FilledKind>(db: Connection, kin
   const key = KEY_OF[kind];
   const rows = db
     .prepare<[number], CheckedColumns<Kind> & Record<string, string | number>>(
-      `SELECT * FROM ${kind} NOT INDEXED WHERE checksum IS NULL LIMIT ?`,
+      `SELECT * FROM ${kind} NOT INDEXED WHERE checksum IS NULL LIMIT ? + 0`,
     )
     .all(rowsMax);
   const set = db.prepare<[number, string | number]>(`UPDATE ${kind} SET checksum = ? WHERE ${key} = ?`);

@@ -86,14 +86,16 @@ export class Reader implements FunctionReader {
     this.#rollBack = db.prepare('ROLLBACK');
     this.#byId = db.prepare(`SELECT ${DOCUMENT} FROM documents WHERE id = ?`);
     const range = 'FROM documents WHERE doc >= ? AND doc <= ? ORDER BY doc';
-    this.#forward = db.prepare(`SELECT ${DOCUMENT} ${range} LIMIT ?`);
-    this.#backward = db.prepare(`SELECT ${DOCUMENT} ${range} DESC LIMIT ?`);
-    this.#shortForward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} LIMIT ?`);
-    this.#shortBackward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} DESC LIMIT ?`);
-    this.#numbersForward = db.prepare<[number, number, number], number>(`SELECT doc ${range} LIMIT ?`).pluck();
-    this.#numbersBackward = db.prepare<[number, number, number], number>(`SELECT doc ${range} DESC LIMIT ?`).pluck();
-    this.#idsForward = db.prepare(`${BY_IDS} LIMIT ?`);
-    this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ?`);
+    this.#forward = db.prepare(`SELECT ${DOCUMENT} ${range} LIMIT ? + 0`);
+    this.#backward = db.prepare(`SELECT ${DOCUMENT} ${range} DESC LIMIT ? + 0`);
+    this.#shortForward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} LIMIT ? + 0`);
+    this.#shortBackward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} DESC LIMIT ? + 0`);
+    this.#numbersForward = db.prepare<[number, number, number], number>(`SELECT doc ${range} LIMIT ? + 0`).pluck();
+    this.#numbersBackward = db
+      .prepare<[number, number, number], number>(`SELECT doc ${range} DESC LIMIT ? + 0`)
+      .pluck();
+    this.#idsForward = db.prepare(`${BY_IDS} LIMIT ? + 0`);
+    this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ? + 0`);
   }
 
   /** What will be read until `endSnapshot` is one snapshot, of now. It may be that nobody reads: this reads one page. */
@@ -268,7 +270,7 @@ export class Reader implements FunctionReader {
     const after = hasAfter ? ` AND (e.key, e.doc) ${reverse ? '<' : '>'} (?, ?)` : '';
     const order = reverse ? 'e.key DESC, e.doc DESC' : 'e.key, e.doc';
     const statement = this.#db.prepare<unknown[], Row>(
-      `${select} AND e.key >= ?${upper}${after} ORDER BY ${order} LIMIT ?`,
+      `${select} AND e.key >= ?${upper}${after} ORDER BY ${order} LIMIT ? + 0`,
     );
     // An object a row costs as much as the step to it.
     if (isValue) statement.pluck();

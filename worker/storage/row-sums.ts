@@ -50,7 +50,7 @@ export function layoutFinding(db: Connection): string | null {
 /** Of one table as it is, not by an index of it: `?` is how many rows are looked at. */
 function foundSums(kind: RowKind): string {
   return `SELECT '${kind}' AS kind, count(*) AS rows, coalesce(sum(weight), 0) AS sum
-    FROM (SELECT ${weightOf(kind)} AS weight FROM ${kind} NOT INDEXED LIMIT ?)`;
+    FROM (SELECT ${weightOf(kind)} AS weight FROM ${kind} NOT INDEXED LIMIT ? + 0)`;
 }
 
 /**

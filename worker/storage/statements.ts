@@ -94,7 +94,7 @@ export function prepareStatements(db: Connection) {
     documentById: () => db.prepare<[string], StoredRow>('SELECT * FROM documents WHERE id = ?'),
     documentsFrom: () =>
       db.prepare<[number, number, number], StoredRow>(
-        'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?',
+        'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ? + 0',
       ),
     documentByDoc: () => db.prepare<[number], StoredRow>('SELECT * FROM documents WHERE doc = ?'),
     insertDocument: () =>
@@ -115,7 +115,7 @@ export function prepareStatements(db: Connection) {
     deleteEntries: () =>
       run<[number, number]>(
         `DELETE FROM index_entries WHERE (index_number, key, doc) IN
-         (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ?)`,
+         (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ? + 0)`,
       ),
 
     insertTable: () =>
@@ -129,7 +129,7 @@ export function prepareStatements(db: Connection) {
     countSome: () =>
       db.prepare<[number, number, number], {documents: number; last: number | null}>(
         `SELECT count(*) AS documents, max(doc) AS last FROM
-         (SELECT doc FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ?)`,
+         (SELECT doc FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ? + 0)`,
       ),
     updateTableSchema: () =>
       run<[string | null, string | null, number, number]>(
@@ -155,10 +155,10 @@ export function prepareStatements(db: Connection) {
     job: () => db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),
     deleteJob: () => run<[string]>('DELETE FROM jobs WHERE id = ?'),
     dueJobs: () =>
-      db.prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ?').pluck(),
+      db.prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ? + 0').pluck(),
     nextJobs: () =>
       db.prepare<[number], Due>(
-        `SELECT id, run_at AS due FROM jobs WHERE run_at > ${LONG_AGO} ORDER BY run_at LIMIT ?`,
+        `SELECT id, run_at AS due FROM jobs WHERE run_at > ${LONG_AGO} ORDER BY run_at LIMIT ? + 0`,
       ),
     jobToCancel: () =>
       db.prepare<[string], {bytes: number; scheduled_by: string | null}>(
@@ -184,12 +184,12 @@ export function prepareStatements(db: Connection) {
     dueCrons: () =>
       db
         .prepare<[number, number], string>(
-          'SELECT name FROM crons WHERE enabled = 1 AND next_run <= ? ORDER BY next_run LIMIT ?',
+          'SELECT name FROM crons WHERE enabled = 1 AND next_run <= ? ORDER BY next_run LIMIT ? + 0',
         )
         .pluck(),
     nextCrons: () =>
       db.prepare<[number], Due>(
-        `SELECT name AS id, next_run AS due FROM crons WHERE enabled = 1 AND next_run > ${LONG_AGO} ORDER BY next_run LIMIT ?`,
+        `SELECT name AS id, next_run AS due FROM crons WHERE enabled = 1 AND next_run > ${LONG_AGO} ORDER BY next_run LIMIT ? + 0`,
       ),
     farCrons: () =>
       db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
@@ -275,11 +275,11 @@ export function prepareStatements(db: Connection) {
     expireClientMutations: () =>
       run<[number, number]>(
         `DELETE FROM client_mutations WHERE (client_id, request_id) IN
-           (SELECT client_id, request_id FROM client_mutations WHERE created_ms < ? ORDER BY created_ms LIMIT ?)`,
+           (SELECT client_id, request_id FROM client_mutations WHERE created_ms < ? ORDER BY created_ms LIMIT ? + 0)`,
       ),
     expireIdempotent: () =>
       run<[number, number]>(
-        'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ?)',
+        'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ? + 0)',
       ),
   });
 }
