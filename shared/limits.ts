@@ -349,6 +349,8 @@ export const DELTA_CHARS_MIN = 512;
 export const DELTA_CHARS_MAX = 1 * MIB;
 /** Queries of one socket. Beyond: the query's result is an error; twice as many with those: fatal_error. (ours) */
 export const QUERIES_PER_SOCKET_MAX = 4_096;
+/** Results of all queries of one socket, and the lines of their runs. Beyond: results of those added last are errors. Characters. (ours) */
+export const SOCKET_RESULTS_CHARS_MAX = 32 * MIB;
 /** Changes of one query_set: each query may go and come, and what is refused as well. Beyond: fatal_error. (ours) */
 export const QUERY_CHANGES_MAX = 4 * QUERIES_PER_SOCKET_MAX;
 /** Distinct queries that the sockets of a tenant hold, and the bytes of their results and read sets. Beyond: the query's result is an error. (ours) */
@@ -374,6 +376,8 @@ export const SOCKET_ACTIONS_MAX = 256;
 export const SOCKET_ANSWERS_WAITING_CHARS = 4 * MIB;
 /** … with those of calls that were under way already. Beyond: close 1013 session.overloaded. Characters. (ours) */
 export const SOCKET_ANSWERS_CHARS_MAX = 48 * MIB;
+/** What waits for all slow sockets of a tenant. Beyond: close 1013 for who adds to it and has more than an equal share. Characters. (ours) */
+export const SOCKETS_WAITING_CHARS_MAX = 256 * MIB;
 /** A socket that has been sent nothing for so long is sent a `ping`; sockets are looked at so often. (reference 9.8) */
 export const FUNCTION_SOCKET_PING_MS = 15_000;
 export const FUNCTION_SOCKET_LOOK_MS = 1_000;

@@ -14,8 +14,8 @@ import {
   FUNCTION_SOCKET_PING_MS,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
 } from '../../shared/limits.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
-import type {OwedBytes} from './owed-bytes.ts';
 import type {TenantPipes} from './tenant-pipes.ts';
 
 /** Codes of RFC 6455 and its registry: what the client did was wrong; come again at once; come again later. */

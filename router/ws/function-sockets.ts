@@ -13,6 +13,7 @@ import {
   SOCKET_OWED_BYTES_MAX,
 } from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
+import {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
@@ -21,7 +22,6 @@ import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {CloseCode, FunctionSocket, type FunctionSocketData} from './function-socket.ts';
 import {checkOffered} from './offered-protocols.ts';
-import {OwedBytes} from './owed-bytes.ts';
 import {PipeTraffic} from './pipe-traffic.ts';
 
 export type FunctionSocketParts = {

@@ -3,8 +3,8 @@ import type {WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {expect, test} from 'vitest';
 import {FunctionSocket, type FunctionSocketData} from '../../router/ws/function-socket.ts';
-import {OwedBytes} from '../../router/ws/owed-bytes.ts';
 import type {TenantPipes} from '../../router/ws/tenant-pipes.ts';
+import {OwedBytes} from '../../shared/owed-bytes.ts';
 
 const MAX = 1_000_000;
 const pipes = {credit: () => undefined, closed: () => undefined} as unknown as TenantPipes;

@@ -106,6 +106,12 @@ export class Answer implements Watcher {
     return this.#readBytes + (this.result.ok ? this.result.text.length : this.result.error.length);
   }
 
+  /** What telling it takes. */
+  get chars(): number {
+    const {result, lines} = this;
+    return lines.reduce((sum, {length}) => sum + length, result.ok ? result.text.length : result.shown.length);
+  }
+
   /** While it is open it is told of what touches what it read. @param bytes that it takes to watch that; told before `bytes` is asked for */
   watches(watch: Watch, bytes: number): void {
     this.#watch = watch;

@@ -2,12 +2,19 @@
  * The worker's end of one function socket: what is under way to it, and what has been handled of what it said.
  *
  * Transitions are made only when there is room, so a slow reader costs a window of bytes. Answers to calls, and the pieces of a long
- * transition, are made once and wait here in order; while any waits there is no room.
+ * transition, are made once and wait here in order; while any waits there is no room. All sockets together may make no more wait than there is
+ * memory for.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../../shared/assert.ts';
 import {FUNCTION_SOCKET_CREDIT_BYTES, FUNCTION_SOCKET_WINDOW_BYTES} from '../../../shared/limits.ts';
+import type {OwedBytes} from '../../../shared/owed-bytes.ts';
 import type {SocketLink} from '../../ipc/router-link.ts';
+
+const OVERLOADED = 1013;
+
+/** `chars`: its own part of them, where others wait for the same text. */
+type Waiting = {message: string; chars: number};
 
 export class ClientSocket {
   readonly link: SocketLink;
@@ -17,12 +24,16 @@ export class ClientSocket {
   #underWayBytes = 0;
   #handledBytes = 0;
   /** Messages that wait for the network, in order. */
-  #waiting: string[] = [];
+  #waiting: Waiting[] = [];
   #waitingChars = 0;
+  readonly #ofAll: OwedBytes;
 
-  constructor(link: SocketLink, stream: number) {
+  /** @param ofAll what waits for all sockets of this worker */
+  constructor(link: SocketLink, stream: number, ofAll: OwedBytes) {
     this.link = link;
     this.stream = stream;
+    this.#ofAll = ofAll;
+    ofAll.opened();
     this.#onRoom = () => undefined;
   }
 
@@ -45,12 +56,17 @@ export class ClientSocket {
     return this.#waitingChars;
   }
 
-  /** Sends a message, now or when those before it have left. */
-  send(message: string): void {
+  /**
+   * Sends a message, now or when those before it have left. Closes the socket when too much waits: its client comes again, later.
+   * @param takers how many are sent the same text
+   */
+  send(message: string, takers = 1): void {
     if (!this.#isOpen) return;
     if (!this.hasRoom) {
-      this.#waiting.push(message);
-      this.#waitingChars += message.length;
+      const chars = Math.ceil(message.length / takers);
+      this.#waiting.push({message, chars});
+      this.#waits(chars);
+      if (this.#ofAll.isTooMuch(this.#waitingChars)) this.close(OVERLOADED, 'session.overloaded');
       return;
     }
     this.link.socketMessage([this.stream], message);
@@ -67,8 +83,8 @@ export class ClientSocket {
     this.#underWayBytes = Math.max(0, this.#underWayBytes - bytes);
     let sent = 0;
     while (sent < this.#waiting.length && this.#underWayBytes < FUNCTION_SOCKET_WINDOW_BYTES) {
-      const message = this.#waiting[sent++]!;
-      this.#waitingChars -= message.length;
+      const {message, chars} = this.#waiting[sent++]!;
+      this.#waits(-chars);
       this.link.socketMessage([this.stream], message);
       this.sent(Buffer.byteLength(message));
     }
@@ -95,8 +111,15 @@ export class ClientSocket {
 
   /** It is gone. */
   closed(): void {
+    if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#ofAll.closed(this.#waitingChars);
     this.#waiting = [];
     this.#waitingChars = 0;
+  }
+
+  #waits(chars: number): void {
+    this.#waitingChars += chars;
+    this.#ofAll.changed(chars);
   }
 }

@@ -3,7 +3,7 @@
  * its result, and is tried again when there may be some.
  */
 import {ServiceError} from '../../../shared/errors.ts';
-import {QUERIES_PER_SOCKET_MAX} from '../../../shared/limits.ts';
+import {QUERIES_PER_SOCKET_MAX, SOCKET_RESULTS_CHARS_MAX} from '../../../shared/limits.ts';
 import type {QueryChange} from '../../../shared/protocol/function-socket/client-message.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
 import {Answer, errorResult, type Result} from './answer.ts';
@@ -11,6 +11,8 @@ import type {HeldQueries} from './held-queries.ts';
 import type {HeldQuery, Holder} from './held-query.ts';
 import type {Asked} from './query-runs.ts';
 import type {Waiter} from './room.ts';
+
+const TOO_LONG_TEXT = `the results of a socket's queries have at most ${SOCKET_RESULTS_CHARS_MAX} characters together`;
 
 /** The session, as its claims see it. */
 export interface Watching {
@@ -73,6 +75,19 @@ export class Subscription implements Holder, Waiter {
   }
 }
 
+/** What those answer whose results do not fit in what one socket may be shown. */
+const TOO_LONG = new Answer(
+  {
+    result: errorResult(TOO_LONG_TEXT, TOO_LONG_TEXT),
+    from: 0,
+    journal: null,
+    lines: [],
+    because: {cause: 'unknown'},
+    identityUsed: false,
+  },
+  () => undefined,
+);
+
 export class SessionQueries {
   readonly #queries: HeldQueries;
   readonly #session: Watching;
@@ -120,17 +135,20 @@ export class SessionQueries {
   }
 
   /**
-   * What each answers now.
+   * What each answers now, as far as one socket may be shown it: a query may be there under many numbers, and all are told at once.
    * @param instead of what its query says
    * @returns null: one has no answer yet, and `concern` comes with it
    */
   answers(instead: ReadonlyMap<HeldQuery, Answer> | null): {subscription: Subscription; answer: Answer}[] | null {
     const answers: {subscription: Subscription; answer: Answer}[] = [];
+    let chars = 0;
     for (const subscription of this.#subscriptions.values()) {
       const {query} = subscription;
       const answer = (query === null ? null : instead?.get(query)) ?? subscription.answer();
       if (answer === null) return null;
-      answers.push({subscription, answer});
+      const fits = chars + answer.chars <= SOCKET_RESULTS_CHARS_MAX;
+      if (fits) chars += answer.chars;
+      answers.push({subscription, answer: fits ? answer : TOO_LONG});
     }
     return answers;
   }

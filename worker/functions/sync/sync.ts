@@ -5,7 +5,8 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../../shared/errors.ts';
-import {FUNCTION_SOCKETS_MAX, SLICE_MS} from '../../../shared/limits.ts';
+import {FUNCTION_SOCKETS_MAX, SLICE_MS, SOCKETS_WAITING_CHARS_MAX} from '../../../shared/limits.ts';
+import {OwedBytes} from '../../../shared/owed-bytes.ts';
 import type {Commit, Stage} from '../../commit/commit.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
 import type {SocketFailure, WorkerMetrics} from '../../metrics.ts';
@@ -33,6 +34,8 @@ export class Sync implements Stage, SocketEvents {
   readonly #ofSessions: SessionParts;
   readonly #sessions = new Map<SocketLink, Map<number, Session>>();
   #count = 0;
+  /** What waits for sockets that read slowly. Characters. */
+  readonly #waiting = new OwedBytes(SOCKETS_WAITING_CHARS_MAX);
   readonly #byClient = new Map<string, Session>();
   /** What clients have under way whose socket is gone. */
   readonly #leaving = new Map<string, Promise<void>>();
@@ -80,7 +83,7 @@ export class Sync implements Stage, SocketEvents {
 
   opened(link: SocketLink, stream: number, origin: string): void {
     this.closed(link, stream); // a number stands for one socket
-    const socket = new ClientSocket(link, stream);
+    const socket = new ClientSocket(link, stream, this.#waiting);
     if (this.#count >= FUNCTION_SOCKETS_MAX || this.#isClosed) {
       socket.close(OVERLOADED, 'session.overloaded');
       return;
@@ -221,7 +224,7 @@ export class Sync implements Stage, SocketEvents {
 
   #send(link: SocketLink, sockets: readonly ClientSocket[], messages: readonly string[], bytes: number): void {
     if (messages.length > 1) {
-      for (const socket of sockets) for (const message of messages) socket.send(message);
+      for (const socket of sockets) for (const message of messages) socket.send(message, sockets.length);
       return;
     }
     link.socketMessage(
