@@ -5,7 +5,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {LOG_FAILURES_BURST, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
-import {LogFiles} from '../../../worker/functions/log/log-files.ts';
+import {executionFiles} from '../../../worker/functions/log/execution-log.ts';
 import {svc} from '../../harness/command.ts';
 import {Service} from '../../harness/service.ts';
 import {expectError} from '../../harness/tenant.ts';
@@ -134,10 +134,10 @@ describe('the files of a log', () => {
   afterEach(() => rmSync(directory, {recursive: true}));
 
   const files = (where = join(directory, 'log')) =>
-    new LogFiles(where, createLogger({}, {level: 'warn', format: 'json', write: line => void warnings.push(line)}));
+    executionFiles(where, createLogger({}, {level: 'warn', format: 'json', write: line => void warnings.push(line)}));
   const entry = (n: number, chars = 10) =>
     `${JSON.stringify({n, at: n, duration_ms: 0, request_id: `id-${n}`, lines: ['x'.repeat(chars)]})}\n`;
-  const numbers = async (log: LogFiles, options = {}) => {
+  const numbers = async (log: ReturnType<typeof files>, options = {}) => {
     const found: number[] = [];
     for await (const {entry} of log.read(options)) found.push(entry.n);
     return found;

@@ -39,7 +39,13 @@ function ran(value: unknown, identityUsed = false): Ran {
 }
 
 const someone = (identity: string | null = null): Holder => ({identity, concern: () => undefined});
-const asked = (i: number) => ({kind: 'query' as const, path: 'a:b', args: `{"i":${i}}`, journal: null});
+const asked = (i: number) => ({
+  kind: 'query' as const,
+  path: 'a:b',
+  args: `{"i":${i}}`,
+  journal: null,
+  isInternal: false,
+});
 const textFor = (query: HeldQuery, identity: string | null) => {
   const result = query.answerFor(identity)?.result;
   return result === undefined ? null : result.ok ? result.text : `! ${result.error}`;

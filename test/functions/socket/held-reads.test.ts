@@ -30,7 +30,7 @@ const now = (value: unknown, readSet: PackedReadSet) => ran(value, {readSet, seq
 
 describe('what held queries take', () => {
   let held: HeldQueries;
-  const asked = (path: string) => ({kind: 'query' as const, path, args: '{}', journal: null});
+  const asked = (path: string) => ({kind: 'query' as const, path, args: '{}', journal: null, isInternal: false});
   const holder = () => ({identity: null, concern: () => undefined});
   const answer = async (query: ReturnType<HeldQueries['hold']>, text: string) => {
     await until(text, () => {

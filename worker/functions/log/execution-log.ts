@@ -9,21 +9,28 @@
  * Followers get each entry as it is written; one that reads too slowly loses entries rather than holding them up.
  */
 import {ServiceError} from '../../../shared/errors.ts';
-import {LOG_CHARS_KEEP, LOG_ENTRIES_KEEP, LOG_FOLLOWERS_MAX} from '../../../shared/limits.ts';
+import {
+  LOG_CHARS_KEEP,
+  LOG_ENTRIES_KEEP,
+  LOG_FILE_BYTES,
+  LOG_FILES_KEEP,
+  LOG_FOLLOWERS_MAX,
+} from '../../../shared/limits.ts';
+import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 import type {FailureLines} from './failure-lines.ts';
-import type {LogFiles} from './log-files.ts';
+import {LogFiles} from './log-files.ts';
 import {isSilent, type LogFilter, matches} from './log-filter.ts';
 import {NewestEntries} from './newest-entries.ts';
 
 export class ExecutionLog {
-  readonly #files: LogFiles;
+  readonly #files: LogFiles<LogEntry>;
   readonly #failures: FailureLines;
-  readonly #newest = new NewestEntries(LOG_ENTRIES_KEEP, LOG_CHARS_KEEP);
+  readonly #newest = new NewestEntries<LogEntry>(LOG_ENTRIES_KEEP, LOG_CHARS_KEEP);
   readonly #followers = new Set<(entry: LogEntry, text: string) => void>();
   #n = 0;
 
-  constructor(files: LogFiles, failures: FailureLines) {
+  constructor(files: LogFiles<LogEntry>, failures: FailureLines) {
     this.#files = files;
     this.#failures = failures;
   }
@@ -41,14 +48,14 @@ export class ExecutionLog {
   async newest(count: number): Promise<string> {
     const missing = Math.min(count, LOG_ENTRIES_KEEP) - this.#newest.size;
     if (missing <= 0 || this.#newest.hasForgotten) return this.#newest.text(count);
-    const earlier = new NewestEntries(missing, LOG_CHARS_KEEP);
+    const earlier = new NewestEntries<LogEntry>(missing, LOG_CHARS_KEEP);
     for await (const {entry, text} of this.#files.read({beforeThisProcess: true})) earlier.add(entry, text);
     return earlier.text(missing) + this.#newest.text(count);
   }
 
   /** The newest entries that `filter` wants, from files and memory, as JSON lines, oldest first. */
   async search(filter: LogFilter, count: number): Promise<string> {
-    const found = new NewestEntries(Math.min(count, LOG_ENTRIES_KEEP), LOG_CHARS_KEEP);
+    const found = new NewestEntries<LogEntry>(Math.min(count, LOG_ENTRIES_KEEP), LOG_CHARS_KEEP);
     await this.#files.flush();
     const silent = [...this.#newest.entries()].filter(({entry}) => isSilent(entry) && matches(filter, entry));
     let next = 0;
@@ -81,4 +88,22 @@ export class ExecutionLog {
   close(): Promise<void> {
     return this.#files.close();
   }
+}
+
+/** Where executions are kept on disk. */
+export function executionFiles(directory: string, log: Logger): LogFiles<LogEntry> {
+  const parse = (json: unknown): LogEntry | null => {
+    const entry = json as Partial<LogEntry> | null;
+    const isEntry =
+      typeof entry?.at === 'number' && typeof entry.duration_ms === 'number' && Array.isArray(entry.lines);
+    return isEntry ? (entry as LogEntry) : null;
+  };
+  return new LogFiles({
+    directory,
+    prefix: 'executions',
+    fileBytes: LOG_FILE_BYTES,
+    filesKeep: LOG_FILES_KEEP,
+    parse,
+    log,
+  });
 }

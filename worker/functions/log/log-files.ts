@@ -1,5 +1,5 @@
 /**
- * Executions on disk, as JSON lines in `log/` beside the tenant's file. Each process begins a file of its own, so what it finds
+ * Entries of a log on disk, as JSON lines in a directory beside the tenant's file: `log/` of its executions. Each process begins a file of its own, so what it finds
  * is what was there before it; a full one is followed by the next, and the oldest is removed when there are too many.
  *
  * A log is not data: it is written some milliseconds later, without a sync, by a thread of the pool. What cannot be written is
@@ -9,17 +9,23 @@ import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
-import {
-  LOG_DROPPED_TOLD_EVERY_MS,
-  LOG_FILE_BYTES,
-  LOG_FILES_KEEP,
-  LOG_FLUSH_MS,
-  LOG_UNWRITTEN_CHARS_MAX,
-} from '../../../shared/limits.ts';
+import {LOG_DROPPED_TOLD_EVERY_MS, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
-import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
-const FILE = /^executions-(\d{6,})\.jsonl$/;
+export type LogFilesParts<Entry> = {
+  /** Is made with the first line. */
+  directory: string;
+  /** Of the names of its files. */
+  prefix: string;
+  /** A file is begun anew from this size on. */
+  fileBytes: number;
+  /** So many are kept. */
+  filesKeep: number;
+  /** Null: a line was torn by a crash, or is damaged. */
+  parse: (json: unknown) => Entry | null;
+  /** Of the service itself. */
+  log: Logger;
+};
 
 type ReadOptions = {
   /** Only what other processes wrote. */
@@ -28,9 +34,8 @@ type ReadOptions = {
   containing?: string | null;
 };
 
-export class LogFiles {
-  readonly #directory: string;
-  readonly #log: Logger;
+export class LogFiles<Entry> {
+  readonly #parts: LogFilesParts<Entry>;
   /** The first file of this process; null until something is written. */
   #first: number | null = null;
   #current: {number: number; handle: FileHandle; bytes: number} | null = null;
@@ -42,10 +47,8 @@ export class LogFiles {
   #dropped = 0;
   #toldMs = Number.NEGATIVE_INFINITY;
 
-  /** @param directory is made with the first line */
-  constructor(directory: string, log: Logger) {
-    this.#directory = directory;
-    this.#log = log;
+  constructor(parts: LogFilesParts<Entry>) {
+    this.#parts = parts;
   }
 
   /** @param line ends with a newline */
@@ -81,14 +84,14 @@ export class LogFiles {
   async *read({
     beforeThisProcess = false,
     containing = null,
-  }: ReadOptions): AsyncGenerator<{entry: LogEntry; text: string}> {
+  }: ReadOptions): AsyncGenerator<{entry: Entry; text: string}> {
     const end = beforeThisProcess ? (this.#first ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
     const wanted = containing === null ? null : JSON.stringify(containing);
     for (const number of await this.#numbers()) {
       if (number >= end) return;
       for await (const line of linesOf(this.#path(number))) {
         if (wanted !== null && !line.includes(wanted)) continue;
-        const entry = parsed(line);
+        const entry = this.#parts.parse(parsed(line));
         if (entry !== null) yield {entry, text: `${line}\n`};
       }
     }
@@ -101,13 +104,14 @@ export class LogFiles {
   }
 
   async #append(lines: string[]): Promise<void> {
+    const {fileBytes} = this.#parts;
     for (let at = 0; at < lines.length; ) {
-      if (this.#current === null || this.#current.bytes >= LOG_FILE_BYTES) await this.#next();
+      if (this.#current === null || this.#current.bytes >= fileBytes) await this.#next();
       const current = this.#current!;
       // As many as the file has room for, and one at least.
       const pieces: Buffer[] = [];
       let {bytes} = current;
-      while (at < lines.length && bytes < LOG_FILE_BYTES) {
+      while (at < lines.length && bytes < fileBytes) {
         const piece = Buffer.from(lines[at++]!);
         pieces.push(piece);
         bytes += piece.length;
@@ -118,31 +122,34 @@ export class LogFiles {
   }
 
   async #next(): Promise<void> {
-    await mkdir(this.#directory, {recursive: true, mode: 0o700});
+    const {directory, filesKeep} = this.#parts;
+    await mkdir(directory, {recursive: true, mode: 0o700});
     const numbers = await this.#numbers();
     const number = (numbers.at(-1) ?? 0) + 1;
     const handle = await open(this.#path(number), 'ax', 0o600);
     await this.#current?.handle.close();
     this.#current = {number, handle, bytes: 0};
     this.#first ??= number;
-    for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - LOG_FILES_KEEP)))
+    for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - filesKeep)))
       await rm(this.#path(old), {force: true});
   }
 
   async #numbers(): Promise<number[]> {
     let names: string[];
     try {
-      names = await readdir(this.#directory);
+      names = await readdir(this.#parts.directory);
     } catch (caught) {
       if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return [];
       throw caught;
     }
-    const numbers = names.flatMap(name => FILE.exec(name)?.[1] ?? []).map(Number);
+    const file = new RegExp(`^${this.#parts.prefix}-(\\d{6,})\\.jsonl$`);
+    const numbers = names.flatMap(name => file.exec(name)?.[1] ?? []).map(Number);
     return numbers.sort((a, b) => a - b);
   }
 
   #path(number: number): string {
-    return join(this.#directory, `executions-${String(number).padStart(6, '0')}.jsonl`);
+    const {directory, prefix} = this.#parts;
+    return join(directory, `${prefix}-${String(number).padStart(6, '0')}.jsonl`);
   }
 
   #drop(lines: number, error?: unknown): void {
@@ -150,7 +157,8 @@ export class LogFiles {
     const nowMs = performance.now();
     if (nowMs - this.#toldMs < LOG_DROPPED_TOLD_EVERY_MS) return;
     this.#toldMs = nowMs;
-    this.#log.warn('executions could not be written to the log of functions', {dropped: this.#dropped, error});
+    const {log, prefix} = this.#parts;
+    log.warn('lines could not be written to a log', {log: prefix, dropped: this.#dropped, error});
     this.#dropped = 0;
   }
 }
@@ -171,12 +179,9 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   }
 }
 
-function parsed(line: string): LogEntry | null {
+function parsed(line: string): unknown {
   try {
-    const entry = JSON.parse(line) as Partial<LogEntry> | null;
-    const isEntry =
-      typeof entry?.at === 'number' && typeof entry.duration_ms === 'number' && Array.isArray(entry.lines);
-    return isEntry ? (entry as LogEntry) : null;
+    return JSON.parse(line);
   } catch {
     return null; // torn by a crash, or damaged
   }

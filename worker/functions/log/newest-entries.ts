@@ -1,12 +1,10 @@
 /** The newest of the entries that were added, as many and as much text as there is room for; one is always kept. */
-import type {LogEntry} from '../../../shared/protocol/functions.ts';
+type Kept<Entry> = {entry: Entry; text: string};
 
-type Kept = {entry: LogEntry; text: string};
-
-export class NewestEntries {
+export class NewestEntries<Entry> {
   readonly #entriesMax: number;
   readonly #charsMax: number;
-  readonly #kept: Kept[] = [];
+  readonly #kept: Kept<Entry>[] = [];
   #chars = 0;
   #hasForgotten = false;
 
@@ -23,7 +21,7 @@ export class NewestEntries {
     return this.#hasForgotten;
   }
 
-  add(entry: LogEntry, text: string): void {
+  add(entry: Entry, text: string): void {
     this.#kept.push({entry, text});
     this.#chars += text.length;
     while (this.#kept.length > this.#entriesMax || (this.#chars > this.#charsMax && this.#kept.length > 1)) {
@@ -32,7 +30,7 @@ export class NewestEntries {
     }
   }
 
-  entries(): readonly Kept[] {
+  entries(): readonly Kept<Entry>[] {
     return this.#kept;
   }
 

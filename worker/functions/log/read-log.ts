@@ -18,22 +18,36 @@ export type LogTarget = {
   start(headers: HeaderList): OutgoingBody;
 };
 
+/** A log that is read. */
+type Source = {
+  history(): Promise<string>;
+  /** @returns how to stop. @throws session.overloaded 503 */
+  follow(onLine: (line: string) => void): () => void;
+};
+
 /** @param query of the URL */
 export async function readLog(log: ExecutionLog, to: LogTarget, query: string): Promise<void> {
   const parameters = new URLSearchParams(query);
-  const count = historyCount(parameters);
+  const count = historyCount(parameters, LOG_ENTRIES_KEEP);
   const filter = readFilter(parameters);
   const isFiltered = Object.values(filter).some(wanted => wanted !== null);
-  const history = () => (isFiltered ? log.search(filter, count) : log.newest(count));
-  if (parameters.get('follow') !== 'true') {
-    to.whole(TYPE, await history());
+  await sendLog(to, parameters.get('follow') === 'true', {
+    history: () => (isFiltered ? log.search(filter, count) : log.newest(count)),
+    follow: onLine => log.follow(isFiltered ? filter : EVERY_ENTRY, onLine),
+  });
+}
+
+/** @param isFollowed the answer goes on with every line as it is written */
+export async function sendLog(to: LogTarget, isFollowed: boolean, source: Source): Promise<void> {
+  if (!isFollowed) {
+    to.whole(TYPE, await source.history());
     return;
   }
   // What ends while the history is read comes after it, and is not in it again: entries are numbered in a process.
   const early: string[] = [];
   let earlyChars = 0;
   let out: OutgoingBody | null = null;
-  const stop = log.follow(isFiltered ? filter : EVERY_ENTRY, line => {
+  const stop = source.follow(line => {
     if (out !== null) {
       if (out.isReady) out.write(Buffer.from(line));
       return;
@@ -43,7 +57,7 @@ export async function readLog(log: ExecutionLog, to: LogTarget, query: string): 
   });
   let past: string;
   try {
-    past = await history();
+    past = await source.history();
   } catch (caught) {
     stop();
     throw caught;
@@ -55,8 +69,9 @@ export async function readLog(log: ExecutionLog, to: LogTarget, query: string): 
   out.write(Buffer.from(`${past}\n${news.join('')}`));
 }
 
-function historyCount(parameters: URLSearchParams): number {
-  const count = Number(parameters.get('history') ?? LOG_ENTRIES_KEEP);
+/** @throws op.invalid_input 400 */
+export function historyCount(parameters: URLSearchParams, most: number): number {
+  const count = Number(parameters.get('history') ?? most);
   if (Number.isInteger(count) && count >= 0) return count;
   throw new ServiceError('op.invalid_input', 'history must be a whole number of entries, 0 or more');
 }

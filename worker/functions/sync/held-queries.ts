@@ -192,8 +192,8 @@ export class HeldQueries {
   /** What comes of it is everybody's. */
   async #gather(wanted: readonly GatherWanted[]): Promise<Gathered | null> {
     const journals = wanted.map(({query, slot}) => query.journalOf(slot));
-    const runs = wanted.map(({query: {kind, path, args}, slot: {identity}}, i): Run => {
-      return {kind, path, args, journal: journals[i]!, identity};
+    const runs = wanted.map(({query: {kind, path, args, isInternal}, slot: {identity}}, i): Run => {
+      return {kind, path, args, isInternal, journal: journals[i]!, identity};
     });
     const generation = this.#generation;
     const begun = this.#begin();
@@ -304,14 +304,14 @@ export class HeldQueries {
   }
 
   async #run(query: HeldQuery, slot: Slot): Promise<void> {
-    const {kind, path, args} = query;
+    const {kind, path, args, isInternal} = query;
     const because = query.wanted.get(slot.key)!;
     assert(because !== undefined, 'what waits to be run is wanted');
     const generation = this.#generation;
     const begun = this.#begin();
     this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
     const journal = query.journalOf(slot);
-    const run: Run = {kind, path, args, journal, identity: slot.identity};
+    const run: Run = {kind, path, args, isInternal, journal, identity: slot.identity};
     let ran: Ran | ServiceError;
     try {
       ran = await this.#parts.runs.run(run);
@@ -488,7 +488,7 @@ function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'sche
 }
 
 /** Neither a path nor JSON has a zero character in it. Long texts of one length are slow keys: engines hash them by their length alone. */
-function keyOf({kind, path, args, journal}: Asked): string {
-  const key = `${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
+function keyOf({kind, path, args, journal, isInternal}: Asked): string {
+  const key = `${isInternal ? 'internal' : ''}${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
   return key.length <= 1024 ? key : hash('sha256', key, 'base64');
 }

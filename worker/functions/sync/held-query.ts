@@ -43,6 +43,7 @@ export class HeldQuery {
   readonly path: string;
   /** Wire JSON. */
   readonly args: string;
+  readonly isInternal: boolean;
   /** Runs that are asked for or under way, by their slot, and why. */
   readonly wanted = new Map<string, Because>();
   /** Who holds it, with the name of who they are. */
@@ -59,11 +60,12 @@ export class HeldQuery {
   /** Where the first run of a slot ended it; what all share stands for those who have none. Null: nowhere, its code was replaced. */
   readonly #ends = new Map<string, string | null>();
 
-  constructor(key: string, {kind, path, args, journal}: Asked) {
+  constructor(key: string, {kind, path, args, journal, isInternal}: Asked) {
     this.key = key;
     this.kind = kind;
     this.path = path;
     this.args = args;
+    this.isInternal = isInternal;
     this.#journal = journal;
   }
 

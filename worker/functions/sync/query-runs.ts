@@ -27,8 +27,17 @@ export type QueryRunParts = {
   record: (entry: Omit<LogEntry, 'n'>) => void;
 };
 
-/** What is asked for: a function as a query of this kind, its arguments as wire JSON, and where its page ends. */
-export type Asked = {kind: 'query' | 'paginatedQuery'; path: string; args: string; journal: string | null};
+/**
+ * What is asked for: a function as a query of this kind, its arguments as wire JSON, and where its page ends. `isInternal`: by the tenant's
+ * own code, which may ask for internal ones.
+ */
+export type Asked = {
+  kind: 'query' | 'paginatedQuery';
+  path: string;
+  args: string;
+  journal: string | null;
+  isInternal: boolean;
+};
 
 /** What is run, and for whom. */
 export type Run = Asked & {identity: string | null};
@@ -93,11 +102,11 @@ export class QueryRuns {
     return {rans, sequence};
   }
 
-  #prepared({kind, path, args, journal, identity}: Run): Prepared | CallError {
+  #prepared({kind, path, args, journal, identity, isInternal}: Run): Prepared | CallError {
     const {env, clock} = this.#parts;
     try {
       const live = this.#parts.live();
-      const entry = findFunction(live?.table ?? null, path, kind, 'client');
+      const entry = findFunction(live?.table ?? null, path, kind, isInternal ? 'function' : 'client');
       const execution: Execution = {
         deployment: live!.code,
         path: entry.path,
@@ -141,14 +150,14 @@ export class QueryRuns {
     return this.#prefix + (++this.#count).toString(36);
   }
 
-  #recorded({kind, path}: Run, prepared: Prepared | CallError, ran: Ran, startedMs: number): Ran {
+  #recorded({kind, path, isInternal}: Run, prepared: Prepared | CallError, ran: Ran, startedMs: number): Ran {
     const entry = prepared instanceof CallError ? null : prepared.entry;
     this.#parts.record({
       at: startedMs,
       request_id: ran.requestId,
       path: entry === null ? path.slice(0, 200) : shownPath(entry.path),
       kind: entry?.kind ?? kind,
-      caller: 'client',
+      caller: isInternal ? 'function' : 'client',
       ...ended(ran.result, this.#parts.clock() - startedMs),
     });
     return ran;

@@ -64,6 +64,11 @@ export class Sync implements Stage, SocketEvents {
     return this.#queries.size;
   }
 
+  /** The queries that are held. */
+  get held(): HeldQueries {
+    return this.#queries;
+  }
+
   committed(commit: Commit): void {
     this.#queries.committed(commit);
   }
