@@ -34,6 +34,7 @@ export function openCall(host: HostCall): NodeCall {
   return {console: consoleMethods, run, settle: (call, answer) => settleCall(call, answer, null), end};
 }
 
+export {openService} from './node-service.ts';
 export {analyzeModule, consoleMethods, describeThrown};
 
 async function run(load: () => Promise<Namespace>, module: string, name: string, args: string): Promise<void> {

@@ -2,7 +2,8 @@
  * The code of Node modules as files, which Node cannot do without: below the tenant's directory, by what is in them, so that
  * deployments with the same code share a directory and its processes.
  *
- *   node/<code>/   the bundle's files, and the scripts that run them in .svc/
+ *   node/<code>/       the bundle's files, and the scripts that run them in .svc/
+ *   services/<code>/   the same of services, whose code may be no deployment's
  *
  * They are a copy: the tenant's file has the code. A file that is not what was deployed is written again before it is used.
  */
@@ -23,8 +24,8 @@ export class CodeDirectories {
   readonly #root: string;
 
   /** @param tenant its directory */
-  constructor(tenant: string) {
-    this.#root = join(tenant, 'node');
+  constructor(tenant: string, room: 'node' | 'services') {
+    this.#root = join(tenant, room);
   }
 
   /** Writes what is not there. @param read the source of a file. @returns the directory, with a slash at its end */

@@ -1,6 +1,6 @@
 /**
- * A Node process of a deployment: runs its actions, many at a time, for the worker at the other end of descriptor 3. It lives
- * as long as that pipe does, and runs on the oldest Node that modules may ask for.
+ * A Node process of a deployment: runs its actions, many at a time, or one service, for the worker at the other end of descriptor 3.
+ * It lives as long as that pipe does, and runs on the oldest Node that modules may ask for.
  *
  * Before any code of the deployment is loaded, what Node's permission model leaves open is closed (`narrowed.ts`,
  * `child-egress.ts`). Each call has a kernel of its own (`isolate/node-call.ts`); which call code belongs to is
@@ -19,8 +19,9 @@ import type {NodeCall} from '../../../isolate/node-call.ts';
 import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
 import {unverified} from '../execution.ts';
 import {closeNetwork} from './child-egress.ts';
+import {ChildService} from './child-service.ts';
 import {narrow} from './narrowed.ts';
-import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
+import {type Framed, FrameReader, type FromNode, frame, SERVICE_ACTION, type ToNode} from './node-message.ts';
 
 type Running = {action: number; kernel: NodeCall};
 
@@ -31,8 +32,10 @@ const KERNEL = new Script(
   `(function () {${readFileSync(join(dirname(fileURLToPath(import.meta.url)), 'node-call.js'), 'utf8')}\nreturn svcCall;})`,
   {filename: 'svc:call'},
 ).runInThisContext() as () => typeof nodeCall;
-const {analyzeModule, describeThrown, consoleMethods} = KERNEL();
+const {analyzeModule, describeThrown, consoleMethods, openService} = KERNEL();
 const METHODS = Object.keys(consoleMethods) as (keyof NodeCall['console'])[];
+/** What this process is for, if it is not for actions. */
+let service: ChildService | null = null;
 /** Of the code, as stacks name it. */
 let rootUrl = '';
 /** Not what user code puts in its place. */
@@ -47,7 +50,9 @@ channel.on('close', () => exit(0));
 channel.on('error', () => exit(0));
 process.on('uncaughtException', thrown => crashed(thrown));
 process.on('unhandledRejection', reason => {
-  current.getStore()?.kernel.console.error('Unhandled rejection:', reason);
+  // A service that goes on without knowing of it would never be started again.
+  if (service !== null) crashed(reason);
+  else current.getStore()?.kernel.console.error('Unhandled rejection:', reason);
 });
 
 function send(message: FromNode, text = ''): void {
@@ -65,7 +70,21 @@ function received(message: Framed<ToNode>): void {
     case 'call':
       call(message);
       return;
+    case 'serve':
+      service = new ChildService({open: openService, load, send, described, relocated});
+      void service.serve(message.module);
+      return;
+    case 'changed':
+      service?.changed(message.watch, message.ok, message.text);
+      return;
+    case 'stop':
+      service?.stop();
+      return;
     case 'answer': {
+      if (message.action === SERVICE_ACTION) {
+        service?.settle(message.call, message.text);
+        return;
+      }
       const running = calls.get(message.action);
       if (running !== undefined) current.run(running, () => running.kernel.settle(message.call, message.text));
       return;
@@ -94,7 +113,7 @@ const SILENT = ['groupEnd', 'countReset', 'clear', 'profile', 'profileEnd', 'tim
 
 /** Each call's lines are its own; what no call is known for is written nowhere. */
 function sharedConsole(): Record<string, (...values: unknown[]) => void> {
-  const own = () => current.getStore()?.kernel.console;
+  const own = () => current.getStore()?.kernel.console ?? service?.console;
   const shared: Record<string, (...values: unknown[]) => void> = {
     assert: (isTrue, ...values) => {
       if (!isTrue) own()?.error('Assertion failed', ...values);
@@ -155,17 +174,21 @@ async function analyze(module: string): Promise<void> {
   try {
     send({type: 'analyzed', module, ok: true}, analyzeModule(await load(module)));
   } catch (thrown) {
-    send({type: 'analyzed', module, ok: false}, relocated(JSON.stringify(describeThrown(thrown))));
+    send({type: 'analyzed', module, ok: false}, described(thrown));
   }
 }
 
 /** Something that nobody waited for threw: its call fails, and the process takes no more. */
 function crashed(thrown: unknown): void {
   const running = current.getStore();
-  const text = relocated(JSON.stringify(describeThrown(thrown)));
+  const text = described(thrown);
   if (running !== undefined && !calls.delete(running.action)) return; // it has its result already
   running?.kernel.end();
   send({type: 'uncaught', action: running?.action ?? null}, text);
+}
+
+function described(thrown: unknown): string {
+  return relocated(JSON.stringify(describeThrown(thrown)));
 }
 
 /** Frames name the files as the deployment does. */

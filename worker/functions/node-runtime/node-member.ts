@@ -96,6 +96,8 @@ export class NodeMember {
   #received(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void {
     switch (message.type) {
       case 'analyzed':
+      case 'serving':
+      case 'served':
         return; // nobody asked
       case 'uncaught':
         this.#uncaught(message);

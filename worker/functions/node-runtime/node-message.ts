@@ -19,6 +19,12 @@ export type ToNode =
   | {type: 'call'; action: number; module: string; name: string; caller: Caller}
   /** `text`: a host answer. */
   | {type: 'answer'; action: number; call: number}
+  /** It is a service: runs the default export of a module, once. Calls of its ctx are those of action 0. */
+  | {type: 'serve'; module: string}
+  /** Of the service, a new result of a live query. `text`: wire text, or JSON of {name, message}. */
+  | {type: 'changed'; watch: number; ok: boolean}
+  /** The service is to end: its signal says so. */
+  | {type: 'stop'}
   /** Answered by `alive`, unless code that computes holds it up. */
   | {type: 'look'};
 
@@ -35,7 +41,14 @@ export type FromNode =
   | {type: 'outcome'; action: number; ok: boolean}
   /** Nothing could be caught in time: the action, or all of them, failed, and the process is of no more use. `text`: JSON of a RealmError. */
   | {type: 'uncaught'; action: number | null}
+  /** The function of the service is about to be called. */
+  | {type: 'serving'}
+  /** It has returned, or thrown: `text` is JSON of a RealmError. */
+  | {type: 'served'; ok: boolean}
   | {type: 'alive'};
+
+/** What a service asks for is asked for under this number. */
+export const SERVICE_ACTION = 0;
 
 export type Framed<T> = T & {text: string};
 

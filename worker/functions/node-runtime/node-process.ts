@@ -42,8 +42,10 @@ export type NodeProcessOptions = {
   env: Readonly<Record<string, string>>;
   egress: EgressSettings;
   lifeline: Lifeline;
+  heapMb?: number;
   bytesMax?: number;
   cpuMsMax?: number;
+  lookMs?: number;
 };
 
 export type NodeEnd = {
@@ -64,6 +66,12 @@ export type NodeProcessEvents = {
 /** Ticks of the kernel's clock for processes, on every Linux that Node runs on. */
 const TICK_MS = 10;
 
+/** They must not keep a worker from ending. */
+const living = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
 export class NodeProcess {
   readonly pid: number | undefined;
   readonly #child: ChildProcess;
@@ -72,7 +80,6 @@ export class NodeProcess {
   readonly #events: NodeProcessEvents;
   readonly #frames = new FrameReader();
   readonly #late: NodeJS.Timeout;
-  readonly #onExit = () => void this.#child.kill('SIGKILL');
   #looks: NodeJS.Timeout | null = null;
   #nextLook: NodeJS.Timeout | null = null;
   #isReady = false;
@@ -86,7 +93,7 @@ export class NodeProcess {
     this.#options = options;
     this.#events = events;
     const {code, lifeline} = options;
-    const [command, ...args] = [...lifeline.command, code.binary, ...nodeArguments(code)];
+    const [command, ...args] = [...lifeline.command, code.binary, ...nodeArguments(code, options.heapMb)];
     this.#child = spawn(command!, args, {
       // Not in the process group of the server: Ctrl-C is for the supervisor to answer.
       detached: true,
@@ -105,7 +112,7 @@ export class NodeProcess {
     this.#child.on('error', error => this.#over({cause: 'start', message: error.message}));
     this.#child.on('close', (exitCode, signal) => this.#over(this.#endOf(exitCode, signal)));
     this.#late = setTimeout(() => this.kill({cause: 'start', message: 'it was not ready in time'}), NODE_START_MS_MAX);
-    process.once('exit', this.#onExit);
+    living.add(this.#child);
     firstToGo(this.pid);
     this.send({type: 'open', root: code.root, env: options.env, egress: options.egress});
   }
@@ -137,7 +144,17 @@ export class NodeProcess {
     if (this.#looks !== null) return;
     this.#cpuAtAliveMs = cpuMs(this.pid);
     this.send({type: 'look'});
-    this.#looks = setInterval(() => this.#look(), NODE_LOOK_MS);
+    this.#looks = setInterval(() => this.#look(), this.#lookMs);
+  }
+
+  /** What it says waits, until it is heard again. */
+  hear(isHeard: boolean): void {
+    if (isHeard) this.#channel.resume();
+    else this.#channel.pause();
+  }
+
+  get #lookMs(): number {
+    return this.#options.lookMs ?? NODE_LOOK_MS;
   }
 
   kill(end: NodeEnd): void {
@@ -178,7 +195,7 @@ export class NodeProcess {
     this.#nextLook ??= setTimeout(() => {
       this.#nextLook = null;
       if (this.#looks !== null) this.send({type: 'look'});
-    }, NODE_LOOK_MS).unref();
+    }, this.#lookMs).unref();
   }
 
   #endOf(exitCode: number | null, signal: NodeJS.Signals | null): NodeEnd {
@@ -195,20 +212,20 @@ export class NodeProcess {
     this.watch(false);
     this.#isOver = true;
     clearTimeout(this.#late);
-    process.removeListener('exit', this.#onExit);
+    living.delete(this.#child);
     this.#channel.destroy();
     this.#events.onEnd(end);
   }
 }
 
-function nodeArguments({version, root}: NodeCode): string[] {
+function nodeArguments({version, root}: NodeCode, heapMb = NODE_HEAP_MB): string[] {
   return [
     version === '20' ? '--experimental-permission' : '--permission',
     // Its own permission is about all or nothing; child-egress.ts has the policy.
     ...(version === '26' ? ['--allow-net'] : []),
     // One path and no other: Node 20 takes what several have in common for one of them.
     `--allow-fs-read=${root}`,
-    `--max-old-space-size=${NODE_HEAP_MB}`,
+    `--max-old-space-size=${heapMb}`,
     '--no-warnings',
     join(root, NODE_MAIN),
   ];

@@ -1,6 +1,6 @@
 /**
- * The Node runtime of one tenant: looks at the `"use node"` modules of a deployment before it is accepted, and runs their
- * actions. Nothing of it is loaded or started before there is such a module.
+ * The Node runtime of one tenant: looks at the `"use node"` modules of a deployment before it is accepted, runs their
+ * actions, and lays out the code of services. Nothing of it is loaded or started before there is such a module.
  */
 import {dirname} from 'node:path';
 import {assert} from '../../../shared/assert.ts';
@@ -40,6 +40,7 @@ export class NodeRuntime implements NodeModules {
   readonly #parts: NodeRuntimeParts;
   readonly #binaries: NodeBinaries;
   readonly #directories: CodeDirectories;
+  readonly #services: CodeDirectories;
   readonly #pool: NodePool;
   /** By deployment; the newest is the last. */
   readonly #known = new Map<number, Promise<NodeCode>>();
@@ -48,7 +49,8 @@ export class NodeRuntime implements NodeModules {
     this.#parts = parts;
     const {env, path, log, memory, metrics} = parts;
     this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, log});
-    this.#directories = new CodeDirectories(dirname(path));
+    this.#directories = new CodeDirectories(dirname(path), 'node');
+    this.#services = new CodeDirectories(dirname(path), 'services');
     this.#pool = new NodePool({memory, onEnd: cause => metrics.nodeEnded(cause)});
     metrics.node = this.#pool;
   }
@@ -66,6 +68,18 @@ export class NodeRuntime implements NodeModules {
       mapOf: path => files.get(path)?.sourceMap ?? null,
     });
     return {part, functions};
+  }
+
+  /** The code of a service. @param read the source of a file. @throws op.invalid_input 400: this Node is not to be had */
+  async serviceCode(part: NodePart, read: (path: string) => string): Promise<NodeCode> {
+    const {version} = part;
+    const binary = await this.#binaries.find(version);
+    return {version, binary, root: await this.#services.write(part, read)};
+  }
+
+  /** Takes away the code that no service has any more. */
+  forgetServices(kept: () => readonly NodePart[]): Promise<void> {
+    return this.#services.forget(kept);
   }
 
   forget(kept: () => readonly NodePart[]): Promise<void> {
