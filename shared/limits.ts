@@ -809,6 +809,52 @@ export const LOG_FIELD_LEVELS_MAX = 4;
 export const FRAME_CHUNK_BYTES = 64 * 1024;
 export const FRAME_OWN_WRITE_BYTES = 32 * 1024;
 
+/* Service control: services */
+
+/** Services of a tenant. Beyond: 429 op.rate_limited. (ours) */
+export const SERVICES_MAX = 64;
+/** Old heap of the process of one, MiB: least, most and unless said otherwise. Beyond: 400; used up, the process ends. (ours) */
+export const SERVICE_MEMORY_MB_MIN = 32;
+export const SERVICE_MEMORY_MB_MAX = 1_024;
+export const SERVICE_MEMORY_MB_DEFAULT = 128;
+/** What its process may take besides: code, stacks, buffers. Beyond: it ends. Looked at this often. (ours) */
+export const SERVICE_MEMORY_BESIDE_MB = 96;
+export const SERVICE_LOOK_MS = 500;
+/** `memory_mb` of all services of a tenant that are to run. Beyond: 429 op.rate_limited. (ours) */
+export const SERVICES_MEMORY_MB_MAX = 2_048;
+/** Code of an inline service, and the JSON of its variables. Beyond: 400. (ours) */
+export const SERVICE_CODE_CHARS_MAX = 1024 * KIB;
+export const SERVICE_ENV_CHARS_MAX = 32 * KIB;
+/** The pause before a service is started again: twice the one before, part of it by chance. (ours) */
+export const SERVICE_PAUSE_MS_MIN = 500;
+export const SERVICE_PAUSE_MS_MAX = 60_000;
+/** It ran for so long: the next pause is the first one again. (ours) */
+export const SERVICE_HEALTHY_MS = 60_000;
+/** From its abort signal to its end, and when its worker is closed. Beyond: its process is killed. (ours) */
+export const SERVICE_STOP_MS_MAX = 10_000;
+export const SERVICE_CLOSE_MS_MAX = 1_500;
+/** Loading its code, until its function is called. Beyond: it ends, and is started again by its policy. (ours) */
+export const SERVICE_LOAD_MS_MAX = 30_000;
+/** Live queries that one service holds. Beyond: `onChange` throws. (ours) */
+export const SERVICE_WATCHES_MAX = 64;
+/** What a process may say in one moment; the rest waits for the next. (ours) */
+export const SERVICE_MESSAGES_MAX = 1_000;
+export const SERVICE_MOMENT_MS = 100;
+/** Lines that it logs in a second. Beyond: dropped, and its log says how many. (ours) */
+export const SERVICE_LOG_LINES_MAX = 500;
+/** Lines of one service that can be read, in memory and on disk: a file is begun anew from this size on, so many are kept. The oldest leave. (ours) */
+export const SERVICE_LOG_ENTRIES_KEEP = 1_000;
+export const SERVICE_LOG_FILE_BYTES = 1 * MIB;
+export const SERVICE_LOG_FILES_KEEP = 4;
+/** Readers that follow the log of one service. Beyond: 503 session.overloaded. (ours) */
+export const SERVICE_LOG_FOLLOWERS_MAX = 16;
+/** What is kept of why a service ended. (ours) */
+export const SERVICE_EXIT_CHARS_MAX = 4_000;
+/** How much less of a busy processor it gets than its tenant's worker (`nice`). (ours) */
+export const SERVICE_NICENESS = 5;
+/** A tenant with services that gave its worker up to others is awake at least so long before it is asked to for tenants that nobody asks. (ours) */
+export const IN_USE_TURN_MS = 30_000;
+
 /* Service control: sandboxes and sessions */
 
 /** Sandboxes of a tenant that run. Beyond: 429 op.rate_limited. (ours; issue: 200 at once) */

@@ -39,6 +39,14 @@ import {
   ScheduledJob,
 } from './protocol/schedule.ts';
 import {ListedTables, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
+import {
+  FoundService,
+  ServiceBody,
+  ServiceList,
+  ServiceLogEntry,
+  ServiceLogQuery,
+  ServiceUpdateBody,
+} from './protocol/services.ts';
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody} from './protocol/settings.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
@@ -106,6 +114,15 @@ export const OPERATION_TYPES = {
   'settings.put': {body: SettingsBody},
   'tables.list': {answer: ListedTables},
 
+  'services.create': {body: ServiceBody, answer: FoundService},
+  'services.list': {answer: ServiceList},
+  'services.get': {answer: FoundService},
+  'services.update': {body: ServiceUpdateBody, answer: FoundService},
+  'services.delete': {},
+  'services.start': {answer: FoundService},
+  'services.stop': {answer: FoundService},
+  'services.restart': {answer: FoundService},
+  'services.logs': {query: ServiceLogQuery, answer: ServiceLogEntry, media: 'application/x-ndjson'},
   'sandboxes.create': {body: SandboxBody, answer: FoundSandbox},
   'sandboxes.list': {answer: SandboxList},
   'sandboxes.get': {answer: FoundSandbox},

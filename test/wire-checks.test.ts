@@ -15,6 +15,7 @@ import * as queries from '../shared/protocol/queries.ts';
 import * as sandboxes from '../shared/protocol/sandboxes.ts';
 import * as schedule from '../shared/protocol/schedule.ts';
 import * as schema from '../shared/protocol/schema.ts';
+import * as services from '../shared/protocol/services.ts';
 import * as sessions from '../shared/protocol/sessions.ts';
 import * as settings from '../shared/protocol/settings.ts';
 import {wireCheck} from '../worker/wire/check.ts';
@@ -31,6 +32,7 @@ const MODULES = {
   queries,
   schedule,
   sandboxes,
+  services,
   schema,
   sessions,
   settings,

@@ -20,6 +20,7 @@ import {
   APPLICATION_ID,
   CREATE_CONTROL_RECORDS,
   CREATE_FUNCTION_TABLES,
+  CREATE_SERVICES,
   CREATE_TABLES,
 } from './tables.sql.ts';
 
@@ -54,6 +55,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_CLIENT_MUTATIONS),
   // 12: sandboxes and sessions.
   db => db.exec(CREATE_CONTROL_RECORDS),
+  // 13: services.
+  db => db.exec(CREATE_SERVICES),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

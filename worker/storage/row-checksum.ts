@@ -1,6 +1,6 @@
 /**
  * Checksums of the rows that are neither documents nor journal records: scheduled work and its results, schemas, indexes,
- * environment variables, replies kept for an `Idempotency-Key`, deployments, sandboxes and sessions, and the single values in `meta` (settings, which
+ * environment variables, replies kept for an `Idempotency-Key`, deployments, sandboxes, sessions and services, and the single values in `meta` (settings, which
  * deployment is active, whose file it is). These tables are small and change seldom, so their checksum is a CRC-32 over the
  * row's JSON; it is looked at whenever a row is read. A manifest, which may be long, has its own (`manifest_crc`), so that a
  * deployment can be listed without it.
@@ -43,6 +43,7 @@ const COLUMNS = {
     'development',
   ],
   control_records: ['id', 'kind', 'record'],
+  services: ['name', 'record'],
 } as const;
 
 export type RowKind = keyof typeof COLUMNS;
@@ -65,6 +66,7 @@ const WHAT: Record<RowKind, string> = {
   meta: 'the value',
   deployments: 'the deployment',
   control_records: 'the record of',
+  services: 'the service',
 };
 
 /** The `request` of a client's mutation whose row was damaged and taken in hand by a repair: that it was run is all that is known of it. */

@@ -206,7 +206,12 @@ export const ADD_MORE_ROW_CHECKSUMS = `
 const KINDS_OF_VERSION_10: readonly RowKind[] = [...KINDS_OF_VERSION_9, 'meta', 'deployments'];
 
 /** Small tables whose rows are counted and summed up. */
-export const SUMMED_KINDS: readonly RowKind[] = [...KINDS_OF_VERSION_10, 'client_mutations', 'control_records'];
+export const SUMMED_KINDS: readonly RowKind[] = [
+  ...KINDS_OF_VERSION_10,
+  'client_mutations',
+  'control_records',
+  'services',
+];
 
 /** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
 export function weightOf(kind: RowKind, row = ''): string {
@@ -269,4 +274,15 @@ export const CREATE_CONTROL_RECORDS = `
     checksum INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 ${sumsOf('control_records')}
+`;
+
+/** From version 13 on: services, and what is wanted of them. */
+export const CREATE_SERVICES = `
+  -- record: JSON as shared/protocol/services.ts has it; its state is what it was when something of it was written last.
+  CREATE TABLE services (
+    name     TEXT PRIMARY KEY,
+    record   TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+${sumsOf('services')}
 `;

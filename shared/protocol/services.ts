@@ -1,0 +1,111 @@
+/**
+ * Wire types of services: code of a tenant that runs for as long as it is wanted. …/api/tenants/{tenant_id}/services…
+ *
+ *                 ┌──────────────────────── start ────────────────────────────┐
+ *   stopped ──start──▶ starting ──its function is called──▶ running           │
+ *      ▲                  │  ▲                                │               │
+ *      │                  │  └──the pause is over── backoff ◀─┤ it ended: start again
+ *      │                  │                            ▲      │               │
+ *      │                  ├──it ended: start again─────┘      │ it ended: do not start again
+ *      │                  └──it ended: do not start again────▶├──failed──▶ failed
+ *      ├─────────────────────────────────────────────────────┘ returned
+ *      └──its process is gone── stopping ◀──stop | update | new code── starting, running
+ *
+ * Whether it is started again is its `restart`: `always`; `on_failure`, which a return is not; `never`. After an update or new code
+ * `stopping` leads to `starting`. `desired_state` is what was asked for last, and holds across processes and restarts of the server.
+ */
+import Type, {type Static} from 'typebox';
+import {SERVICE_CODE_CHARS_MAX, SERVICE_MEMORY_MB_MAX, SERVICE_MEMORY_MB_MIN} from '../limits.ts';
+import {NODE_VERSIONS} from '../node-version.ts';
+
+/** What it is called in paths. */
+export const SERVICE_NAME = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
+
+export const ServiceSource = Type.Union([
+  /** A module of the active deployment that begins with "use node", as `workers/mail`. */
+  Type.Object({type: Type.Literal('module'), path: Type.String({minLength: 1, maxLength: 512})}),
+  /** An ES module. */
+  Type.Object({
+    type: Type.Literal('inline'),
+    code: Type.String({minLength: 1, maxLength: SERVICE_CODE_CHARS_MAX}),
+  }),
+]);
+export type ServiceSource = Static<typeof ServiceSource>;
+
+const definition = {
+  source: ServiceSource,
+  /** What its code sees in process.env beside the tenant's variables, and before them. */
+  env: Type.Optional(Type.Record(Type.String(), Type.String())),
+  /** Null: that of the deployment for a module, 24 for inline code. */
+  node_version: Type.Optional(Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()])),
+  memory_mb: Type.Optional(Type.Integer({minimum: SERVICE_MEMORY_MB_MIN, maximum: SERVICE_MEMORY_MB_MAX})),
+  restart: Type.Optional(Type.Enum(['always', 'on_failure', 'never'])),
+  /** Whether it is started when it is made. */
+  autostart: Type.Optional(Type.Boolean()),
+};
+
+/** POST …/services. What is left out has the defaults of shared/limits.ts. */
+export const ServiceBody = Type.Object({name: Type.String({pattern: SERVICE_NAME}), ...definition});
+export type ServiceBody = Static<typeof ServiceBody>;
+
+/** PUT …/services/{service_name}: all of it anew; a name must be that of the path. */
+export const ServiceUpdateBody = Type.Object({name: Type.Optional(Type.String()), ...definition});
+export type ServiceUpdateBody = Static<typeof ServiceUpdateBody>;
+
+export const ServiceState = Type.Enum(['stopped', 'starting', 'running', 'stopping', 'backoff', 'failed']);
+export type ServiceState = Static<typeof ServiceState>;
+
+/** Why a process of it ended. `not_started`: its code could not be had or loaded. */
+export const ExitReason = Type.Enum(['returned', 'threw', 'crashed', 'out_of_memory', 'stopped', 'not_started']);
+export type ExitReason = Static<typeof ExitReason>;
+
+export const ServiceExit = Type.Object({
+  at: Type.Integer(),
+  reason: ExitReason,
+  /** For the author of the code. */
+  message: Type.Union([Type.String(), Type.Null()]),
+});
+export type ServiceExit = Static<typeof ServiceExit>;
+
+/** As routes show it and as it is stored. Times are epoch milliseconds. */
+export const ServiceRecord = Type.Object({
+  name: Type.String(),
+  source: ServiceSource,
+  env: Type.Record(Type.String(), Type.String()),
+  node_version: Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()]),
+  memory_mb: Type.Integer(),
+  restart: Type.Enum(['always', 'on_failure', 'never']),
+  autostart: Type.Boolean(),
+  state: ServiceState,
+  desired_state: Type.Enum(['running', 'stopped']),
+  /** How often it was started again by itself since somebody started or changed it. */
+  restarts: Type.Integer(),
+  /** When its function was called last; null: never. */
+  started_at: Type.Union([Type.Integer(), Type.Null()]),
+  last_exit: Type.Union([ServiceExit, Type.Null()]),
+  created_at: Type.Integer(),
+  updated_at: Type.Integer(),
+});
+export type ServiceRecord = Static<typeof ServiceRecord>;
+
+/** POST …/services, GET and PUT …/services/{service_name}, POST …/start, …/stop, …/restart */
+export const FoundService = Type.Object({service: ServiceRecord});
+/** GET …/services, the oldest first */
+export const ServiceList = Type.Object({services: Type.Array(ServiceRecord)});
+
+/** Query string of GET …/logs */
+export const ServiceLogQuery = Type.Object({
+  history: Type.Optional(Type.Integer({minimum: 0})),
+  follow: Type.Optional(Type.Boolean()),
+});
+
+/** A line of GET …/logs. */
+export const ServiceLogEntry = Type.Object({
+  /** Counts up in a process of the tenant. */
+  n: Type.Integer(),
+  at: Type.Integer(),
+  /** `service`: what svc says of it. */
+  level: Type.Enum(['debug', 'log', 'info', 'warn', 'error', 'service']),
+  line: Type.String(),
+});
+export type ServiceLogEntry = Static<typeof ServiceLogEntry>;
