@@ -4,10 +4,11 @@
  *
  * Tenants a router asked for go first, WAKES_AT_ONCE_MAX of them at a time: opened all at once, none of them would be ready
  * before all of them are. One that takes longer than WAKE_SLOW_MS does not count any more, so slow ones hold up nobody. The others (after a start, when due, after a death) are never refused and only SILENT_WAKES_MAX of
- * them open at a time.
+ * them open at a time, and a tenant that wants to stay awake keeps its worker for IN_USE_TURN_MS before it gives it up to one of them:
+ * when more tenants have services than there are slots, they take turns.
  */
 import type {ErrorObject} from '../shared/errors.ts';
-import {SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../shared/limits.ts';
+import {IN_USE_TURN_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../shared/limits.ts';
 import type {Place} from './place.ts';
 import {hasWorker, type Input} from './residence.ts';
 
@@ -75,8 +76,12 @@ export class Slots {
    */
   #leastRecentlyUsed(nowMs: number): Place | null {
     let least: Place | null = null;
+    const isAskedFor = [...this.#queue].some(isAsked);
     for (const place of this.#occupied) {
-      if (place.residence.state !== 'awake' || place.busyUntilMs > nowMs) continue;
+      const {residence} = place;
+      if (residence.state !== 'awake' || place.busyUntilMs > nowMs) continue;
+      const isItsTurn = place.inUseUntilMs > nowMs && nowMs - residence.sinceMs < IN_USE_TURN_MS;
+      if (isItsTurn && !isAskedFor) continue;
       if (least === null || isUsedLess(place, least, nowMs)) least = place;
     }
     return least;

@@ -95,6 +95,8 @@ const FUNCTIONS = [
   'node-runtime',
   'functions.ts',
   'sync',
+  'service-watch.ts',
+  'service-host.ts',
   'endpoints.ts',
   'action-response.ts',
   'http-actions.ts',

@@ -21,6 +21,9 @@ export type Gauges = {
   liveQueries: number;
   sandboxes: number;
   sessions: number;
+  /** By state. */
+  services: ReadonlyMap<string, number>;
+  serviceBytes: number;
   journalHead: number;
   journalFloor: number;
   usedBytes: number;
@@ -46,6 +49,7 @@ export class WorkerMetrics {
   readonly #sandboxExecutions = new Map<string, number>();
   readonly #sandboxSeconds = new Histogram(DURATION_BUCKETS);
   readonly #sandboxEnds = new Map<string, number>();
+  readonly #serviceEnds = new Map<string, number>();
   readonly #results = {hit: 0, shared: 0, run: 0};
   readonly #resultsDropped = {written: 0, full: 0, cleared: 0};
   /** What kept results of query functions take. */
@@ -107,6 +111,11 @@ export class WorkerMetrics {
 
   sandboxEnded(state: string): void {
     this.#sandboxEnds.set(state, (this.#sandboxEnds.get(state) ?? 0) + 1);
+  }
+
+  /** A process of a service ended, and why. */
+  serviceEnded(reason: string): void {
+    this.#serviceEnds.set(reason, (this.#serviceEnds.get(reason) ?? 0) + 1);
   }
 
   /** A query function was answered: with a kept result, with that of an equal call under way, or by a run of its own. */
@@ -203,6 +212,19 @@ export class WorkerMetrics {
       ),
       gauge('svc_sandboxes_running', 'Sandboxes that run.', gauges.sandboxes),
       gauge('svc_sessions_open', 'Sessions that are open.', gauges.sessions),
+      metric(
+        'gauge',
+        'svc_services',
+        'Services of tenants that are awake, by state.',
+        [...gauges.services].map(([state, value]) => ({labels: {state}, value})),
+      ),
+      gauge('svc_service_bytes', 'What processes of services take, without mapped files.', gauges.serviceBytes),
+      metric(
+        'counter',
+        'svc_service_exits_total',
+        'Processes of services that ended, by why.',
+        [...this.#serviceEnds].map(([reason, value]) => ({labels: {reason}, value})),
+      ),
       metric(
         'counter',
         'svc_function_results_total',

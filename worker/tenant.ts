@@ -149,6 +149,7 @@ export class Tenant {
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
       {committed: commit => this.#schedule.committed(commit), takenBack: () => this.#schedule.takenBack()},
       {committed: commit => this.#functions.committed(commit)},
+      {committed: commit => this.#control.committed(commit)}, // the code that serves is another one by now
       // Here, last before the replies, a replica would be sent `commit.records`, and waited for if replies are to wait for it.
     ];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
@@ -184,6 +185,7 @@ export class Tenant {
     this.sockets = new SocketGate(this.#functions);
     this.#control = new ControlGate(
       {
+        directory: settings.directory,
         db: this.#writerDb,
         groups: this.#groups,
         background: this.#background,
@@ -191,6 +193,7 @@ export class Tenant {
         log,
         clock: Date.now,
         egress: () => storedSettings(this.#writerDb).egress,
+        functions: this.#functions.loaded,
       },
       onUse,
     );
@@ -242,6 +245,7 @@ export class Tenant {
     void this.#counts.complete();
     this.#schedule.arm();
     this.#functions.warm();
+    this.#control.warm();
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
       checkInBackground(
@@ -292,9 +296,12 @@ export class Tenant {
     this.#backFill.stop();
     this.#counts.stop();
     this.#schedule.stop();
-    await Promise.all([this.#functions.close(), this.#control.close(), this.#scans.close()]);
+    // Services finish with the functions that they call.
+    await this.#control.close();
+    await Promise.all([this.#functions.close(), this.#scans.close()]);
     await this.#groups.close();
-    const nextDueMs = this.#backFill.hasWork ? Date.now() : this.#schedule.nextDueMs();
+    const isToGoOn = this.#backFill.hasWork || this.#control.wantsToGoOn;
+    const nextDueMs = isToGoOn ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);
     this.#sync.close();
     this.#readerDb.close();

@@ -114,5 +114,6 @@ export {
   type SchemaDefinition,
   type TableDefinition,
 } from './schema.ts';
+export type {ServiceContext, ServiceLog} from './service.ts';
 /** @internal */
 export {cronJobs} from './unsupported.ts';

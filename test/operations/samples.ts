@@ -137,6 +137,16 @@ export async function samplesOf(app: App): Promise<Samples> {
     return {params: {sandbox_id: sandbox.id}};
   };
   const noSandbox = {params: {sandbox_id: 'none'}, code: 'op.not_found'} as const;
+  const inline = {type: 'inline', code: 'export default async () => {};'};
+  const atRest = {source: inline, node_version: '22', autostart: false};
+  let services = 0;
+  const newService = async () => {
+    const {service: made}: {service: {name: string}} = (
+      await app.admin('POST', '/services', {name: `s${++services}`, ...atRest})
+    ).body;
+    return {params: {service_name: made.name}};
+  };
+  const noService = {params: {service_name: 'none'}, code: 'op.not_found'} as const;
   const newSession = async () => {
     const {session}: {session: {id: string}} = (await service.post('/api/sessions', {tenant: app.tenant})).body;
     return {params: {session_id: session.id}};
@@ -295,6 +305,35 @@ export async function samplesOf(app: App): Promise<Samples> {
       refused: {body: {...SETTINGS, allowed_origins: ['*']}, code: 'op.invalid_input'},
     },
     'tables.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+
+    'services.create': {
+      succeeds: [
+        {body: {name: 'made', ...atRest}},
+        {body: {name: 'full', ...atRest, env: {A: 'b'}, memory_mb: 32, restart: 'on_failure'}},
+      ],
+      refused: {body: {name: 'no module', source: inline}, code: 'op.invalid_input'},
+    },
+    'services.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'services.get': {succeeds: [newService], refused: noService},
+    'services.update': {
+      succeeds: [async () => ({...(await newService()), body: {...atRest, restart: 'never'}})],
+      refused: {...noService, body: atRest},
+    },
+    'services.delete': {succeeds: [newService], refused: noService},
+    'services.start': {succeeds: [newService], refused: noService},
+    'services.stop': {succeeds: [newService], refused: noService},
+    'services.restart': {succeeds: [newService], refused: noService},
+    'services.logs': {
+      succeeds: [
+        async () => {
+          const made = await newService();
+          await app.admin('POST', `/services/${made.params.service_name}/start`);
+          await app.admin('POST', `/services/${made.params.service_name}/stop`);
+          return {...made, query: 'history=10&follow=false'};
+        },
+      ],
+      refused: async () => ({...(await newService()), query: 'history=-1', code: 'op.invalid_input'}),
+    },
 
     'sandboxes.create': {
       succeeds: [{body: {}}, {body: {memory_mb: 8, env: {A: 'b'}, network: true}}],

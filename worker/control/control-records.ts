@@ -1,54 +1,54 @@
 /**
- * Sandboxes and sessions as they are stored: one row each with the JSON of its record. All of one kind are in memory while
+ * Sandboxes, sessions and services as they are stored: one row each with the JSON of its record. All of one kind are in memory while
  * service control is loaded, as they were last told to anybody; they are few (limits.ts), and their changes are rare.
  *
  * They are no part of the journal: what a sandbox held is nowhere but in its process, and a replica could not go on with it.
  */
 import {Buffer} from 'node:buffer';
-import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 import type {Writer} from '../commit/writer.ts';
 import {storageDamaged} from '../storage/damage.ts';
-import type {Connection} from '../storage/database.ts';
-import {type CheckedColumns, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
-import {sumsFinding} from '../storage/row-sums.ts';
+import type {RecordTable} from './record-table.ts';
 
-export type ControlKind = 'sandbox' | 'session';
-type Row = CheckedColumns<'control_records'> & {id: string; record: string};
-type Kept = {readonly id: string; readonly created_at: number; readonly ended_at: number | null};
+type Kept = {readonly created_at: number};
 
 export class ControlRecords<R extends Kept> {
-  readonly #kind: ControlKind;
-  readonly #put: Database.Statement<[string, string, string, number]>;
-  readonly #delete: Database.Statement<[string]>;
+  readonly #table: RecordTable;
+  readonly #idOf: (record: R) => string;
   /** The oldest first. */
   readonly #records = new Map<string, R>();
   readonly #damaged = new Map<string, ServiceError>();
   /** Some of them are not found. */
-  #missing: ServiceError | null = null;
+  readonly #missing: ServiceError | null;
 
-  /** @param db the writer's */
-  constructor(db: Connection, kind: ControlKind) {
-    this.#kind = kind;
-    this.#put = db.prepare(
-      `INSERT INTO control_records VALUES (?, ?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET record = excluded.record, checksum = excluded.checksum`,
-    );
-    this.#delete = db.prepare('DELETE FROM control_records WHERE id = ?');
-    this.#load(db);
+  constructor(table: RecordTable, idOf: (record: R) => string) {
+    this.#table = table;
+    this.#idOf = idOf;
+    const records: R[] = [];
+    for (const {id, record, damage} of table.all()) {
+      if (damage === null) records.push(JSON.parse(record) as R);
+      else this.#damaged.set(id, storageDamaged(damage));
+    }
+    records.sort((a, b) => a.created_at - b.created_at);
+    for (const record of records) this.took(record);
+    this.#missing = table.missing();
   }
 
   /** @throws op.not_found 404, op.storage_damaged 503 */
   get(id: string): R {
     const record = this.#records.get(id);
     if (record !== undefined) return record;
-    throw this.#damaged.get(id) ?? new ServiceError('op.not_found', `there is no ${this.#kind} ${shown(id)}`);
+    throw this.#damaged.get(id) ?? new ServiceError('op.not_found', `there is no ${this.#table.noun} ${shown(id)}`);
   }
 
   /** Whether there is one that is sound. */
   has(id: string): boolean {
     return this.#records.has(id);
+  }
+
+  /** Whether there is one, sound or not. */
+  isTaken(id: string): boolean {
+    return this.#records.has(id) || this.#damaged.has(id);
   }
 
   /** @throws op.storage_damaged 503 */
@@ -58,6 +58,10 @@ export class ControlRecords<R extends Kept> {
     return [...this.#records.values()];
   }
 
+  get size(): number {
+    return this.#records.size;
+  }
+
   /** Those that are sound. */
   sound(): IterableIterator<R> {
     return this.#records.values();
@@ -65,42 +69,39 @@ export class ControlRecords<R extends Kept> {
 
   /** Inside a write. */
   store(writer: Writer, record: R): void {
-    const {id} = record;
     const text = JSON.stringify(record);
     writer.grew(Buffer.byteLength(text));
-    this.#put.run(id, this.#kind, text, rowChecksum('control_records', {id, kind: this.#kind, record: text}));
+    this.#table.put(this.#idOf(record), text);
   }
 
-  /** Inside a write: forgets the oldest of those that have ended. @returns which, for `forgot` */
-  forgetOldest(keep: number): string[] {
-    const ended = [...this.#records.values()].filter(record => record.ended_at !== null);
-    const old = ended.slice(0, Math.max(0, ended.length - keep)).map(({id}) => id);
-    for (const id of old) this.#delete.run(id);
-    return old;
+  /** Inside a write. `forgot` comes when it is on disk. */
+  remove(id: string): void {
+    this.#table.remove(id);
   }
 
   /** It is so from now on, for whoever asks. */
   took(record: R): void {
-    this.#records.set(record.id, record);
+    this.#records.set(this.#idOf(record), record);
   }
 
-  /** A write that forgot them is on disk. */
+  /** A write that removed them is on disk. */
   forgot(ids: readonly string[]): void {
-    for (const id of ids) this.#records.delete(id);
-  }
-
-  #load(db: Connection): void {
-    const rows = db.prepare<[string], Row>('SELECT * FROM control_records WHERE kind = ?').all(this.#kind);
-    const records: R[] = [];
-    for (const row of rows) {
-      if (isSoundRow('control_records', row)) records.push(JSON.parse(row.record) as R);
-      else this.#damaged.set(row.id, storageDamaged(rowDamage('control_records', row)));
+    for (const id of ids) {
+      this.#records.delete(id);
+      this.#damaged.delete(id);
     }
-    records.sort((a, b) => a.created_at - b.created_at);
-    for (const record of records) this.#records.set(record.id, record);
-    const finding = sumsFinding(db, 'control_records', ROWS_SUMMED_MAX);
-    if (finding !== null) this.#missing = storageDamaged({check: 'rows', stored: finding});
   }
+}
+
+/** Inside a write: removes the oldest of those that have ended. @returns which, for `forgot` */
+export function removeOldest<R extends Kept & {readonly id: string; readonly ended_at: number | null}>(
+  records: ControlRecords<R>,
+  keep: number,
+): string[] {
+  const ended = [...records.sound()].filter(record => record.ended_at !== null);
+  const old = ended.slice(0, Math.max(0, ended.length - keep)).map(({id}) => id);
+  for (const id of old) records.remove(id);
+  return old;
 }
 
 /** Ids come from paths: anything. */

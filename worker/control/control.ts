@@ -1,14 +1,19 @@
-/** Service control of one tenant: its sandboxes and its sessions, and the clock that ends both. */
+/** Service control of one tenant: its services, its sandboxes and its sessions, and the clock that ends the last two. */
 import type {Logger} from '../../shared/log.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
+import type {Commit, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {EgressSettings} from '../functions/egress/policy.ts';
+import type {FunctionPlatform} from '../functions/platform.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {Connection} from '../storage/database.ts';
 import {Sandboxes} from './sandboxes.ts';
+import {Services} from './services/services.ts';
 import {Sessions} from './sessions.ts';
 
 export type ControlParts = {
+  /** Of the tenant. */
+  directory: string;
   /** The writer's. */
   db: Connection;
   groups: CommitGroups;
@@ -18,6 +23,8 @@ export type ControlParts = {
   clock: () => number;
   /** Where the tenant's code may connect to. */
   egress: () => EgressSettings;
+  /** The function platform. @throws session.worker_unavailable 503 */
+  functions: () => Promise<FunctionPlatform>;
   /** Something began or ended, or lasts longer. */
   changed: () => void;
 };
@@ -25,14 +32,18 @@ export type ControlParts = {
 /** The longest a timer of Node's may be. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-export class Control {
+/** For good. */
+const ALWAYS_MS = Number.MAX_SAFE_INTEGER;
+
+export class Control implements Stage {
+  readonly services: Services;
   readonly sandboxes: Sandboxes;
   readonly sessions: Sessions;
   readonly #clock: () => number;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** @param onUse told until when sandboxes and sessions want the tenant awake, epoch milliseconds; null: they do not */
+  /** @param onUse told until when all of them want the tenant awake, epoch milliseconds; null: they do not */
   constructor(parts: Omit<ControlParts, 'changed'>, onUse: (untilMs: number | null) => void) {
     this.#clock = parts.clock;
     let isChanged = false;
@@ -44,18 +55,24 @@ export class Control {
         isChanged = false;
         if (this.#isClosed) return;
         this.#arm();
-        onUse(latest(this.sandboxes.lastEndMs, this.sessions.lastEndMs));
+        const lastEndMs = latest(this.sandboxes.lastEndMs, this.sessions.lastEndMs);
+        onUse(this.services.areWanted ? ALWAYS_MS : lastEndMs);
       });
     };
     this.sandboxes = new Sandboxes({...parts, changed});
     this.sessions = new Sessions({...parts, changed}, this.sandboxes);
+    this.services = new Services({...parts, changed});
     changed();
+  }
+
+  committed(commit: Commit): void {
+    this.services.committed(commit);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.sandboxes.close();
+    await Promise.all([this.services.close(), this.sandboxes.close()]);
   }
 
   #arm(): void {

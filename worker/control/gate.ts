@@ -1,11 +1,14 @@
 /**
- * The way to service control, whose code and records are loaded with the first need: most tenants have no sandbox and no
- * session. What was left `running` by a process that died is said to have failed then, before anybody is answered.
+ * The way to service control, whose code and records are loaded with the first need: most tenants have no service, no sandbox and no
+ * session. What was left `running` by a process that died is said to have failed then, before anybody is answered. A tenant with services
+ * loads it when it is opened, because they start by themselves.
  */
 import {ServiceError} from '../../shared/errors.ts';
+import type {Commit, Stage} from '../commit/commit.ts';
 import type {Control, ControlParts} from './control.ts';
+import {hasServices} from './record-table.ts';
 
-export class ControlGate {
+export class ControlGate implements Stage {
   readonly #parts: Omit<ControlParts, 'changed'>;
   readonly #onUse: (untilMs: number | null) => void;
   #loading: Promise<Control> | null = null;
@@ -26,10 +29,31 @@ export class ControlGate {
     return this.#loading;
   }
 
-  /** Sandboxes that run, and sessions that are open. */
-  get sizes(): {sandboxes: number; sessions: number} {
-    const {sandboxes, sessions} = this.#control ?? {};
-    return {sandboxes: sandboxes?.running ?? 0, sessions: sessions?.open ?? 0};
+  /** Loads it if this tenant has services. */
+  warm(): void {
+    if (!hasServices(this.#parts.db)) return;
+    this.loaded().catch(error => this.#parts.log.error('service control could not be loaded', {error}));
+  }
+
+  /** Sandboxes that run, sessions that are open, services by state and what those take. */
+  get sizes(): {sandboxes: number; sessions: number; services: ReadonlyMap<string, number>; serviceBytes: number} {
+    const {sandboxes, sessions, services} = this.#control ?? {};
+    return {
+      sandboxes: sandboxes?.running ?? 0,
+      sessions: sessions?.open ?? 0,
+      services: services?.states ?? new Map(),
+      serviceBytes: services?.bytes ?? 0,
+    };
+  }
+
+  /** Whether a tenant that is closed now is to be opened again, for its services. */
+  get wantsToGoOn(): boolean {
+    return this.#control?.services.areWanted === true;
+  }
+
+  /** Service control that is loaded later begins with what is stored by then. */
+  committed(commit: Commit): void {
+    this.#control?.committed(commit);
   }
 
   /** Nothing is loaded afterwards. */

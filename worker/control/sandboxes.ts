@@ -26,7 +26,8 @@ import {
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {ControlParts} from './control.ts';
-import {ControlRecords} from './control-records.ts';
+import {ControlRecords, removeOldest} from './control-records.ts';
+import {controlRecords} from './record-table.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 import {SandboxProcess} from './sandbox-process.ts';
 
@@ -56,7 +57,7 @@ export class Sandboxes {
 
   constructor(parts: ControlParts) {
     this.#parts = parts;
-    this.#records = new ControlRecords(parts.db, 'sandbox');
+    this.#records = new ControlRecords(controlRecords(parts.db, 'sandbox'), ({id}) => id);
     for (const record of [...this.#records.sound()]) {
       if (record.state !== 'running') continue;
       const isOver = record.expires_at <= parts.clock();
@@ -271,7 +272,7 @@ export class Sandboxes {
     try {
       const answer = await write(writer => {
         this.#records.store(writer, record);
-        forgotten = this.#records.forgetOldest(SANDBOXES_KEPT);
+        forgotten = removeOldest(this.#records, SANDBOXES_KEPT);
         isStored = true;
         return record;
       });

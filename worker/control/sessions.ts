@@ -19,7 +19,8 @@ import type {SessionBody, SessionRecord} from '../../shared/protocol/sessions.ts
 import {newSessionId} from '../../shared/session-id.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {ControlParts} from './control.ts';
-import {ControlRecords} from './control-records.ts';
+import {ControlRecords, removeOldest} from './control-records.ts';
+import {controlRecords} from './record-table.ts';
 import type {Sandboxes} from './sandboxes.ts';
 
 export class Sessions {
@@ -36,7 +37,7 @@ export class Sessions {
   constructor(parts: ControlParts, sandboxes: Sandboxes) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
-    this.#records = new ControlRecords(parts.db, 'session');
+    this.#records = new ControlRecords(controlRecords(parts.db, 'session'), ({id}) => id);
     for (const {id, state} of this.#records.sound()) if (state === 'open') this.#open.set(id, 0);
     this.expire();
   }
@@ -108,7 +109,7 @@ export class Sessions {
         throw new ServiceError('op.rate_limited', `a tenant has at most ${SESSIONS_MAX} open sessions; close some`);
       }
       this.#records.store(writer, record);
-      forgotten = this.#records.forgetOldest(SESSIONS_KEPT);
+      forgotten = removeOldest(this.#records, SESSIONS_KEPT);
       isStored = true;
       return record;
     });

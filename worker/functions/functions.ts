@@ -323,7 +323,7 @@ export class Functions {
     const {path, args: text} = JSON.parse(parameters) as {path: string; args: string};
     const args: unknown = JSON.parse(text);
     const inherited: Caller = 'invalid' in caller ? {identity: null} : caller;
-    const kind = operation === 'runQuery' ? this.#queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
+    const kind = operation === 'runQuery' ? this.queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
     const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId});
     lines.addNested(result.lines);
     return result.ok ? `+${result.value}` : refusal(nestedError(result.error, this.#parts.redactErrors));
@@ -338,7 +338,7 @@ export class Functions {
   }
 
   /** `ctx.runQuery` takes both kinds of queries. */
-  #queryKind(path: string): FunctionKind {
+  queryKind(path: string): 'query' | 'paginatedQuery' {
     try {
       const entry = findFunction(this.#parts.live()?.table ?? null, path, null, 'function');
       return entry.kind === 'paginatedQuery' ? 'paginatedQuery' : 'query';

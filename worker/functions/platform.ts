@@ -29,15 +29,15 @@ import {Environment} from './environment.ts';
 import {shownError} from './function-reply.ts';
 import {Functions} from './functions.ts';
 import {HttpActions} from './http-actions.ts';
-import {ExecutionLog} from './log/execution-log.ts';
+import {ExecutionLog, executionFiles} from './log/execution-log.ts';
 import {FailureLines} from './log/failure-lines.ts';
-import {LogFiles} from './log/log-files.ts';
 import {type LogTarget, readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {NodeRuntime} from './node-runtime/node-runtime.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
 import {Results} from './results/results.ts';
+import {ServiceHost} from './service-host.ts';
 import {Settings} from './settings.ts';
 import {SourcePositions} from './source-positions.ts';
 import type {TenantFunctionSettings} from './stored-settings.ts';
@@ -78,6 +78,8 @@ export class FunctionPlatform implements Stage {
   readonly httpActions: HttpActions;
   /** The function sockets. */
   readonly sync: Sync;
+  /** What services need. */
+  readonly services: ServiceHost;
   readonly #clock: () => number;
   readonly #redactErrors: boolean;
   /** What queries and actions are called of: active in what is committed. */
@@ -92,7 +94,7 @@ export class FunctionPlatform implements Stage {
     this.#clock = clock;
     this.#redactErrors = redactErrors;
     this.#log = new ExecutionLog(
-      new LogFiles(join(dirname(path), 'log'), parts.log),
+      executionFiles(join(dirname(path), 'log'), parts.log),
       new FailureLines(parts.log, clock),
     );
     this.environment = new Environment(writer, groups);
@@ -106,11 +108,13 @@ export class FunctionPlatform implements Stage {
     this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
     this.#mutations = new MutationRunner(writer, db, () => this.deployments.active);
     this.#memory.add(this.#mutations);
+    const code = new CodeStore(db);
+    const partOf = (id: number) => this.deployments.nodePart(id);
     this.#nodes = new NodeRuntime({
       path,
       env: process.env,
-      code: new CodeStore(db),
-      partOf: id => this.deployments.nodePart(id),
+      code,
+      partOf,
       egress: () => this.settings.current.egress,
       memory: this.#memory,
       metrics: parts.metrics,
@@ -179,6 +183,17 @@ export class FunctionPlatform implements Stage {
       allowedOrigins: () => this.allowedOrigins,
       timeline: tenantTimeline(db),
       clock,
+    });
+    this.services = new ServiceHost({
+      functions,
+      held: this.sync.held,
+      nodes: this.#nodes,
+      code,
+      live,
+      partOf,
+      env,
+      egress,
+      redactErrors,
     });
   }
 

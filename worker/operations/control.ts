@@ -1,19 +1,48 @@
-/** Sandboxes and sessions. Service control is loaded with the first of these. */
+/** Services, sandboxes and sessions. Service control is loaded with the first of these. */
 import type {Operation} from '../../shared/operations.ts';
 import {ExecuteBody, SandboxBody} from '../../shared/protocol/sandboxes.ts';
+import {ServiceBody, ServiceUpdateBody} from '../../shared/protocol/services.ts';
 import {SessionBody} from '../../shared/protocol/sessions.ts';
 import type {Control} from '../control/control.ts';
 import {kept, type Request} from '../ipc/decode.ts';
 import {bodyType, decodeBody} from '../wire-type.ts';
-import {type Answer, type Handler, type Handlers, json} from './answer.ts';
+import {type Answer, type Handler, type Handlers, json, Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
-import {guardedByKey} from './written.ts';
+import {doneAfter, guardedByKey} from './written.ts';
 
 const sandboxBody = bodyType<'sandboxes.create'>(SandboxBody);
+const serviceBody = bodyType<'services.create'>(ServiceBody);
+const serviceUpdateBody = bodyType<'services.update'>(ServiceUpdateBody);
 const executeBody = bodyType<'sandboxes.execute'>(ExecuteBody);
 const sessionBody = bodyType<'sessions.create'>(SessionBody);
 
-export const control: Handlers<Extract<Operation, `sandboxes.${string}` | `sessions.${string}`>> = {
+type Area = 'services' | 'sandboxes' | 'sessions';
+
+export const control: Handlers<Extract<Operation, `${Area}.${string}`>> = {
+  'services.create': by(({services}, request, {groups}) =>
+    services.create(decodeBody(serviceBody, request.body), store =>
+      groups.perform(guardedByKey(request, writer => json<'services.create'>({service: store(writer)}))),
+    ),
+  ),
+  'services.list': by(({services}) => json<'services.list'>({services: services.all()})),
+  'services.get': by(({services}, {params}) => json<'services.get'>({service: services.get(params.service_name)})),
+  'services.update': by(async ({services}, {params, body}) =>
+    json<'services.update'>({service: await services.update(params.service_name, decodeBody(serviceUpdateBody, body))}),
+  ),
+  'services.delete': by(({services}, {params}) => doneAfter(services.delete(params.service_name))),
+  'services.start': by(async ({services}, {params}) =>
+    json<'services.start'>({service: await services.start(params.service_name)}),
+  ),
+  'services.stop': by(async ({services}, {params}) =>
+    json<'services.stop'>({service: await services.stop(params.service_name)}),
+  ),
+  'services.restart': by(async ({services}, {params}) =>
+    json<'services.restart'>({service: await services.restart(params.service_name)}),
+  ),
+  'services.logs': (request, tenant) => {
+    const {params, query} = kept(request);
+    return new Streamed(async to => (await tenant.control.loaded()).services.readLog(params.service_name, to, query));
+  },
   'sandboxes.create': by(({sandboxes}, request, {groups}) =>
     sandboxes.create(decodeBody(sandboxBody, request.body), null, store =>
       groups.perform(guardedByKey(request, writer => json<'sandboxes.create'>({sandbox: store(writer)}))),

@@ -1,0 +1,136 @@
+/**
+ * What a service logs, and what is said of it: the newest lines in memory for readers and followers, more of them in files beside
+ * the tenant's file, which outlive its worker.
+ */
+import {rm} from 'node:fs/promises';
+import {join} from 'node:path';
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  LOG_CHARS_KEEP,
+  SERVICE_LOG_ENTRIES_KEEP,
+  SERVICE_LOG_FILE_BYTES,
+  SERVICE_LOG_FILES_KEEP,
+  SERVICE_LOG_FOLLOWERS_MAX,
+  SERVICE_LOG_LINES_MAX,
+} from '../../../shared/limits.ts';
+import type {Logger} from '../../../shared/log.ts';
+import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
+import {LogFiles} from '../../functions/log/log-files.ts';
+import {NewestEntries} from '../../functions/log/newest-entries.ts';
+import {historyCount, type LogTarget, sendLog} from '../../functions/log/read-log.ts';
+
+type Level = ServiceLogEntry['level'];
+
+/** As the console of the runtime begins its lines. */
+const LEVELS: Readonly<Record<string, Level>> = {
+  '[DEBUG] ': 'debug',
+  '[LOG] ': 'log',
+  '[INFO] ': 'info',
+  '[WARN] ': 'warn',
+  '[ERROR] ': 'error',
+};
+
+export class ServiceLog {
+  readonly #directory: string;
+  readonly #files: LogFiles<ServiceLogEntry>;
+  readonly #newest = new NewestEntries<ServiceLogEntry>(SERVICE_LOG_ENTRIES_KEEP, LOG_CHARS_KEEP);
+  readonly #followers = new Set<(line: string) => void>();
+  readonly #clock: () => number;
+  #n = 0;
+  /** The second that lines are counted in. */
+  #second = 0;
+  #lines = 0;
+  #dropped = 0;
+
+  /** @param tenant its directory */
+  constructor(tenant: string, service: string, log: Logger, clock: () => number) {
+    this.#directory = join(tenant, 'service-logs', service);
+    this.#clock = clock;
+    this.#files = new LogFiles({
+      directory: this.#directory,
+      prefix: 'service',
+      fileBytes: SERVICE_LOG_FILE_BYTES,
+      filesKeep: SERVICE_LOG_FILES_KEEP,
+      parse: entryIn,
+      log,
+    });
+  }
+
+  /** A line of its console, complete with its level. */
+  console(line: string): void {
+    const second = Math.floor(this.#clock() / 1_000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#lines = 0;
+      this.#tellDropped();
+    }
+    if (++this.#lines > SERVICE_LOG_LINES_MAX) {
+      this.#dropped++;
+      return;
+    }
+    const [start = '', level = 'log'] = Object.entries(LEVELS).find(([known]) => line.startsWith(known)) ?? [];
+    this.#add(level, line.slice(start.length));
+  }
+
+  /** What is to be known of it. */
+  say(line: string): void {
+    this.#tellDropped();
+    this.#add('service', line);
+  }
+
+  /** See GET …/logs. @throws op.invalid_input 400, session.overloaded 503 */
+  read(to: LogTarget, query: string): Promise<void> {
+    const parameters = new URLSearchParams(query);
+    const count = historyCount(parameters, SERVICE_LOG_ENTRIES_KEEP);
+    return sendLog(to, parameters.get('follow') === 'true', {
+      history: () => this.#history(count),
+      follow: onLine => this.#follow(onLine),
+    });
+  }
+
+  async remove(): Promise<void> {
+    await this.#files.close();
+    await rm(this.#directory, {recursive: true, force: true});
+  }
+
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+
+  #add(level: Level, line: string): void {
+    const entry: ServiceLogEntry = {n: ++this.#n, at: Math.floor(this.#clock()), level, line};
+    const text = `${JSON.stringify(entry)}\n`;
+    this.#newest.add(entry, text);
+    this.#files.write(text);
+    for (const follower of this.#followers) follower(text);
+  }
+
+  #tellDropped(): void {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    if (dropped > 0)
+      this.#add('service', `${dropped} lines were dropped: it may log ${SERVICE_LOG_LINES_MAX} a second`);
+  }
+
+  /** Lines from before this process come from the files. */
+  async #history(count: number): Promise<string> {
+    const missing = Math.min(count, SERVICE_LOG_ENTRIES_KEEP) - this.#newest.size;
+    if (missing <= 0 || this.#newest.hasForgotten) return this.#newest.text(count);
+    const earlier = new NewestEntries<ServiceLogEntry>(missing, LOG_CHARS_KEEP);
+    for await (const {entry, text} of this.#files.read({beforeThisProcess: true})) earlier.add(entry, text);
+    return earlier.text(missing) + this.#newest.text(count);
+  }
+
+  #follow(onLine: (line: string) => void): () => void {
+    if (this.#followers.size >= SERVICE_LOG_FOLLOWERS_MAX) {
+      throw new ServiceError('session.overloaded', `${SERVICE_LOG_FOLLOWERS_MAX} readers follow this log already`);
+    }
+    this.#followers.add(onLine);
+    return () => this.#followers.delete(onLine);
+  }
+}
+
+function entryIn(json: unknown): ServiceLogEntry | null {
+  const entry = json as Partial<ServiceLogEntry> | null;
+  return typeof entry?.at === 'number' && typeof entry.line === 'string' ? (entry as ServiceLogEntry) : null;
+}

@@ -1,0 +1,244 @@
+/**
+ * The process of a service, seen from the worker: a Node process as those of actions are, with one function that runs in it. What it
+ * asks for through its ctx is done here. All that it says is outside input, and no more of it is heard in one moment than the
+ * worker can do beside its own work.
+ */
+import {constants, setPriority} from 'node:os';
+import {AssertionError} from '../../../shared/assert.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  LOG_LINE_CHARS_MAX,
+  SERVICE_LOAD_MS_MAX,
+  SERVICE_LOOK_MS,
+  SERVICE_MEMORY_BESIDE_MB,
+  SERVICE_MESSAGES_MAX,
+  SERVICE_MOMENT_MS,
+  SERVICE_NICENESS,
+  SERVICE_WATCHES_MAX,
+} from '../../../shared/limits.ts';
+import type {ExitReason} from '../../../shared/protocol/services.ts';
+import {isOneOf, MAIN_OPERATIONS, refusal} from '../../functions/actions/action-message.ts';
+import {fieldsOf, numberOf, textOf} from '../../functions/actions/operation-input.ts';
+import {PendingOperations} from '../../functions/actions/pending-operations.ts';
+import type {EgressSettings} from '../../functions/egress/policy.ts';
+import type {Lifeline} from '../../functions/node-runtime/lifeline.ts';
+import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functions/node-runtime/node-message.ts';
+import {type NodeEnd, NodeProcess} from '../../functions/node-runtime/node-process.ts';
+import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
+import type {ServiceWatch} from '../../functions/service-watch.ts';
+import {storageFailure} from '../../storage/database.ts';
+
+export type ServiceExitReport = {reason: ExitReason; message: string | null};
+
+export type ServiceProcessParts = {
+  /** For its requests in logs. */
+  name: string;
+  laidOut: LaidOut;
+  memoryMb: number;
+  env: Readonly<Record<string, string>>;
+  egress: EgressSettings;
+  lifeline: Lifeline;
+  host: ServiceHost;
+};
+
+export type ServiceProcessEvents = {
+  /** Its function is called. */
+  began(): void;
+  line(line: string): void;
+  /** Once, when the process is gone. */
+  ended(exit: ServiceExitReport): void;
+};
+
+const MIB = 1024 * 1024;
+
+export class ServiceProcess {
+  readonly #parts: ServiceProcessParts;
+  readonly #events: ServiceProcessEvents;
+  readonly #process: NodeProcess;
+  readonly #pending = new PendingOperations();
+  readonly #watches = new Map<number, ServiceWatch>();
+  readonly #late: NodeJS.Timeout;
+  #graceTimer: NodeJS.Timeout | null = null;
+  #momentTimer: NodeJS.Timeout | null = null;
+  #messages = 0;
+  #requests = 0;
+  #hasBegun = false;
+  /** What it came to, while its process still ends. */
+  #exit: ServiceExitReport | null = null;
+
+  constructor(parts: ServiceProcessParts, events: ServiceProcessEvents) {
+    this.#parts = parts;
+    this.#events = events;
+    const {laidOut, memoryMb, env, egress, lifeline} = parts;
+    this.#process = new NodeProcess(
+      {
+        code: laidOut.code,
+        env,
+        egress,
+        lifeline,
+        heapMb: memoryMb,
+        bytesMax: (memoryMb + SERVICE_MEMORY_BESIDE_MB) * MIB,
+        // It may compute for as long as it likes, behind all others.
+        cpuMsMax: Number.POSITIVE_INFINITY,
+        lookMs: SERVICE_LOOK_MS,
+      },
+      {
+        onReady: () => this.#process.send({type: 'serve', module: laidOut.module}),
+        onAlive: () => undefined,
+        onMessage: message => this.#received(message),
+        onEnd: end => this.#ended(end),
+      },
+    );
+    this.#late = setTimeout(
+      () => this.#end({reason: 'not_started', message: `its code was not loaded in ${SERVICE_LOAD_MS_MAX / 1000} s`}),
+      SERVICE_LOAD_MS_MAX,
+    );
+    this.#process.watch(true);
+    behindOthers(this.#process.pid);
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  get bytes(): number {
+    return this.#process.bytes;
+  }
+
+  /** Tells it to end, and ends it after this time. What it is not yet called for it need not be told. */
+  stop(graceMs: number): void {
+    if (!this.#hasBegun) {
+      this.#end({reason: 'stopped', message: null});
+      return;
+    }
+    this.#process.send({type: 'stop'});
+    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    this.#graceTimer = setTimeout(
+      () =>
+        this.#end({reason: 'stopped', message: `it was killed: it had not ended ${graceMs / 1000} s after its signal`}),
+      graceMs,
+    );
+  }
+
+  #end(exit: ServiceExitReport): void {
+    this.#exit ??= exit;
+    this.#process.kill({cause: 'told', message: ''});
+  }
+
+  #received(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void {
+    this.#count();
+    if (this.#exit !== null) return;
+    switch (message.type) {
+      case 'serving':
+        clearTimeout(this.#late);
+        this.#hasBegun = true;
+        this.#events.began();
+        return;
+      case 'served':
+        if (message.ok) this.#end({reason: 'returned', message: null});
+        else this.#end(thrown(message.text));
+        return;
+      case 'uncaught':
+        this.#end(thrown(message.text));
+        return;
+      case 'log':
+        this.#events.line(message.text.slice(0, LOG_LINE_CHARS_MAX).toWellFormed());
+        return;
+      case 'start':
+        void this.#start(message);
+        return;
+      case 'analyzed':
+      case 'begun':
+      case 'outcome':
+        return; // nobody asked
+    }
+  }
+
+  /** More than the worker can do beside its work waits in the pipe, and then in the process. */
+  #count(): void {
+    this.#momentTimer ??= setTimeout(() => {
+      this.#momentTimer = null;
+      this.#messages = 0;
+      this.#process.hear(true);
+    }, SERVICE_MOMENT_MS);
+    if (++this.#messages === SERVICE_MESSAGES_MAX) this.#process.hear(false);
+  }
+
+  async #start({call, operation, text}: Framed<{call: number; operation: string}>): Promise<void> {
+    const refused = this.#pending.begin(call, operation);
+    const answer = refused ?? (await this.#answerTo(operation, text));
+    this.#pending.settled(call);
+    if (this.#exit === null) this.#process.send({type: 'answer', action: SERVICE_ACTION, call}, answer);
+  }
+
+  async #answerTo(operation: string, parameters: string): Promise<string> {
+    try {
+      if (isOneOf(MAIN_OPERATIONS, operation)) {
+        const request = `service-${this.#parts.name}-${++this.#requests}`;
+        return await this.#parts.host.call(operation, parameters, request);
+      }
+      return this.#watchCall(operation, parameters);
+    } catch (caught) {
+      if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
+      return refusal(caught instanceof ServiceError ? caught.message : "Your request couldn't be completed.");
+    }
+  }
+
+  #watchCall(operation: string, parameters: string): string {
+    const fields = fieldsOf(parameters);
+    const watch = numberOf(fields, 'watch');
+    switch (operation) {
+      case 'watch':
+        this.#watch(watch, textOf(fields, 'path'), textOf(fields, 'args'));
+        return '+';
+      case 'unwatch':
+        this.#watches.get(watch)?.end();
+        this.#watches.delete(watch);
+        return '+';
+      case 'heard':
+        this.#watches.get(watch)?.heard();
+        return '+';
+      default:
+        return refusal(`there is no operation ${operation.slice(0, 40)}`);
+    }
+  }
+
+  /** @throws op.rate_limited, session.overloaded */
+  #watch(watch: number, path: string, args: string): void {
+    if (this.#watches.size >= SERVICE_WATCHES_MAX || this.#watches.has(watch)) {
+      throw new ServiceError('op.rate_limited', `a service holds at most ${SERVICE_WATCHES_MAX} live queries`);
+    }
+    const tell = (ok: boolean, text: string) => this.#process.send({type: 'changed', watch, ok}, text);
+    this.#watches.set(watch, this.#parts.host.watch(path, args, tell));
+  }
+
+  #ended(end: NodeEnd): void {
+    clearTimeout(this.#late);
+    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    if (this.#momentTimer !== null) clearTimeout(this.#momentTimer);
+    for (const watch of this.#watches.values()) watch.end();
+    this.#watches.clear();
+    this.#pending.clear();
+    this.#exit ??= exitOf(end);
+    this.#events.ended(this.#exit);
+  }
+}
+
+function thrown(text: string): ServiceExitReport {
+  const {name, message, stack} = errorIn(text);
+  return {reason: 'threw', message: stack ?? (name === '' ? message : `${name}: ${message}`)};
+}
+
+function exitOf({cause, message}: NodeEnd): ServiceExitReport {
+  if (cause === 'memory') return {reason: 'out_of_memory', message};
+  if (cause === 'start') return {reason: 'not_started', message};
+  return {reason: 'crashed', message};
+}
+
+function behindOthers(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, Math.min(SERVICE_NICENESS, constants.priority.PRIORITY_LOW));
+  } catch {
+    // It has ended, or this system has no such thing.
+  }
+}

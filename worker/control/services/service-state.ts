@@ -1,0 +1,139 @@
+/**
+ * What a service is doing: a union and a pure step function, drawn in shared/protocol/services.ts. Processes, timers and records are
+ * the runner's (service-runner.ts), which carries the effects out.
+ *
+ * Invariants
+ * - There is a process, or one is being prepared, exactly in starting, running and stopping: each `open` is followed by one `ended`
+ *   before the next `open`. So a service never has two.
+ * - `stopping` is left by `ended` alone, whatever was asked for meanwhile; what was asked for last is done then.
+ */
+import {unreachable} from '../../../shared/assert.ts';
+import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '../../../shared/limits.ts';
+import type {ServiceRecord} from '../../../shared/protocol/services.ts';
+
+export type Machine =
+  | {state: 'stopped'}
+  /** `failures`: how often it ended in a row without having been healthy. */
+  | {state: 'starting'; failures: number}
+  | {state: 'running'; failures: number; sinceMs: number}
+  | {state: 'stopping'; after: 'stop' | 'start'}
+  | {state: 'backoff'; failures: number}
+  | {state: 'failed'};
+
+export type Input =
+  | {type: 'start'}
+  | {type: 'stop'}
+  /** With what is wanted now in the place of what was. */
+  | {type: 'restart'}
+  /** Its function is called. */
+  | {type: 'began'}
+  /** Its process is gone. `isFinal`: starting it again would end the same way. */
+  | {type: 'ended'; hasReturned: boolean; isFinal: boolean}
+  /** The pause is over. */
+  | {type: 'due'};
+
+export type Effect =
+  /** Prepare and start a process. `isAgain`: by itself. */
+  | {type: 'open'; isAgain: boolean}
+  /** Tell it to end, and end it when it does not. */
+  | {type: 'end'}
+  /** Give `due` after this time. */
+  | {type: 'pause'; ms: number}
+  | {type: 'cancel_pause'}
+  /** It has done what it was for: it is not wanted any more. */
+  | {type: 'done'};
+
+export type Step = {next: Machine; effects: Effect[]};
+export type Policy = ServiceRecord['restart'];
+
+/** Input that a state does not mention changes nothing. @param random from 0 to 1 */
+export function step(machine: Machine, input: Input, policy: Policy, nowMs: number, random: number): Step {
+  switch (input.type) {
+    case 'start':
+      return started(machine);
+    case 'restart':
+      return restarted(machine);
+    case 'stop':
+      return stopped(machine);
+    case 'began':
+      if (machine.state !== 'starting') return to(machine);
+      return to({state: 'running', failures: machine.failures, sinceMs: nowMs});
+    case 'ended':
+      return ended(machine, input, policy, nowMs, random);
+    case 'due':
+      if (machine.state !== 'backoff') return to(machine);
+      return to({state: 'starting', failures: machine.failures}, {type: 'open', isAgain: true});
+    default:
+      return unreachable(input);
+  }
+}
+
+const FIRST: Machine = {state: 'starting', failures: 0};
+const OPEN: Effect = {type: 'open', isAgain: false};
+
+function started(machine: Machine): Step {
+  switch (machine.state) {
+    case 'stopped':
+    case 'failed':
+      return to(FIRST, OPEN);
+    case 'backoff':
+      return to(FIRST, {type: 'cancel_pause'}, OPEN);
+    case 'stopping':
+      return to({state: 'stopping', after: 'start'});
+    case 'starting':
+    case 'running':
+      return to(machine);
+    default:
+      return unreachable(machine);
+  }
+}
+
+function restarted(machine: Machine): Step {
+  if (machine.state !== 'starting' && machine.state !== 'running') return started(machine);
+  return to({state: 'stopping', after: 'start'}, {type: 'end'});
+}
+
+function stopped(machine: Machine): Step {
+  switch (machine.state) {
+    case 'stopped':
+      return to(machine);
+    case 'failed':
+      return to({state: 'stopped'});
+    case 'backoff':
+      return to({state: 'stopped'}, {type: 'cancel_pause'});
+    case 'stopping':
+      return to({state: 'stopping', after: 'stop'});
+    case 'starting':
+    case 'running':
+      return to({state: 'stopping', after: 'stop'}, {type: 'end'});
+    default:
+      return unreachable(machine);
+  }
+}
+
+function ended(
+  machine: Machine,
+  {hasReturned, isFinal}: Input & {type: 'ended'},
+  policy: Policy,
+  nowMs: number,
+  random: number,
+): Step {
+  if (machine.state === 'stopping') return machine.after === 'stop' ? to({state: 'stopped'}) : to(FIRST, OPEN);
+  if (machine.state !== 'starting' && machine.state !== 'running') return to(machine);
+  if (isFinal) return to({state: 'failed'});
+  if (hasReturned && policy !== 'always') return to({state: 'stopped'}, {type: 'done'});
+  if (policy === 'never') return to({state: 'failed'});
+  const wasHealthy = machine.state === 'running' && nowMs - machine.sinceMs >= SERVICE_HEALTHY_MS;
+  const failures = wasHealthy ? 1 : machine.failures + 1;
+  return to({state: 'backoff', failures}, {type: 'pause', ms: pauseMs(failures, random)});
+}
+
+/** Half of it by chance: services that fail together do not come back together. */
+export function pauseMs(failures: number, random: number): number {
+  const most = Math.min(SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN * 2 ** Math.min(failures - 1, 30));
+  return Math.round((most * (1 + random)) / 2);
+}
+
+function to(next: Machine, ...effects: Effect[]): Step {
+  return {next, effects};
+}

@@ -1,0 +1,361 @@
+/**
+ * The services of a tenant: their records and who runs them. The states are drawn in shared/protocol/services.ts.
+ *
+ * - What was asked for (definition, `desired_state`) is on disk before it is answered, and before anything is done about it.
+ * - What a service does by itself (its exits, restarts, `failed`, a return that ends it) is so at once, and on disk a moment later:
+ *   should the worker end in that moment, the next one starts a service again that had just ended.
+ * - A service whose `desired_state` is `running` is started by every worker of its tenant, unless it had `failed`. Its process ends with its
+ *   worker, so there are never two.
+ */
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  SERVICE_CLOSE_MS_MAX,
+  SERVICE_ENV_CHARS_MAX,
+  SERVICE_MEMORY_MB_DEFAULT,
+  SERVICES_MAX,
+  SERVICES_MEMORY_MB_MAX,
+} from '../../../shared/limits.ts';
+import {NODE_VERSION_DEFAULT} from '../../../shared/node-version.ts';
+import type {ServiceBody, ServiceRecord, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
+import type {Commit} from '../../commit/commit.ts';
+import type {Writer} from '../../commit/writer.ts';
+import type {LogTarget} from '../../functions/log/read-log.ts';
+import type {ServiceHost} from '../../functions/service-host.ts';
+import type {ControlParts} from '../control.ts';
+import {ControlRecords} from '../control-records.ts';
+import {serviceRecords} from '../record-table.ts';
+import {ServiceLog} from './service-log.ts';
+import {ServiceRunner, startingPoint} from './service-runner.ts';
+
+type Running = {runner: ServiceRunner; log: ServiceLog};
+type Definition = Pick<ServiceRecord, 'source' | 'env' | 'node_version' | 'memory_mb' | 'restart' | 'autostart'>;
+
+/** What any process of a service is started with. */
+const STARTING_POINTS: ReadonlySet<string> = new Set([
+  'deployment.activated',
+  'environment.set',
+  'environment.deleted',
+  'settings.changed',
+]);
+
+export class Services {
+  readonly #parts: ControlParts;
+  readonly #records: ControlRecords<ServiceRecord>;
+  readonly #running = new Map<string, Running>();
+  /** Resolves when what was asked of a service last is done. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  /** Their newest records are about to be written. */
+  readonly #unwritten = new Set<string>();
+  #isClosed = false;
+
+  constructor(parts: ControlParts) {
+    this.#parts = parts;
+    this.#records = new ControlRecords(serviceRecords(parts.db), ({name}) => name);
+    for (const record of [...this.#records.sound()]) {
+      const isWanted = record.desired_state === 'running' && record.state !== 'failed';
+      const state = record.state === 'failed' ? 'failed' : 'stopped';
+      this.#records.took({...record, state});
+      const {runner} = this.#add(record.name, state);
+      if (isWanted) runner.start();
+    }
+  }
+
+  /** How many are in each state. */
+  get states(): ReadonlyMap<string, number> {
+    const states = new Map<string, number>();
+    for (const {state} of this.#records.sound()) states.set(state, (states.get(state) ?? 0) + 1);
+    return states;
+  }
+
+  /** What their processes take. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const {runner} of this.#running.values()) bytes += runner.bytes;
+    return bytes;
+  }
+
+  /** Whether any runs, or is about to. */
+  get areWanted(): boolean {
+    for (const {desired_state, state} of this.#records.sound())
+      if (desired_state === 'running' && state !== 'failed') return true;
+    return false;
+  }
+
+  /** @throws op.storage_damaged 503 */
+  all(): ServiceRecord[] {
+    return this.#records.all();
+  }
+
+  /** @throws op.not_found 404 */
+  get(name: string): ServiceRecord {
+    return this.#records.get(name);
+  }
+
+  /**
+   * @param write makes the write and answers what is known of it then: another service, when this request was answered before
+   * @throws op.invalid_input 400, op.conflict 409, op.rate_limited 429
+   */
+  create<T>(body: ServiceBody, write: (store: (writer: Writer) => ServiceRecord) => Promise<T>): Promise<T> {
+    const {name} = body;
+    return this.#inTurn(name, async () => {
+      const definition = await this.#checked(body);
+      const nowMs = Math.floor(this.#parts.clock());
+      const isWanted = definition.autostart;
+      const record: ServiceRecord = {
+        name,
+        ...definition,
+        state: isWanted ? 'starting' : 'stopped',
+        desired_state: isWanted ? 'running' : 'stopped',
+        restarts: 0,
+        started_at: null,
+        last_exit: null,
+        created_at: nowMs,
+        updated_at: nowMs,
+      };
+      let isStored = false;
+      const answer = await write(writer => {
+        if (this.#records.isTaken(name)) {
+          throw new ServiceError('op.conflict', `there is a service ${name} already; PUT changes it`);
+        }
+        if (this.#records.size >= SERVICES_MAX) {
+          throw new ServiceError('op.rate_limited', `a tenant has at most ${SERVICES_MAX} services; delete some`);
+        }
+        if (isWanted) this.#checkMemory(record);
+        this.#records.store(writer, record);
+        isStored = true;
+        return record;
+      });
+      if (isStored) {
+        this.#records.took({...record, state: 'stopped'});
+        const {runner} = this.#add(name, 'stopped');
+        if (isWanted) runner.start();
+        this.#parts.changed();
+      }
+      return answer;
+    });
+  }
+
+  /** One that runs, or is to, is started again as it is defined now. @throws op.not_found 404, op.invalid_input 400, op.rate_limited 429 */
+  update(name: string, body: ServiceUpdateBody): Promise<ServiceRecord> {
+    if (body.name !== undefined && body.name !== name) {
+      throw new ServiceError(
+        'op.invalid_input',
+        `name must be that of the path, ${JSON.stringify(name)}, or be left out`,
+      );
+    }
+    return this.#inTurn(name, async () => {
+      this.get(name);
+      const definition = await this.#checked(body);
+      const updated_at = Math.floor(this.#parts.clock());
+      const record = await this.#change(name, before => ({...before, ...definition, restarts: 0, updated_at}));
+      const {runner} = this.#running.get(name)!;
+      if (record.desired_state === 'running') runner.restart();
+      return this.get(name);
+    });
+  }
+
+  /** @throws op.not_found 404, op.rate_limited 429 */
+  start(name: string): Promise<ServiceRecord> {
+    return this.#inTurn(name, async () => {
+      await this.#change(name, before => ({...before, desired_state: 'running', ...restartsOf(before)}));
+      this.#running.get(name)!.runner.start();
+      return this.get(name);
+    });
+  }
+
+  /** Resolves when it has stopped. @throws op.not_found 404 */
+  stop(name: string): Promise<ServiceRecord> {
+    return this.#inTurn(name, async () => {
+      await this.#stop(name);
+      return this.get(name);
+    });
+  }
+
+  /** Ends its process if it has one, and starts another. @throws op.not_found 404, op.rate_limited 429 */
+  restart(name: string): Promise<ServiceRecord> {
+    return this.#inTurn(name, async () => {
+      await this.#change(name, before => ({...before, desired_state: 'running', restarts: 0}));
+      this.#running.get(name)!.runner.restart();
+      return this.get(name);
+    });
+  }
+
+  /** Stops it first. @throws op.not_found 404 */
+  delete(name: string): Promise<void> {
+    return this.#inTurn(name, async () => {
+      await this.#stop(name);
+      await this.#parts.groups.perform(() => this.#records.remove(name));
+      this.#records.forgot([name]);
+      const {log} = this.#running.get(name)!;
+      this.#running.delete(name);
+      this.#parts.changed();
+      await log.remove();
+      await this.#forgetCode();
+    });
+  }
+
+  /** GET …/logs. @throws op.not_found 404, op.invalid_input 400 */
+  readLog(name: string, to: LogTarget, query: string): Promise<void> {
+    this.get(name);
+    return this.#running.get(name)!.log.read(to, query);
+  }
+
+  /** Those that were started with something else are started again; with new code those that had failed are, too. */
+  committed({events}: Pick<Commit, 'events'>): void {
+    const types = new Set(events.map(({type}) => type));
+    if (![...types].some(type => STARTING_POINTS.has(type))) return;
+    void this.#follow(types.has('deployment.activated'));
+  }
+
+  /** The worker ends: so do they, and what is wanted of them stays. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#running.values()].map(({runner}) => runner.stop(SERVICE_CLOSE_MS_MAX)));
+    await Promise.all([...this.#running.values()].map(({log}) => log.close()));
+  }
+
+  async #follow(isNewCode: boolean): Promise<void> {
+    const host = await this.#host();
+    for (const [name, {runner}] of this.#running) {
+      if (this.#isClosed || !this.#records.has(name)) return;
+      const record = this.get(name);
+      if (record.desired_state !== 'running') continue;
+      const isActive = runner.state === 'starting' || runner.state === 'running';
+      if (isActive && runner.startedWith !== null && runner.startedWith !== pointOf(record, host)) runner.restart();
+      else if (isNewCode && (runner.state === 'failed' || runner.state === 'backoff')) runner.start();
+    }
+  }
+
+  /** Takes away code that no service has now: one that ended may have been the last with its code. */
+  async #forgetCode(): Promise<void> {
+    const host = await this.#host();
+    await host.forgetOthers(() => [...this.#records.sound()]);
+  }
+
+  async #stop(name: string): Promise<void> {
+    await this.#change(name, before => ({...before, desired_state: 'stopped'}));
+    await this.#running.get(name)!.runner.stop();
+  }
+
+  /** @throws op.not_found 404; op.rate_limited 429 when it is to run and there is no room */
+  async #change(name: string, change: (before: ServiceRecord) => ServiceRecord): Promise<ServiceRecord> {
+    const record = await this.#parts.groups.perform(writer => {
+      const changed = change(this.get(name));
+      if (changed.desired_state === 'running') this.#checkMemory(changed);
+      this.#records.store(writer, changed);
+      return changed;
+    });
+    // It may have come to another state while that was written.
+    const {state, last_exit, started_at} = this.get(name);
+    this.#records.took({...record, state, last_exit, started_at});
+    this.#parts.changed();
+    return record;
+  }
+
+  /** @throws op.invalid_input 400 */
+  async #checked(body: ServiceUpdateBody): Promise<Definition> {
+    const {source, env = {}, node_version = null, autostart = true} = body;
+    if (JSON.stringify(env).length > SERVICE_ENV_CHARS_MAX) {
+      throw new ServiceError('op.invalid_input', `env must have at most ${SERVICE_ENV_CHARS_MAX} characters as JSON`);
+    }
+    for (const [name, value] of Object.entries(env)) {
+      // What Node would refuse to set.
+      if (/^[^=\0]+$/.test(name) && !value.includes('\0') && name.isWellFormed() && value.isWellFormed()) continue;
+      throw new ServiceError(
+        'op.invalid_input',
+        'env must hold valid Unicode, with names that are not empty and have no "="',
+      );
+    }
+    const {memory_mb = SERVICE_MEMORY_MB_DEFAULT, restart = 'always'} = body;
+    const isInline = source.type === 'inline';
+    const version = isInline ? (node_version ?? NODE_VERSION_DEFAULT) : node_version;
+    const definition = {source: sourceOf(source), env, node_version: version, memory_mb, restart, autostart};
+    (await this.#host()).digest(definition);
+    return definition;
+  }
+
+  /** @throws op.rate_limited 429 */
+  #checkMemory({name, memory_mb}: ServiceRecord): void {
+    let sum = memory_mb;
+    for (const other of this.#records.sound())
+      if (other.name !== name && other.desired_state === 'running') sum += other.memory_mb;
+    if (sum <= SERVICES_MEMORY_MB_MAX) return;
+    throw new ServiceError(
+      'op.rate_limited',
+      `the services of a tenant that are to run have at most ${SERVICES_MEMORY_MB_MAX} MiB together, with this one it would be ${sum}; stop some, or give them less memory_mb`,
+    );
+  }
+
+  #add(name: string, state: 'stopped' | 'failed'): Running {
+    const {clock, directory, log: serviceLog, metrics} = this.#parts;
+    const log = new ServiceLog(directory, name, serviceLog, clock);
+    const runner = new ServiceRunner(
+      {
+        definition: () => this.get(name),
+        host: () => this.#host(),
+        log,
+        clock,
+        changed: change => this.#took(name, change),
+        ended: ({reason}) => {
+          metrics.serviceEnded(reason);
+          if (!this.#isClosed) void this.#forgetCode();
+        },
+      },
+      state,
+    );
+    const running = {runner, log};
+    this.#running.set(name, running);
+    return running;
+  }
+
+  /** It is so from now on, and on disk a moment later: of a close nothing is kept, but what is wanted. */
+  #took(name: string, change: Partial<ServiceRecord>): void {
+    this.#records.took({...this.get(name), ...change});
+    this.#parts.changed();
+    if (this.#isClosed || this.#unwritten.has(name)) return;
+    this.#unwritten.add(name);
+    void this.#parts.background.perform('a service', writer => {
+      this.#unwritten.delete(name);
+      // It may be deleted by then.
+      if (this.#records.has(name)) this.#records.store(writer, this.get(name));
+    });
+  }
+
+  async #host(): Promise<ServiceHost> {
+    return (await this.#parts.functions()).services;
+  }
+
+  /** What is asked of one service is done in the order in which it came. */
+  #inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    const turn = before.then(act, act);
+    const over = turn
+      .catch(() => undefined) // Its asker is told.
+      .finally(() => {
+        if (this.#turns.get(name) === over) this.#turns.delete(name);
+      });
+    this.#turns.set(name, over);
+    return turn;
+  }
+}
+
+/** Somebody starts it anew; one that runs already is left as it is. */
+function restartsOf({state, restarts}: ServiceRecord): Pick<ServiceRecord, 'restarts'> {
+  return {restarts: state === 'running' || state === 'starting' ? restarts : 0};
+}
+
+/** Without what a body had besides. */
+function sourceOf(source: ServiceRecord['source']): ServiceRecord['source'] {
+  return source.type === 'module' ? {type: 'module', path: source.path} : {type: 'inline', code: source.code};
+}
+
+/** Null: its code is not there any more. */
+function pointOf(record: ServiceRecord, host: ServiceHost): string | null {
+  try {
+    return startingPoint(record, host);
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    return null;
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * What services need of the function platform: their code laid out, variables and policy, calls of functions, live queries. A
+ * service is the tenant's own code: it may call what is internal, and nobody is asking.
+ */
+import {createHash} from 'node:crypto';
+import {ServiceError} from '../../shared/errors.ts';
+import {NODE_VERSION_DEFAULT, type NodeVersion} from '../../shared/node-version.ts';
+import type {NodePart} from '../../shared/protocol/functions.ts';
+import type {ServiceSource} from '../../shared/protocol/services.ts';
+import {ActionLines} from './actions/action-lines.ts';
+import type {MainOperation} from './actions/action-message.ts';
+import type {LiveDeployment} from './call.ts';
+import type {CodeStore} from './code-store.ts';
+import type {EgressSettings} from './egress/policy.ts';
+import {nestedError} from './function-reply.ts';
+import type {Functions} from './functions.ts';
+import type {NodeCode} from './node-runtime/node-process.ts';
+import type {NodeRuntime} from './node-runtime/node-runtime.ts';
+import {ServiceWatch} from './service-watch.ts';
+import type {HeldQueries} from './sync/held-queries.ts';
+
+/** Which code, in which version of Node. */
+export type ServiceCode = {source: ServiceSource; node_version: NodeVersion | null};
+/** As a process runs it. `module`: the path of the one whose default export is called. */
+export type LaidOut = {code: NodeCode; module: string};
+
+export type ServiceHostParts = {
+  functions: Functions;
+  held: HeldQueries;
+  nodes: NodeRuntime;
+  code: CodeStore;
+  live: () => LiveDeployment | null;
+  partOf: (deployment: number) => NodePart | null;
+  env: () => Readonly<Record<string, string>>;
+  egress: () => EgressSettings;
+  redactErrors: boolean;
+};
+
+const NOBODY = {identity: null};
+const INLINE = 'service';
+
+export class ServiceHost {
+  readonly #parts: ServiceHostParts;
+
+  constructor(parts: ServiceHostParts) {
+    this.#parts = parts;
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return this.#parts.env();
+  }
+
+  get egress(): EgressSettings {
+    return this.#parts.egress();
+  }
+
+  /** @returns what changes with the code. @throws op.invalid_input 400: there is no such module now */
+  digest(code: ServiceCode): string {
+    const {version, files} = this.#part(code);
+    return createHash('sha256')
+      .update(JSON.stringify([version, files]))
+      .digest('hex');
+  }
+
+  /** Puts the code where a process finds it. @throws op.invalid_input 400 */
+  async layOut(wanted: ServiceCode): Promise<LaidOut> {
+    const {source} = wanted;
+    const part = this.#part(wanted);
+    if (source.type === 'inline') {
+      return {code: await this.#parts.nodes.serviceCode(part, () => source.code), module: INLINE};
+    }
+    const {read} = this.#parts.code.sourceOf(this.#parts.live()!.code);
+    return {code: await this.#parts.nodes.serviceCode(part, read), module: moduleOf(source.path)};
+  }
+
+  /** Takes away the code of others. */
+  forgetOthers(kept: () => readonly ServiceCode[]): Promise<void> {
+    return this.#parts.nodes.forgetServices(() => kept().flatMap(code => this.#partIfThere(code) ?? []));
+  }
+
+  /** A call of its ctx. @returns a host answer */
+  call(operation: MainOperation, parameters: string, requestId: string): Promise<string> {
+    return this.#parts.functions.nested(operation, parameters, {caller: NOBODY, requestId}, new ActionLines());
+  }
+
+  /**
+   * Holds a query. @param args wire text. @param tell each new result: wire text, or JSON of {name, message}
+   * @throws session.overloaded 503
+   */
+  watch(path: string, args: string, tell: (ok: boolean, text: string) => void): ServiceWatch {
+    const {functions, held, redactErrors} = this.#parts;
+    const asked = {kind: functions.queryKind(path), path, args, journal: null, isInternal: true};
+    return new ServiceWatch(held, asked, result => {
+      if (result.ok) tell(true, result.text);
+      else tell(false, JSON.stringify({name: 'Error', message: nestedError(result.error, redactErrors)}));
+    });
+  }
+
+  #partIfThere(code: ServiceCode): NodePart | null {
+    try {
+      return this.#part(code);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      return null;
+    }
+  }
+
+  /** @throws op.invalid_input 400 */
+  #part({source, node_version}: ServiceCode): NodePart {
+    if (source.type === 'inline') {
+      const sha256 = createHash('sha256').update(source.code).digest('hex');
+      return {version: node_version ?? NODE_VERSION_DEFAULT, files: [{path: `${INLINE}.js`, sha256}]};
+    }
+    const live = this.#parts.live();
+    const part = live === null ? null : this.#parts.partOf(live.code.id);
+    const files = part?.files ?? [];
+    const modules = files.map(({path}) => path.replace(/\.js$/, '')).filter(path => !path.startsWith('_deps/'));
+    if (part === null || !modules.includes(moduleOf(source.path))) {
+      const there = modules.length === 0 ? 'it has none' : `those are ${modules.slice(0, 20).join(', ')}`;
+      throw new ServiceError(
+        'op.invalid_input',
+        `source.path must be a module of the active deployment that begins with "use node"; ${there}`,
+      );
+    }
+    return {version: node_version ?? part.version, files};
+  }
+}
+
+/** `a/b.ts`, `a/b.js` and `a/b` are one. */
+function moduleOf(path: string): string {
+  return path.replace(/\.[jt]s$/, '');
+}
