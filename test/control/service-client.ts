@@ -1,0 +1,103 @@
+/** Services as callers address them. The short functions expect success. */
+import {readdirSync, readFileSync} from 'node:fs';
+import {expect} from 'vitest';
+import type {ServiceLogEntry, ServiceRecord, ServiceState} from '../../shared/protocol/services.ts';
+import {isAlive, type Reply} from '../harness/service.ts';
+import {until} from '../harness/until.ts';
+
+/** Whoever asks for routes of one tenant. */
+export type Asker = {request(method: string, path: string, body?: unknown): Promise<Reply>};
+
+/** Of the Node that runs the tests, so that none is installed. */
+export const NODE_VERSION = process.versions.node.split('.')[0]!;
+
+export class ServiceClient {
+  readonly #tenant: Asker;
+
+  constructor(tenant: Asker) {
+    this.#tenant = tenant;
+  }
+
+  async create(body: object): Promise<ServiceRecord> {
+    return found(await this.#tenant.request('POST', '/services', {node_version: NODE_VERSION, ...body}), 201);
+  }
+
+  /** @param code an ES module */
+  inline(name: string, code: string, more: object = {}): Promise<ServiceRecord> {
+    return this.create({name, source: {type: 'inline', code}, ...more});
+  }
+
+  async get(name: string): Promise<ServiceRecord> {
+    return found(await this.#tenant.request('GET', `/services/${name}`), 200);
+  }
+
+  async update(name: string, body: object): Promise<ServiceRecord> {
+    return found(await this.#tenant.request('PUT', `/services/${name}`, {node_version: NODE_VERSION, ...body}), 200);
+  }
+
+  async act(name: string, verb: 'start' | 'stop' | 'restart'): Promise<ServiceRecord> {
+    return found(await this.#tenant.request('POST', `/services/${name}/${verb}`), 200);
+  }
+
+  async lines(name: string): Promise<string[]> {
+    return (await this.entries(name)).map(({line}) => line);
+  }
+
+  async entries(name: string): Promise<ServiceLogEntry[]> {
+    const {status, text} = await this.#tenant.request('GET', `/services/${name}/logs`);
+    expect(status).toBe(200);
+    return text
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line) as ServiceLogEntry);
+  }
+
+  /** Resolves when a line of its log has this in it. */
+  async says(name: string, text: string): Promise<void> {
+    await until(`${name} says ${text}`, async () => (await this.lines(name)).some(line => line.includes(text)));
+  }
+
+  async is(name: string, state: ServiceState): Promise<ServiceRecord> {
+    return await this.untilIt(name, `it is ${state}`, record => record.state === state);
+  }
+
+  async untilIt(name: string, what: string, isIt: (record: ServiceRecord) => boolean): Promise<ServiceRecord> {
+    let record = await this.get(name);
+    await until(`${name}: ${what}, which is ${JSON.stringify(record)}`, async () => {
+      record = await this.get(name);
+      return isIt(record);
+    });
+    return record;
+  }
+}
+
+/** Processes of services below that worker. */
+export function serviceProcesses(worker: number): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => parentOf(pid) === worker && isAlive(pid) && commandOf(pid).includes('/services/'));
+}
+
+function parentOf(pid: number): number | null {
+  const stat = read(pid, 'stat');
+  return stat === null ? null : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+function commandOf(pid: number): string {
+  return read(pid, 'cmdline') ?? '';
+}
+
+/** Null: it ended meanwhile. */
+function read(pid: number, file: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function found({status, text, body}: Reply, wanted: number): ServiceRecord {
+  expect({status, text}).toEqual({status: wanted, text: expect.any(String)});
+  return (body as {service: ServiceRecord}).service;
+}
