@@ -96,7 +96,7 @@ export const ServiceList = Type.Object({services: Type.Array(ServiceRecord)});
 /** Query string of GET …/logs */
 export const ServiceLogQuery = Type.Object({
   history: Type.Optional(Type.Integer({minimum: 0})),
-  follow: Type.Optional(Type.Boolean()),
+  follow: Type.Optional(Type.Enum(['true', 'false'])),
 });
 
 /** A line of GET …/logs. */
