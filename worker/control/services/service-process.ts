@@ -4,7 +4,6 @@
  * worker can do beside its own work.
  */
 import {constants, setPriority} from 'node:os';
-import {AssertionError} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   LOG_LINE_CHARS_MAX,
@@ -26,7 +25,7 @@ import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functio
 import {type NodeEnd, NodeProcess} from '../../functions/node-runtime/node-process.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
-import {storageFailure} from '../../storage/database.ts';
+import {refusalOf} from '../../storage/failure.ts';
 
 export type ServiceExitReport = {reason: ExitReason; message: string | null};
 
@@ -45,6 +44,8 @@ export type ServiceProcessEvents = {
   /** Its function is called. */
   began(): void;
   line(line: string): void;
+  /** Something that it asked for failed for a reason that is for the log of the service. */
+  failed(error: ServiceError): void;
   /** Once, when the process is gone. */
   ended(exit: ServiceExitReport): void;
 };
@@ -179,8 +180,9 @@ export class ServiceProcess {
       }
       return this.#watchCall(operation, parameters);
     } catch (caught) {
-      if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
-      return refusal(caught instanceof ServiceError ? caught.message : "Your request couldn't be completed.");
+      const error = refusalOf(caught);
+      if (error.cause !== undefined) this.#events.failed(error);
+      return refusal(error.isOurs ? "Your request couldn't be completed. Try again later." : error.message);
     }
   }
 

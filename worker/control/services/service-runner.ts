@@ -1,10 +1,10 @@
 /** Runs one service: carries out what service-state.ts decides, with one process at a time. */
 import {assert, unreachable} from '../../../shared/assert.ts';
-import {ServiceError} from '../../../shared/errors.ts';
 import {SERVICE_EXIT_CHARS_MAX, SERVICE_STOP_MS_MAX} from '../../../shared/limits.ts';
 import type {ServiceExit, ServiceRecord, ServiceState} from '../../../shared/protocol/services.ts';
 import {lifeline} from '../../functions/node-runtime/lifeline.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
+import {refusalOf} from '../../storage/failure.ts';
 import type {ServiceLog} from './service-log.ts';
 import {type ServiceExitReport, ServiceProcess} from './service-process.ts';
 import {type Effect, type Input, type Machine, step} from './service-state.ts';
@@ -18,6 +18,8 @@ export type ServiceRunnerParts = {
   clock: () => number;
   /** It is in another state, or this is to be remembered of it. */
   changed: (change: Partial<ServiceRecord>) => void;
+  /** Something unexpected, for the log of the service. */
+  failed: (error: unknown) => void;
   /** Its process ended. */
   ended: (exit: ServiceExit) => void;
 };
@@ -127,11 +129,13 @@ export class ServiceRunner {
         {
           began: () => this.#began(attempt),
           line: line => this.#parts.log.console(line),
+          failed: error => this.#parts.failed(error),
           ended: exit => this.#ended(attempt, exit, false),
         },
       );
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
+    } catch (unexpected) {
+      const caught = refusalOf(unexpected);
+      if (caught.cause !== undefined) this.#parts.failed(caught);
       // Its module is not there: that is so until the next deploy, and not only for now.
       const isFinal = caught.code === 'op.invalid_input' && attempt.startedWith === null;
       this.#ended(attempt, {reason: 'not_started', message: caught.message}, isFinal);

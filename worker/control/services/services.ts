@@ -21,6 +21,7 @@ import type {Commit} from '../../commit/commit.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {LogTarget} from '../../functions/log/read-log.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
+import {refusalOf} from '../../storage/failure.ts';
 import type {ControlParts} from '../control.ts';
 import {ControlRecords} from '../control-records.ts';
 import {serviceRecords} from '../record-table.ts';
@@ -190,7 +191,7 @@ export class Services {
       this.#running.delete(name);
       this.#parts.changed();
       await log.remove();
-      await this.#forgetCode();
+      void this.#aside('to take old code away', () => this.#forgetCode());
     });
   }
 
@@ -204,7 +205,7 @@ export class Services {
   committed({events}: Pick<Commit, 'events'>): void {
     const types = new Set(events.map(({type}) => type));
     if (![...types].some(type => STARTING_POINTS.has(type))) return;
-    void this.#follow(types.has('deployment.activated'));
+    void this.#aside('to follow a commit', () => this.#follow(types.has('deployment.activated')));
   }
 
   /** The worker ends: so do they, and what is wanted of them stays. */
@@ -230,6 +231,17 @@ export class Services {
   async #forgetCode(): Promise<void> {
     const host = await this.#host();
     await host.forgetOthers(() => [...this.#records.sound()]);
+  }
+
+  /** Nobody waits for it: what goes wrong is for the log, and is done with the next reason for it. */
+  async #aside(what: string, act: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await act();
+    } catch (caught) {
+      const error = refusalOf(caught);
+      if (!this.#isClosed) this.#parts.log.warn(`services failed ${what}`, {error: error.cause ?? error});
+    }
   }
 
   async #stop(name: string): Promise<void> {
@@ -296,9 +308,10 @@ export class Services {
         log,
         clock,
         changed: change => this.#took(name, change),
+        failed: error => serviceLog.error('something of a service failed unexpectedly', {service: name, error}),
         ended: ({reason}) => {
           metrics.serviceEnded(reason);
-          if (!this.#isClosed) void this.#forgetCode();
+          void this.#aside('to take old code away', () => this.#forgetCode());
         },
       },
       state,

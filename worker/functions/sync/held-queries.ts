@@ -142,8 +142,8 @@ export class HeldQueries {
     const end = query.journalFor(holder);
     query.leave(holder);
     query.join(holder);
-    const {kind, path, args} = query;
-    const asked = {kind, path, args, journal: end};
+    const {kind, path, args, isInternal} = query;
+    const asked = {kind, path, args, isInternal, journal: end};
     const key = end === null || query.journalFor(holder) === end ? query.key : keyOf(asked);
     if (key !== query.key) {
       const next = this.#hold(holder, asked, key, {cause: 'identity'});

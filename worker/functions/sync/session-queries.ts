@@ -44,7 +44,8 @@ export class Subscription implements Holder, Waiter {
     const {query_id: queryId, path, args, journal = null, paginated, known = null} = change;
     this.#session = session;
     this.queryId = queryId;
-    this.asked = {kind: paginated === true ? 'paginatedQuery' : 'query', path, args: wireText(args), journal};
+    const kind = paginated === true ? 'paginatedQuery' : 'query';
+    this.asked = {kind, path, args: wireText(args), journal, isInternal: false};
     this.known = known;
     this.#tryAgain = tryAgain;
   }
