@@ -270,7 +270,7 @@ export function prepareStatements(db: Connection) {
     settleClientMutations: () =>
       run<[string, number, number]>(
         `DELETE FROM client_mutations WHERE (client_id, request_id) IN
-           (SELECT client_id, request_id FROM client_mutations WHERE client_id = ? AND request_id < ? ORDER BY request_id LIMIT ?)`,
+           (SELECT client_id, request_id FROM client_mutations WHERE client_id = ? AND request_id < ? ORDER BY request_id LIMIT ? + 0)`,
       ),
     expireClientMutations: () =>
       run<[number, number]>(
