@@ -37,7 +37,7 @@ export function hasNoBody(status: number): boolean {
 
 /** What a worker's answer adds to the headers of every answer; null: nothing, as most do. */
 export function workerHeaders(meta: ResponseMeta): HeaderList | null {
-  if (meta.h === undefined && meta.t === undefined && meta.ra === undefined) return null;
+  if (meta.t === undefined && meta.ra === undefined) return meta.h ?? null;
   const {ra: retryAfterS = 0, h = [], t = ''} = meta;
   const headers = [...h];
   if (t !== '') headers.push(['Content-Type', t]);

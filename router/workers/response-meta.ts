@@ -1,15 +1,27 @@
 /** Decodes the meta of a `response` frame. Empty stands for a plain 200, which is most of them. What a worker says is checked. */
-import type {Buffer} from 'node:buffer';
+import {Buffer} from 'node:buffer';
 import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 import {headersFault} from '../../shared/ipc/response-headers.ts';
 
 const PLAIN: ResponseMeta = {s: 200};
+/** Longer metas are hardly sent twice. */
+const KEPT_BYTES_MAX = 512;
 
-/** @throws MalformedFrame */
+/** The last one with headers: those of function calls, which all have the same. It is checked, and nobody changes it. */
+let kept: {bytes: Buffer; meta: ResponseMeta} | null = null;
+
+/** @returns not to be changed @throws MalformedFrame */
 export function parseResponseMeta(meta: Buffer): ResponseMeta {
   if (meta.length === 0) return PLAIN;
+  if (kept !== null && meta.equals(kept.bytes)) return kept.meta;
+  const parsed = checked(meta);
+  if (parsed.h !== undefined && meta.length <= KEPT_BYTES_MAX) kept = {bytes: Buffer.from(meta), meta: parsed};
+  return parsed;
+}
+
+function checked(meta: Buffer): ResponseMeta {
   let parsed: unknown;
   try {
     parsed = JSON.parse(meta.toString('utf8'));

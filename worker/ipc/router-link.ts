@@ -69,6 +69,16 @@ export interface SocketLink {
   closeSocket(stream: number, code: number, reason: string): void;
 }
 
+/** The last meta that was made: CORS headers of calls are the same list for all. */
+let made: {status: number; headers: HeaderList; meta: string} | null = null;
+
+function metaWith(status: number, headers: HeaderList): string {
+  if (made === null || made.headers !== headers || made.status !== status) {
+    made = {status, headers, meta: JSON.stringify({s: status, h: headers} satisfies ResponseMeta)};
+  }
+  return made.meta;
+}
+
 /** A stream id has up to ten digits, and a meta has room for so many. */
 const SOCKETS_A_FRAME = Math.floor(FRAME_META_BYTES_MAX / 11);
 
@@ -123,7 +133,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     }
     this.#bodies.answered(stream);
     let meta = '';
-    if (headers !== null && headers.length > 0) meta = JSON.stringify({s: status, h: headers} satisfies ResponseMeta);
+    if (headers !== null && headers.length > 0) meta = metaWith(status, headers);
     else if (status !== 200) meta = `{"s":${status}}`;
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body);
   }
