@@ -474,6 +474,8 @@ export const QUERY_SLICE_MS = 25;
 export const QUERY_LOOK_MS = 40;
 /** … at so many looks when it is the first one that needs its module, which is loaded meanwhile. (ours) */
 export const QUERY_LOOKS_FIRST = 12;
+/** … at so many times as many when its thread was hardly let run meanwhile, or waited for the disk. (ours) */
+export const QUERY_LOOKS_STARVED = 5;
 /** A function that did counts as slow for this long, and so many of them: it runs alone, and one thread is kept for others. (ours) */
 export const QUERY_SLOW_MS = 10_000;
 export const QUERY_SLOW_PATHS_MAX = 1_000;

@@ -27,8 +27,9 @@ export type QueryThreadSettings = {databasePath: string; progress: Int32Array<Sh
 
 /**
  * Shared memory, for a batch that runs and one behind it: queries the thread has begun, or PROGRESS_TAKEN when the main
- * thread has taken the rest; then whether the one it runs is the first that needs its module.
+ * thread has taken the rest; then whether the one it runs is the first that needs its module; and the kernel's number of the thread.
  */
-export const PROGRESS_SLOTS = 4;
+export const PROGRESS_SLOTS = 5;
 export const PROGRESS_FIRST = 2;
+export const PROGRESS_THREAD = 4;
 export const PROGRESS_TAKEN = 1 << 20;

@@ -20,7 +20,6 @@ import {
   QUERY_BATCH_MAX,
   QUERY_LOOK_AHEAD_MIN,
   QUERY_LOOK_MS,
-  QUERY_LOOKS_FIRST,
   QUERY_QUEUE_MAX,
   QUERY_SLOW_MS,
   QUERY_SLOW_PATHS_MAX,
@@ -31,10 +30,12 @@ import {
 import {errorOfThread} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
+import {holdsUp, NOT_SEEN, type Running, seen} from './held-up.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_SLOTS,
   PROGRESS_TAKEN,
+  PROGRESS_THREAD,
   type QueryBatch,
   type QueryBatchResult,
   type QueryRun,
@@ -42,6 +43,7 @@ import {
   REST,
   type Rest,
 } from './query-batch.ts';
+import {cpuMsOf} from './thread-time.ts';
 
 type Waiting = {
   execution: Execution;
@@ -262,9 +264,8 @@ type Batch = {
   kind: 'quick' | 'slow' | 'whole';
   slot: number;
   beganMs: number;
-  /** How many of it the thread had begun at the last look, and how many looks found that. */
-  begun: number;
-  looks: number;
+  /** What the last look found. */
+  running: Running;
   /** The main thread has given the others of it to another thread. */
   isTaken: boolean;
   /** The one that was not given away, because it was being run. */
@@ -306,8 +307,7 @@ class QueryThread {
       kind,
       slot,
       beganMs: performance.now(),
-      begun: 0,
-      looks: 0,
+      running: NOT_SEEN,
       isTaken: false,
       kept: [],
     };
@@ -327,7 +327,7 @@ class QueryThread {
   }
 
   /**
-   * Whether the same query has been running since the last look. Takes everything else from the thread, which finds that
+   * Whether a query has held it up since the last look. Takes everything else from the thread, which finds that
    * out when it is done with this one.
    */
   look(): {running: Waiting; others: Waiting[]} | null {
@@ -335,10 +335,10 @@ class QueryThread {
     if (batch === undefined || batch.isTaken || batch.kind === 'whole') return null;
     const begun = Atomics.load(this.#progress, batch.slot);
     if (begun === 0 || begun > batch.waiting.length) return null;
-    batch.looks = begun === batch.begun ? batch.looks + 1 : 0;
-    batch.begun = begun;
+    const cpuMs = cpuMsOf(Atomics.load(this.#progress, PROGRESS_THREAD));
+    batch.running = seen(batch.running, begun, cpuMs);
     const isFirst = Atomics.load(this.#progress, PROGRESS_FIRST + batch.slot) === 1;
-    if (batch.looks < (isFirst ? QUERY_LOOKS_FIRST : 1)) return null;
+    if (!holdsUp(batch.running, isFirst, cpuMs)) return null;
     const [at = 0] = this.#batches.map(({slot}) => Atomics.exchange(this.#progress, slot, PROGRESS_TAKEN));
     for (const taken of this.#batches) taken.isTaken = true;
     const running = batch.waiting[at - 1];

@@ -17,14 +17,17 @@ import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_TAKEN,
+  PROGRESS_THREAD,
   type QueryBatch,
   type QueryBatchResult,
   type QueryThreadSettings,
   REST,
   type Rest,
 } from './query-batch.ts';
+import {ownThread} from './thread-time.ts';
 
 const {databasePath, progress} = workerData as QueryThreadSettings;
+Atomics.store(progress, PROGRESS_THREAD, ownThread());
 const db = openReader(databasePath);
 const journalHead = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
 const reader = new Reader(db, new Catalog(), {cachesRows: false, followsCatalog: true});
