@@ -8,6 +8,7 @@ import {
   Fragment,
   type ReactElement,
   type ReactNode,
+  useCallback,
   useContext,
   useEffect,
   useMemo,
@@ -29,6 +30,15 @@ export type UseAuth = () => SvcAuthState & {fetchAccessToken: AuthTokenFetcher};
 
 const AuthContext = createContext<SvcAuthState | undefined>(undefined);
 
+/** What the server said last. */
+type Answer = {
+  isConfirmed: boolean;
+  /** The function whose token it is about. */
+  of: AuthTokenFetcher;
+  /** That function came again in a later render: it is another one only when there is another user. */
+  isOfOne: boolean;
+};
+
 /** `SvcProvider` for apps with users. @param useAuth a hook of the library for signing in; the same in every render */
 export function SvcProviderWithAuth({
   client,
@@ -40,8 +50,7 @@ export function SvcProviderWithAuth({
   children?: ReactNode;
 }): ReactElement {
   const {isLoading, isAuthenticated, fetchAccessToken} = useAuth();
-  // Null: the server has not said yet.
-  const [confirmed, setConfirmed] = useState<boolean | null>(null);
+  const [confirmed, answered] = useConfirmation(fetchAccessToken);
   const state = useMemo(
     () => ({
       isLoading: isLoading || (isAuthenticated && confirmed === null),
@@ -49,7 +58,7 @@ export function SvcProviderWithAuth({
     }),
     [isLoading, isAuthenticated, confirmed],
   );
-  const effect = {client, isAuthenticated, fetchAccessToken, setConfirmed};
+  const effect = {client, isAuthenticated, fetchAccessToken, answered};
   return createElement(
     AuthContext.Provider,
     {value: state},
@@ -73,36 +82,60 @@ export function useSvcAuth(): SvcAuthState {
   );
 }
 
+/** Null: nobody is to be confirmed any more. */
+type Answered = (answer: Pick<Answer, 'isConfirmed' | 'of'> | null) => void;
+
+/**
+ * Whether the server has confirmed the user; null: it has not said yet. A confirmation holds until the next answer. A refusal is about one
+ * function: with another one there is another user, of whom nothing is known, and who is not to be sent to the sign-in page for a moment.
+ * A function that is another in every render says nothing of users: there the refusal holds, or it would be asked for ever.
+ */
+function useConfirmation(fetchAccessToken: AuthTokenFetcher): [boolean | null, Answered] {
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const isOfThis = answer?.of === fetchAccessToken;
+  if (answer?.isConfirmed === false) {
+    if (isOfThis && !answer.isOfOne) setAnswer({...answer, isOfOne: true});
+    if (!isOfThis && answer.isOfOne) setAnswer(null);
+  }
+  const answered = useCallback<Answered>(next => {
+    setAnswer(before => {
+      if (next === null) return null;
+      return before?.isConfirmed === next.isConfirmed ? before : {...next, isOfOne: false};
+    });
+  }, []);
+  return [answer?.isConfirmed ?? null, answered];
+}
+
 type AuthEffect = {
   client: SvcReactClient;
   isAuthenticated: boolean;
   fetchAccessToken: AuthTokenFetcher;
-  setConfirmed: (isConfirmed: boolean | null) => void;
+  answered: Answered;
 };
 
 /** Its effect runs before those of the children: they subscribe as who is signed in. */
-function SetAuthFirst({client, isAuthenticated, fetchAccessToken, setConfirmed}: AuthEffect): null {
+function SetAuthFirst({client, isAuthenticated, fetchAccessToken, answered}: AuthEffect): null {
   useEffect(() => {
     if (!isAuthenticated) return undefined;
     let isCurrent = true;
     client.setAuth(fetchAccessToken, isConfirmed => {
-      if (isCurrent) setConfirmed(isConfirmed);
+      if (isCurrent) answered({isConfirmed, of: fetchAccessToken});
     });
     return () => {
       isCurrent = false;
     };
-  }, [client, isAuthenticated, fetchAccessToken, setConfirmed]);
+  }, [client, isAuthenticated, fetchAccessToken, answered]);
   return null;
 }
 
 /** What it cleans up comes after what the children clean up: they are not asked for again as nobody. */
-function ClearAuthLast({client, isAuthenticated, setConfirmed}: AuthEffect): null {
+function ClearAuthLast({client, isAuthenticated, answered}: AuthEffect): null {
   useEffect(() => {
     if (!isAuthenticated) return undefined;
     return () => {
       if (!client.store.engine.isClosed) client.clearAuth();
-      setConfirmed(null);
+      answered(null);
     };
-  }, [client, isAuthenticated, setConfirmed]);
+  }, [client, isAuthenticated, answered]);
   return null;
 }

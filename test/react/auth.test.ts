@@ -148,6 +148,65 @@ describe('SvcProviderWithAuth', () => {
     expect(deployment.receivedOf('authenticate').length).toBeLessThan(5);
   });
 
+  test.each([false, true])(
+    'after a user who was refused comes another one: it is not known who is there until the server says (StrictMode: %s)',
+    async isStrict => {
+      const {deployment, client} = deploy();
+      deployment.acceptedTokens = new Set([tokenOf('ada')]);
+      const {page, states, become} = await open(client, signedIn('mallory'), isStrict);
+      await acted(() => {});
+      expect(page.text).toBe('out null');
+      const before = states.length;
+      deployment.hold();
+      await become(signedIn('ada'));
+      expect(page.text).toBe('loading null');
+      await acted(() => deployment.release());
+      expect(page.text).toBe('in ada');
+      expect(states.slice(before)).toEqual(['loading', 'in']);
+      await become(signedIn('mallory'));
+      await acted(() => {});
+      expect(page.text).toBe('out null');
+      await become(signedIn('eve'));
+      await acted(() => {});
+      expect(states.slice(before)).toEqual(['loading', 'in', 'out', 'loading', 'out']);
+    },
+  );
+
+  test('a refused user whose function for tokens is another in each render stays refused, whatever renders again', async () => {
+    const {deployment, client} = deploy();
+    deployment.acceptedTokens = new Set();
+    const useRestless: UseAuth = () => ({
+      isLoading: false,
+      isAuthenticated: true,
+      fetchAccessToken: async () => tokenOf('mallory'),
+    });
+    const states: string[] = [];
+    const Report = ({tell}: {tell: (state: string) => void}) => {
+      const {isLoading, isAuthenticated} = useSvcAuth();
+      const state = isLoading ? 'loading' : isAuthenticated ? 'in' : 'out';
+      useEffect(() => tell(state), [state, tell]);
+      if (states.at(-1) !== state) states.push(state);
+      return state;
+    };
+    let renderAgain: () => void = () => {};
+    // What is told above the provider renders it again, with one more function.
+    const App = () => {
+      const [, setTold] = useState('');
+      const [, setCount] = useState(0);
+      renderAgain = () => setCount(count => count + 1);
+      return h(SvcProviderWithAuth, {client, useAuth: useRestless}, h(Report, {tell: setTold}));
+    };
+    const page = await Page.open(h(App));
+    for (let turn = 0; turn < 5; turn++) await acted(() => {});
+    expect(page.text).toBe('out');
+    const asked = deployment.receivedOf('authenticate').length;
+    for (let turn = 0; turn < 5; turn++) await acted(() => {});
+    expect(deployment.receivedOf('authenticate')).toHaveLength(asked);
+    await acted(renderAgain);
+    await acted(() => {});
+    expect(states).toEqual(['loading', 'out']);
+  });
+
   test('goes after its client was closed', async () => {
     const {client} = deploy();
     const {page} = await open(client, signedIn('ada'));
