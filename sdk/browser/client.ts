@@ -167,7 +167,7 @@ export class SvcClient {
     this.#sync?.clearAuth();
   }
 
-  /** The present token and its claims, not verified. Undefined: nobody is signed in. */
+  /** The present token and its claims, not verified. Undefined: nobody is signed in, or the first token is still being fetched. */
   getAuth(): {token: string; decoded: Record<string, unknown>} | undefined {
     return this.#sync?.getAuth();
   }

@@ -86,9 +86,10 @@ export class Identity {
     return this.#state === 'fetching' || this.#state === 'recovering';
   }
 
+  /** Undefined: nobody, or it is not known yet who; the one before is not the one who is fetched for. */
   get(): {token: string; decoded: Record<string, unknown>} | undefined {
     const token = this.#token;
-    return token === null ? undefined : {token, decoded: decodedToken(token) ?? {}};
+    return token === null || this.#state === 'fetching' ? undefined : {token, decoded: decodedToken(token) ?? {}};
   }
 
   set(fetchToken: AuthTokenFetcher, onChange: ((isAuthenticated: boolean) => void) | undefined): void {

@@ -189,6 +189,20 @@ describe('setAuth', () => {
     expect([told, toldOther]).toEqual([[], [true]]);
   });
 
+  test('again, for another user: getAuth names nobody until their token is there', async () => {
+    const {client, socket} = await signedIn();
+    expect(client.getAuth()?.decoded.sub).toBe('fresh');
+    const other = fetcher();
+    client.setAuth(other.fetchToken);
+    expect(client.getAuth()).toBeUndefined();
+    await other.answer(token('other'));
+    expect(client.getAuth()?.decoded.sub).toBe('other');
+    client.setAuth(other.fetchToken);
+    expect(client.getAuth()).toBeUndefined();
+    await other.answer(null, null);
+    expect([client.getAuth(), socket.sent('clear_auth').length]).toEqual([undefined, 1]);
+  });
+
   test('again with the same token: is confirmed anew', async () => {
     const {client, socket} = await signedIn();
     const told: boolean[] = [];
