@@ -127,8 +127,10 @@ export class SocketLink {
 
   #connect(): void {
     const SocketClass = this.#socketClass ?? (globalThis as {WebSocket?: WebSocketConstructor}).WebSocket;
-    if (SocketClass === undefined) {
-      throw new Error('There is no WebSocket here: pass one as webSocketConstructor, or use SvcHttpClient');
+    if (typeof SocketClass !== 'function') {
+      throw new Error(
+        'There is no WebSocket here: pass one as webSocketConstructor (for Node 20, of the package ws), or use SvcHttpClient',
+      );
     }
     const socket = new SocketClass(this.#url, FUNCTION_PROTOCOL) as Socket;
     this.#socket = socket;

@@ -117,6 +117,28 @@ describe('a call', () => {
   });
 });
 
+describe('8: arguments are checked before anything is sent', () => {
+  test.each([
+    ['a Date', new Date(0), 'Date 1970-01-01T00:00:00.000Z is not a supported svc type (present at path .a.b'],
+    ['a Map', new Map(), 'Map is not a supported svc type (present at path .a.b'],
+    ['a bigint', 1n, 'bigint 1n is not a supported svc type (present at path .a.b'],
+  ])('%s', async (_, value, message) => {
+    const {client, requests, answer} = scripted();
+    const wrong = {a: {b: value}};
+    const pages = makeFunctionReference<'paginatedQuery'>('messages:pages');
+    await expect(client.query(list, wrong)).rejects.toThrow(message);
+    await expect(client.paginatedQuery(pages, wrong as never)).rejects.toThrow(message);
+    await expect(client.mutation(send, wrong)).rejects.toThrow(message);
+    await expect(client.mutation(send, wrong, {skipQueue: true})).rejects.toThrow(message);
+    await expect(client.action(report, wrong)).rejects.toThrow(message);
+    expect(requests).toEqual([]);
+    const next = client.mutation(send, {a: 1});
+    await settled();
+    await answer({status: 'success', value: 'sent'});
+    expect(await next).toBe('sent');
+  });
+});
+
 describe('mutations', () => {
   test('are sent one at a time, in the order of their calls; a failed one does not stop the next', async () => {
     const {client, requests, answer} = scripted();

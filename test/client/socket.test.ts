@@ -33,6 +33,41 @@ function waitedMs(server: {sockets: unknown[]}): number {
   return Date.now() - start;
 }
 
+describe('where there is no WebSocket', () => {
+  test.each([
+    ['none is there', undefined],
+    ['what was passed is none', {default: class {}} as never],
+  ])(
+    'a client is made all the same, as pages rendered on a server need it; its first use says what to do (%s)',
+    async (_, webSocketConstructor) => {
+      vi.stubGlobal('WebSocket', undefined);
+      const {client} = scripted({webSocketConstructor});
+      expect(client.connectionState().isWebSocketConnected).toBe(false);
+      const advice =
+        'There is no WebSocket here: pass one as webSocketConstructor (for Node 20, of the package ws), or use SvcHttpClient';
+      expect(() => client.onUpdate(list, {}, () => {})).toThrow(advice);
+      await expect(client.query(list)).rejects.toThrow(advice);
+      await expect(client.mutation(send)).rejects.toThrow(advice);
+      await expect(client.action(makeFunctionReference<'action'>('messages:report'))).rejects.toThrow(advice);
+      expect(client.connectionState().hasInflightRequests).toBe(false);
+      await client.close();
+    },
+  );
+
+  test('what was refused is not asked for later, when there is one', async () => {
+    vi.stubGlobal('WebSocket', undefined);
+    const {server, client} = scripted({webSocketConstructor: undefined});
+    expect(() => client.onUpdate(list, {a: 1}, () => {})).toThrow('There is no WebSocket here');
+    await expect(client.mutation(send)).rejects.toThrow('There is no WebSocket here');
+    vi.stubGlobal('WebSocket', server.WebSocket);
+    client.onUpdate(list, {a: 2}, () => {});
+    await settled();
+    const socket = server.open();
+    expect([...socket.queries.values()].map(({args}) => args)).toEqual([{a: 2}]);
+    expect(socket.sent('mutation')).toEqual([]);
+  });
+});
+
 describe('the wait before the next socket', () => {
   test.each([
     ['the network broke', 1006, 1_000],
