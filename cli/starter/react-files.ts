@@ -128,6 +128,7 @@ import {api} from '../svc/_generated/api';
 export function App() {
   const {isWebSocketConnected} = useSvcConnectionState();
   const tasks = useQuery(api.tasks.list);
+  const [problem, setProblem] = useState<string | null>(null);
   const setDone = useMutation(api.tasks.setDone).withOptimisticUpdate((store, {id, done}) => {
     const before = store.getQuery(api.tasks.list);
     if (before === undefined) return;
@@ -137,16 +138,32 @@ export function App() {
       before.map(task => (task._id === id ? {...task, done} : task)),
     );
   });
+
+  // A call that fails rejects: somebody has to be told.
+  const attempt = async (call: () => Promise<unknown>) => {
+    setProblem(null);
+    try {
+      await call();
+    } catch (caught) {
+      setProblem(String(caught));
+    }
+  };
+
   return (
     <main>
       <h1>Tasks</h1>
       <p>Open this page in a second window: both show the same, always.</p>
-      <NewTask />
+      <NewTask attempt={attempt} />
+      {problem !== null && <pre role="alert">{problem}</pre>}
       <ul>
         {tasks?.map(({_id, text, done}) => (
           <li key={_id}>
             <label>
-              <input type="checkbox" checked={done} onChange={() => void setDone({id: _id, done: !done})} />
+              <input
+                type="checkbox"
+                checked={done}
+                onChange={() => attempt(() => setDone({id: _id, done: !done}))}
+              />
               <span className={done ? 'done' : ''}>{text}</span>
             </label>
           </li>
@@ -157,14 +174,14 @@ export function App() {
   );
 }
 
-function NewTask() {
+function NewTask({attempt}: {attempt: (call: () => Promise<unknown>) => Promise<void>}) {
   const add = useMutation(api.tasks.add);
   const [text, setText] = useState('');
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (text.trim() === '') return;
-    void add({text: text.trim()});
     setText('');
+    return attempt(() => add({text: text.trim()}));
   };
   return (
     <form onSubmit={submit}>
@@ -206,6 +223,10 @@ li {
 .done {
   opacity: 0.5;
   text-decoration: line-through;
+}
+[role='alert'] {
+  color: light-dark(#b00020, #ff8a80);
+  white-space: pre-wrap;
 }
 footer {
   font-size: 0.85rem;

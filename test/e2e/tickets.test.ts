@@ -5,6 +5,7 @@ import {type Example, openExample} from '../../examples/run/example.ts';
 import {Browser, type Window, type WindowOptions} from '../harness/browser.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
+import {ProjectCopy} from './project-copy.ts';
 
 const TOTAL = 72;
 
@@ -140,5 +141,25 @@ describe('examples/tickets', () => {
     await seatIn(ada, 'D2', 'mine');
     await seat(ada, 'D2').click();
     await seatIn(ada, 'D2', 'free');
+  });
+
+  test('a hall that cannot be opened says why', async () => {
+    const copy = new ProjectCopy('tickets');
+    copy.write('svc.json', JSON.stringify({tenant: 'closed-tickets'}));
+    copy.replace(
+      'svc/shows.ts',
+      'const open = await',
+      "throw new Error('The house is closed');\n    const open = await",
+    );
+    const closed = await openExample({directory: copy.directory, server: service, port: 0});
+    try {
+      const window = await browser.window();
+      windows.push(window);
+      await window.page.goto(closed.url);
+      await window.page.getByRole('alert').filter({hasText: 'The house is closed'}).waitFor();
+    } finally {
+      await closed.close();
+      copy.remove();
+    }
   });
 });

@@ -90,6 +90,15 @@ describe('svc init --template react', () => {
       await one.page.locator('.done').waitFor();
 
       const tasks = join(app, 'svc/tasks.ts');
+      const written = readFileSync(tasks, 'utf8');
+      const refusing = "handler: async () => { throw new Error('no more tasks, please'); },";
+      writeFileSync(tasks, written.replace(/handler: async \(ctx, {text}\) => .*/, refusing));
+      await until('the deploy', () => dev.output.includes('deployment 2 is live'));
+      await one.page.getByLabel('New task').fill('one too many');
+      await one.page.getByRole('button', {name: 'Add'}).click();
+      await one.page.getByRole('alert').filter({hasText: 'no more tasks, please'}).waitFor();
+      writeFileSync(tasks, written);
+      await until('the deploy', () => dev.output.includes('deployment 3 is live'));
       writeFileSync(tasks, readFileSync(tasks, 'utf8').replace("order('desc').take(100)", "order('desc').take(0)"));
       await two.page.getByText('water the peas').waitFor({state: 'detached'});
       await one.page.getByText('water the peas').waitFor({state: 'detached'});

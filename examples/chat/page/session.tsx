@@ -94,18 +94,19 @@ export function useAuth() {
 
 /** Null: there is no session. */
 async function nextToken(): Promise<Issued | null> {
-  const response = await retried(async () => {
+  const {issued} = await retried(async () => {
     const answer = await post('/auth/token');
-    return answer.ok || answer.status === 401 ? answer : null;
+    if (answer.status === 401) return {issued: null};
+    return answer.ok ? {issued: (await answer.json()) as Issued} : null;
   });
-  return response.status === 401 ? null : ((await response.json()) as Issued);
+  return issued;
 }
 
-/** Whoever is offline is not signed out: it goes on asking until there is an answer. */
-async function retried(ask: () => Promise<Response | null>): Promise<Response> {
+/** Whoever is offline is not signed out: it goes on asking until there is an answer that can be read, and so never rejects. */
+async function retried<T>(ask: () => Promise<T | null>): Promise<T> {
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS_MAX)) {
-    const response = await ask().catch(() => null);
-    if (response !== null) return response;
+    const answer = await ask().catch(() => null);
+    if (answer !== null) return answer;
     await new Promise(resolve => setTimeout(resolve, pauseMs));
   }
 }

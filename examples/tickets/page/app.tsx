@@ -1,6 +1,7 @@
-import {useEffect} from 'react';
+import {useEffect, useState} from 'react';
 import {useMutation, useQuery} from 'svc/react';
 import {ConnectionBadge} from '../../kit/connection';
+import {failureText} from '../../kit/failure-text';
 import {ThemeButton} from '../../kit/theme';
 import {api} from '../svc/_generated/api';
 import type {Doc, Id} from '../svc/_generated/dataModel';
@@ -12,10 +13,18 @@ import {Why} from './why';
 export function App() {
   const show = useQuery(api.shows.current);
   const open = useMutation(api.shows.open);
+  const [problem, setProblem] = useState<string | null>(null);
   const isMissing = show === null;
   useEffect(() => {
-    if (isMissing) void open();
+    if (isMissing) open().catch((caught: unknown) => setProblem(failureText(caught)));
   }, [isMissing, open]);
+  if (!show && problem !== null) {
+    return (
+      <p className="notice" role="alert">
+        {problem}
+      </p>
+    );
+  }
   if (!show) {
     return (
       <p className="notice" role="status">
