@@ -137,11 +137,10 @@ export class Identity {
   refused(message: string): void {
     if (this.#state === 'nobody' || this.#state === 'fetching' || this.#state === 'recovering') return;
     if (this.#state === 'confirming_fresh' && this.#freshTokensSent >= CLIENT_TOKEN_CONFIRMATIONS_MAX) {
-      this.#logger.error(`Failed to authenticate: ${message}. Does svc/auth.config.ts fit the tokens?`);
-      this.#giveUp();
+      this.#giveUp(message);
       return;
     }
-    void this.#recover();
+    void this.#recover(message);
   }
 
   /** For good. */
@@ -191,13 +190,14 @@ export class Identity {
     else this.#confirmFresh(fetched.token);
   }
 
-  async #recover(): Promise<void> {
+  async #recover(message: string): Promise<void> {
     const refused = this.#token;
     clearTimeout(this.#timer);
     this.#state = 'recovering';
     const fetched = await this.#fetch(true);
     if (fetched === 'void') return;
-    if (fetched === 'failed' || fetched.token === null || fetched.token === refused) this.#giveUp();
+    if (fetched === 'failed' || fetched.token === null) this.#giveUp();
+    else if (fetched.token === refused) this.#giveUp(message);
     else this.#confirmFresh(fetched.token);
   }
 
@@ -236,7 +236,11 @@ export class Identity {
     this.#timer = setTimeout(() => void this.#refresh(attempt), ms);
   }
 
-  #giveUp(): void {
+  /** @param refusal what is wrong with a token that there is no other for: without a word, a page would just stay as for nobody */
+  #giveUp(refusal?: string): void {
+    if (refusal !== undefined) {
+      this.#logger.error(`Failed to authenticate: ${refusal}. Does svc/auth.config.ts fit the tokens?`);
+    }
     const onChange = this.#onChange;
     this.#begin('nobody');
     this.#tell(null);

@@ -324,14 +324,19 @@ describe('the server refuses a token', () => {
   });
 
   test.each([
-    ['the same token again', token('fresh')],
-    ['none', null],
-    ['an exception', new Error('no network')],
-  ])('%s: nobody, onChange(false), and traffic goes on', async (_, fetched) => {
-    const {client, socket, answer, told} = await signedIn();
+    [
+      'the same token again',
+      token('fresh'),
+      ['error: Failed to authenticate: no good. Does svc/auth.config.ts fit the tokens?'],
+    ],
+    ['none', null, []],
+    ['an exception', new Error('no network'), ['error: Fetching a token failed: no network']],
+  ])('%s: nobody, onChange(false), and traffic goes on', async (_, fetched, lines) => {
+    const {client, socket, answer, told, said} = await signedIn();
     refuse(socket);
     await answer(fetched);
     expect(told).toEqual([true, false]);
+    expect(said).toEqual(lines);
     expect(socket.sent('clear_auth')).toHaveLength(1);
     expect(client.getAuth()).toBeUndefined();
     void client.mutation(send);
