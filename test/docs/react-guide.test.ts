@@ -56,33 +56,53 @@ describe('docs/react.md and docs/moving-from-convex.md', () => {
   });
 
   test('rename what an app imports, by the command that the page gives', async () => {
-    const [, command] = /^(grep -rlE[\s\S]*?)^```$/m.exec(moving)!;
+    const [, command] = /^(git mv convex svc\n[\s\S]*?)^```$/m.exec(moving)!;
     const app = mkdtempSync(join(tmpdir(), 'svc-moved-'));
+    const write = (path: string, lines: string[]) => {
+      mkdirSync(dirname(join(app, path)), {recursive: true});
+      writeFileSync(join(app, path), lines.join('\n'));
+    };
+    const linesOf = (path: string) => readFileSync(join(app, path), 'utf8').split('\n');
+    const bash = (script: string) => promisify(execFile)('bash', ['-c', script], {cwd: app});
     try {
-      mkdirSync(join(app, 'src'));
-      mkdirSync(join(app, 'svc'));
-      writeFileSync(join(app, 'package.json'), '{"scripts": {"dev": "convex dev"}}');
-      writeFileSync(
-        join(app, 'svc/a.ts'),
-        'import { v } from "convex/values";\nimport { query } from \'./_generated/server\';\n',
-      );
-      writeFileSync(
-        join(app, 'src/main.tsx'),
-        [
-          "import { ConvexProvider, ConvexReactClient, useConvexAuth, useConvex } from 'convex/react';",
-          'import { api } from "../convex/_generated/api";',
-          'const client = new ConvexReactClient(import.meta.env.VITE_CONVEX_URL);',
-        ].join('\n'),
-      );
-      await promisify(execFile)('bash', ['-c', command!], {cwd: app});
-      expect(readFileSync(join(app, 'svc/a.ts'), 'utf8')).toContain('from "svc/values"');
-      expect(readFileSync(join(app, 'src/main.tsx'), 'utf8')).toBe(
-        [
-          "import { SvcProvider, SvcReactClient, useSvcAuth, useSvc } from 'svc/react';",
-          'import { api } from "../svc/_generated/api";',
-          'const client = new SvcReactClient(import.meta.env.VITE_SVC_URL);',
-        ].join('\n'),
-      );
+      write('convex/a.ts', [
+        'import { v } from "convex/values";',
+        "import { query } from './_generated/server';",
+        'const one = await ctx.db.get("tasks", id);',
+        "await ctx.db.patch('tasks', id, {done: true});",
+        'await ctx.db.insert("tasks", {done});',
+      ]);
+      write('app/(shop)/[item]/page one.tsx', [
+        "import { ConvexProvider, ConvexReactClient, useConvexAuth, useConvex } from 'convex/react';",
+        'import { ConvexProviderWithClerk } from "convex/react-clerk";',
+        'import { api } from "../../../convex/_generated/api";',
+        "import { LIMIT } from '@/convex/shared';",
+        "import type { Id } from 'convex/_generated/dataModel';",
+        "import { convexQuery } from '@convex-dev/react-query';",
+        'const client = new ConvexReactClient(import.meta.env.VITE_CONVEX_URL ?? process.env.NEXT_PUBLIC_CONVEX_URL);',
+      ]);
+      write('package-lock.json', [
+        '{"node_modules/convex": {"resolved": "https://registry.example/convex/-/convex.tgz"}}',
+      ]);
+      await bash('git init -q && git add -A');
+      await bash(command!);
+      expect(linesOf('svc/a.ts')).toEqual([
+        'import { v } from "svc/values";',
+        "import { query } from './_generated/server';",
+        'const one = await ctx.db.get(id);',
+        'await ctx.db.patch(id, {done: true});',
+        'await ctx.db.insert("tasks", {done});',
+      ]);
+      expect(linesOf('app/(shop)/[item]/page one.tsx')).toEqual([
+        "import { SvcProvider, SvcReactClient, useSvcAuth, useSvc } from 'svc/react';",
+        'import { ConvexProviderWithClerk } from "convex/react-clerk";',
+        'import { api } from "../../../svc/_generated/api";',
+        "import { LIMIT } from '@/svc/shared';",
+        "import type { Id } from 'svc/_generated/dataModel';",
+        "import { convexQuery } from '@convex-dev/react-query';",
+        'const client = new SvcReactClient(import.meta.env.VITE_SVC_URL ?? process.env.NEXT_PUBLIC_SVC_URL);',
+      ]);
+      expect(linesOf('package-lock.json')[0]).toContain('registry.example/convex/-/convex.tgz');
     } finally {
       rmSync(app, {recursive: true});
     }
