@@ -154,7 +154,6 @@ describe('examples/tickets', () => {
     const closed = await openExample({directory: copy.directory, server: service, port: 0});
     try {
       const window = await browser.window();
-      windows.push(window);
       await window.page.goto(closed.url);
       await window.page.getByRole('alert').filter({hasText: 'The house is closed'}).waitFor();
     } finally {
