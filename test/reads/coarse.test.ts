@@ -99,3 +99,14 @@ test('as coarsely as it takes: whole indexes first, then tables, then all there 
   const long = {...point(1, 5, 'x'), upper: 'y'.repeat(HELD_READS_BYTES_MAX)};
   expect(coarse({intervals: [long], absentTables: []}).intervals).toMatchObject([{table: 1, index: BY_CREATION}]);
 });
+
+test('documents by their ids, more than are watched one by one, are watched in their tables', () => {
+  const gets = Array.from({length: HELD_READ_INTERVALS_MAX + 1}, (_, n) => ({
+    table: 1 + (n % 2),
+    index: BY_ID,
+    lower: `${n}`,
+    upper: `${n}\0`,
+  }));
+  const tables = coarse({intervals: gets, absentTables: []}).intervals.map(({table}) => table);
+  expect(tables).toEqual([1, 2]);
+});

@@ -3,12 +3,18 @@ import {ANY_TABLE, BY_ID, idPlace, type ReadSet} from './read-set.ts';
 import {afterId} from './segments.ts';
 
 export class ReadLog {
-  readonly #ids = new Set<string>();
+  /** Ids that were looked up, and the numbers of the tables that they were found in. */
+  readonly #ids = new Map<string, number>();
   readonly #queries: (() => ReadSet)[] = [];
 
-  /** A document was looked up, whether it is there or not. */
+  /** A document is looked up: if it is not there, it may come in any table. */
   id(id: string): void {
-    this.#ids.add(id);
+    if (!this.#ids.has(id)) this.#ids.set(id, ANY_TABLE);
+  }
+
+  /** It was found. It goes from there before it can come elsewhere. */
+  found(id: string, table: number): void {
+    this.#ids.set(id, table);
   }
 
   /** @param readSet says how far the query has come */
@@ -19,8 +25,8 @@ export class ReadLog {
   readSet(): ReadSet {
     const sets = this.#queries.map(readSet => readSet());
     const intervals = sets.flatMap(set => set.intervals);
-    for (const id of this.#ids) {
-      intervals.push({table: ANY_TABLE, index: BY_ID, lower: idPlace(id), upper: idPlace(afterId(id))});
+    for (const [id, table] of this.#ids) {
+      intervals.push({table, index: BY_ID, lower: idPlace(id), upper: idPlace(afterId(id))});
     }
     return {intervals, absentTables: [...new Set(sets.flatMap(set => set.absentTables))]};
   }

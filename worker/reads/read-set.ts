@@ -14,7 +14,7 @@
  * A written document touches an interval {table, index, lower, upper} when its place in that index of that table, before or
  * after the write, is ≥ lower and < upper. Bounds need not be places themselves: a prefix of values is below everything that
  * goes on from it, `prefix ++ ff` above all of that, and a document number begins with 00, below every value. A read by id that
- * names no table (a function's `db.get`) is in table ANY_TABLE: so a write stands at (its table, BY_ID) and at (ANY_TABLE, BY_ID).
+ * names no table (a function's `db.get`) and finds none is in table ANY_TABLE: so a write stands at (its table, BY_ID) and at (ANY_TABLE, BY_ID).
  * A table that was never written has no number: reads of it are `absentTables`, touched by the first write to a table of that name.
  *
  * Not in it: filters that are left for each document (a native query's residual ones are its owner's to apply), and the

@@ -151,6 +151,16 @@ describe('what was not looked at is not in it', () => {
     expect(lies).toEqual([true, true, false, false]); // the second 5 is behind the one that the page ended with
   });
 
+  test('a document that is there is one of its table, also when it goes and comes in another', async () => {
+    const id = tenant.insertNative(table, {c: 'D', n: 1});
+    await tenant.query(db => db.get(id));
+    const {readSet} = tenant.reads;
+    expect(readSet.intervals).toEqual([
+      {table: table.number, index: BY_ID, lower: Buffer.from(id), upper: Buffer.from(`${id}\0`)},
+    ]);
+    expect(touches(readSet, table, tenant.writer.document(table, id)!)).toBe(true);
+  });
+
   test('a document that is not there is a dependency as well', async () => {
     const gone = tenant.insertNative(table, {c: 'C', n: 1});
     await tenant.mutation(db => db.delete(gone));

@@ -14,6 +14,7 @@ import {ReadLog} from '../../reads/read-log.ts';
 import type {ReadSet} from '../../reads/read-set.ts';
 import type {FunctionReader} from '../../storage/function-reader.ts';
 import {decodeId} from '../../storage/ids.ts';
+import {DOCS_PER_TABLE} from '../../storage/tables.sql.ts';
 import type {Deadline} from '../deadline.ts';
 import {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
@@ -136,6 +137,7 @@ export class HostDatabase {
       throw undecodable('get');
     }
     assert(row.id === id, `document ${row.doc} has the id it was asked for by`);
+    this.#reads.found(id, Math.floor(row.doc / DOCS_PER_TABLE));
     this.#budget.scanned(row.body);
     return storedDocumentText(row);
   }
