@@ -7,7 +7,9 @@ import {
   AUTH_FAILURES_AT_ONCE,
   AUTH_FAILURES_DELAYED_MAX,
   BODY_BYTES_MAX,
+  FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
   FUNCTION_SOCKETS_OWED_BYTES_MAX,
+  FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
   IN_FLIGHT_REQUESTS_MAX,
   LINK_BUFFER_BYTES_MAX,
@@ -32,6 +34,8 @@ export type RouterLimits = {
   unsentReplyBytes: number;
   sockets: number;
   functionSocketsOwedBytes: number;
+  /** Of one tenant. */
+  functionSocketsUnhandledBytes: number;
   authFailuresAtOnce: number;
   authFailureEarnedMs: number;
   authFailuresDelayed: number;
@@ -52,6 +56,10 @@ export function limitsOfOne(routers: number): RouterLimits {
     unsentReplyBytes: share(UNSENT_REPLY_BYTES_MAX),
     sockets: share(SOCKETS_MAX),
     functionSocketsOwedBytes: share(FUNCTION_SOCKETS_OWED_BYTES_MAX),
+    functionSocketsUnhandledBytes: Math.max(
+      FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
+      share(FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX),
+    ),
     authFailuresAtOnce: share(AUTH_FAILURES_AT_ONCE),
     authFailureEarnedMs: AUTH_FAILURE_EARNED_MS * routers,
     authFailuresDelayed: share(AUTH_FAILURES_DELAYED_MAX),

@@ -329,6 +329,8 @@ export const FUNCTION_SOCKET_MESSAGE_BYTES_MAX = 8 * MIB;
 export const FUNCTION_SOCKET_MESSAGE_BYTES_READ = 16 * MIB;
 /** Messages of one socket that its worker has not handled, which may be waking: close 1013 session.overloaded. (ours) */
 export const FUNCTION_SOCKET_UNHANDLED_BYTES_MAX = 20 * MIB;
+/** … and of all sockets of a tenant: who says more and has more than an equal share of it is closed, 1013 session.overloaded. (ours) */
+export const FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX = 64 * MIB;
 /** Messages of one socket that wait while its worker wakes. Beyond: close 1013 session.overloaded. (ours) */
 export const SOCKET_MESSAGES_WAITING_MAX = 4_096;
 /** What a message that waits costs its router beside its bytes. (ours) */

@@ -1,8 +1,8 @@
 /**
- * What is kept for sockets whose networks do not take it, all together. Each has a bound of its own; many that read nothing would still take the
- * memory that all share.
+ * What is kept of sockets, all together: for those whose networks do not take it, or of those whose messages are not handled. Each has a bound of
+ * its own; many at theirs would still take the memory that all share.
  *
- * Beyond the limit whoever is sent more, and is owed more than an equal share of it, has to go. Those who are owed less stay, whatever others
+ * Beyond the limit whoever is owed more than before, and more than an equal share of it, has to go. Those who are owed less stay, whatever others
  * do; they add one limit at most.
  */
 import {assert} from './assert.ts';

@@ -79,7 +79,10 @@ export class PlacedTenant implements Holder {
     this.#log = parts.log;
     this.#wake = parts.wake;
     this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
-    this.pipes = new TenantPipes(parts.pipeTraffic, this.held, () => this.#wakeForLive());
+    const {functionSocketsUnhandledBytes} = parts.limits;
+    this.pipes = new TenantPipes(parts.pipeTraffic, this.held, functionSocketsUnhandledBytes, () =>
+      this.#wakeForLive(),
+    );
   }
 
   get link(): WorkerLink | null {

@@ -41,6 +41,8 @@ export class FunctionSocket {
   #isClosed = false;
   /** Of its peer's messages, what the worker has not handled. */
   #unhandledBytes = 0;
+  /** Of that, what counts among the bytes of all sockets of its tenant. */
+  #sharedBytes = 0;
   /** Of what the worker sent, what it has not been credited. */
   #uncreditedBytes = 0;
   #sentMs = performance.now();
@@ -52,6 +54,7 @@ export class FunctionSocket {
     this.#pipes = pipes;
     this.#ofAll = ofAll;
     ofAll.opened();
+    pipes.unhandled.opened();
   }
 
   /** A message of its peer. @param bytes valid during the call */
@@ -60,15 +63,25 @@ export class FunctionSocket {
       this.fatal(new ServiceError('op.too_large', `a message has at most ${FUNCTION_SOCKET_MESSAGE_BYTES_MAX} bytes`));
       return;
     }
-    this.#unhandledBytes += bytes.length;
-    if (this.#unhandledBytes > FUNCTION_SOCKET_UNHANDLED_BYTES_MAX)
-      this.end(CloseCode.overloaded, 'session.overloaded');
+    this.#unhandled(bytes.length);
+    const isTooMuch =
+      this.#unhandledBytes > FUNCTION_SOCKET_UNHANDLED_BYTES_MAX || this.#pipes.unhandled.isTooMuch(this.#sharedBytes);
+    if (isTooMuch) this.end(CloseCode.overloaded, 'session.overloaded');
     else this.#pipes.receive(this, bytes, isBinary);
   }
 
   /** The worker has handled so much. */
   handled(bytes: number): void {
-    this.#unhandledBytes -= bytes;
+    this.#unhandled(-bytes);
+  }
+
+  /** What the worker has handled and not told yet, as it is not worth a frame, takes no memory: so much is not counted. */
+  #unhandled(bytes: number): void {
+    this.#unhandledBytes += bytes;
+    const sharedBytes = Math.max(0, this.#unhandledBytes - FUNCTION_SOCKET_CREDIT_BYTES);
+    if (sharedBytes === this.#sharedBytes) return;
+    this.#pipes.unhandled.changed(sharedBytes - this.#sharedBytes);
+    this.#sharedBytes = sharedBytes;
   }
 
   /** What the worker says to its peer. */
@@ -116,6 +129,7 @@ export class FunctionSocket {
   closed(): void {
     this.#isClosed = true;
     this.#ofAll.closed(this.#owedBytes);
+    this.#pipes.unhandled.closed(this.#sharedBytes);
     this.#pipes.closed(this);
   }
 }

@@ -9,6 +9,7 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
+import {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {HeldBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import {CloseCode, type FunctionSocket} from './function-socket.ts';
@@ -17,6 +18,8 @@ import type {PipeTraffic} from './pipe-traffic.ts';
 type Waiting = {message: Buffer; isBinary: boolean};
 
 export class TenantPipes {
+  /** Messages of its sockets that the worker has not handled. */
+  readonly unhandled: OwedBytes;
   readonly #sockets = new Map<number, FunctionSocket>();
   readonly #traffic: () => PipeTraffic;
   readonly #held: HeldBytes;
@@ -28,7 +31,8 @@ export class TenantPipes {
   #lastStream = 0;
 
   /** @param wake asks for the tenant's worker, which comes by `attach` */
-  constructor(traffic: () => PipeTraffic, held: HeldBytes, wake: () => void) {
+  constructor(traffic: () => PipeTraffic, held: HeldBytes, unhandledBytesMax: number, wake: () => void) {
+    this.unhandled = new OwedBytes(unhandledBytesMax);
     this.#traffic = traffic;
     this.#held = held;
     this.#wake = wake;

@@ -7,7 +7,11 @@ import type {TenantPipes} from '../../router/ws/tenant-pipes.ts';
 import {OwedBytes} from '../../shared/owed-bytes.ts';
 
 const MAX = 1_000_000;
-const pipes = {credit: () => undefined, closed: () => undefined} as unknown as TenantPipes;
+const pipes = {
+  unhandled: new OwedBytes(MAX),
+  credit: () => undefined,
+  closed: () => undefined,
+} as unknown as TenantPipes;
 
 function newSocket(all: OwedBytes) {
   let buffered = 0;

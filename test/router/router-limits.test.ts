@@ -1,6 +1,12 @@
 import {describe, expect, test} from 'vitest';
 import {limitsOfOne, type RouterLimits} from '../../router/router-limits.ts';
-import {BODY_BYTES_MAX, FRAME_BODY_BYTES_MAX, ROUTERS_MAX, SOCKETS_MAX} from '../../shared/limits.ts';
+import {
+  BODY_BYTES_MAX,
+  FRAME_BODY_BYTES_MAX,
+  FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
+  ROUTERS_MAX,
+  SOCKETS_MAX,
+} from '../../shared/limits.ts';
 
 const COUNTS = Array.from({length: ROUTERS_MAX}, (_, i) => i + 1);
 const one = limitsOfOne(1);
@@ -8,8 +14,9 @@ const one = limitsOfOne(1);
 describe('the limits of all routers together', () => {
   test('are those of the service', () => {
     expect(one.sockets).toBe(SOCKETS_MAX);
-    // How fast failures are earned back is a time, not an amount; what waits for one tenant holds a body at least.
-    const {authFailureEarnedMs: _, waitingBytes: __, ...amounts} = one;
+    // How fast failures are earned back is a time, not an amount; what waits for one tenant holds a body at least, and what its sockets
+    // have said all that one of them may.
+    const {authFailureEarnedMs: _, waitingBytes: __, functionSocketsUnhandledBytes: ___, ...amounts} = one;
     for (const routers of COUNTS) {
       const share = limitsOfOne(routers);
       for (const name of Object.keys(amounts) as (keyof RouterLimits)[]) {
@@ -25,6 +32,7 @@ describe('the limits of all routers together', () => {
     for (const bytes of [share.heldBytes * 0.75, share.tenantHeldBytes, share.waitingBytes, share.inFlightBytes]) {
       expect(bytes).toBeGreaterThanOrEqual(BODY_BYTES_MAX);
     }
+    expect(share.functionSocketsUnhandledBytes).toBeGreaterThanOrEqual(FUNCTION_SOCKET_UNHANDLED_BYTES_MAX);
     expect(share.unsentReplyBytes).toBeGreaterThanOrEqual(FRAME_BODY_BYTES_MAX);
     expect(share.authFailuresAtOnce).toBeGreaterThanOrEqual(10);
   });

@@ -14,6 +14,7 @@ function newPipes() {
   const pipes = new TenantPipes(
     () => new PipeTraffic(),
     held,
+    1_000_000,
     () => undefined,
   );
   const told: string[] = [];
