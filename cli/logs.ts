@@ -1,11 +1,9 @@
 /** `svc logs`: the newest executions of a tenant's functions, then every one as it finishes, until Ctrl-C. */
-import {createInterface} from 'node:readline';
-import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, LOG_ENTRIES_KEEP} from '../shared/limits.ts';
+import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {LogEntry} from '../shared/protocol/functions.ts';
-import {RefusedRequest} from './client.ts';
-import {CommandFailure, reportFailure} from './failure.ts';
+import {reportFailure} from './failure.ts';
+import {followLines, linesOf, SeenLines} from './follow.ts';
 import {printableJson} from './printable.ts';
 import {logText} from './project/log-text.ts';
 import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
@@ -48,7 +46,7 @@ export async function showLogs(
   show: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const seen = new SeenEntries();
+  const seen = new SeenLines<LogEntry>(({n, request_id: request}) => `${n} ${request}`, endMs);
   const showEntry = (line: string) => {
     const text = jsonl === true ? printableJson(line) : logText(line, success === true);
     if (text !== null) show(`${text}\n`);
@@ -60,33 +58,12 @@ export async function showLogs(
   }
   // Nothing that is still to come has an id that was reported, or is before a time.
   if (!follow || search.requestId !== undefined || search.until !== undefined) return;
-  await followLog(target, search, line => seen.add(line) && showEntry(line), signal);
-}
-
-async function followLog(
-  target: Target,
-  search: Search,
-  onEntry: (line: string) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let failures = 1; !signal.aborted; failures++) {
-    try {
-      for await (const line of entries(target, LOG_ENTRIES_KEEP, true, search, signal)) {
-        failures = 0;
-        if (line !== '') onEntry(line);
-      }
-    } catch (caught) {
-      const isFinal = caught instanceof RefusedRequest && caught.status !== 503;
-      if (signal.aborted) return;
-      if (isFinal || !(caught instanceof CommandFailure) || failures >= COMMAND_ATTEMPTS_MAX) throw caught;
-    }
-    const pause = Math.min(COMMAND_RETRY_MS * 2 ** failures, COMMAND_RETRY_MS_MAX);
-    await delay(pause, undefined, {signal}).catch(() => undefined);
-  }
+  const lines = () => entries(target, LOG_ENTRIES_KEEP, true, search, signal);
+  await followLines(lines, line => seen.add(line) && showEntry(line), signal);
 }
 
 /** Ends with the connection. */
-async function* entries(
+function entries(
   target: Target,
   history: number,
   follow: boolean,
@@ -94,42 +71,7 @@ async function* entries(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const query = new URLSearchParams({history: String(history), follow: String(follow), ...parameters(search)});
-  const answer = await target.client.stream(`${pathOf(target, 'logs')}?${query}`, true);
-  const stop = () => void answer.destroy();
-  signal.addEventListener('abort', stop);
-  try {
-    if (signal.aborted) stop();
-    yield* createInterface({input: answer, crlfDelay: Number.POSITIVE_INFINITY});
-  } catch (caught) {
-    if (signal.aborted) return;
-    throw new CommandFailure(`the log broke off: ${(caught as Error).message}`, 1, {cause: caught});
-  } finally {
-    signal.removeEventListener('abort', stop);
-    stop();
-  }
-}
-
-/** Tells what a connection repeats, and what was there before the first one, from what is new. */
-class SeenEntries {
-  readonly #keys = new Set<string>();
-  #beginMs = Number.NEGATIVE_INFINITY;
-
-  /** The history before what is followed, in order. */
-  begin(line: string): void {
-    this.add(line);
-    this.#beginMs = endMs(JSON.parse(line) as LogEntry);
-  }
-
-  /** @returns false when it was there already */
-  add(line: string): boolean {
-    const entry = JSON.parse(line) as LogEntry;
-    // Numbers begin again with the tenant's process.
-    const key = `${entry.n} ${entry.request_id}`;
-    if (this.#keys.has(key) || endMs(entry) < this.#beginMs) return false;
-    this.#keys.add(key);
-    if (this.#keys.size > LOG_ENTRIES_KEEP) this.#keys.delete(this.#keys.values().next().value!);
-    return true;
-  }
+  return linesOf(target, `${pathOf(target, 'logs')}?${query}`, signal);
 }
 
 function endMs({at, duration_ms: durationMs}: LogEntry): number {

@@ -23,6 +23,9 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   logs: () => import('./logs.ts'),
   env: () => import('./env.ts'),
   data: () => import('./data.ts'),
+  services: () => import('./services.ts'),
+  sandboxes: () => import('./sandboxes.ts'),
+  sessions: () => import('./sessions.ts'),
 };
 
 const EXIT_WRONG_USAGE = 2;

@@ -1,0 +1,108 @@
+/** What the verbs for services, sandboxes and sessions share: how records are shown, and code is executed. */
+import {randomUUID} from 'node:crypto';
+import {readFile} from 'node:fs/promises';
+import type {Command} from 'commander';
+import type {ExecutionFailure} from '../shared/protocol/sandboxes.ts';
+import {RefusedRequest} from './client.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
+import {printable, printableJson} from './printable.ts';
+import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
+
+type Executed = {value: unknown; log_lines: string[]};
+
+/** A verb below another: its options are those of a target, and what `describe` adds. */
+export function subcommand<Options extends TargetOptions>(
+  parent: Command,
+  usage: string,
+  description: string,
+  act: (target: Target, options: Options, ...args: string[]) => Promise<void>,
+  describe: (command: Command) => Command = command => command,
+): void {
+  const command = describe(parent.command(usage).description(description));
+  addTargetOptions(command).action((...given: unknown[]) => {
+    // Its arguments, its options, itself.
+    const args = given.slice(0, -2) as string[];
+    const options = given.at(-2) as Options;
+    return reportFailure(`svc ${parent.name()} ${command.name()}`, () =>
+      withTarget(options, target => act(target, options, ...args)),
+    );
+  });
+}
+
+export function showRecord(record: unknown): void {
+  process.stdout.write(`${printableJson(JSON.stringify(record, null, 2))}\n`);
+}
+
+/** A line each. @param isJson as JSON */
+export function showList<R extends object>(records: readonly R[], isJson: boolean, text: (record: R) => string): void {
+  for (const record of records)
+    process.stdout.write(`${isJson ? printableJson(JSON.stringify(record)) : printable(text(record))}\n`);
+}
+
+/** JSON of a file, of standard input for `-`. @throws CommandFailure */
+export async function jsonIn(file: string): Promise<unknown> {
+  const text = await textIn(file);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new CommandFailure(`${file} is not JSON: ${(cause as Error).message}`, 1, {cause});
+  }
+}
+
+/** @throws CommandFailure */
+export async function textIn(file: string): Promise<string> {
+  try {
+    return file === '-' ? await standardInput() : await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new CommandFailure(`${file} cannot be read: ${(cause as Error).message}`, 1, {cause});
+  }
+}
+
+/** A request that is sent again makes nothing twice. */
+export async function createOnce<T>(target: Target, path: string, body: unknown): Promise<T> {
+  const headers = {'idempotency-key': randomUUID()};
+  const {body: answer} = await target.client.request('POST', path, JSON.stringify(body), headers);
+  return JSON.parse(answer.toString()) as T;
+}
+
+/** @throws CommandFailure */
+export async function executionOf(code: string, args = '{}'): Promise<object> {
+  return {
+    code: code.startsWith('@') ? await textIn(code.slice(1)) : code,
+    args: argumentsIn(args),
+  };
+}
+
+function argumentsIn(args: string): unknown {
+  try {
+    return JSON.parse(args);
+  } catch (cause) {
+    throw new CommandFailure(`--args is not JSON: ${(cause as Error).message}`, 2, {cause});
+  }
+}
+
+/** Prints the value of an execution; what it logs goes to stderr. @throws CommandFailure with what it failed of */
+export async function execute(target: Target, path: string, body: object): Promise<void> {
+  let executed: Executed;
+  try {
+    executed = await target.client.jsonOnce<Executed>('POST', path, body);
+  } catch (caught) {
+    if (!(caught instanceof RefusedRequest) || caught.code !== 'sandbox.execution_failed') throw caught;
+    const {reason, name, log_lines: lines, state} = caught.detail as ExecutionFailure;
+    say(lines);
+    const said = reason === 'threw' || reason === 'syntax' ? `${name}: ${caught.message}` : caught.message;
+    throw new CommandFailure(`${printable(said)} (${reason}; the sandbox is ${state})`, 1, {cause: caught});
+  }
+  say(executed.log_lines);
+  showRecord(executed.value);
+}
+
+function say(lines: readonly string[]): void {
+  for (const line of lines) process.stderr.write(`${printable(line)}\n`);
+}
+
+async function standardInput(): Promise<string> {
+  let text = '';
+  for await (const piece of process.stdin.setEncoding('utf8')) text += piece;
+  return text;
+}

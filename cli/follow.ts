@@ -1,0 +1,76 @@
+/** Logs of a server as a command reads them: line by line, and on and on across restarts of the tenant and the server. */
+import {createInterface} from 'node:readline';
+import {setTimeout as delay} from 'node:timers/promises';
+import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, LOG_ENTRIES_KEEP} from '../shared/limits.ts';
+import {RefusedRequest} from './client.ts';
+import {CommandFailure} from './failure.ts';
+import type {Target} from './project/target.ts';
+
+/** The lines of one answer; ends with the connection. @throws CommandFailure */
+export async function* linesOf(target: Target, path: string, signal: AbortSignal): AsyncGenerator<string> {
+  const answer = await target.client.stream(path, true);
+  const stop = () => void answer.destroy();
+  signal.addEventListener('abort', stop);
+  try {
+    if (signal.aborted) stop();
+    yield* createInterface({input: answer, crlfDelay: Number.POSITIVE_INFINITY});
+  } catch (caught) {
+    if (signal.aborted) return;
+    throw new CommandFailure(`the log broke off: ${(caught as Error).message}`, 1, {cause: caught});
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stop();
+  }
+}
+
+/** Asks for the lines again whenever they break off, until `signal`. @throws CommandFailure when the server does not come back */
+export async function followLines(
+  lines: () => AsyncIterable<string>,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      for await (const line of lines()) {
+        failures = 0;
+        if (line !== '') onLine(line);
+      }
+    } catch (caught) {
+      const isFinal = caught instanceof RefusedRequest && caught.status !== 503;
+      if (signal.aborted) return;
+      if (isFinal || !(caught instanceof CommandFailure) || failures >= COMMAND_ATTEMPTS_MAX) throw caught;
+    }
+    const pause = Math.min(COMMAND_RETRY_MS * 2 ** failures, COMMAND_RETRY_MS_MAX);
+    await delay(pause, undefined, {signal}).catch(() => undefined);
+  }
+}
+
+/** Tells what a connection repeats, and what was there before the first one, from what is new. */
+export class SeenLines<Entry> {
+  readonly #keyOf: (entry: Entry) => string;
+  readonly #atMs: (entry: Entry) => number;
+  readonly #keys = new Set<string>();
+  #beginMs = Number.NEGATIVE_INFINITY;
+
+  /** @param keyOf numbers begin again with the tenant's process. @param atMs when it was logged */
+  constructor(keyOf: (entry: Entry) => string, atMs: (entry: Entry) => number) {
+    this.#keyOf = keyOf;
+    this.#atMs = atMs;
+  }
+
+  /** The history before what is followed, in order. */
+  begin(line: string): void {
+    this.add(line);
+    this.#beginMs = this.#atMs(JSON.parse(line) as Entry);
+  }
+
+  /** @returns false when it was there already */
+  add(line: string): boolean {
+    const entry = JSON.parse(line) as Entry;
+    const key = this.#keyOf(entry);
+    if (this.#keys.has(key) || this.#atMs(entry) < this.#beginMs) return false;
+    this.#keys.add(key);
+    if (this.#keys.size > LOG_ENTRIES_KEEP) this.#keys.delete(this.#keys.values().next().value!);
+    return true;
+  }
+}

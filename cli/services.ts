@@ -1,0 +1,141 @@
+/** `svc services …`: code of a tenant that runs for as long as it is wanted. */
+import {dirname, resolve} from 'node:path';
+import {type Command, InvalidArgumentError, Option} from 'commander';
+import {SERVICE_LOG_ENTRIES_KEEP} from '../shared/limits.ts';
+import type {ServiceLogEntry, ServiceRecord} from '../shared/protocol/services.ts';
+import {RefusedRequest} from './client.ts';
+import {createOnce, jsonIn, showList, showRecord, subcommand, textIn} from './control.ts';
+import {CommandFailure} from './failure.ts';
+import {followLines, linesOf, SeenLines} from './follow.ts';
+import {printable, printableJson} from './printable.ts';
+import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+
+type Found = {service: ServiceRecord};
+type ListOptions = TargetOptions & {json?: true};
+type LogOptions = TargetOptions & {history: number; follow?: true; jsonl?: true};
+type Definition = Record<string, unknown> & {name: string};
+
+const VERBS = {
+  start: 'start one; it is wanted from now on, across restarts of the server',
+  stop: 'stop one; ends when it has stopped',
+  restart: 'end its process and start another',
+} as const;
+
+export function register(program: Command): void {
+  const services = program.command('services').description('code of a tenant that runs for as long as it is wanted');
+  subcommand<ListOptions>(
+    services,
+    'list',
+    'all of them, a line each',
+    async (target, {json}) => {
+      const {services: all} = await target.client.json<{services: ServiceRecord[]}>('GET', pathOf(target, 'services'));
+      showList(all, json === true, lineOf);
+    },
+    command => command.option('--json', 'a record a line, as JSON'),
+  );
+  subcommand(services, 'show <name>', 'the record of one', async (target, _, name) =>
+    showRecord((await target.client.json<Found>('GET', pathOf(target, 'services', name!))).service),
+  );
+  subcommand(services, 'apply <file>', 'make or change those of a JSON file', (target, _, file) =>
+    apply(target, file!),
+  );
+  for (const [verb, description] of Object.entries(VERBS)) {
+    subcommand(services, `${verb} <name>`, description, async (target, _, name) => {
+      const {service} = await target.client.json<Found>('POST', pathOf(target, 'services', name!, verb));
+      process.stdout.write(`${lineOf(service)}\n`);
+    });
+  }
+  subcommand(services, 'delete <name>', 'stop one and forget it', async (target, _, name) => {
+    await target.client.json('DELETE', pathOf(target, 'services', name!));
+    process.stdout.write(`deleted ${name}\n`);
+  });
+  subcommand<LogOptions>(
+    services,
+    'logs <name>',
+    'the newest lines that one logged',
+    (target, options, name) => showLog(target, name!, options),
+    command =>
+      command
+        .addOption(new Option('--history <count>', 'lines to begin with').argParser(count).default(100))
+        .option('--follow', 'then every line as it is written, until Ctrl-C')
+        .option('--jsonl', 'a line each, as JSON'),
+  );
+}
+
+function lineOf({name, state, desired_state: desired, restarts, last_exit: exit}: ServiceRecord): string {
+  const wanted = desired === 'running' && state !== 'running' ? ' (wanted)' : '';
+  const again = restarts === 0 ? '' : `  ${restarts} restarts`;
+  const ended = exit === null || exit.reason === 'stopped' ? '' : `  last: ${exit.reason}${firstLine(exit.message)}`;
+  return `${name}  ${state}${wanted}${again}${ended}`;
+}
+
+function firstLine(message: string | null): string {
+  return message === null ? '' : `, ${message.split('\n')[0]}`;
+}
+
+/** One that is there is changed, one that is not is made. */
+async function apply(target: Target, file: string): Promise<void> {
+  const given = await jsonIn(file);
+  const definitions = await Promise.all([given].flat().map(one => definitionOf(one, file)));
+  for (const definition of definitions) {
+    const {name, ...rest} = definition;
+    let verb = 'changed';
+    let {service}: Partial<Found> = {};
+    try {
+      ({service} = await target.client.json<Found>('PUT', pathOf(target, 'services', name), rest));
+    } catch (caught) {
+      if (!(caught instanceof RefusedRequest) || caught.code !== 'op.not_found') throw caught;
+      verb = 'made';
+      ({service} = await createOnce<Found>(target, pathOf(target, 'services'), definition));
+    }
+    process.stdout.write(`${verb} ${lineOf(service)}\n`);
+  }
+}
+
+/** Inline code may be in a file of its own, which `source.file` names relative to the definition. @throws CommandFailure */
+async function definitionOf(given: unknown, file: string): Promise<Definition> {
+  const definition = given as (Definition & {source?: {file?: unknown}}) | null;
+  if (typeof definition !== 'object' || typeof definition?.name !== 'string') {
+    throw new CommandFailure(`${file} must hold a definition with a name, or an array of them`);
+  }
+  const code = definition.source?.file;
+  if (code === undefined) return definition;
+  if (typeof code !== 'string') throw new CommandFailure(`source.file of ${definition.name} must be a path`);
+  const path = file === '-' ? resolve(code) : resolve(dirname(file), code);
+  return {...definition, source: {type: 'inline', code: await textIn(path)}};
+}
+
+async function showLog(target: Target, name: string, {history, follow, jsonl}: LogOptions): Promise<void> {
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  const {signal} = interrupted;
+  const entries = (most: number, isFollowed: boolean) =>
+    linesOf(target, `${pathOf(target, 'services', name, 'logs')}?history=${most}&follow=${isFollowed}`, signal);
+  const show = (line: string) => void process.stdout.write(`${jsonl === true ? printableJson(line) : textOf(line)}\n`);
+  const seen = new SeenLines<ServiceLogEntry>(
+    ({n, at}) => `${n} ${at}`,
+    ({at}) => at,
+  );
+  // Also without a history its newest line is looked at: it says where the new ones begin.
+  for await (const line of entries(Math.max(history, 1), false)) {
+    seen.begin(line);
+    if (history > 0) show(line);
+  }
+  if (follow === true) {
+    await followLines(
+      () => entries(SERVICE_LOG_ENTRIES_KEEP, true),
+      line => seen.add(line) && show(line),
+      signal,
+    );
+  }
+}
+
+function textOf(json: string): string {
+  const {at, level, line} = JSON.parse(json) as ServiceLogEntry;
+  return printable(`${new Date(at).toISOString().slice(11, 23)} ${level === 'service' ? '–' : level} ${line}`);
+}
+
+function count(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
