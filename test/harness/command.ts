@@ -3,7 +3,7 @@ import {spawn} from 'node:child_process';
 import {tmpdir} from 'node:os';
 import {fileURLToPath} from 'node:url';
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** A command that does not end is killed: its exit code is null then. */
 const GIVE_UP_MS = 30_000;
