@@ -47,13 +47,6 @@ describe('the socket of a client', () => {
     server.last.hello();
     expect(server.last.sent('action')).toEqual([{type: 'action', request_id: 1, path: 'messages:report', args: {}}]);
   });
-
-  test('is not opened where there is no WebSocket: the call says what to do', () => {
-    vi.stubGlobal('WebSocket', undefined);
-    const {client} = scripted({webSocketConstructor: undefined});
-    expect(() => client.onUpdate(list, {}, () => {})).toThrow('pass one as webSocketConstructor, or use SvcHttpClient');
-    vi.unstubAllGlobals();
-  });
 });
 
 describe('onUpdate', () => {
