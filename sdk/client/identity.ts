@@ -45,9 +45,6 @@ type State =
   | 'settled'
   | 'recovering';
 
-/** `failed`: there was an exception. `void`: it does not matter any more. */
-type Fetched = {token: string | null} | 'failed' | 'void';
-
 export class Identity {
   readonly #logger: Logger;
   readonly #leewayMs: number;
@@ -95,7 +92,7 @@ export class Identity {
   set(fetchToken: AuthTokenFetcher, onChange: ((isAuthenticated: boolean) => void) | undefined): void {
     if (typeof fetchToken !== 'function') {
       throw new Error(
-        'setAuth of a client that reconnects takes a function that fetches a token, like async () => token: tokens end, and it asks for the next one. A token itself is for SvcHttpClient.',
+        'setAuth takes a function that fetches a token, like async () => token: it is asked again before a token ends. A token itself is for SvcHttpClient.',
       );
     }
     this.#begin(this.#isFailed ? 'nobody' : 'fetching');
@@ -109,7 +106,7 @@ export class Identity {
       return;
     }
     this.#changed();
-    void this.#first();
+    this.#first();
   }
 
   clear(): void {
@@ -125,7 +122,7 @@ export class Identity {
       this.#state = 'refreshing';
       this.#report(true);
       // It may have been about to end: a fresh one tells for how long tokens are good.
-      if (this.#state === 'refreshing') void this.#refresh(0);
+      if (this.#state === 'refreshing') this.#refresh(0);
     } else if (this.#state === 'confirming_fresh') {
       this.#freshTokensSent = 0;
       this.#schedule(this.#token ?? '');
@@ -140,7 +137,7 @@ export class Identity {
       this.#giveUp(message);
       return;
     }
-    void this.#recover(message);
+    this.#recover(message);
   }
 
   /** For good. */
@@ -164,53 +161,52 @@ export class Identity {
     this.#state = state;
   }
 
-  async #first(): Promise<void> {
-    let fetched = await this.#fetch(false);
-    if (fetched === 'void') return;
-    if (fetched !== 'failed' && fetched.token !== null) {
-      this.#state = 'confirming_cached';
-      this.#tell(fetched.token);
-      return;
-    }
-    fetched = await this.#fetch(true);
-    if (fetched === 'void') return;
-    if (fetched === 'failed' || fetched.token === null) this.#giveUp();
-    else this.#confirmFresh(fetched.token);
+  #first(): void {
+    this.#fetch(false, cached => {
+      if (cached !== null) {
+        this.#state = 'confirming_cached';
+        this.#tell(cached);
+      } else this.#fetch(true, fresh => (fresh === null ? this.#giveUp() : this.#confirmFresh(fresh)));
+    });
   }
 
-  async #refresh(attempt: number): Promise<void> {
+  #refresh(attempt: number): void {
     this.#state = 'refreshing';
-    const fetched = await this.#fetch(true);
-    if (fetched === 'void') return;
-    if (fetched === 'failed') {
-      if (attempt + 1 >= CLIENT_TOKEN_ATTEMPTS_MAX) this.#state = 'settled';
-      else this.#later(backOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random()), attempt + 1);
-    } else if (fetched.token === null) this.#giveUp();
-    else if (fetched.token === this.#token) this.#state = 'settled';
-    else this.#confirmFresh(fetched.token);
+    this.#fetch(true, (token, hasFailed) => {
+      if (hasFailed && attempt + 1 < CLIENT_TOKEN_ATTEMPTS_MAX) {
+        this.#later(backOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random()), attempt + 1);
+      } else if (hasFailed || token === this.#token) this.#state = 'settled';
+      else if (token === null) this.#giveUp();
+      else this.#confirmFresh(token);
+    });
   }
 
-  async #recover(message: string): Promise<void> {
+  /** @param message why the token was refused: without a word about a token that there is no other for, a page just stays as for nobody */
+  #recover(message: string): void {
     const refused = this.#token;
     clearTimeout(this.#timer);
     this.#state = 'recovering';
-    const fetched = await this.#fetch(true);
-    if (fetched === 'void') return;
-    if (fetched === 'failed' || fetched.token === null) this.#giveUp();
-    else if (fetched.token === refused) this.#giveUp(message);
-    else this.#confirmFresh(fetched.token);
+    this.#fetch(true, token => {
+      if (token === null) this.#giveUp();
+      else if (token === refused) this.#giveUp(message);
+      else this.#confirmFresh(token);
+    });
   }
 
-  async #fetch(forceRefreshToken: boolean): Promise<Fetched> {
+  /** @param then is called unless it does not matter any more. Null: there is no token, or there was an exception */
+  #fetch(forceRefreshToken: boolean, then: (token: string | null, hasFailed: boolean) => void): void {
     const round = ++this.#round;
-    let fetched: Fetched;
-    try {
-      fetched = {token: (await this.#fetchToken({forceRefreshToken})) ?? null};
-    } catch (caught) {
-      this.#logger.error('Fetching a token failed:', caught);
-      fetched = 'failed';
-    }
-    return round === this.#round ? fetched : 'void';
+    const settle = (token: string | null | undefined, hasFailed: boolean) => {
+      if (round === this.#round) then(token ?? null, hasFailed);
+    };
+    const fetched = async () => await this.#fetchToken({forceRefreshToken});
+    fetched().then(
+      token => settle(token, false),
+      caught => {
+        this.#logger.error('Fetching a token failed:', caught);
+        settle(null, true);
+      },
+    );
   }
 
   #confirmFresh(token: string): void {
@@ -233,10 +229,10 @@ export class Identity {
 
   #later(ms: number, attempt: number): void {
     this.#state = 'scheduled';
-    this.#timer = setTimeout(() => void this.#refresh(attempt), ms);
+    this.#timer = setTimeout(() => this.#refresh(attempt), ms);
   }
 
-  /** @param refusal what is wrong with a token that there is no other for: without a word, a page would just stay as for nobody */
+  /** @param refusal what is wrong with a token that there is no other for */
   #giveUp(refusal?: string): void {
     if (refusal !== undefined) {
       this.#logger.error(`Failed to authenticate: ${refusal}. Does svc/auth.config.ts fit the tokens?`);

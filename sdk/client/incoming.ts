@@ -177,7 +177,7 @@ export class Incoming {
     echoLines(this.#parts.logger, kind, request.call.path, answer.log_lines);
     if (!answer.ok) {
       this.#parts.requests.remove(request);
-      this.#parts.tell(this.#parts.shown.replace([], () => {}, [request.id]));
+      this.#parts.tell(this.#parts.shown.drop([request.id]));
       request.reject(functionError(kind, request.call.path, answer.error));
     } else {
       const value = (hasFloats ? decodeParsed(answer.value) : answer.value) as Value;
@@ -200,13 +200,7 @@ export class Incoming {
   /** Mutations that are done and are in all that is shown, or would be in it, were anything shown. */
   settleReached(ts: number): void {
     const included = this.#parts.requests.reached(ts);
-    this.#parts.tell(
-      this.#parts.shown.replace(
-        [],
-        () => {},
-        included.map(({id}) => id),
-      ),
-    );
+    this.#parts.tell(this.#parts.shown.drop(included.map(({id}) => id)));
     this.#settle(included);
   }
 

@@ -90,6 +90,11 @@ export class OptimisticUpdates {
     });
   }
 
+  /** Their mutations have failed, or what is shown includes them. @returns queries that are shown otherwise than before */
+  drop(ids: Iterable<number>): Set<QueryToken> {
+    return this.replace([], () => {}, ids);
+  }
+
   #replay(): void {
     const before = this.#overlay;
     let overlay: Overlay = new Map();

@@ -216,7 +216,7 @@ export class SyncClient implements SyncEngine {
       this.#start();
     } catch (caught) {
       this.#requests.remove(request);
-      this.#tell(this.#shown.replace([], () => {}, [request.id]));
+      this.#tell(this.#shown.drop([request.id]));
       throw caught;
     }
     this.#pump();

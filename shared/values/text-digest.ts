@@ -2,7 +2,6 @@
  * A short digest of a text, the same in servers, browsers and isolates: two 32-bit lanes over its UTF-16 units. It finds a text that was put
  * together wrongly and tells results apart; it is no defence against somebody who looks for two texts with one digest.
  */
-import {assert} from '../assert.ts';
 
 /** @returns 16 hexadecimal digits */
 export function textDigest(text: string): string {
@@ -15,9 +14,7 @@ export function textDigest(text: string): string {
   }
   a = mixed(a, b);
   b = mixed(b, a);
-  const digest = hex(a) + hex(b);
-  assert(digest.length === 16, 'each lane has 8 digits');
-  return digest;
+  return hex(a) + hex(b);
 }
 
 function mixed(lane: number, other: number): number {
