@@ -13,6 +13,11 @@ import {Cable} from './cable.ts';
 const MESSAGES = `
 import {internalMutation, mutation, query, action, paginatedQuery} from './_generated/server';
 export const list = query(ctx => ctx.db.query('messages').collect());
+export const slow = query(async ctx => {
+  let x = 0;
+  for (let i = 0; i < 2e6; i++) x = (x + i) % 7;
+  return x < 0 ? [] : await ctx.db.query('messages').collect();
+});
 export const count = query(async ctx => (await ctx.db.query('messages').collect()).length);
 export const pages = paginatedQuery((ctx, args) => ctx.db.query('messages').paginate(args.paginationOpts));
 export const send = mutation((ctx, {text}) => { console.log('sent', text); return ctx.db.insert('messages', {text}); });
@@ -32,6 +37,7 @@ export const who = query(async ctx => (await ctx.auth.getUserIdentity())?.subjec
 
 type Message = {_id: string; text: string};
 const list = makeFunctionReference<'query', Record<string, never>, Message[]>('messages:list');
+const slow = makeFunctionReference<'query', Record<string, never>, Message[]>('messages:slow');
 const count = makeFunctionReference<'query', Record<string, never>, number>('messages:count');
 const counter = makeFunctionReference<'query', Record<string, never>, number>('messages:counter');
 const twice = makeFunctionReference<'query', Record<string, never>, number>('messages:twice');
@@ -105,6 +111,24 @@ describe('SvcClient and a service', () => {
       expect(messages.getCurrentValue()!.at(-1)!._id).toBe(id);
       expect(total.getCurrentValue()).toBe(n);
     }
+  });
+
+  test('56: 200 mutations of four clients that race: what each did is in all that its client shows when it is told, a slow query too', async () => {
+    const app = await deployed();
+    const racers = Array.from({length: 4}, () => connected(app));
+    const watched = racers.map(client => [list, slow].map(query => client.onUpdate(query, {}, () => {})));
+    await Promise.all(racers.map(client => client.query(slow)));
+    const missing: unknown[] = [];
+    let told = 0;
+    const race = async (racer: number, n: number) => {
+      const id = await racers[racer]!.mutation(send, {text: `${racer} ${n}`});
+      told++;
+      for (const [i, query] of watched[racer]!.entries()) {
+        if (!query.getCurrentValue()!.some(({_id}) => _id === id)) missing.push({racer, n, query: i});
+      }
+    };
+    await Promise.all(racers.flatMap((_, racer) => Array.from({length: 50}, (__, n) => race(racer, n))));
+    expect([told, missing]).toEqual([200, []]);
   });
 
   test('56: mutations that are called together run in the order of their calls', async () => {

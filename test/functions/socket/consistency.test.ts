@@ -17,6 +17,10 @@ const BANK = `
     return (await all(ctx)).find(a => a.n === n).balance + (x < 0 ? 1 : 0);
   }});
   export const moves = query({args: {}, handler: async ctx => (await all(ctx)).reduce((sum, {moves}) => sum + moves, 0)});
+  export const slowMoves = query({args: {}, handler: async ctx => {
+    let x = 0; for (let i = 0; i < 2e6; i++) x += i % 7;
+    return (await all(ctx)).reduce((sum, {moves}) => sum + moves, x < 0 ? 1 : 0);
+  }});
   export const move = mutation({args: {from: v.number(), to: v.number(), by: v.number()}, handler: async (ctx, {from, to, by}) => {
     const accounts = await all(ctx);
     const [a, b] = [accounts.find(({n}) => n === from), accounts.find(({n}) => n === to)];
@@ -68,6 +72,35 @@ describe('every state that a client is shown has the right total', () => {
     await socket.until(() => socket.version.ts >= ts || socket.transitions.length > before + 3);
     expect(wrong).toEqual([]);
     expect(socket.transitions.length).toBeGreaterThan(before);
+  });
+
+  test('and every state of a moment has all that was answered with that moment or an older one, a slow query beside a fast one', async () => {
+    const app = await newBank();
+    const [watching, ...writers] = await Promise.all(
+      Array.from({length: 5}, () => FunctionSocket.established(service, app.tenant)),
+    );
+    onTestFinished(() => {
+      for (const socket of [watching!, ...writers]) socket.close();
+    });
+    const [moves, slowMoves] = watching!.queries([{path: 'bank:moves'}, {path: 'bank:slowMoves'}]);
+    /** The moment of each transfer, in the order of the moments. */
+    const moments: number[] = [];
+    const states: {ts: number; shown: unknown[]}[] = [];
+    watching!.onState = (shown, {ts}) => {
+      if (shown.has(moves!)) states.push({ts, shown: [moves!, slowMoves!].map(id => watching!.value(id))});
+    };
+    await watching!.until(() => watching!.shown.has(slowMoves!));
+    const move = {from: 0, to: 1, by: 1};
+    const sent = writers.map(writer => Array.from({length: 50}, () => writer.sendMutation('bank:move', move)));
+    for (const [i, writer] of writers.entries()) {
+      for (const id of sent[i]!) moments.push(((await writer.result(id)) as {ts: number}).ts);
+    }
+    await watching!.until(() => watching!.version.ts >= Math.max(...moments));
+    for (const {ts, shown} of states) {
+      const made = moments.filter(moment => moment <= ts).length;
+      expect({ts, shown}).toEqual({ts, shown: [made, made]});
+    }
+    expect(states.at(-1)!.shown).toEqual([200, 200]);
   });
 
   test('and each transfer is made once, over deaths of workers', async () => {
