@@ -4,6 +4,7 @@
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
+import {mkdirSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {isLoopback} from '../shared/loopback.ts';
@@ -31,9 +32,13 @@ export class LocalServer {
       throw new CommandFailure(`nothing answers at ${url}, and --local starts a server on this machine only`);
     }
     const data = join(root, DIRECTORY);
-    const options = ['--port', port === '' ? '80' : port, '--data', data, '--log-level', 'warn'];
+    mkdirSync(data, {recursive: true, mode: 0o700});
+    // Tokens and documents: not for the project's repository, whatever its own rules are.
+    writeFileSync(join(data, '.gitignore'), '*\n');
+    const options = ['--port', port === '' ? '80' : port, '--data', data, '--log-level', 'warn', '--ends-with-parent'];
     const child = spawn(process.execPath, [process.argv[1]!, 'start', ...options], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      // The channel is what it knows the end of this process by, however that comes.
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     const ended = once(child, 'exit').then(([code]) => {
       throw new CommandFailure(`the server did not start (exit code ${code})`);

@@ -1,6 +1,6 @@
 /** `svc start`: runs the server until it is told to stop, and tells the operator where it is and how to talk to it. */
 import {setTimeout as delay} from 'node:timers/promises';
-import type {Command} from 'commander';
+import {type Command, Option} from 'commander';
 import {createLogger, type Logger} from '../shared/log.ts';
 import {VERSION} from '../shared/version.ts';
 import type {Credentials} from '../supervisor/credentials.ts';
@@ -18,17 +18,19 @@ const SAME_SIGNAL_MS = 300;
 const DRAIN_GIVE_UP_MS = 4_900;
 
 export function register(program: Command): void {
-  addStartOptions(program.command('start').description('run the server')).action((options: StartOptions) =>
-    start(options),
-  );
+  addStartOptions(program.command('start').description('run the server'))
+    // For commands that start a server of their own, over a channel. A signal that ends them hard reaches nobody else.
+    .addOption(new Option('--ends-with-parent').default(false).hideHelp())
+    .action((options: StartOptions & {endsWithParent: boolean}) => start(options));
 }
 
-async function start(options: StartOptions): Promise<void> {
+async function start(options: StartOptions & {endsWithParent: boolean}): Promise<void> {
   const log = createLogger({process: 'supervisor'}, {level: options.logLevel, format: options.logFormat});
   endOnBugs(log);
   // Whatever this server and its children write is for this user alone.
   process.umask(0o077);
   const stop = stopOnSignals(log);
+  if (options.endsWithParent) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   const data = dataDirectory(options);
   try {
     const supervisor = await Supervisor.open(

@@ -54,8 +54,11 @@ export default defineConfig({
   // svc may be a link to where it was cloned: its hooks use the React of this project all the same.
   resolve: {dedupe: ['react']},
   optimizeDeps: {include: ['svc/react', 'svc/server']},
-  // The data of the server that svc dev starts.
-  server: {watch: {ignored: ['**/.svc/**']}},
+  server: {
+    // The data and the tokens of the server that svc dev starts: nothing to look at, and nobody's to read. The others are Vite's own.
+    watch: {ignored: ['**/.svc/**']},
+    fs: {deny: ['.env', '.env.*', '*.{crt,pem}', '**/.git/**', '**/.svc/**']},
+  },
 });
 `,
     'src/main.tsx': `import {StrictMode} from 'react';

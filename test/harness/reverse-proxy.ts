@@ -4,9 +4,10 @@
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {connect, createServer} from 'node:net';
+import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {freePort} from './free-port.ts';
 import {until} from './until.ts';
 
 export type ProxyKind = 'nginx' | 'caddy';
@@ -119,14 +120,6 @@ ${text}
 }
 ${text}`,
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const {port} = server.address() as {port: number};
-  await new Promise(resolve => server.close(resolve));
-  return port;
-}
 
 function listening(port: number): Promise<boolean> {
   return new Promise(resolve => {

@@ -2,12 +2,12 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync} from 'node:fs';
-import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Browser} from '../harness/browser.ts';
 import {svc} from '../harness/command.ts';
+import {freePort} from '../harness/free-port.ts';
 import {until} from '../harness/until.ts';
 import {root, run, shellEnvironment} from './project.ts';
 
@@ -25,15 +25,6 @@ afterAll(async () => {
   await browser?.close();
   rmSync(home, {recursive: true, force: true});
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const {port} = server.address() as {port: number};
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A command that goes on until it is ended, as Ctrl-C in a terminal ends it. */
 class Running {
