@@ -51,14 +51,15 @@ export class HeldQuery {
   readonly #named = new Map<string, Set<Holder>>();
   #isShared = true;
   #shared: Answer | null = null;
-  readonly #byIdentity = new Map<string, Answer>();
+  /** Null: there was none. Most queries have no such answers and no ends, and thousands are held. */
+  #byIdentity: Map<string, Answer> | null = null;
   /** Whose newest answer each is. */
   readonly #names = new Map<Answer, string>();
   #bytes = 0;
   /** Where its page ends, as a client said; null: where its first run ends it. */
   readonly #journal: string | null;
   /** Where the first run of a slot ended it; what all share stands for those who have none. Null: nowhere, its code was replaced. */
-  readonly #ends = new Map<string, string | null>();
+  #ends: Map<string, string | null> | null = null;
 
   constructor(key: string, {kind, path, args, journal, isInternal}: Asked) {
     this.key = key;
@@ -102,7 +103,7 @@ export class HeldQuery {
 
   /** The newest answer for whoever is `identity`; null: it has not been run for them. */
   answerFor(identity: string | null): Answer | null {
-    return this.#isShared ? this.#shared : (this.#byIdentity.get(nameOf(identity)) ?? null);
+    return this.#isShared ? this.#shared : (this.#byIdentity?.get(nameOf(identity)) ?? null);
   }
 
   /** Answers depend on who asks. */
@@ -133,7 +134,7 @@ export class HeldQuery {
       const slot = this.#sharedSlot();
       return this.#shared?.isOpen === true || slot === null ? [] : [slot];
     }
-    const missing = [...this.#named.keys()].filter(name => this.#byIdentity.get(name)?.isOpen !== true);
+    const missing = [...this.#named.keys()].filter(name => this.#byIdentity?.get(name)?.isOpen !== true);
     return missing.map(slotNamed);
   }
 
@@ -148,22 +149,22 @@ export class HeldQuery {
     this.#isShared = !answer.identityUsed && (this.#isShared || this.#endsMeet(answer.journal));
     if (this.#isShared) {
       this.letGo();
-      this.#byIdentity.clear();
+      this.#byIdentity = null;
       this.#shared = answer;
       this.#names.set(answer, SHARED);
       const end = answer.journal ?? this.#endOf(SHARED) ?? this.#endOf(name);
-      const isCut = this.#ends.get(SHARED) === null;
-      this.#ends.clear();
-      if (end !== null || isCut) this.#ends.set(SHARED, end);
+      const isCut = this.#ends?.get(SHARED) === null;
+      this.#ends = end !== null || isCut ? new Map([[SHARED, end]]) : null;
     } else {
       // What was shared says nothing about those who are told apart now, but for where their pages end.
       if (this.#shared !== null) this.#letGo(this.#shared);
       this.#shared = null;
+      this.#byIdentity ??= new Map();
       const replaced = this.#byIdentity.get(name);
       if (replaced !== undefined) this.#letGo(replaced);
       this.#byIdentity.set(name, answer);
       this.#names.set(answer, name);
-      if (answer.journal !== null) this.#ends.set(name, answer.journal);
+      if (answer.journal !== null) this.#endsAt(name, answer.journal);
     }
     this.#bytes += answer.bytes;
   }
@@ -180,27 +181,28 @@ export class HeldQuery {
 
   /** Pages of it have ends that a newcomer has not asked for. */
   get isPinned(): boolean {
-    return this.#journal === null && this.#ends.size > 0;
+    return this.#journal === null && this.#ends !== null && this.#ends.size > 0;
   }
 
   /** Where this slot's page ended means nothing any more. */
   unpin({key}: Slot): void {
-    this.#ends.set(key, null);
+    this.#endsAt(key, null);
   }
 
   /** So many answers and ends of pages are kept that most must be of identities that nobody has any more. */
   get hasStrangers(): boolean {
-    return Math.max(this.#byIdentity.size, this.#ends.size) > 2 * this.#named.size + STRANGERS_KEPT;
+    return Math.max(this.#byIdentity?.size ?? 0, this.#ends?.size ?? 0) > 2 * this.#named.size + STRANGERS_KEPT;
   }
 
   /** What is kept of identities that nobody has any more. */
   forgetStrangers(): void {
-    for (const [name, answer] of this.#byIdentity) {
+    for (const [name, answer] of this.#byIdentity ?? []) {
       if (this.#named.has(name)) continue;
       this.#letGo(answer);
-      this.#byIdentity.delete(name);
+      this.#byIdentity?.delete(name);
     }
-    for (const name of this.#ends.keys()) if (name !== SHARED && !this.#named.has(name)) this.#ends.delete(name);
+    for (const name of this.#ends?.keys() ?? [])
+      if (name !== SHARED && !this.#named.has(name)) this.#ends?.delete(name);
   }
 
   letGo(): void {
@@ -214,16 +216,21 @@ export class HeldQuery {
     assert(this.#bytes >= 0, 'what answers take is counted once');
   }
 
+  #endsAt(name: string, end: string | null): void {
+    this.#ends ??= new Map();
+    this.#ends.set(name, end);
+  }
+
   #endOf(name: string): string | null {
-    const own = this.#ends.get(name);
+    const own = this.#ends?.get(name);
     if (own !== undefined) return own;
-    const shared = this.#ends.get(SHARED);
+    const shared = this.#ends?.get(SHARED);
     return shared === undefined ? this.#journal : shared;
   }
 
   /** Whether no page of those who hold it would end elsewhere if they shared one that ends here. */
   #endsMeet(journal: string | null): boolean {
-    if (this.#ends.size === 0) return true;
+    if (this.#ends === null || this.#ends.size === 0) return true;
     let end = journal;
     for (const name of this.#named.keys()) {
       const its = this.#endOf(name);

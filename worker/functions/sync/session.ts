@@ -57,9 +57,11 @@ const FAILED = 1011;
 export class Session {
   readonly socket: ClientSocket;
   readonly #parts: SessionParts;
-  readonly #calls: SessionCalls;
+  /** Null: it has called nothing yet, as most that only watch; thousands of them are held. */
+  #calls: SessionCalls | null = null;
   #state: 'awaiting_client_hello' | 'established' | 'ended' = 'awaiting_client_hello';
-  readonly #helloTimeout: AwakeTimeout;
+  /** Null: it has said hello. */
+  #helloTimeout: AwakeTimeout | null;
   #authState: 'settled' | 'verifying' | 'refused' = 'settled';
   /** Of its client's messages, those that came while a token was being verified. */
   #inbox: {message: ClientMessage; bytes: number}[] = [];
@@ -94,18 +96,9 @@ export class Session {
     this.socket = socket;
     this.#parts = parts;
     this.#queries = new SessionQueries(parts.queries, this);
-    this.#calls = new SessionCalls(socket, parts, {
-      clientId: () => this.clientId,
-      owes: ts => this.#owes(ts),
-      end: () => this.end(),
-      identity: () => this.identity,
-      checkToken: () => {
-        if (this.#isExpired) this.#expired();
-      },
-    });
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     socket.whenRoom(() => {
-      this.#calls.resume();
+      this.#calls?.resume();
       this.concern();
     });
     const session = {id: randomUUID(), serverNow: parts.clock(), timeline: parts.timeline};
@@ -141,21 +134,21 @@ export class Session {
   end(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    this.#helloTimeout.clear();
+    this.#helloTimeout?.clear();
     this.#inbox = [];
-    this.#calls.end();
+    this.#calls?.end();
     this.#queries.end();
     this.#parts.onEnd(this);
   }
 
   /** A mutation of it is under way. */
   get isBusy(): boolean {
-    return this.#calls.isBusy;
+    return this.#calls?.isBusy === true;
   }
 
   /** Resolves when what it has under way is settled. */
   settled(): Promise<void> {
-    return this.#calls.settled();
+    return this.#calls?.settled() ?? Promise.resolve();
   }
 
   /** Another socket of its client has come. */
@@ -179,7 +172,7 @@ export class Session {
     }
     if (message.type === 'mutation' || message.type === 'action') {
       this.#checkEstablished(message);
-      this.#calls.add(message, bytes);
+      this.#calling().add(message, bytes);
       return;
     }
     this.#handle(message);
@@ -229,7 +222,8 @@ export class Session {
         receivedProtocol: protocol.slice(0, 100),
       });
     }
-    this.#helloTimeout.clear();
+    this.#helloTimeout?.clear();
+    this.#helloTimeout = null;
     this.#state = 'established';
     this.clientId = clientId;
     this.#explains = explain === true && this.#parts.isOpen;
@@ -241,7 +235,22 @@ export class Session {
 
   /** What the client's sockets before this one have under way comes first. */
   after(settled: Promise<void>): void {
-    this.#calls.after(settled);
+    this.#calling().after(settled);
+  }
+
+  #calling(): SessionCalls {
+    if (this.#calls !== null) return this.#calls;
+    this.#calls = new SessionCalls(this.socket, this.#parts, {
+      clientId: () => this.clientId,
+      owes: ts => this.#owes(ts),
+      end: () => this.end(),
+      identity: () => this.identity,
+      checkToken: () => {
+        if (this.#isExpired) this.#expired();
+      },
+    });
+    if (this.#authState === 'refused') this.#calls.block();
+    return this.#calls;
   }
 
   #checkVersion(
@@ -306,13 +315,13 @@ export class Session {
       this.#gathered = null;
       this.#queries.identityChanged();
     }
-    this.#calls.unblock();
+    this.#calls?.unblock();
     this.concern();
   }
 
   #refuse(error: ServiceError): void {
     this.#authState = 'refused';
-    this.#calls.block();
+    this.#calls?.block();
     this.#send({type: 'auth_error', identity: this.#identityVersion, error: errorEnvelope(error).error});
   }
 
