@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../../shared/limits.ts';
+import {IN_USE_TURN_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../../shared/limits.ts';
 import {Place} from '../../supervisor/place.ts';
 import type {Residence} from '../../supervisor/residence.ts';
 import {Slots} from '../../supervisor/slots.ts';
@@ -28,8 +28,8 @@ const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: f
 const asked: Residence = {state: 'queued', deaths: 0, asked: true};
 const silent: Residence = {state: 'queued', deaths: 0, asked: false};
 
-function decision(): string {
-  const next = slots.decide(NOW_MS);
+function decision(nowMs = NOW_MS): string {
+  const next = slots.decide(nowMs);
   return next === null ? 'nothing' : `${next.input.type} ${next.place.id}`;
 }
 
@@ -91,6 +91,16 @@ describe('who gets a worker', () => {
       place(id, awake, at).inUseUntilMs = NOW_MS + 1;
     place('waits', asked);
     expect(decision()).toBe('let_go older');
+  });
+
+  test('who wants to stay awake has its turn before it goes for one that nobody asked for', () => {
+    const [first, second] = [place('first', {...awake, sinceMs: 0}, 1), place('second', {...awake, sinceMs: 0}, 2)];
+    for (const each of [first, second]) each.inUseUntilMs = Number.MAX_SAFE_INTEGER;
+    place('waits', silent);
+    expect(decision()).toBe('nothing');
+    expect(decision(IN_USE_TURN_MS)).toBe('let_go first');
+    place('asked', asked);
+    expect(decision()).toBe('let_go first');
   });
 
   test('no free slot: the least recently used worker is asked to let go', () => {

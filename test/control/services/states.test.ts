@@ -215,3 +215,21 @@ describe('restart and update', () => {
     expect(serviceProcesses(worker)).not.toContain(Number(pid));
   });
 });
+
+test('the metrics tell how many are in which state, what they take, and why their processes ended', async () => {
+  const own = new ServiceClient(await Tenant.make(service));
+  await own.inline('counted', STAYS);
+  await own.is('counted', 'running');
+  await own.inline('failing', FAILS, {restart: 'never'});
+  await own.is('failing', 'failed');
+  const {text} = await service.get('/metrics');
+  const sumOf = (name: string) =>
+    text
+      .split('\n')
+      .filter(line => line.startsWith(name))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+  expect(sumOf('svc_services{state="running"')).toBeGreaterThanOrEqual(1);
+  expect(sumOf('svc_services{state="failed"')).toBeGreaterThanOrEqual(1);
+  expect(sumOf('svc_service_exits_total{reason="threw"')).toBeGreaterThanOrEqual(1);
+  expect(sumOf('svc_service_bytes')).toBeGreaterThan(1024 * 1024);
+});

@@ -181,9 +181,14 @@ export class Services {
     });
   }
 
-  /** Stops it first. @throws op.not_found 404 */
+  /** Stops it first. One whose record is damaged does not run, and is deleted all the same. @throws op.not_found 404 */
   delete(name: string): Promise<void> {
     return this.#inTurn(name, async () => {
+      if (!this.#records.has(name) && this.#records.isTaken(name)) {
+        await this.#parts.groups.perform(() => this.#records.remove(name));
+        this.#records.forgot([name]);
+        return;
+      }
       await this.#stop(name);
       await this.#parts.groups.perform(() => this.#records.remove(name));
       this.#records.forgot([name]);
