@@ -35,7 +35,8 @@ export class LocalServer {
     mkdirSync(data, {recursive: true, mode: 0o700});
     // Tokens and documents: not for the project's repository, whatever its own rules are.
     writeFileSync(join(data, '.gitignore'), '*\n');
-    const options = ['--port', port === '' ? '80' : port, '--data', data, '--log-level', 'warn', '--ends-with-parent'];
+    // That a function failed is a warning of the server, and svc dev shows it already.
+    const options = ['--port', port === '' ? '80' : port, '--data', data, '--log-level', 'error', '--ends-with-parent'];
     const child = spawn(process.execPath, [process.argv[1]!, 'start', ...options], {
       // The channel is what it knows the end of this process by, however that comes.
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

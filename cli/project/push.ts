@@ -35,7 +35,8 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   const {upload, sources, warnings} = await bundle(project, options);
   for (const warning of warnings) say(`warning: ${warning}`);
   const bytes = upload.files.reduce((sum, {source}) => sum + source.length, 0);
-  say(`bundled ${upload.modules.length} modules, ${(bytes / 1024).toFixed(1)} KiB`);
+  const modules = upload.modules.length === 1 ? '1 module' : `${upload.modules.length} modules`;
+  say(`bundled ${modules}, ${(bytes / 1024).toFixed(1)} KiB`);
   try {
     // Indexes of large tables are built before it answers: that takes as long as it takes, and once is enough.
     const reply = await client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload);

@@ -65,6 +65,7 @@ export default defineConfig({
 import {createRoot} from 'react-dom/client';
 import {SvcProvider, SvcReactClient} from 'svc/react';
 import {App} from './App';
+import {ErrorBoundary} from './ErrorBoundary';
 import './style.css';
 
 // svc dev sets it for what it starts; for a build, set it to where the deployment will be: https://example.com/svc/TENANT
@@ -73,12 +74,15 @@ const client = new SvcReactClient(import.meta.env.VITE_SVC_URL);
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <SvcProvider client={client}>
-      <App />
+      <ErrorBoundary>
+        <App />
+      </ErrorBoundary>
     </SvcProvider>
   </StrictMode>,
 );
 `,
     'src/App.tsx': APP,
+    'src/ErrorBoundary.tsx': ERROR_BOUNDARY,
     'src/style.css': STYLE,
     'svc/schema.ts': `import {defineSchema, defineTable} from 'svc/server';
 import {v} from 'svc/values';
@@ -192,6 +196,31 @@ function NewTask({attempt}: {attempt: (call: () => Promise<unknown>) => Promise<
       <button type="submit">Add</button>
     </form>
   );
+}
+`;
+
+const ERROR_BOUNDARY = `import {Component, type ReactNode} from 'react';
+
+/** useQuery throws what a query failed with: without this the page would be empty. */
+export class ErrorBoundary extends Component<{children: ReactNode}, {error: Error | null}> {
+  override state: {error: Error | null} = {error: null};
+
+  static getDerivedStateFromError(error: Error) {
+    return {error};
+  }
+
+  override render() {
+    const {error} = this.state;
+    if (error === null) return this.props.children;
+    return (
+      <main>
+        <pre role="alert">{String(error)}</pre>
+        <button type="button" onClick={() => this.setState({error: null})}>
+          Try again
+        </button>
+      </main>
+    );
+  }
 }
 `;
 
