@@ -208,9 +208,13 @@ export class Services {
 
   /** Those that were started with something else are started again; with new code those that had failed are, too. */
   committed({events}: Pick<Commit, 'events'>): void {
-    const types = new Set(events.map(({type}) => type));
-    if (![...types].some(type => STARTING_POINTS.has(type))) return;
-    void this.#aside('to follow a commit', () => this.#follow(types.has('deployment.activated')));
+    let isNewCode = false;
+    let isOther = false;
+    for (const {type} of events) {
+      isOther ||= STARTING_POINTS.has(type);
+      isNewCode ||= type === 'deployment.activated';
+    }
+    if (isOther) void this.#aside('to follow a commit', () => this.#follow(isNewCode));
   }
 
   /** The worker ends: so do they, and what is wanted of them stays. */
