@@ -88,6 +88,31 @@ test('a run that is refused for one identity changes nobody else, and is tried a
   expect(textFor(query, '"b"')).toContain('b');
 });
 
+test('runs that are refused for many identities are each tried again at their own times', async () => {
+  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+  const users = 50;
+  let runs = 0;
+  let isDamaged = false;
+  const held = newHeld(async ({identity}) => {
+    runs++;
+    if (isDamaged) throw new ServiceError('op.storage_damaged', 'a row is damaged');
+    return ran(identity, true);
+  });
+  held.hold(someone('"first"'), asked(0));
+  await nextTurn();
+  isDamaged = true;
+  for (let i = 0; i < users; i++) held.hold(someone(`"${i}"`), asked(0));
+  const turns = async () => {
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+  };
+  await turns();
+  for (let round = 1, waitMs = LIVE_RUN_AGAIN_MS; round <= 4; round++, waitMs *= 2) {
+    expect(runs).toBe(1 + round * users);
+    await vi.advanceTimersByTimeAsync(waitMs);
+    await turns();
+  }
+});
+
 test('of identities that have left little stays', async () => {
   const held = newHeld(async ({identity}) => ran(identity, true));
   const query = held.hold(someone('"stays"'), asked(0));
