@@ -3,7 +3,7 @@
  * miss each other in the same moments: those who ask for the same while it is run wait for that, if its snapshot is new enough for them.
  */
 import type {Answer} from './answer.ts';
-import type {HeldQuery, Slot} from './held-query.ts';
+import {ALL, type HeldQuery, type Slot} from './held-query.ts';
 
 export type GatherWanted = {query: HeldQuery; slot: Slot};
 /** All right in one moment. */
@@ -30,7 +30,7 @@ export class Gathers {
   /** @param notBefore an older moment is of no use */
   async together(asked: readonly GatherWanted[], notBefore: number): Promise<Gathered | null> {
     const wanted = [...new Map(asked.map(one => [one.query, one])).values()].sort((a, b) => a.query.n - b.query.n);
-    const key = wanted.map(({query, slot}) => `${query.n} ${slot.key}`).join('\0');
+    const key = keyOf(wanted);
     let underWay = this.#underWay.get(key);
     if (underWay === undefined || underWay.from < notBefore) {
       underWay = {from: this.#parts.sequence(), wanted, gathered: this.#parts.run(wanted)};
@@ -40,6 +40,12 @@ export class Gathers {
     if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
     return gathered !== null && isFor(gathered, wanted, underWay.wanted) ? gathered : null;
   }
+}
+
+/** Equal for those who ask for the same. All of one asker are for the same identity, which may be long. */
+function keyOf(wanted: readonly GatherWanted[]): string {
+  const own = wanted.find(({slot}) => slot.key !== ALL.key);
+  return `${wanted.map(({query, slot}) => (slot.key === ALL.key ? query.n : -query.n)).join()} ${own?.slot.key ?? ''}`;
 }
 
 /** Whoever shares it is told what holds for others as well, unless a run looked at who asks. */

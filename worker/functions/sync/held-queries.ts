@@ -432,7 +432,10 @@ export class HeldQueries {
       if (this.#unsure.has(answer) && answer.isOpen && query.slotOf(answer)?.key === slotKey)
         this.#close(query, answer, this.#sequence);
     }
-    this.want(query, {cause: 'unknown'});
+    // Others have times of their own.
+    const slot = query.missingAt(slotKey);
+    if (slot === null) this.#retries.ran(query, slotKey);
+    else this.#wantSlot(query, slot, {cause: 'unknown'});
   }
 
   /** One that is equal to the one before is that one. */

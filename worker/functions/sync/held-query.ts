@@ -128,6 +128,12 @@ export class HeldQuery {
     return this.#isShared ? this.#sharedSlot() : slotNamed(nameOf(identity));
   }
 
+  /** The run of this slot, if it would give somebody an answer that is open; null: nobody waits for it. */
+  missingAt(key: string): Slot | null {
+    if (this.#isShared) return key === SHARED && this.#shared?.isOpen !== true ? this.#sharedSlot() : null;
+    return this.#named.has(key) && this.#byIdentity?.get(key)?.isOpen !== true ? slotNamed(key) : null;
+  }
+
   /** Which runs would give each of its holders an answer that is open. */
   missing(): Slot[] {
     if (this.#isShared) {
