@@ -1,6 +1,7 @@
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {BroadcastChannel} from 'node:worker_threads';
 import {afterAll, expect, test} from 'vitest';
 import type {Execution} from '../../../worker/functions/execution.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
@@ -34,5 +35,31 @@ test('a query whose thread breaks after its batch was taken from it is told so, 
     {status: 'fulfilled', value: {outcome: {ok: true, value: 'next'}}},
     {status: 'fulfilled', value: {outcome: {ok: true, value: 'last'}}},
   ]);
+  await pool.close();
+});
+
+/** Answers everything, and tells a channel when it is to rest. */
+const RESTING = `
+import {BroadcastChannel} from 'node:worker_threads';
+const told = new BroadcastChannel('svc-query-pool-rests');
+export default function (task) {
+  if (task.executions !== undefined) return task.executions.map(({path}) => ({outcome: {ok: true, value: path}}));
+  told.postMessage('rests');
+  return [];
+}`;
+
+test('a thread without work gives its isolates back before it is ended, each time', async () => {
+  const file = join(directory, 'resting.mjs');
+  writeFileSync(file, RESTING);
+  const channel = new BroadcastChannel('svc-query-pool-rests');
+  let rested = (): void => undefined;
+  channel.onmessage = () => rested();
+  const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file, 20);
+  for (const path of ['first', 'again']) {
+    const rests = new Promise<void>(resolve => (rested = resolve));
+    expect(await pool.run({path, env: {}} as Execution)).toEqual({outcome: {ok: true, value: path}});
+    await rests;
+  }
+  channel.close();
   await pool.close();
 });

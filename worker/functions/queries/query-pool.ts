@@ -55,8 +55,10 @@ type Waiting = {
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
+type ThreadSettings = {databasePath: string; threadFile: string; idleMs: number};
+
 export class QueryPool {
-  readonly #settings: {databasePath: string; threadFile: string};
+  readonly #settings: ThreadSettings;
   readonly #memory: ProcessMemory;
   readonly #onWedged: () => void;
   readonly #threads: QueryThread[] = [];
@@ -70,12 +72,21 @@ export class QueryPool {
   #scheduled = false;
   #closed = false;
 
-  /** @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it */
-  constructor(databasePath: string, memory: ProcessMemory, onWedged: () => void, threadFile = THREAD) {
+  /**
+   * @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it
+   * @param idleMs a thread without work gives its isolates back after it
+   */
+  constructor(
+    databasePath: string,
+    memory: ProcessMemory,
+    onWedged: () => void,
+    threadFile = THREAD,
+    idleMs = FUNCTION_IDLE_MS,
+  ) {
     this.#memory = memory;
     memory.add(this);
     this.#onWedged = onWedged;
-    this.#settings = {databasePath, threadFile};
+    this.#settings = {databasePath, threadFile, idleMs};
   }
 
   get underWay(): number {
@@ -276,16 +287,19 @@ type Batch = {
 class QueryThread {
   readonly #file: string;
   readonly #settings: QueryThreadSettings;
+  readonly #idleMs: number;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
   #pool: Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> | null = null;
   /** The one that runs, and the one behind it. */
   readonly #batches: Batch[] = [];
   /** When the last batch ended; null: the thread holds nothing since. */
   #usedMs: number | null = null;
+  #idleTimer: NodeJS.Timeout | null = null;
   #resolveFree: (() => void) | null = null;
 
-  constructor({databasePath, threadFile}: {databasePath: string; threadFile: string}) {
+  constructor({databasePath, threadFile, idleMs}: ThreadSettings) {
     this.#file = threadFile;
+    this.#idleMs = idleMs;
     this.#settings = {databasePath, progress: this.#progress};
   }
 
@@ -318,6 +332,9 @@ class QueryThread {
   end(batch: Batch): void {
     this.#batches.splice(this.#batches.indexOf(batch), 1);
     this.#usedMs = performance.now();
+    if (this.#idleTimer !== null) this.#idleTimer.refresh();
+    // Its own timers do not fire: it waits for work inside Atomics.wait.
+    else this.#idleTimer = setTimeout(() => this.#idle(), this.#idleMs).unref();
     if (this.#batches.length === 0) this.#resolveFree?.();
   }
 
@@ -354,20 +371,24 @@ class QueryThread {
     if (performance.now() - this.#usedMs >= unusedMs) this.#rest().catch(() => undefined);
   }
 
+  /** Before piscina ends the thread. */
+  #idle(): void {
+    if (this.#batches.length === 0) this.#rest().catch(() => undefined);
+  }
+
   /** isolated-vm may not have anything left in a thread that is ended. */
   async close(): Promise<void> {
     if (this.#batches.length > 0) await new Promise<void>(resolve => (this.#resolveFree = resolve));
     // A thread that cannot even rest is ended as it is.
     await this.#rest().catch(() => undefined);
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     const pool = await this.#pool;
     await pool?.destroy();
   }
 
-  /** After FUNCTION_IDLE_MS it has done so itself. */
   async #rest(): Promise<void> {
-    const usedMs = this.#usedMs;
+    if (this.#usedMs === null) return;
     this.#usedMs = null;
-    if (usedMs === null || performance.now() - usedMs >= FUNCTION_IDLE_MS) return;
     await (await this.#pool)?.run(REST);
   }
 
@@ -381,7 +402,7 @@ class QueryThread {
       maxThreads: 1,
       concurrentTasksPerWorker: 2,
       // By then it has let go of its isolates: isolated-vm may not have anything left to tell a thread that has ended.
-      idleTimeout: FUNCTION_IDLE_MS + FUNCTION_IDLE_MARGIN_MS,
+      idleTimeout: this.#idleMs + FUNCTION_IDLE_MARGIN_MS,
     });
   }
 }

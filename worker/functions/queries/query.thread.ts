@@ -4,7 +4,7 @@
  */
 import {workerData} from 'node:worker_threads';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
-import {FUNCTION_IDLE_MS, QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
+import {QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {Catalog} from '../../storage/catalog.ts';
 import {reading} from '../../storage/damage.ts';
 import {openReader} from '../../storage/database.ts';
@@ -35,10 +35,8 @@ const code = new CodeStore(db);
 const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), new HostDatabase(reader, null), null, {
   wallMsMax: QUERY_WALL_MS_MAX,
 });
-let idleTimer: NodeJS.Timeout | null = null;
 
 export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
-  if (idleTimer !== null) clearTimeout(idleTimer);
   if (task !== REST) return runBatch(task);
   rest();
   return [];
@@ -64,7 +62,6 @@ function runBatch({env, executions, isWhole, slot}: QueryBatch): QueryBatchResul
     return executions.map(() => refused(caught));
   } finally {
     reader.endSnapshot();
-    idleTimer = setTimeout(rest, FUNCTION_IDLE_MS).unref();
   }
 }
 
