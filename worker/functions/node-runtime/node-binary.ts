@@ -111,8 +111,9 @@ async function faultOf(binary: string, version: NodeVersion): Promise<string | n
 
 /** Runs npm without scripts of packages. @throws Error with the reason that npm gives */
 export function npm(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const {PATH, HOME, TMPDIR} = env;
-  const given = Object.fromEntries(Object.entries({PATH, HOME, TMPDIR}).filter(([, value]) => value !== undefined));
+  const {PATH, HOME, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE} = env;
+  const passed = {PATH, HOME, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE};
+  const given = Object.fromEntries(Object.entries(passed).filter(([, value]) => value !== undefined));
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
   const child = spawn('npm', [...args, ...flags, '--prefix', cwd], {
     cwd,
