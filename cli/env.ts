@@ -27,7 +27,8 @@ export function register(program: Command): void {
       .command('set')
       .argument('[name]')
       .argument('[value]')
-      .description('set one, or many from a file')
+      .description('set one, or many from a file; a value that begins with - goes after --: set NAME -- VALUE')
+      .showHelpAfterError('A value that begins with - goes after --: svc env set NAME -- VALUE')
       .option('--from-file <file>', 'NAME=value lines, as in a .env file')
       .option('--force', 'the file may change values that are set'),
   ).action((name: string | undefined, value: string | undefined, options: SetOptions) =>

@@ -181,6 +181,10 @@ describe('svc env, data and rollback', () => {
     expect((await svc('env', 'get', 'COLOR')).stdout).toBe('red\n');
     expect((await svc('env', 'remove', 'COLOR')).code).toBe(0);
     expect((await svc('env', 'get', 'COLOR')).code).toBe(1);
+    const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQ==\n-----END PRIVATE KEY-----';
+    expect((await svc('env', 'set', 'KEY', key)).stderr).toContain('svc env set NAME -- VALUE');
+    expect((await svc('env', 'set', 'KEY', '--', key)).code).toBe(0);
+    expect((await svc('env', 'get', 'KEY')).stdout).toBe(`${key}\n`);
 
     for (const text of ['one', 'two']) await svc('run', 'tasks:add', JSON.stringify({text}));
     expect((await svc('data')).stdout).toContain('tasks: 2 documents');
