@@ -11,7 +11,8 @@ import {CommitGroups} from '../../worker/commit/group.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
-import {type Connection, openWriter} from '../../worker/storage/database.ts';
+import type {Connection} from '../../worker/storage/connection.ts';
+import {openWriter} from '../../worker/storage/database.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 const PAGES_MAX = 1_073_741_823;

@@ -12,7 +12,8 @@ import {JournalReader} from '../../worker/journal/read-page.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
 import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {Catalog, catalogIndex} from '../../worker/storage/catalog.ts';
-import {type Connection, openWriter} from '../../worker/storage/database.ts';
+import type {Connection} from '../../worker/storage/connection.ts';
+import {openWriter} from '../../worker/storage/database.ts';
 import {indexKey} from '../../worker/storage/index-key.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 

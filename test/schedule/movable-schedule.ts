@@ -16,8 +16,9 @@ import {scheduleJob} from '../../worker/scheduler/jobs.ts';
 import {ScheduleRunner} from '../../worker/scheduler/runner.ts';
 import type {RunFunctionJob} from '../../worker/scheduler/work.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
+import type {Connection} from '../../worker/storage/connection.ts';
 import {type Damage, reportDamageTo} from '../../worker/storage/damage.ts';
-import {type Connection, openWriter} from '../../worker/storage/database.ts';
+import {openWriter} from '../../worker/storage/database.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 /** What the clock says at first. */

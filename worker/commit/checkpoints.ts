@@ -10,7 +10,8 @@ import {performance} from 'node:perf_hooks';
 import {CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
-import {type Connection, storageFailure} from '../storage/database.ts';
+import type {Connection} from '../storage/connection.ts';
+import {storageFailure} from '../storage/database.ts';
 
 /** What holds snapshots for long, one after the other. */
 export interface Pausable {

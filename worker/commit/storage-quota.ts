@@ -8,7 +8,7 @@
  */
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import type {Connection} from '../storage/database.ts';
+import type {Connection} from '../storage/connection.ts';
 import type {Mark, Writer} from './writer.ts';
 
 export class StorageQuota {

@@ -6,7 +6,7 @@ import type {CommitGroups} from '../commit/group.ts';
 import type {EgressSettings} from '../functions/egress/policy.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 import type {WorkerMetrics} from '../metrics.ts';
-import type {Connection} from '../storage/database.ts';
+import type {Connection} from '../storage/connection.ts';
 import {Sandboxes} from './sandboxes.ts';
 import {Services} from './services/services.ts';
 import {Sessions} from './sessions.ts';

@@ -4,8 +4,8 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {REALMS_PER_ISOLATE_MAX} from '../../shared/limits.ts';
+import type {Connection} from '../storage/connection.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
-import type {Connection} from '../storage/database.ts';
 import {digestOf} from './deployments/file-digest.ts';
 import type {DeploymentCode} from './execution.ts';
 import type {CodeSource} from './isolate/realm.ts';

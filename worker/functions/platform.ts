@@ -12,7 +12,7 @@ import type {Writer} from '../commit/writer.ts';
 import type {LiveIndex} from '../live/live-index.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {SchemaChanges} from '../schema/change.ts';
-import type {Connection} from '../storage/database.ts';
+import type {Connection} from '../storage/connection.ts';
 import {tenantTimeline} from '../storage/identity.ts';
 import type {Reader} from '../storage/reader.ts';
 import {ActionPool} from './actions/action-pool.ts';

@@ -2,7 +2,7 @@
 import type {Static} from 'typebox';
 import type {JournalDeployment} from '../../shared/protocol/journal.ts';
 import type {SettingsBody} from '../../shared/protocol/settings.ts';
-import type {Connection} from '../storage/database.ts';
+import type {Connection} from '../storage/connection.ts';
 import {storedMeta} from '../storage/meta.ts';
 import type {DeploymentRow} from '../storage/statements.ts';
 

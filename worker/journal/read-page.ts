@@ -16,8 +16,8 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
+import type {Connection} from '../storage/connection.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
-import type {Connection} from '../storage/database.ts';
 import {tenantTimeline} from '../storage/identity.ts';
 import {recordDigest, sealedRecord} from '../storage/record-digest.ts';
 

@@ -6,7 +6,7 @@ import {ROWS_SUMMED_BY_SCRUB_MAX} from '../../shared/limits.ts';
 import {ACTIVE_KEY, journalDeployment, storedSettings} from '../functions/stored-settings.ts';
 import {CronReader} from '../scheduler/crons.ts';
 import {JobReader} from '../scheduler/jobs.ts';
-import type {Connection} from '../storage/database.ts';
+import type {Connection} from '../storage/connection.ts';
 import {storedMeta} from '../storage/meta.ts';
 import {checkedRowOf} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';

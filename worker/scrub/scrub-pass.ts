@@ -17,8 +17,8 @@ import {ROWS_SUMMED_BY_SCRUB_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts'
 import {parseFields} from '../documents/document.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {damagedDocument, isSound, type StoredRow} from '../storage/checksum.ts';
+import type {Connection} from '../storage/connection.ts';
 import type {Damage} from '../storage/damage.ts';
-import type {Connection} from '../storage/database.ts';
 import {indexKey} from '../storage/index-key.ts';
 import {type FilledKind, hasMissingChecksums, isFilled} from '../storage/missing-checksums.ts';
 import {recordDigest} from '../storage/record-digest.ts';

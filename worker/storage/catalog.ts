@@ -9,7 +9,7 @@ import type {SchemaTable} from '../../shared/protocol/functions.ts';
 import type {FieldEntry} from '../../shared/protocol/schema.ts';
 import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
 import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
-import type {Connection} from './database.ts';
+import type {Connection} from './connection.ts';
 import {decodeId} from './ids.ts';
 import {checkedRowOf} from './row-checksum.ts';
 import type {TableInfo} from './rows.ts';

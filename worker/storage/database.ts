@@ -11,13 +11,12 @@ import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {READER_CACHE_KIB, READER_MMAP_BYTES, ROWS_SUMMED_MAX, WRITER_CACHE_KIB} from '../../shared/limits.ts';
+import type {Connection} from './connection.ts';
 import {isEngineDamage} from './damage.ts';
 import {damagedError} from './identity.ts';
 import {LAYOUT_VERSION, migrate} from './migrations.ts';
 import {layoutFinding, smallTablesFinding} from './row-sums.ts';
 import {APPLICATION_ID} from './tables.sql.ts';
-
-export type Connection = Database.Database;
 
 /** Older ones have a WAL bug that can corrupt a file. */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;

@@ -7,7 +7,7 @@
  * file, one of the same tenant id included. A position in the journal means something only together with it.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import type {Connection} from './database.ts';
+import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';
 
 export type TenantIdentity = {

@@ -1,5 +1,5 @@
 /** The single values of a tenant's file (`meta`), each with a checksum like other rows. */
-import type {Connection} from './database.ts';
+import type {Connection} from './connection.ts';
 import {type CheckedColumns, checkedRowOf, rowChecksum} from './row-checksum.ts';
 
 type MetaRow = CheckedColumns<'meta'>;

@@ -3,7 +3,7 @@
  * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
  */
 import {ROW_CHECKSUMS_AT_ONCE} from '../../shared/limits.ts';
-import type {Connection} from './database.ts';
+import type {Connection} from './connection.ts';
 import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-checksums.ts';
 import {noteLayout} from './row-sums.ts';
 import {

@@ -2,7 +2,7 @@
  * Checksums for rows of small tables that were written by a version without: what a row says at that moment is what it is held
  * against from then on. Nothing tells whether it was damaged before.
  */
-import type {Connection} from './database.ts';
+import type {Connection} from './connection.ts';
 import {type CheckedColumns, manifestCrc, type RowKind, rowChecksum} from './row-checksum.ts';
 
 /** The column that names a row. Kept replies are left out: they are gone after a day. */

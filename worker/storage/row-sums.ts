@@ -8,8 +8,8 @@
  * in the scrub up to many more, and in `svc verify` always.
  */
 import {crc32} from 'node:zlib';
+import type {Connection} from './connection.ts';
 import {placeOf, storageDamaged} from './damage.ts';
-import type {Connection} from './database.ts';
 import {metaRow, SET_META, storedMeta} from './meta.ts';
 import {type CheckedColumns, isSoundRow, type RowKind, rowDamage} from './row-checksum.ts';
 import {SUMMED_KINDS, weightOf} from './tables.sql.ts';

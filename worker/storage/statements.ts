@@ -4,7 +4,7 @@
  */
 import type Database from 'better-sqlite3';
 import type {StoredRow} from './checksum.ts';
-import type {Connection} from './database.ts';
+import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';
 import {onFirstUse} from './on-first-use.ts';
 import type {CheckedColumns} from './row-checksum.ts';

@@ -4,7 +4,8 @@
  * So may be one that is not durable yet: the main thread holds back what came of it until it is (`CommitGroups.whenDurable`).
  */
 import {Catalog} from './catalog.ts';
-import {type Connection, openReader} from './database.ts';
+import type {Connection} from './connection.ts';
+import {openReader} from './database.ts';
 import {Reader} from './reader.ts';
 
 export class ThreadReader {

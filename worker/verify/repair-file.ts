@@ -10,8 +10,8 @@
  * are not what they were cannot be mended, nor pages that SQLite cannot read.
  */
 import Database from 'better-sqlite3';
+import type {Connection} from '../storage/connection.ts';
 import {placeOf} from '../storage/damage.ts';
-import type {Connection} from '../storage/database.ts';
 import {migrate, STORAGE_VERSION} from '../storage/migrations.ts';
 import {type CheckedColumns, LOST_REQUEST, type RowKind, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {noteLayout, sumAgain, sumsFinding, unsoundRows} from '../storage/row-sums.ts';

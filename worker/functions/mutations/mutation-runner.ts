@@ -4,7 +4,7 @@
  */
 import {FUNCTION_IDLE_MS, MUTATION_WALL_MS_MAX} from '../../../shared/limits.ts';
 import type {Writer} from '../../commit/writer.ts';
-import type {Connection} from '../../storage/database.ts';
+import type {Connection} from '../../storage/connection.ts';
 import {Reader} from '../../storage/reader.ts';
 import type {FunctionTable} from '../call.ts';
 import {CodeStore} from '../code-store.ts';
