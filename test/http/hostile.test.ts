@@ -4,6 +4,7 @@
  */
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {ROUTES} from '../../router/http/routes.ts';
+import {OPERATION_TYPES} from '../../shared/operation-types.ts';
 import {journalPage} from '../harness/journal.ts';
 import {rawRequest, sendAndLeave, usualLines} from '../harness/raw.ts';
 import {type Reply, Service} from '../harness/service.ts';
@@ -37,7 +38,9 @@ const NATIVE = ROUTES.filter(
       /^(deployments|functions|env|logs|settings|tables|sandboxes|sessions)\./.test(answer.operation)
     ),
 );
-const WITH_BODY = NATIVE.filter(route => route.takesBody).map(({method, pattern}) => ({method, pattern}));
+const WITH_BODY = NATIVE.filter(
+  ({takesBody, answer}) => takesBody && (!('operation' in answer) || 'body' in OPERATION_TYPES[answer.operation]),
+).map(({method, pattern}) => ({method, pattern}));
 
 const BODIES: [what: string, body: string | Buffer][] = [
   ['nothing', ''],
