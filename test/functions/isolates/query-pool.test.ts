@@ -1,12 +1,14 @@
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import {BroadcastChannel} from 'node:worker_threads';
 import {afterAll, expect, test} from 'vitest';
 import type {Execution} from '../../../worker/functions/execution.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
 import {PROGRESS_TAKEN} from '../../../worker/functions/queries/query-batch.ts';
 import {QueryPool} from '../../../worker/functions/queries/query-pool.ts';
+import {until} from '../../harness/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-query-pool-'));
 afterAll(() => rmSync(directory, {recursive: true}));
@@ -61,5 +63,40 @@ test('a thread without work gives its isolates back before it is ended, each tim
     await rests;
   }
   channel.close();
+  await pool.close();
+});
+
+test('a pool is closed when a thread that is giving its isolates back has done so', async () => {
+  const [file, begun, go, done] = ['slow-rest.mjs', 'begun', 'go', 'done'].map(name => join(directory, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(
+    file,
+    `import {existsSync, writeFileSync} from 'node:fs';
+    export default function (task) {
+      if (task.executions !== undefined) return task.executions.map(({path}) => ({outcome: {ok: true, value: path}}));
+      writeFileSync(${JSON.stringify(begun)}, '');
+      while (!existsSync(${JSON.stringify(go)}));
+      writeFileSync(${JSON.stringify(done)}, '');
+      return [];
+    }`,
+  );
+  const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file, 20);
+  await pool.run({path: 'first', env: {}} as Execution);
+  await until('its rest', () => existsSync(begun));
+  const closed = pool.close();
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  writeFileSync(go, '');
+  await closed;
+  expect(existsSync(done)).toBe(true);
+});
+
+test('no queries at all are run in one snapshot as well', async () => {
+  const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined);
+  expect(await pool.runTogether([])).toEqual([]);
+  await nextTurn();
   await pool.close();
 });

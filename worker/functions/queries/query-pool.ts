@@ -110,6 +110,7 @@ export class QueryPool {
   /** Runs all of these in one snapshot, beside what is run meanwhile. @throws as `run` */
   async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
     if (this.#closed) throw closing();
+    if (executions.length === 0) return [];
     if (this.#whole.length >= QUERY_QUEUE_MAX) {
       throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
     }
@@ -294,6 +295,8 @@ class QueryThread {
   readonly #batches: Batch[] = [];
   /** When the last batch ended; null: the thread holds nothing since. */
   #usedMs: number | null = null;
+  /** Its last rest, which may be under way. */
+  #rests: Promise<unknown> = Promise.resolve();
   #idleTimer: NodeJS.Timeout | null = null;
   #resolveFree: (() => void) | null = null;
 
@@ -386,10 +389,13 @@ class QueryThread {
     await pool?.destroy();
   }
 
-  async #rest(): Promise<void> {
-    if (this.#usedMs === null) return;
-    this.#usedMs = null;
-    await (await this.#pool)?.run(REST);
+  /** Resolves when the thread has given everything back; it may be about to. */
+  #rest(): Promise<unknown> {
+    if (this.#usedMs !== null) {
+      this.#usedMs = null;
+      this.#rests = (async () => await (await this.#pool)?.run(REST))();
+    }
+    return this.#rests;
   }
 
   /** Piscina is loaded with the first query: most tenants that are awake run none. */
