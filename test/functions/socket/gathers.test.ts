@@ -1,6 +1,6 @@
 /** Sessions whose queries never meet in one moment by themselves: their queries are run in one snapshot, once for all who ask for the same. */
-import {beforeEach, describe, expect, test} from 'vitest';
-import {MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
+import {beforeEach, describe, expect, test, vi} from 'vitest';
+import {FUNCTION_SOCKET_WINDOW_BYTES, MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
 import type {Run} from '../../../worker/functions/sync/query-runs.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
@@ -123,6 +123,55 @@ describe('of many sessions that watch the same', () => {
       client.leave();
     }
   });
+});
+
+test('who could not be shown what was run together is shown it before what others are shown by then', async () => {
+  const sync = played.sync();
+  const [quick, slow] = [new PlayedClient(sync), new PlayedClient(sync)];
+  for (const client of [quick, slow]) client.watch(['m:a', 'm:b']);
+  const turns = async () => {
+    for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve));
+  };
+  let finish: (() => void) | undefined;
+  const moments: number[] = [];
+  played.runTogether = async runs => {
+    const moment = played.sequence;
+    moments.push(moment);
+    await new Promise<void>(resolve => (finish = resolve));
+    return {rans: runs.map(() => ran(moment, {readSet: reads('k'), sequence: moment})), sequence: moment};
+  };
+  await until('what is run together', () => finish);
+  await turns();
+  // From here on alone nothing comes to an end.
+  const ends: (() => void)[] = [];
+  played.run = async () => {
+    await new Promise<void>(resolve => ends.push(resolve));
+    return ran(played.sequence, {readSet: reads('k'), sequence: played.sequence});
+  };
+  await until('both runs', () => ends.length === 2);
+  played.write('k');
+  // The network of one takes nothing for a while.
+  const credited = vi.spyOn(sync, 'credited');
+  const {credited: real} = Object.getPrototypeOf(sync) as typeof sync;
+  credited.mockImplementation((link, ...more) => void (link === quick.link && real.call(sync, link, ...more)));
+  const value = JSON.stringify('x'.repeat(FUNCTION_SOCKET_WINDOW_BYTES));
+  played.call = async () => ({ok: true, value, lines: [], own: []});
+  slow.say({type: 'action', request_id: 1, path: 'm:long', args: {}});
+  await until('what fills its window', () => slow.messages.some(({type}) => type === 'action_result'));
+  finish!();
+  await until('the moment', () => shows(quick).at(-1)?.to.ts === moments[0]);
+  for (const end of ends) end();
+  for (let step = 0; step < 50; step++) await Promise.resolve();
+  credited.mockRestore();
+  sync.credited(slow.link, 1, 2 * FUNCTION_SOCKET_WINDOW_BYTES);
+  const isThere = (client: PlayedClient) => client.transitions.some(({to}) => to.ts === played.sequence);
+  await until('the newest moment', () => isThere(quick) && isThere(slow));
+  await turns();
+  expect(slow.transitions.map(({to}) => to.ts)).toContain(moments[0]);
+  for (const {transitions} of [quick, slow]) {
+    expect(transitions.slice(1).map(({from}) => from)).toEqual(transitions.slice(0, -1).map(({to}) => to));
+  }
+  for (const client of [quick, slow]) client.leave();
 });
 
 test('a moment is missed only with an answer that is new', async () => {

@@ -40,7 +40,7 @@ export class Sync implements Stage, SocketEvents {
   /** What clients have under way whose socket is gone. */
   readonly #leaving = new Map<string, Promise<void>>();
   /** Sessions that may be shown something new, oldest concern first. */
-  readonly #concerned = new Set<Session>();
+  #concerned = new Set<Session>();
   #isScheduled = false;
   #isClosed = false;
 
@@ -194,12 +194,14 @@ export class Sync implements Stage, SocketEvents {
     });
   }
 
-  /** For a slice of time; the rest in the next turn. */
+  /** For a slice of time; the rest in the next turn, and whoever has more to be shown behind what is sent to them now. */
   #show(): void {
     const endsMs = performance.now() + SLICE_MS;
     const shared = new Map<string, Shared>();
-    for (const session of this.#concerned) {
-      this.#concerned.delete(session);
+    const concerned = this.#concerned;
+    this.#concerned = new Set();
+    for (const session of concerned) {
+      concerned.delete(session);
       try {
         const move = session.nextMove();
         if (move !== null) this.#add(shared, session.socket, move);
@@ -208,6 +210,8 @@ export class Sync implements Stage, SocketEvents {
       }
       if (performance.now() > endsMs) break;
     }
+    for (const session of this.#concerned) concerned.add(session);
+    this.#concerned = concerned;
     for (const {messages, bytes, takers} of shared.values()) {
       for (const [link, sockets] of takers) this.#send(link, sockets, messages, bytes);
     }
