@@ -149,6 +149,32 @@ describe('a query that found no room', () => {
     late.leave();
   });
 
+  test('is held once, also when its socket finds room for it before it is told of any', async () => {
+    vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+    played.run = ({path}) => now(path, path.startsWith('m:q') ? LONG : reads());
+    const turns = async () => {
+      for (let turn = 0; turn < 200; turn++) await new Promise(resolve => setImmediate(resolve));
+    };
+    const sync = played.sync();
+    const [first, late] = [new PlayedClient(sync), new PlayedClient(sync)];
+    first.watch(Array.from({length: LONG_MOST}, (_, n) => `m:q${n}`));
+    await turns();
+    late.watch(['m:late']);
+    first.remove(1, 2, 3);
+    late.watch(
+      Array.from({length: QUERIES_PER_SOCKET_MAX}, (_, n) => `m:short${n}`),
+      2,
+    );
+    await turns();
+    late.remove(2);
+    late.remove(1);
+    await vi.advanceTimersByTimeAsync(2 * LIVE_RUN_AGAIN_MS);
+    await turns();
+    expect(sync.queries).toBe(LONG_MOST - 3 + QUERIES_PER_SOCKET_MAX - 1);
+    for (const client of [first, late]) client.leave();
+    expect(sync.queries).toBe(0);
+  });
+
   test('on its own socket is held when another one has gone from there', async () => {
     played.run = ({path}) => ran(path);
     const client = new PlayedClient(played.sync());

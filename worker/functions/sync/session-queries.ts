@@ -193,6 +193,7 @@ export class SessionQueries {
       if (this.#held >= QUERIES_PER_SOCKET_MAX) throw tooMany();
       subscription.query = this.#queries.hold(subscription, subscription.asked);
       this.#held++;
+      this.#queries.forgetWaiter(subscription);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       subscription.refuse(caught);
