@@ -1,8 +1,10 @@
 /** What nobody expected: an error of one query, one message or one session, and of nothing else. */
-import {afterEach, describe, expect, test, vi} from 'vitest';
+import {afterEach, describe, expect, onTestFinished, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../shared/limits.ts';
 import {HeldQueries} from '../../../worker/functions/sync/held-queries.ts';
+import type {HeldQuery} from '../../../worker/functions/sync/held-query.ts';
+import type {Ran} from '../../../worker/functions/sync/query-runs.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 
@@ -51,6 +53,26 @@ describe('an error that nobody expected', () => {
     expect(runs).toBe(2);
     await vi.advanceTimersByTimeAsync(LIVE_RUN_AGAIN_MS);
     await looked(() => client.shown(1) === 'fine');
+    client.leave();
+  });
+
+  test('is told once, however often it is tried again', async () => {
+    vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+    const played = new Played();
+    let runs = 0;
+    played.run = () => {
+      runs++;
+      throw new TypeError(BUG);
+    };
+    const client = new PlayedClient(played.sync());
+    client.watch(['m:a']);
+    for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve));
+    for (let round = 0; round < 5; round++) {
+      await vi.advanceTimersByTimeAsync(LIVE_RUN_AGAIN_MS_MAX);
+      for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve));
+    }
+    expect(runs).toBeGreaterThanOrEqual(5);
+    expect(client.transitions.flatMap(({changes}) => changes)).toHaveLength(1);
     client.leave();
   });
 
@@ -144,4 +166,56 @@ test('what is refused for overload shows nothing at first, then an error, and is
   await turns();
   expect(client.shown(1)).toBe('fine');
   client.leave();
+});
+
+describe('a refusal that comes when it is known better whether the function looks at who asks', () => {
+  const asked = {kind: 'query' as const, path: 'm:a', args: '{}', journal: null, isInternal: false};
+  const refusal = () => new ServiceError('op.storage_damaged', 'a row is damaged');
+  const holder = (identity: string) => ({identity, concern: () => undefined});
+  const text = (query: HeldQuery, identity: string) => {
+    const result = query.answerFor(identity)?.result;
+    return result?.ok === true ? result.text : result?.error;
+  };
+
+  function newHeld(): {played: Played; held: HeldQueries} {
+    const played = new Played();
+    const held = new HeldQueries(played.heldParts());
+    played.stage = held;
+    onTestFinished(() => held.close());
+    return {played, held};
+  }
+
+  test('leaves what all share by now', async () => {
+    const {played, held} = newHeld();
+    const now = (value: unknown, identityUsed: boolean) =>
+      ran(value, {identityUsed, readSet: reads('k'), sequence: played.sequence});
+    played.run = ({identity}) => now(identity, true);
+    const query = held.hold(holder('ada'), asked);
+    held.hold(holder('grace'), asked);
+    await until('an answer to each', () => text(query, 'ada') === '"ada"' && text(query, 'grace') === '"grace"');
+    const ends = new Map<string | null, {resolve: (one: Ran) => void; reject: (error: Error) => void}>();
+    played.run = ({identity}) => new Promise((resolve, reject) => ends.set(identity, {resolve, reject}));
+    played.write('k');
+    await until('both runs', () => ends.size === 2);
+    ends.get('ada')!.resolve(now('for all', false));
+    await until('what all share', () => text(query, 'grace') === '"for all"');
+    ends.get('grace')!.reject(refusal());
+    for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setImmediate(resolve));
+    expect([text(query, 'ada'), text(query, 'grace')]).toEqual(['"for all"', '"for all"']);
+  });
+
+  test('leaves what those have who are told apart by now', async () => {
+    const {played, held} = newHeld();
+    let reject: ((error: Error) => void) | undefined;
+    played.run = () => new Promise((_, rejects) => (reject = rejects));
+    played.runTogether = async () => ({rans: [ran('ada', {identityUsed: true})], sequence: 0});
+    const ada = holder('ada');
+    const query = held.hold(ada, asked);
+    await until('its run', () => reject);
+    await held.together([{query, holder: ada}], 0);
+    expect(text(query, 'ada')).toBe('"ada"');
+    reject!(refusal());
+    for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setImmediate(resolve));
+    expect(text(query, 'ada')).toBe('"ada"');
+  });
 });

@@ -26,8 +26,9 @@ import type {LiveIndex} from '../../live/live-index.ts';
 import type {WorkerMetrics} from '../../metrics.ts';
 import {coarse, readSetBytes} from '../../reads/coarse.ts';
 import {canonicalPath} from '../call.ts';
-import {RecentChanges, type Touch} from '../results/recent-changes.ts';
+import {RecentChanges} from '../results/recent-changes.ts';
 import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
+import {becauseOf, causeOf} from './because.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import {type Gathered, Gathers, type GatherWanted} from './gathers.ts';
 import {ALL, HeldQuery, type Holder, type Slot} from './held-query.ts';
@@ -376,7 +377,7 @@ export class HeldQueries {
     const bytes = readSetBytes(readSet);
     if (!this.#fits(answer.bytes + bytes, before)) {
       const error = new ServiceError('session.overloaded', 'live queries of this tenant take as much as they may');
-      this.#refused(query, slot, error, because, 0);
+      this.#refused(query, query.slotFor(slot.identity), error, because, 0);
       return query.answerFor(slot.identity)!;
     }
     const touch = this.#recent.firstTouch(readSet, from);
@@ -416,10 +417,16 @@ export class HeldQueries {
     because: Because,
     hiddenMax = LIVE_REFUSALS_HIDDEN_MAX,
   ): void {
+    // It was begun before others found out whether the function looks at who asks: what is missing now is another run.
+    if (query.slotFor(slot.identity).key !== slot.key) {
+      this.want(query, because);
+      return;
+    }
     const times = this.#retries.refused(query, slot.key);
     const isOverload = error.code === 'session.overloaded' || error.code === 'session.worker_unavailable';
     if (isOverload && times <= hiddenMax) return;
-    const result = errorResult(error.message, "Your request couldn't be completed. Try again later.");
+    const made = errorResult(error.message, "Your request couldn't be completed. Try again later.");
+    const result = sameOr(made, query.answerFor(slot.identity)?.result ?? null);
     const facts = {result, from: this.#sequence, journal: null, lines: [], because, identityUsed: query.isByIdentity};
     const answer = new Answer(facts, () => undefined);
     this.#unsure.add(answer);
@@ -438,12 +445,11 @@ export class HeldQueries {
     else this.#wantSlot(query, slot, {cause: 'unknown'});
   }
 
-  /** One that is equal to the one before is that one. */
   #resultOf({result, requestId}: Ran, before: Result | null): Result {
     const made = result.ok
       ? valueResult(result.value)
       : errorResult(result.error, this.#parts.shown(result.error, requestId));
-    return before !== null && isSameResult(before, made) ? before : made;
+    return sameOr(made, before);
   }
 
   #drop(query: HeldQuery): void {
@@ -466,28 +472,14 @@ export class HeldQueries {
   }
 }
 
+/** A result that is equal to the one before is that one. */
+function sameOr(made: Result, before: Result | null): Result {
+  return before !== null && isSameResult(before, made) ? before : made;
+}
+
 /** The page ended at a place of what is another query now: its code was replaced. */
 function isOfAnotherQuery(ran: Ran | ServiceError): boolean {
   return !(ran instanceof ServiceError) && !ran.result.ok && ran.result.error.includes('InvalidCursor');
-}
-
-function becauseOf({change}: Touch, ts: number): Because {
-  return change === null ? {cause: 'unknown'} : {cause: 'written', ts, table: change.table.name, id: change.id};
-}
-
-const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> = {
-  'deployment.activated': 'deployment',
-  'environment.set': 'environment',
-  'environment.deleted': 'environment',
-  'schema.set': 'schema',
-  'schema.deleted': 'schema',
-};
-
-/** What of these lets every function run differently, though no document has changed. */
-function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'schema' | null {
-  let cause = null;
-  for (const {type} of events) cause ??= CAUSES[type] ?? null;
-  return cause;
 }
 
 /** Neither a path nor JSON has a zero character in it. Long texts of one length are slow keys: engines hash them by their length alone. */

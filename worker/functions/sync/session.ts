@@ -456,6 +456,8 @@ export class Session {
   }
 }
 
+/** Whether clients are told the same of both. */
 function isEqual(a: Result, b: Result): boolean {
-  return a.ok && b.ok && a.digest === b.digest && a.text === b.text;
+  if (a.ok) return b.ok && a.digest === b.digest && a.text === b.text;
+  return !b.ok && a.shown === b.shown;
 }

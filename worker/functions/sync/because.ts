@@ -1,0 +1,23 @@
+/** Why a held query runs again, as its clients may be told. */
+import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
+import type {Commit} from '../../commit/commit.ts';
+import type {Touch} from '../results/recent-changes.ts';
+
+export function becauseOf({change}: Touch, ts: number): Because {
+  return change === null ? {cause: 'unknown'} : {cause: 'written', ts, table: change.table.name, id: change.id};
+}
+
+const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> = {
+  'deployment.activated': 'deployment',
+  'environment.set': 'environment',
+  'environment.deleted': 'environment',
+  'schema.set': 'schema',
+  'schema.deleted': 'schema',
+};
+
+/** What of these lets every function run differently, though no document has changed. */
+export function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'schema' | null {
+  let cause = null;
+  for (const {type} of events) cause ??= CAUSES[type] ?? null;
+  return cause;
+}
