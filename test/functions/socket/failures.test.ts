@@ -131,6 +131,44 @@ describe('an error that nobody expected', () => {
     expect(failures(played, 'message')).toBe(1);
     good.leave();
   });
+
+  test('where a token is taken ends that socket, to come again, and no other', async () => {
+    const played = new Played();
+    played.run = () => ran('fine');
+    played.verify = async token => ({identity: token, expMs: Number.POSITIVE_INFINITY});
+    const sync = played.sync();
+    const [bad, good] = [new PlayedClient(sync), new PlayedClient(sync)];
+    for (const client of [bad, good]) client.watch(['m:a']);
+    vi.spyOn(HeldQueries.prototype, 'identityChanged').mockImplementationOnce(() => {
+      throw new TypeError(BUG);
+    });
+    for (const client of [bad, good]) client.authenticate('a token');
+    await until('the other', () => good.transitions.some(({to}) => to.identity === 1));
+    expect([bad.closed, good.closed]).toEqual([{code: 1011, reason: 'op.failed'}, null]);
+    expect(failures(played, 'token')).toBe(1);
+    good.leave();
+  });
+
+  test('where a query is tried again that found no room ends that socket, and no other', async () => {
+    vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+    const played = new Played();
+    played.run = () => ran('fine');
+    const sync = played.sync();
+    const hold = vi.spyOn(HeldQueries.prototype, 'hold').mockImplementation(() => {
+      throw new ServiceError('session.overloaded', 'there is no room');
+    });
+    const [bad, good] = [new PlayedClient(sync), new PlayedClient(sync)];
+    for (const client of [bad, good]) client.watch(['m:a']);
+    hold.mockRestore();
+    vi.spyOn(HeldQueries.prototype, 'hold').mockImplementationOnce(() => {
+      throw new TypeError(BUG);
+    });
+    await vi.advanceTimersByTimeAsync(LIVE_RUN_AGAIN_MS);
+    for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve));
+    expect([bad.closed, good.closed]).toEqual([{code: 1011, reason: 'op.failed'}, null]);
+    expect(good.shown(1)).toBe('fine');
+    good.leave();
+  });
 });
 
 test('what is refused for overload shows nothing at first, then an error, and is tried again all the time', async () => {

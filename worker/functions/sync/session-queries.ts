@@ -6,6 +6,7 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {QUERIES_PER_SOCKET_MAX, SOCKET_RESULTS_CHARS_MAX} from '../../../shared/limits.ts';
 import type {QueryChange} from '../../../shared/protocol/function-socket/client-message.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
+import type {SocketFailure} from '../../metrics.ts';
 import {Answer, errorResult, type Result} from './answer.ts';
 import type {HeldQueries} from './held-queries.ts';
 import type {HeldQuery, Holder} from './held-query.ts';
@@ -20,6 +21,8 @@ export interface Watching {
   readonly identity: string | null;
   /** It may be shown something new. */
   concern(): void;
+  /** Does something that no caller waits for: what goes wrong is the session's end. */
+  guarded(what: SocketFailure, act: () => void): void;
 }
 
 export class Subscription implements Holder, Waiter {
@@ -72,7 +75,7 @@ export class Subscription implements Holder, Waiter {
   }
 
   tryAgain(): void {
-    this.#tryAgain(this);
+    this.#session.guarded('query', () => this.#tryAgain(this));
   }
 }
 

@@ -21,6 +21,7 @@ import type {ClientHello, ClientMessage, QuerySet} from '../../../shared/protoco
 import type {ServerMessage, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
 import {BUILD, VERSION} from '../../../shared/version.ts';
+import type {SocketFailure} from '../../metrics.ts';
 import type {Answer, Result} from './answer.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
@@ -128,6 +129,16 @@ export class Session {
     if (this.#state === 'ended') return;
     this.socket.close(FAILED, error.code);
     this.end();
+  }
+
+  /** Does something for it that no caller waits for: what goes wrong is the end of this session, and of no other. @throws what ends the process */
+  guarded(what: SocketFailure, act: () => void): void {
+    try {
+      act();
+    } catch (caught) {
+      if (caught instanceof ServiceError) this.fatal(caught);
+      else this.failed(caughtError(this.#parts, what, caught));
+    }
   }
 
   /** Its socket is gone. Calls that run come to their ends; those that wait are forgotten. */
@@ -293,11 +304,14 @@ export class Session {
       if (this.#state === 'ended') return;
       // What was said by those who had the word before says nothing.
     } while (verifiers !== this.#verifiers);
-    if (verified instanceof ServiceError) this.#refuse(verified);
-    else {
+    this.guarded('token', () => {
+      if (verified instanceof ServiceError) {
+        this.#refuse(verified);
+        return;
+      }
       this.#token = token;
       this.#settle(verified.identity, verified.expMs);
-    }
+    });
     this.#readInbox();
   }
 
@@ -341,13 +355,8 @@ export class Session {
     const inbox = this.#inbox;
     this.#inbox = [];
     for (const [i, {message, bytes}] of inbox.entries()) {
-      try {
-        this.receive(message, bytes);
-      } catch (caught) {
-        if (caught instanceof ServiceError) this.fatal(caught);
-        else this.failed(caughtError(this.#parts, 'message', caught));
-        return;
-      }
+      this.guarded('message', () => this.receive(message, bytes));
+      if (this.#state === 'ended') return;
       if (this.#authState !== 'verifying') continue;
       this.#inbox = inbox.slice(i + 1);
       return;
