@@ -47,6 +47,8 @@ export class Services {
   readonly #turns = new Map<string, Promise<unknown>>();
   /** Their newest records are about to be written. */
   readonly #unwritten = new Set<string>();
+  /** What was asked of them is written and not yet on disk. True: what they did by themselves meanwhile is to be written after it. */
+  readonly #asked = new Map<string, boolean>();
   #isClosed = false;
 
   constructor(parts: ControlParts) {
@@ -128,8 +130,8 @@ export class Services {
       });
       if (isStored) {
         this.#records.took({...record, state: 'stopped'});
-        const {runner} = this.#add(name, 'stopped');
-        if (isWanted) runner.start();
+        this.#add(name, 'stopped');
+        if (isWanted) this.#run(name, 'start');
         this.#parts.changed();
       }
       return answer;
@@ -149,8 +151,7 @@ export class Services {
       const definition = await this.#checked(body);
       const updated_at = Math.floor(this.#parts.clock());
       const record = await this.#change(name, before => ({...before, ...definition, restarts: 0, updated_at}));
-      const {runner} = this.#running.get(name)!;
-      if (record.desired_state === 'running') runner.restart();
+      if (record.desired_state === 'running') this.#run(name, 'restart');
       return this.get(name);
     });
   }
@@ -159,7 +160,7 @@ export class Services {
   start(name: string): Promise<ServiceRecord> {
     return this.#inTurn(name, async () => {
       await this.#change(name, before => ({...before, desired_state: 'running', ...restartsOf(before)}));
-      this.#running.get(name)!.runner.start();
+      this.#run(name, 'start');
       return this.get(name);
     });
   }
@@ -176,7 +177,7 @@ export class Services {
   restart(name: string): Promise<ServiceRecord> {
     return this.#inTurn(name, async () => {
       await this.#change(name, before => ({...before, desired_state: 'running', restarts: 0}));
-      this.#running.get(name)!.runner.restart();
+      this.#run(name, 'restart');
       return this.get(name);
     });
   }
@@ -185,12 +186,12 @@ export class Services {
   delete(name: string): Promise<void> {
     return this.#inTurn(name, async () => {
       if (!this.#records.has(name) && this.#records.isTaken(name)) {
-        await this.#parts.groups.perform(() => this.#records.remove(name));
+        await this.#write(name, () => this.#records.remove(name));
         this.#records.forgot([name]);
         return;
       }
       await this.#stop(name);
-      await this.#parts.groups.perform(() => this.#records.remove(name));
+      await this.#write(name, () => this.#records.remove(name));
       this.#records.forgot([name]);
       const {log} = this.#running.get(name)!;
       this.#running.delete(name);
@@ -260,17 +261,35 @@ export class Services {
 
   /** @throws op.not_found 404; op.rate_limited 429 when it is to run and there is no room */
   async #change(name: string, change: (before: ServiceRecord) => ServiceRecord): Promise<ServiceRecord> {
-    const record = await this.#parts.groups.perform(writer => {
+    const write = (writer: Writer) => {
       const changed = change(this.get(name));
       if (changed.desired_state === 'running') this.#checkMemory(changed);
       this.#records.store(writer, changed);
       return changed;
+    };
+    const record = await this.#write(name, write, changed => {
+      // It may have come to another state while that was written.
+      const {state, last_exit, started_at} = this.get(name);
+      this.#records.took({...changed, state, last_exit, started_at});
     });
-    // It may have come to another state while that was written.
-    const {state, last_exit, started_at} = this.get(name);
-    this.#records.took({...record, state, last_exit, started_at});
     this.#parts.changed();
     return record;
+  }
+
+  /** A write that somebody asked for: nothing that is older takes its place on disk. @param written it is on disk */
+  async #write<T>(name: string, write: (writer: Writer) => T, written?: (result: T) => void): Promise<T> {
+    try {
+      const result = await this.#parts.groups.perform(writer => {
+        this.#asked.set(name, false);
+        return write(writer);
+      });
+      written?.(result);
+      return result;
+    } finally {
+      const isOwed = this.#asked.get(name) === true;
+      this.#asked.delete(name);
+      if (isOwed) this.#writeSoon(name);
+    }
   }
 
   /** @throws op.invalid_input 400 */
@@ -334,13 +353,23 @@ export class Services {
   #took(name: string, change: Partial<ServiceRecord>): void {
     this.#records.took({...this.get(name), ...change});
     this.#parts.changed();
+    this.#writeSoon(name);
+  }
+
+  #writeSoon(name: string): void {
     if (this.#isClosed || this.#unwritten.has(name)) return;
     this.#unwritten.add(name);
     void this.#parts.background.perform('a service', writer => {
       this.#unwritten.delete(name);
+      if (this.#asked.has(name)) this.#asked.set(name, true);
       // It may be deleted by then.
-      if (this.#records.has(name)) this.#records.store(writer, this.get(name));
+      else if (this.#records.has(name)) this.#records.store(writer, this.get(name));
     });
+  }
+
+  /** Nothing is started of a tenant that is being closed: what is wanted, its next worker starts. */
+  #run(name: string, how: 'start' | 'restart'): void {
+    if (!this.#isClosed) this.#running.get(name)!.runner[how]();
   }
 
   async #host(): Promise<ServiceHost> {
@@ -349,9 +378,12 @@ export class Services {
 
   /** What is asked of one service is done in the order in which it came. */
   #inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    const actIfOpen = () => {
+      if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+      return act();
+    };
     const before = this.#turns.get(name) ?? Promise.resolve();
-    const turn = before.then(act, act);
+    const turn = before.then(actIfOpen);
     const over = turn
       .catch(() => undefined) // Its asker is told.
       .finally(() => {

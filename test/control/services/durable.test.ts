@@ -1,0 +1,155 @@
+/**
+ * What is asked of a service is on disk when it is answered, whatever the service does by itself meanwhile. On a real file and real commit groups,
+ * whose syncs end when the test says so; a process never comes to be.
+ */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {ServiceError} from '../../../shared/errors.ts';
+import {createLogger} from '../../../shared/log.ts';
+import type {ServiceRecord} from '../../../shared/protocol/services.ts';
+import {BackgroundWrites} from '../../../worker/commit/background.ts';
+import {CommitGroups} from '../../../worker/commit/group.ts';
+import {Writer} from '../../../worker/commit/writer.ts';
+import type {ControlParts} from '../../../worker/control/control.ts';
+import {serviceRecords} from '../../../worker/control/record-table.ts';
+import {Services} from '../../../worker/control/services/services.ts';
+import type {FunctionPlatform} from '../../../worker/functions/platform.ts';
+import {WorkerMetrics} from '../../../worker/metrics.ts';
+import {Catalog} from '../../../worker/storage/catalog.ts';
+import {type Connection, openWriter} from '../../../worker/storage/database.ts';
+
+type HostAsked = PromiseWithResolvers<FunctionPlatform>;
+
+let directory: string;
+let db: Connection;
+let groups: CommitGroups;
+let services: Services;
+/** Syncs that are under way; null: they end at once. */
+let syncs: (() => void)[] | null;
+/** What waits for the function platform: first the check of a definition, then each process that is being prepared. */
+let hosts: HostAsked[];
+let isHostThere: boolean;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-services-'));
+  db = openWriter(join(directory, 'tenant.sqlite'));
+  syncs = null;
+  hosts = [];
+  isHostThere = true;
+  const log = createLogger({}, {write: () => undefined});
+  const metrics = new WorkerMetrics();
+  const sync = (done: (error: Error | null) => void) => {
+    if (syncs === null) setImmediate(done, null);
+    else syncs.push(() => done(null));
+  };
+  groups = new CommitGroups({writer: new Writer(db, Catalog.read(db), Date.now), metrics, log, stages: [], sync});
+  const background = new BackgroundWrites(groups, log, (kind, error) => {
+    throw new Error(`${kind} failed`, {cause: error});
+  });
+  const platform = {services: {digest: () => '', forgetOthers: () => Promise.resolve()}} as unknown as FunctionPlatform;
+  const functions = (): Promise<FunctionPlatform> => {
+    if (isHostThere) return Promise.resolve(platform);
+    hosts.push(Promise.withResolvers());
+    return hosts.at(-1)!.promise;
+  };
+  const parts = {directory, db, groups, background, metrics, log, clock: Date.now, functions, changed: () => undefined};
+  services = new Services(parts as unknown as ControlParts);
+});
+afterEach(async () => {
+  endSyncs();
+  await services.close();
+  await groups.close();
+  db.close();
+  rmSync(directory, {recursive: true});
+});
+
+/** All that are under way, and those to come. */
+function endSyncs(): void {
+  const ended = syncs ?? [];
+  syncs = null;
+  for (const end of ended) end();
+}
+
+async function turns(count = 20): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise(resolve => setImmediate(resolve));
+}
+
+/** What the writer has written last: the disk has it after the sync. */
+function stored(name: string): ServiceRecord | null {
+  const row = serviceRecords(db)
+    .all()
+    .find(({id}) => id === name);
+  return row === undefined ? null : (JSON.parse(row.record) as ServiceRecord);
+}
+
+const SOURCE = {type: 'inline', code: 'export default () => {};'} as const;
+
+/** One that is being prepared, for as long as its `HostAsked` is not settled. */
+async function starting(name: string): Promise<HostAsked> {
+  const body = {name, source: SOURCE, autostart: false};
+  await services.create(body, store => groups.perform(store));
+  isHostThere = false;
+  await services.start(name);
+  await turns();
+  isHostThere = true;
+  expect(services.get(name).state).toBe('starting');
+  return hosts.at(-1)!;
+}
+
+const NOT_NOW = new ServiceError('session.worker_unavailable', 'not now');
+
+describe('a service that ends by itself while', () => {
+  test('it is stopped: it is wanted stopped from the write on, and on disk when that is answered', async () => {
+    const host = await starting('it');
+    syncs = [];
+    const seen: (string | undefined)[] = [];
+    const stopping = services.stop('it').then(() => seen.push(stored('it')?.desired_state));
+    await turns();
+    expect(stored('it')?.desired_state).toBe('stopped');
+    host.reject(NOT_NOW);
+    await turns();
+    expect(services.get('it').state).toBe('backoff');
+    expect(stored('it')?.desired_state).toBe('stopped');
+    endSyncs();
+    await stopping;
+    expect(seen).toEqual(['stopped']);
+    await turns();
+    expect(stored('it')).toEqual(services.get('it'));
+  });
+
+  test('it is changed: the new definition stays on disk', async () => {
+    const host = await starting('it');
+    syncs = [];
+    const updating = services.update('it', {source: SOURCE, memory_mb: 64});
+    await turns();
+    host.reject(NOT_NOW);
+    await turns();
+    expect(stored('it')?.memory_mb).toBe(64);
+    endSyncs();
+    await updating;
+    expect(stored('it')?.memory_mb).toBe(64);
+    await turns();
+    expect(stored('it')).toEqual(services.get('it'));
+  });
+});
+
+test('what waits for its turn when the tenant is closed starts nothing any more', async () => {
+  await starting('it');
+  syncs = [];
+  const stopping = services.stop('it');
+  await turns();
+  isHostThere = false;
+  const asked = hosts.length;
+  const restarting = services.restart('it').then(
+    () => 'done',
+    (error: ServiceError) => error.code,
+  );
+  const closing = services.close();
+  endSyncs();
+  await Promise.all([stopping, closing]);
+  expect(await restarting).toBe('session.worker_unavailable');
+  await turns();
+  expect([hosts.length, services.get('it').state]).toEqual([asked, 'stopped']);
+});
