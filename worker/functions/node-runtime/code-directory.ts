@@ -6,6 +6,7 @@
  *   services/<code>/   the same of services, whose code may be no deployment's
  *
  * They are a copy: the tenant's file has the code. A file that is not what was deployed is written again before it is used.
+ * One is written or taken away at a time: services of one deployment share a directory, and start together.
  */
 import {createHash} from 'node:crypto';
 import {mkdir, readdir, readFile, realpath, rename, rm, writeFile} from 'node:fs/promises';
@@ -22,14 +23,33 @@ const DIST = dirname(fileURLToPath(import.meta.url));
 
 export class CodeDirectories {
   readonly #root: string;
+  readonly #scripts: string;
+  /** Resolves when what was asked for last is done. */
+  #last: Promise<unknown> = Promise.resolve();
 
-  /** @param tenant its directory */
-  constructor(tenant: string, room: 'node' | 'services') {
+  /** @param tenant its directory. @param scripts where ours are */
+  constructor(tenant: string, room: 'node' | 'services', scripts = DIST) {
     this.#root = join(tenant, room);
+    this.#scripts = scripts;
   }
 
   /** Writes what is not there. @param read the source of a file. @returns the directory, with a slash at its end */
-  async write(part: NodePart, read: (path: string) => string): Promise<string> {
+  write(part: NodePart, read: (path: string) => string): Promise<string> {
+    return this.#inTurn(() => this.#write(part, read));
+  }
+
+  /** Removes what none of these has. */
+  forget(parts: () => readonly NodePart[]): Promise<void> {
+    return this.#inTurn(() => this.#forget(parts));
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(act);
+    this.#last = turn.catch(() => undefined); // Who asked is told.
+    return turn;
+  }
+
+  async #write(part: NodePart, read: (path: string) => string): Promise<string> {
     const directory = this.#of(part);
     await mkdir(directory, {recursive: true, mode: 0o700});
     const root = await realpath(directory);
@@ -39,12 +59,11 @@ export class CodeDirectories {
       await place(join(root, path), read(path));
     }
     await mkdir(join(root, RUNTIME), {recursive: true, mode: 0o700});
-    for (const name of SCRIPTS) await place(join(root, RUNTIME, name), await readFile(join(DIST, name), 'utf8'));
+    for (const name of SCRIPTS) await place(join(root, RUNTIME, name), await readFile(join(this.#scripts, name), 'utf8'));
     return `${root}/`;
   }
 
-  /** Removes what none of these has. */
-  async forget(parts: () => readonly NodePart[]): Promise<void> {
+  async #forget(parts: () => readonly NodePart[]): Promise<void> {
     const names = await namesIn(this.#root);
     if (names.length === 0) return;
     const kept = new Set(parts().map(part => this.#of(part)));
