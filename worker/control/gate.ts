@@ -25,7 +25,10 @@ export class ControlGate implements Stage {
     if (this.#isClosed) {
       throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
     }
-    this.#loading ??= this.#load();
+    if (this.#control !== null) return Promise.resolve(this.#control);
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = null; // What failed is tried again by the next need.
+    });
     return this.#loading;
   }
 
@@ -59,7 +62,8 @@ export class ControlGate implements Stage {
   /** Nothing is loaded afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await (await this.#loading)?.close();
+    await this.#loading?.catch(() => undefined); // Whoever needed it is told.
+    await this.#control?.close();
   }
 
   async #load(): Promise<Control> {
