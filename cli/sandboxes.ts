@@ -2,6 +2,7 @@
 import type {Command} from 'commander';
 import type {SandboxRecord} from '../shared/protocol/sandboxes.ts';
 import {createOnce, execute, executionOf, jsonIn, showList, showRecord, subcommand} from './control.ts';
+import {printable} from './printable.ts';
 import {pathOf, type TargetOptions} from './project/target.ts';
 
 type Found = {sandbox: SandboxRecord};
@@ -39,7 +40,7 @@ export function register(program: Command): void {
   );
   subcommand(sandboxes, 'stop <id>', 'end one, with what it holds', async (target, _, id) => {
     const {sandbox} = await target.client.json<Found>('POST', pathOf(target, 'sandboxes', id!, 'stop'));
-    process.stdout.write(`${lineOf(sandbox)}\n`);
+    process.stdout.write(`${printable(lineOf(sandbox))}\n`);
   });
 }
 

@@ -42,7 +42,7 @@ export function register(program: Command): void {
   for (const [verb, description] of Object.entries(VERBS)) {
     subcommand(services, `${verb} <name>`, description, async (target, _, name) => {
       const {service} = await target.client.json<Found>('POST', pathOf(target, 'services', name!, verb));
-      process.stdout.write(`${lineOf(service)}\n`);
+      process.stdout.write(`${printable(lineOf(service))}\n`);
     });
   }
   subcommand(services, 'delete <name>', 'stop one and forget it', async (target, _, name) => {
@@ -88,7 +88,7 @@ async function apply(target: Target, file: string): Promise<void> {
       verb = 'made';
       ({service} = await createOnce<Found>(target, pathOf(target, 'services'), definition));
     }
-    process.stdout.write(`${verb} ${lineOf(service)}\n`);
+    process.stdout.write(`${printable(`${verb} ${lineOf(service)}`)}\n`);
   }
 }
 

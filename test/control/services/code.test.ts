@@ -1,6 +1,6 @@
 /** What the code of a service is given: the functions of the tenant, live queries, the scheduler, its variables, a log, and no more. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {SERVICE_LOG_LINES_MAX} from '../../../shared/limits.ts';
+import {SERVICE_EXIT_CHARS_MAX, SERVICE_LOG_LINES_MAX} from '../../../shared/limits.ts';
 import {App} from '../../functions/app.ts';
 import {onNode} from '../../functions/node/node-app.ts';
 import {Service} from '../../harness/service.ts';
@@ -267,6 +267,25 @@ describe('its log', () => {
     expect(lines.some(line => /^\d+ lines were dropped/.test(line))).toBe(true);
     expect(lines.length).toBeLessThan(4 * SERVICE_LOG_LINES_MAX);
   });
+});
+
+test('what a service throws is kept in its record and in its log as far as it goes', async () => {
+  const {services} = await running("throw new Error('long'.repeat(100_000));", {restart: 'never'});
+  const {last_exit} = await services.is('it', 'failed');
+  expect(last_exit!.message).toHaveLength(SERVICE_EXIT_CHARS_MAX);
+  const line = (await services.lines('it')).find(one => one.startsWith('ended:'));
+  expect(line).toBe(`ended: threw, ${last_exit!.message}`);
+});
+
+test('whoever follows the log of a service that is deleted has read all of it', async () => {
+  const {app, services} = await running("log.info('here');");
+  await services.says('it', "'here'");
+  const path = `/api/tenants/${app.tenant}/services/it/logs?follow=true`;
+  const answer = await fetch(`${service.url}${path}`, {headers: {authorization: `Bearer ${service.accessToken}`}});
+  expect((await app.admin('DELETE', '/services/it')).status).toBe(204);
+  const [history, news] = (await answer.text()).split('\n\n');
+  expect(history).toContain("'here'");
+  expect(news).toContain('ended: stopped');
 });
 
 describe('a module of the active deployment', () => {

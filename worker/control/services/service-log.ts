@@ -20,6 +20,7 @@ import {NewestEntries} from '../../functions/log/newest-entries.ts';
 import {historyCount, type LogTarget, sendLog} from '../../functions/log/read-log.ts';
 
 type Level = ServiceLogEntry['level'];
+type Follower = {onLine: (line: string) => void; onEnd: () => void};
 
 /** As the console of the runtime begins its lines. */
 const LEVELS: Readonly<Record<string, Level>> = {
@@ -34,7 +35,7 @@ export class ServiceLog {
   readonly #directory: string;
   readonly #files: LogFiles<ServiceLogEntry>;
   readonly #newest = new NewestEntries<ServiceLogEntry>(SERVICE_LOG_ENTRIES_KEEP, LOG_CHARS_KEEP);
-  readonly #followers = new Set<(line: string) => void>();
+  readonly #followers = new Set<Follower>();
   readonly #clock: () => number;
   #n = 0;
   /** The second that lines are counted in. */
@@ -84,11 +85,14 @@ export class ServiceLog {
     const count = historyCount(parameters, SERVICE_LOG_ENTRIES_KEEP);
     return sendLog(to, parameters.get('follow') === 'true', {
       history: () => this.#history(count),
-      follow: onLine => this.#follow(onLine),
+      follow: (onLine, onEnd) => this.#follow({onLine, onEnd}),
     });
   }
 
+  /** Its followers have read all of it. */
   async remove(): Promise<void> {
+    for (const {onEnd} of this.#followers) onEnd();
+    this.#followers.clear();
     await this.#files.close();
     await rm(this.#directory, {recursive: true, force: true});
   }
@@ -102,7 +106,7 @@ export class ServiceLog {
     const text = `${JSON.stringify(entry)}\n`;
     this.#newest.add(entry, text);
     this.#files.write(text);
-    for (const follower of this.#followers) follower(text);
+    for (const {onLine} of this.#followers) onLine(text);
   }
 
   #tellDropped(): void {
@@ -121,12 +125,12 @@ export class ServiceLog {
     return earlier.text(missing) + this.#newest.text(count);
   }
 
-  #follow(onLine: (line: string) => void): () => void {
+  #follow(follower: Follower): () => void {
     if (this.#followers.size >= SERVICE_LOG_FOLLOWERS_MAX) {
       throw new ServiceError('session.overloaded', `${SERVICE_LOG_FOLLOWERS_MAX} readers follow this log already`);
     }
-    this.#followers.add(onLine);
-    return () => this.#followers.delete(onLine);
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
   }
 }
 

@@ -165,18 +165,19 @@ export class ServiceRunner {
     const wasTold = this.#machine.state === 'stopping' || (attempt.process === null && exit.reason === 'stopped');
     // Told to end, it may end as it likes.
     const reason = wasTold ? 'stopped' : exit.reason;
-    const message = wasTold && exit.reason === 'returned' ? null : exit.message;
-    const report: ServiceExit = {
-      at: Math.floor(this.#parts.clock()),
-      reason,
-      message: message === null ? null : message.slice(0, SERVICE_EXIT_CHARS_MAX),
-    };
+    const message = wasTold && exit.reason === 'returned' ? null : shortened(exit.message);
+    const report: ServiceExit = {at: Math.floor(this.#parts.clock()), reason, message};
     this.#parts.log.say(`ended: ${reason}${message === null ? '' : `, ${message}`}`);
     this.#parts.ended(report);
     this.#parts.changed({last_exit: report});
     // Its state may just be changing, when what was being prepared is dropped.
     queueMicrotask(() => this.#give({type: 'ended', hasReturned: exit.reason === 'returned', isFinal}));
   }
+}
+
+/** What its code throws may be of any length. */
+function shortened(message: string | null): string | null {
+  return message === null ? null : message.slice(0, SERVICE_EXIT_CHARS_MAX).toWellFormed();
 }
 
 /** What its process is started with: it is started again when this is another. @throws op.invalid_input 400 */

@@ -21,8 +21,8 @@ export type LogTarget = {
 /** A log that is read. */
 type Source = {
   history(): Promise<string>;
-  /** @returns how to stop. @throws session.overloaded 503 */
-  follow(onLine: (line: string) => void): () => void;
+  /** @param onEnd there will be no more. @returns how to stop. @throws session.overloaded 503 */
+  follow(onLine: (line: string) => void, onEnd: () => void): () => void;
 };
 
 /** @param query of the URL */
@@ -47,13 +47,18 @@ export async function sendLog(to: LogTarget, isFollowed: boolean, source: Source
   const early: string[] = [];
   let earlyChars = 0;
   let out: OutgoingBody | null = null;
-  const stop = source.follow(line => {
+  let hasEnded = false;
+  const onLine = (line: string) => {
     if (out !== null) {
       if (out.isReady) out.write(Buffer.from(line));
       return;
     }
     earlyChars += line.length;
     if (earlyChars <= LOG_CHARS_KEEP) early.push(line);
+  };
+  const stop = source.follow(onLine, () => {
+    hasEnded = true;
+    out?.end();
   });
   let past: string;
   try {
@@ -67,6 +72,7 @@ export async function sendLog(to: LogTarget, isFollowed: boolean, source: Source
   const news = early.filter(line => !past.includes(line));
   // An empty line ends the history, and lets the head go out although nothing has been logged yet.
   out.write(Buffer.from(`${past}\n${news.join('')}`));
+  if (hasEnded) out.end();
 }
 
 /** @throws op.invalid_input 400 */

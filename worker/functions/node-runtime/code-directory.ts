@@ -59,7 +59,8 @@ export class CodeDirectories {
       await place(join(root, path), read(path));
     }
     await mkdir(join(root, RUNTIME), {recursive: true, mode: 0o700});
-    for (const name of SCRIPTS) await place(join(root, RUNTIME, name), await readFile(join(this.#scripts, name), 'utf8'));
+    for (const name of SCRIPTS)
+      await place(join(root, RUNTIME, name), await readFile(join(this.#scripts, name), 'utf8'));
     return `${root}/`;
   }
 
