@@ -85,6 +85,11 @@ describe('svc services', () => {
     expect(await run('services', 'start', 'clock')).toMatchObject(done(/^clock {2}(starting \(wanted\)|running)\n$/));
     await services.is('clock', 'running');
     expect(await run('services', 'restart', 'clock')).toMatchObject(done(/^clock {2}\w+/));
+    await services.inline('fails', 'export default () => { throw new Error("no\\u001b[2J"); };', {restart: 'never'});
+    await services.is('fails', 'failed');
+    expect(await run('services', 'stop', 'fails')).toMatchObject(
+      done(/^fails {2}stopped {2}last: threw, Error: no\\x1b\[2J\n$/),
+    );
     expect(await run('services', 'delete', 'clock')).toMatchObject(done('deleted clock\n'));
     expect(await run('services', 'show', 'clock')).toMatchObject({
       code: 1,

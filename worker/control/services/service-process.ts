@@ -168,7 +168,7 @@ export class ServiceProcess {
   async #start({call, operation, text}: Framed<{call: number; operation: string}>): Promise<void> {
     const refused = this.#pending.begin(call, operation);
     const answer = refused ?? (await this.#answerTo(operation, text));
-    this.#pending.settled(call);
+    if (refused === null) this.#pending.settled(call);
     if (this.#exit === null) this.#process.send({type: 'answer', action: SERVICE_ACTION, call}, answer);
   }
 

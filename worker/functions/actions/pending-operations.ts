@@ -16,10 +16,12 @@ export class PendingOperations {
   /** User code's side counts too; what it counts could be tampered with. @returns a host answer that refuses it; null: it has begun */
   begin(call: number, operation: string, isFree = false): string | null {
     if (!isFree && this.#operations.size >= 2 * ACTION_CALLS_MAX) return refusal('Too many concurrent operations');
+    if (this.#operations.has(call)) return refusal('an operation of this number is under way');
     this.#operations.set(call, operation);
     return null;
   }
 
+  /** One that had begun. */
   settled(call: number): void {
     this.#operations.delete(call);
   }

@@ -88,7 +88,10 @@ export class NodeRun {
   /** A call of its ctx, which is answered later. Its parameters were made by user code's side. */
   async start({call, operation, text}: Framed<{call: number; operation: string}>): Promise<void> {
     if (this.#isOver) return;
-    this.#answer(call, this.#pending.begin(call, operation) ?? (await this.#answerTo(operation, text)));
+    const refused = this.#pending.begin(call, operation);
+    const answer = refused ?? (await this.#answerTo(operation, text));
+    if (refused === null) this.#pending.settled(call);
+    if (!this.#isOver) this.#host?.send({type: 'answer', action: this.action, call}, answer);
   }
 
   async #answerTo(operation: string, parameters: string): Promise<string> {
@@ -99,11 +102,6 @@ export class NodeRun {
       if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
       return refusal(UNAVAILABLE);
     }
-  }
-
-  #answer(call: number, answer: string): void {
-    this.#pending.settled(call);
-    if (!this.#isOver) this.#host?.send({type: 'answer', action: this.action, call}, answer);
   }
 
   #finish(outcome: Outcome): void {

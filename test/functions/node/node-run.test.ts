@@ -1,0 +1,24 @@
+/** What a call in a Node process may ask for, when it writes to its worker what it likes. */
+import {expect, test} from 'vitest';
+import {ACTION_CALLS_MAX} from '../../../shared/limits.ts';
+import type {ActionRequest} from '../../../worker/functions/actions/action-message.ts';
+import type {ActionLink} from '../../../worker/functions/actions/action-pool.ts';
+import {NodeRun} from '../../../worker/functions/node-runtime/node-run.ts';
+
+test('operations under one number are no way around how many there may be', () => {
+  let underWay = 0;
+  const link = {
+    call: () => {
+      underWay++;
+      return new Promise<string>(() => undefined);
+    },
+  } as unknown as ActionLink;
+  const run = new NodeRun(1, {args: ''} as ActionRequest, link, () => undefined);
+  run.begin({send: () => undefined});
+  const start = (call: number) => void run.start({call, operation: 'runQuery', text: '{}'});
+  for (let n = 0; n < 5 * ACTION_CALLS_MAX; n++) start(7);
+  expect(underWay).toBe(1);
+  for (let n = 0; n < 5 * ACTION_CALLS_MAX; n++) start(n);
+  expect(underWay).toBe(2 * ACTION_CALLS_MAX);
+  run.fail('over');
+});
