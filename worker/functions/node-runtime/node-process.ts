@@ -75,7 +75,8 @@ process.once('exit', () => {
 export class NodeProcess {
   readonly pid: number | undefined;
   readonly #child: ChildProcess;
-  readonly #channel: Socket;
+  /** Null: it did not come to be, as there was no descriptor left. */
+  readonly #channel: Socket | null;
   readonly #options: NodeProcessOptions;
   readonly #events: NodeProcessEvents;
   readonly #frames = new FrameReader();
@@ -101,16 +102,18 @@ export class NodeProcess {
       env: {TZ: 'UTC'},
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     });
-    this.pid = this.#child.pid;
-    this.#channel = this.#child.stdio[3] as Socket;
-    this.#channel.on('data', piece => this.#received(piece as Buffer));
-    // Its end is told elsewhere.
-    this.#channel.on('error', () => undefined);
-    this.#child.stderr!.on('data', (piece: Buffer) => {
-      this.#lastWords = (this.#lastWords + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
-    });
     this.#child.on('error', error => this.#over({cause: 'start', message: error.message}));
     this.#child.on('close', (exitCode, signal) => this.#over(this.#endOf(exitCode, signal)));
+    this.pid = this.#child.pid;
+    // Without a descriptor left Node makes none of its streams, and tells the error in the next turn.
+    const streams = this.#child as {stdio?: ChildProcess['stdio']; stderr?: ChildProcess['stderr']};
+    this.#channel = (streams.stdio?.[3] ?? null) as Socket | null;
+    this.#channel?.on('data', piece => this.#received(piece as Buffer));
+    // Its end is told elsewhere.
+    this.#channel?.on('error', () => undefined);
+    streams.stderr?.on('data', (piece: Buffer) => {
+      this.#lastWords = (this.#lastWords + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+    });
     this.#late = setTimeout(() => this.kill({cause: 'start', message: 'it was not ready in time'}), NODE_START_MS_MAX);
     living.add(this.#child);
     firstToGo(this.pid);
@@ -131,7 +134,7 @@ export class NodeProcess {
   }
 
   send(message: ToNode, text = ''): void {
-    if (this.#channel.writable) this.#channel.write(frame({...message, text}));
+    if (this.#channel?.writable === true) this.#channel.write(frame({...message, text}));
   }
 
   /** While it has calls: whether it takes too much. */
@@ -149,8 +152,8 @@ export class NodeProcess {
 
   /** What it says waits, until it is heard again. */
   hear(isHeard: boolean): void {
-    if (isHeard) this.#channel.resume();
-    else this.#channel.pause();
+    if (isHeard) this.#channel?.resume();
+    else this.#channel?.pause();
   }
 
   get #lookMs(): number {
@@ -213,7 +216,7 @@ export class NodeProcess {
     this.#isOver = true;
     clearTimeout(this.#late);
     living.delete(this.#child);
-    this.#channel.destroy();
+    this.#channel?.destroy();
     this.#events.onEnd(end);
   }
 }
