@@ -852,6 +852,8 @@ export const SERVICE_LOG_FILE_BYTES = 1 * MIB;
 export const SERVICE_LOG_FILES_KEEP = 4;
 /** Readers that follow the log of one service. Beyond: 503 session.overloaded. (ours) */
 export const SERVICE_LOG_FOLLOWERS_MAX = 16;
+/** What one process of a service asked for and failed unexpectedly: so many are told to the server's log. Beyond: the process alone is told. (ours) */
+export const SERVICE_FAILURES_LOGGED_MAX = 10;
 /** What is kept of why a service ended. (ours) */
 export const SERVICE_EXIT_CHARS_MAX = 4_000;
 /** How much less of a busy processor it gets than its tenant's worker (`nice`). (ours) */

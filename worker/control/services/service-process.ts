@@ -7,6 +7,7 @@ import {constants, setPriority} from 'node:os';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   LOG_LINE_CHARS_MAX,
+  SERVICE_FAILURES_LOGGED_MAX,
   SERVICE_LOAD_MS_MAX,
   SERVICE_LOOK_MS,
   SERVICE_MEMORY_BESIDE_MB,
@@ -63,6 +64,7 @@ export class ServiceProcess {
   #momentTimer: NodeJS.Timeout | null = null;
   #messages = 0;
   #requests = 0;
+  #failures = 0;
   #hasBegun = false;
   /** What it came to, while its process still ends. */
   #exit: ServiceExitReport | null = null;
@@ -181,7 +183,8 @@ export class ServiceProcess {
       return this.#watchCall(operation, parameters);
     } catch (caught) {
       const error = refusalOf(caught);
-      if (error.cause !== undefined) this.#events.failed(error);
+      // It may ask for what makes no sense as often as it likes.
+      if (error.cause !== undefined && ++this.#failures <= SERVICE_FAILURES_LOGGED_MAX) this.#events.failed(error);
       return refusal(error.isOurs ? "Your request couldn't be completed. Try again later." : error.message);
     }
   }
