@@ -69,7 +69,7 @@ const flipped = (what: string, from: string, to: string): Damaged => ({
 
 const CASES: Damaged[] = [
   ...['jobs', 'jobs_by_time', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'].map(emptied),
-  ...['control_records', 'client_mutations', 'client_mutations_by_age'].map(emptied),
+  ...['control_records', 'services', 'client_mutations', 'client_mutations_by_age'].map(emptied),
   ...['deployments', 'meta', 'row_sums', 'journal', 'documents'].map(emptied),
   changed('settings', `UPDATE meta SET value = replace(value, 'example', 'exbmple') WHERE key = 'function_settings'`),
   changed('which deployment is active', `UPDATE meta SET value = 2 WHERE key = 'active_deployment'`),
@@ -106,6 +106,8 @@ async function fill(tenant: Tenant): Promise<void> {
   expect((await tenant.request('POST', '/crons', cron)).status).toBe(201);
   expect((await tenant.request('PUT', '/env/WORD', {value: 'right'})).status).toBe(204);
   expect((await tenant.service.post('/api/sessions', {tenant: tenant.id})).status).toBe(201);
+  const resting = {name: 'it', source: {type: 'inline', code: 'export default () => {};'}, autostart: false};
+  expect((await tenant.request('POST', '/services', resting)).status).toBe(201);
 }
 
 beforeAll(async () => {
