@@ -5,7 +5,8 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import {ControlGate} from '../../worker/control/gate.ts';
-import {type Connection, openWriter} from '../../worker/storage/database.ts';
+import type {Connection} from '../../worker/storage/connection.ts';
+import {openWriter} from '../../worker/storage/database.ts';
 
 type GateParts = ConstructorParameters<typeof ControlGate>[0];
 

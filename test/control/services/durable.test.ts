@@ -18,7 +18,8 @@ import {Services} from '../../../worker/control/services/services.ts';
 import type {FunctionPlatform} from '../../../worker/functions/platform.ts';
 import {WorkerMetrics} from '../../../worker/metrics.ts';
 import {Catalog} from '../../../worker/storage/catalog.ts';
-import {type Connection, openWriter} from '../../../worker/storage/database.ts';
+import type {Connection} from '../../../worker/storage/connection.ts';
+import {openWriter} from '../../../worker/storage/database.ts';
 
 type HostAsked = PromiseWithResolvers<FunctionPlatform>;
 
