@@ -156,6 +156,7 @@ describe('it ends by itself', () => {
     await services.inline('killed', STAYS);
     await services.is('killed', 'running');
     const worker = await service.workerOf(tenant.id);
+    await services.says('killed', "'here'");
     const [, pid] = /'here' (\d+)/.exec((await services.lines('killed')).join('\n'))!;
     expect(serviceProcesses(worker)).toContain(Number(pid));
     process.kill(Number(pid), 'SIGKILL');
@@ -181,8 +182,10 @@ describe('restart and update', () => {
       ({state, started_at}) => state === 'running' && started_at! > before.started_at!,
     );
     expect(after).toMatchObject({restarts: 0, last_exit: {reason: 'stopped'}});
-    const pids = (await services.lines('renewed')).filter(line => line.startsWith("'here'"));
-    expect(new Set(pids).size).toBe(2);
+    await until('both processes to have said that they are here', async () => {
+      const said = (await services.lines('renewed')).filter(line => line.startsWith("'here'"));
+      return new Set(said).size === 2;
+    });
   });
 
   test('restart of a stopped one starts it', async () => {
@@ -210,6 +213,7 @@ describe('restart and update', () => {
     await services.inline('deleted', STAYS);
     await services.is('deleted', 'running');
     const worker = await service.workerOf(tenant.id);
+    await services.says('deleted', "'here'");
     const [, pid] = /'here' (\d+)/.exec((await services.lines('deleted')).join('\n'))!;
     expect((await tenant.request('DELETE', '/services/deleted')).status).toBe(204);
     expect(serviceProcesses(worker)).not.toContain(Number(pid));
