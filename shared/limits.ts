@@ -95,6 +95,14 @@ export const KILL_PAUSE_MS_MAX = 30_000;
 export const KILLS_FORGOTTEN_MS = 60_000;
 /** Memory of one process, without mapped files, looked at with each heartbeat. Beyond: it is killed and replaced. (ours) */
 export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
+/** Kernel limits of a worker and of each of its children, where the machine can set them: writable memory at once, what is looked at
+ * once a second being less; descriptors. (ours) */
+export const WORKER_DATA_BYTES_MAX = 2 * PROCESS_BYTES_MAX;
+export const WORKER_DESCRIPTORS_MAX = 16_384;
+/** When the machine has no memory left, a process with more of this goes first: workers before routers. (ours) */
+export const WORKER_OOM_ADJUSTMENT = 500;
+/** A program that confines children is tried for this long at a start. (ours) */
+export const CONFINEMENT_TRY_MS_MAX = 5_000;
 /** A tenant whose worker died this often without HEALTHY_MS of service between rests for REST_MS: 503 meanwhile. (design) */
 export const DEATHS_BEFORE_REST = 5;
 export const HEALTHY_MS = 5_000;

@@ -6,7 +6,7 @@
  * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
-import {join} from 'node:path';
+import {join, resolve} from 'node:path';
 import {
   CHANNEL_END_MS,
   HEARTBEAT_INTERVAL_MS,
@@ -25,6 +25,8 @@ import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
 
 export type ChildOptions<Received> = {
+  /** What stands before the executable (confinement/confinement.ts). */
+  confinement?: readonly string[];
   /** The bundle to run. */
   entry: string;
   /** What it is told with its start. */
@@ -72,7 +74,10 @@ export class Child<Sent extends object, Received extends {type: string}> {
   constructor(options: ChildOptions<Received>) {
     this.#options = options;
     this.#limits = options.limits ?? LIMITS;
-    const child = spawn(process.execPath, [...options.nodeFlags, options.entry, ...(options.args ?? [])], {
+    const node = [process.execPath, ...options.nodeFlags, options.entry, ...(options.args ?? [])];
+    const [command, ...args] = [...(options.confinement ?? []), ...node];
+    const child = spawn(command!, args, {
+      cwd: '/',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: options.env,
       serialization: 'json',
@@ -181,26 +186,29 @@ export class Child<Sent extends object, Received extends {type: string}> {
 }
 
 /** What a child may see of our environment: where things are and how to write, no settings and no secrets of ours. */
-const PASSED_ON = [
-  'PATH',
-  'HOME',
-  'TMPDIR',
-  'TZ',
-  'LANG',
-  'LC_ALL',
-  'NODE_ENV',
-  'NODE_EXTRA_CA_CERTS',
-  'SSL_CERT_FILE',
-];
+const PASSED_ON = ['PATH', 'HOME', 'TZ', 'LANG', 'LC_ALL', 'NODE_ENV'];
+/** Of these the paths, which a child does not look for where we do: its directory is `/`. */
+const PATHS_PASSED_ON = ['TMPDIR', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'];
 
 export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, string>): Record<string, string> {
-  const passed = PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]] as const]));
-  return {...Object.fromEntries(passed), ...added};
+  return {...picked(env, PASSED_ON), ...picked(env, PATHS_PASSED_ON, resolve), ...added};
 }
 
 /** Where workers find versions of Node for modules that ask for one: given by path, or installed below the data directory. */
 export function nodeEnvironment(env: NodeJS.ProcessEnv, data: string): Record<string, string> {
   const given = NODE_VERSIONS.map(version => `SVC_NODE_${version}`);
-  const paths = given.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]] as const]));
-  return {...Object.fromEntries(paths), SVC_NODE_DIRECTORY: join(data, 'node')};
+  return {...picked(env, given, resolve), SVC_NODE_DIRECTORY: join(data, 'node')};
+}
+
+function picked(
+  env: NodeJS.ProcessEnv,
+  names: readonly string[],
+  as: (value: string) => string = value => value,
+): Record<string, string> {
+  const values = names.flatMap(name => {
+    const value = env[name];
+    // Set to nothing is not a path.
+    return value === undefined ? [] : [[name, value === '' ? value : as(value)] as const];
+  });
+  return Object.fromEntries(values);
 }

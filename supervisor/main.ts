@@ -15,6 +15,8 @@ import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
+import {type Confinement, findConfinement} from './confinement/confinement.ts';
+import {wallFields} from './confinement/layers.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
@@ -69,7 +71,9 @@ export class Supervisor {
     const lock = await ownDataDirectory(settings.data);
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
-    return new Supervisor(settings, env, log, lock, credentials, files);
+    const confinement = await findConfinement();
+    log.info('walls around workers', wallFields(confinement.walls));
+    return new Supervisor(settings, env, log, lock, credentials, files, confinement);
   }
 
   private constructor(
@@ -79,6 +83,7 @@ export class Supervisor {
     lock: OwnerLock,
     credentials: Credentials,
     files: TenantFiles,
+    confinement: Confinement,
   ) {
     this.credentials = credentials;
     this.#log = log;
@@ -99,13 +104,14 @@ export class Supervisor {
     const pool = {
       entry: entries.worker,
       env: workerEnv,
+      confinement: confinement.worker,
       sparesWanted: settings.spareWorkers,
       rehearsalDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       pace: new KillPace(() => performance.now()),
       onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
     };
     this.#pool = new WorkerPool(pool, log);
-    this.#metrics = new SupervisorMetrics(() => ({
+    this.#metrics = new SupervisorMetrics(confinement.walls, () => ({
       tenants: this.#placement.size,
       spares: this.#pool.spares,
       states: this.#placement.states(),
@@ -139,6 +145,7 @@ export class Supervisor {
     this.#routers = new Routers({
       entry: entries.router,
       env: childEnv,
+      confinement: confinement.router,
       settings: {
         ...{host, port, metricsPort, allowedHosts, routers, accessTokenSha256, adminTokenSha256},
         ...{version: VERSION, build: BUILD},

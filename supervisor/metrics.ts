@@ -2,6 +2,7 @@
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
 import type {MetricJson} from '../shared/metric-json.ts';
 import type {KillReason} from './child.ts';
+import type {Wall} from './confinement/layers.ts';
 import type {Residence} from './residence.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'closing', 'resting', 'deleting'] as const;
@@ -26,9 +27,16 @@ export class SupervisorMetrics {
   readonly #spares: Gauge;
   readonly #workers: Gauge<'state'>;
 
-  constructor(gauges: () => Gauges) {
+  constructor(walls: readonly Wall[], gauges: () => Gauges) {
     this.#gauges = gauges;
     const registers = [this.#registry];
+    const wall = new Gauge({
+      name: 'svc_wall',
+      help: 'What confines workers, by wall: 1 where it stands, 0 where this machine does not give it',
+      labelNames: ['wall'],
+      registers,
+    });
+    for (const {name, missing} of walls) wall.set({wall: name}, missing === null ? 1 : 0);
     this.#wakeSeconds = new Histogram({
       name: 'svc_wake_seconds',
       help: 'Time from taking a worker for a tenant until it serves, by whether it was a spare or a new process',

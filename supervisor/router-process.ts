@@ -21,6 +21,8 @@ export type RouterMessage = Exclude<
 export type RouterOptions = {
   entry: string;
   env: Record<string, string>;
+  /** What stands before its executable. */
+  confinement: readonly string[];
   settings: RouterSettings;
   /** What a starting router has to know. */
   state: () => {tenants: string[]; suspects: TenantSuspects[]};
@@ -101,6 +103,7 @@ export class RouterProcess {
     if (this.#onDrained !== null) return;
     this.#startedMs = performance.now();
     const child = new Child<SupervisorToRouter, RouterToSupervisor>({
+      confinement: this.#options.confinement,
       entry: this.#options.entry,
       nodeFlags: ['--enable-source-maps'],
       env: this.#options.env,

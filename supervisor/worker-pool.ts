@@ -23,6 +23,8 @@ export type WorkerEvents = {
 export type PoolSettings = {
   entry: string;
   env: Record<string, string>;
+  /** What stands before a worker's executable. */
+  confinement: readonly string[];
   sparesWanted: number;
   /** Where spares rehearse the open of a tenant. */
   rehearsalDirectory: () => string;
@@ -46,6 +48,7 @@ export class Worker {
   constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, args: readonly string[] = []) {
     this.#events = events;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
+      confinement: settings.confinement,
       entry: settings.entry,
       args,
       nodeFlags: NODE_FLAGS,

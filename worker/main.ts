@@ -12,13 +12,18 @@
 import {enableCompileCache} from 'node:module';
 import {performance} from 'node:perf_hooks';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
+import {closeInherited} from '../shared/inherited-descriptors.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {rehearse} from './rehearsal.ts';
 import {Serving} from './serving.ts';
 
+/** Standard ones, and the channel. */
+const DESCRIPTORS = 4;
+
 enableCompileCache();
+closeInherited(DESCRIPTORS);
 let log = createLogger({process: 'worker'});
 let serving: Serving | null = null;
 let lagSeconds = 0;

@@ -29,8 +29,8 @@ export type Reply = {
   /** The parsed body; null when there is none. */
   body: never;
 };
-/** `dist`: another build than the one beside the tests. */
-type Options = {args?: string[]; env?: Record<string, string>; data?: string; dist?: string};
+/** `dist`: another build than the one beside the tests. `descriptors`: what it gets without having asked. */
+type Options = {args?: string[]; env?: Record<string, string>; data?: string; dist?: string; descriptors?: number[]};
 
 export class Service {
   readonly data: string;
@@ -63,7 +63,7 @@ export class Service {
   /** Starts it (again) on its data directory. `args` override those given at first. */
   async run(args: string[] = this.#options.args ?? []): Promise<void> {
     const child = spawn(process.execPath, [this.#cli, 'start', '--port', '0', '--data', this.data, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(this.#options.descriptors ?? [])],
       env: {
         PATH: process.env.PATH ?? '',
         HOME: process.env.HOME ?? '',
