@@ -53,6 +53,7 @@ export const BUNDLED_ENTRIES = {
 
 export class Supervisor {
   readonly credentials: Credentials;
+  readonly #walls: Confinement['walls'];
   readonly #log: Logger;
   readonly #lock: OwnerLock;
   readonly #registryPath: string;
@@ -72,7 +73,6 @@ export class Supervisor {
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     const confinement = await findConfinement();
-    log.info('walls around workers', wallFields(confinement.walls));
     return new Supervisor(settings, env, log, lock, credentials, files, confinement);
   }
 
@@ -86,6 +86,7 @@ export class Supervisor {
     confinement: Confinement,
   ) {
     this.credentials = credentials;
+    this.#walls = confinement.walls;
     this.#log = log;
     this.#lock = lock;
     const {entries} = settings;
@@ -174,6 +175,7 @@ export class Supervisor {
     });
     await orStartError(dirname(this.#registryPath), recovered);
     const listening = await this.#routers.start();
+    this.#log.info('walls around workers', wallFields(this.#walls));
     this.#pool.refill();
     this.#placement.start();
     return listening;
