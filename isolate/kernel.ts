@@ -21,7 +21,7 @@ import {type HostCall, HostOp, type InvocationKind, type RealmUse} from './host-
 import {afterModules, beforeModules, isIntact, noteBuiltIns} from './integrity.ts';
 import {queryPrototypes} from './query-builder.ts';
 import {rangePrototype} from './range-builder.ts';
-import {encodeResult, functionName, type Registered, registered, sizeFault} from './result.ts';
+import {encodeResult, functionName, type Registered, registered, sandboxName, sizeFault} from './result.ts';
 import {type Phase, state} from './state.ts';
 import {describeThrown} from './thrown.ts';
 
@@ -173,10 +173,6 @@ async function executeCode(invocation: number, code: Code, args: string): Promis
 function fail(invocation: number, thrown: unknown): void {
   if (state.invocation === invocation) state.invocation = 0;
   state.host(HostOp.failed, invocation, stringify(describeThrown(thrown)));
-}
-
-function sandboxName(): string {
-  return 'of the sandbox';
 }
 
 function settle(invocation: number, answer: string, called: () => string): void {

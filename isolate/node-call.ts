@@ -9,16 +9,19 @@ import {actionContext} from './actions/context.ts';
 import {analyzeModule} from './analyze.ts';
 import {consoleMethods} from './globals/console.ts';
 import {type HostCall, HostOp} from './host-call.ts';
-import {encodeResult, functionName, registered, sizeFault} from './result.ts';
+import {encodeResult, functionName, registered, sandboxName, sizeFault} from './result.ts';
 import {state} from './state.ts';
 import {describeThrown} from './thrown.ts';
 
 type Namespace = Record<string, unknown>;
+type Code = (args: unknown) => unknown;
 
 export type NodeCall = {
   readonly console: typeof consoleMethods;
   /** Ends with one `done` or `failed` at the host. @param load of the function's module, which may throw */
   run(load: () => Promise<Namespace>, module: string, name: string, args: string): Promise<void>;
+  /** The same with a function that is of no module. */
+  runCode(code: Code, args: string): Promise<void>;
   /** The host's answer to one of its calls. */
   settle(call: number, answer: string): void;
   /** It failed by other means: its ctx is dead. */
@@ -31,23 +34,30 @@ export function openCall(host: HostCall): NodeCall {
   state.host = host;
   state.phase = 'action';
   state.invocation = INVOCATION;
-  return {console: consoleMethods, run, settle: (call, answer) => settleCall(call, answer, null), end};
+  return {console: consoleMethods, run, runCode, settle: (call, answer) => settleCall(call, answer, null), end};
 }
 
 export {openService} from './node-service.ts';
 export {analyzeModule, consoleMethods, describeThrown};
 
 async function run(load: () => Promise<Namespace>, module: string, name: string, args: string): Promise<void> {
+  const handle = async () => registered(await load(), module, name)._handler(actionContext(), decodeValue(args));
+  await finish(handle, () => functionName(module, name));
+}
+
+async function runCode(code: Code, args: string): Promise<void> {
+  await finish(async () => await code(decodeValue(args)), sandboxName);
+}
+
+async function finish(handle: () => Promise<unknown>, called: () => string): Promise<void> {
   let answer: string;
   try {
-    const namespace = await load();
-    const value = await registered(namespace, module, name)._handler(actionContext(), decodeValue(args));
-    answer = encodeResult(value, false, () => functionName(module, name));
+    answer = encodeResult(await handle(), false, called);
   } catch (thrown) {
     failed(thrown);
     return;
   }
-  const tooLarge = sizeFault(answer, () => functionName(module, name));
+  const tooLarge = sizeFault(answer, called);
   if (state.invocation !== INVOCATION) return;
   end();
   if (tooLarge === null) state.host(HostOp.done, INVOCATION, answer, 0);

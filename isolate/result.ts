@@ -11,6 +11,11 @@ export function functionName(file: string, name: string): string {
   return name === 'default' ? module : `${module}:${name}`;
 }
 
+/** In the place of a name: the code of a sandbox is no function. */
+export function sandboxName(): string {
+  return 'of the sandbox';
+}
+
 /** @param module its file, for the message. @throws when it exports no such function */
 export function registered(namespace: Record<string, unknown> | undefined, module: string, name: string): Registered {
   const value = namespace?.[name] as Partial<Registered> | undefined;

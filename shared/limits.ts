@@ -571,6 +571,9 @@ export const NODE_IDLE_MS = 30_000;
 export const NODE_START_MS_MAX = 15_000;
 /** What a Node process and its worker tell each other at once. Beyond: it ends and its calls fail. (ours) */
 export const NODE_FRAME_BYTES_MAX = 64 * MIB;
+/** What the process of a service or a sandbox may say in one moment; the rest waits for the next. (ours) */
+export const NODE_MESSAGES_MAX = 1_000;
+export const NODE_HEARING_MS = 100;
 /** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
 export const NODE_LAST_WORDS_CHARS = 4_000;
 /** Installing a version of Node. Beyond: the deploy is refused. (ours) */
@@ -849,9 +852,6 @@ export const SERVICE_CLOSE_MS_MAX = 1_500;
 export const SERVICE_LOAD_MS_MAX = 30_000;
 /** Live queries that one service holds. Beyond: `onChange` throws. (ours) */
 export const SERVICE_WATCHES_MAX = 64;
-/** What a process may say in one moment; the rest waits for the next. (ours) */
-export const SERVICE_MESSAGES_MAX = 1_000;
-export const SERVICE_MOMENT_MS = 100;
 /** Lines that it logs in a second. Beyond: dropped, and its log says how many. (ours) */
 export const SERVICE_LOG_LINES_MAX = 500;
 /** Lines of one service that can be read, in memory and on disk: a file is begun anew from this size on, so many are kept. The oldest leave. (ours) */
@@ -873,6 +873,17 @@ export const IN_USE_TURN_MS = 30_000;
 
 /** Sandboxes of a tenant that run. Beyond: 429 op.rate_limited. (ours; issue: 200 at once) */
 export const SANDBOXES_MAX = 256;
+/** Of those with `runtime: "node"`, each of which is a process of its own. Beyond: 429 op.rate_limited. (ours) */
+export const NODE_SANDBOXES_MAX = 8;
+/** Old heap of one of these, MiB: least, most and unless said otherwise. Beyond: 400; used up, it is `failed`. (ours) */
+export const NODE_SANDBOX_MEMORY_MB_MIN = 32;
+export const NODE_SANDBOX_MEMORY_MB_MAX = 256;
+export const NODE_SANDBOX_MEMORY_MB_DEFAULT = 64;
+/** What its process may take besides: code, stacks, buffers. Beyond: it is `failed`. Looked at this often, and what it has computed. (ours) */
+export const NODE_SANDBOX_BESIDE_MB = 96;
+export const NODE_SANDBOX_LOOK_MS = 50;
+/** The time of an execution is over, and it has so long to show that it only waits. Beyond: it is cut off, and the sandbox `failed`. (ours) */
+export const NODE_SANDBOX_ANSWER_MS_MAX = 1_000;
 /** Heap and buffers of one, MiB: least, most and unless said otherwise. Beyond: 400; used up, it is `failed`. (ours) */
 export const SANDBOX_MEMORY_MB_MIN = 8;
 export const SANDBOX_MEMORY_MB_MAX = 128;

@@ -64,6 +64,7 @@ function hasValue(row: string, text: string): boolean {
 
 /** The function platform: what is known of a call, what hosts one, who runs it, and the way in. */
 const FUNCTIONS = [
+  'code-body.ts',
   'console-lines.ts',
   'cookie-scope.ts',
   'cross-origin.ts',

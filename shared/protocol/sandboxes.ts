@@ -13,16 +13,20 @@ import {
   SANDBOX_CODE_CHARS_MAX,
   SANDBOX_CPU_MS_MAX,
   SANDBOX_EXECUTE_MS_MAX,
-  SANDBOX_MEMORY_MB_MAX,
-  SANDBOX_MEMORY_MB_MIN,
   SANDBOX_TTL_MS_MAX,
   SANDBOX_TTL_MS_MIN,
 } from '../limits.ts';
+import {NODE_VERSIONS} from '../node-version.ts';
+
+const SandboxRuntime = Type.Enum(['isolate', 'node']);
 
 /** POST …/sandboxes. What is left out has the defaults of shared/limits.ts. */
 export const SandboxBody = Type.Object({
-  runtime: Type.Optional(Type.Enum(['isolate', 'node'])),
-  memory_mb: Type.Optional(Type.Integer({minimum: SANDBOX_MEMORY_MB_MIN, maximum: SANDBOX_MEMORY_MB_MAX})),
+  runtime: Type.Optional(SandboxRuntime),
+  /** Of `runtime: "node"` alone. */
+  node_version: Type.Optional(Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()])),
+  /** How much it may be depends on the runtime. */
+  memory_mb: Type.Optional(Type.Integer()),
   /** CPU time of one execution. */
   cpu_ms: Type.Optional(Type.Integer({minimum: 1, maximum: SANDBOX_CPU_MS_MAX})),
   /** From its creation on. */
@@ -50,7 +54,9 @@ export type SandboxState = Static<typeof SandboxState>;
 /** As routes show it and as it is stored. Times are epoch milliseconds. */
 export const SandboxRecord = Type.Object({
   id: Type.String(),
-  runtime: Type.Enum(['isolate']),
+  runtime: SandboxRuntime,
+  /** Null: it is no Node sandbox. */
+  node_version: Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()]),
   memory_mb: Type.Integer(),
   cpu_ms: Type.Integer(),
   ttl_ms: Type.Integer(),

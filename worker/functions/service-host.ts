@@ -1,5 +1,5 @@
 /**
- * What services need of the function platform: their code laid out, variables and policy, calls of functions, live queries. A
+ * What services need of the function platform, and Node sandboxes: their code laid out, variables and policy, calls of functions, live queries. A
  * service is the tenant's own code: it may call what is internal, and nobody is asking.
  */
 import {createHash} from 'node:crypto';
@@ -71,6 +71,11 @@ export class ServiceHost {
     }
     const {read} = this.#parts.code.sourceOf(this.#parts.live()!.code);
     return {code: await this.#parts.nodes.serviceCode(part, read), module: moduleOf(source.path)};
+  }
+
+  /** Of a sandbox with `runtime: "node"`: what runs it. @throws op.invalid_input 400: this Node is not to be had */
+  sandboxCode(version: NodeVersion): Promise<NodeCode> {
+    return this.#parts.nodes.sandboxCode(version);
   }
 
   /** Takes away the code of others. */

@@ -3,7 +3,6 @@
  * asks for through its ctx is done here. All that it says is outside input, and no more of it is heard in one moment than the
  * worker can do beside its own work.
  */
-import {constants, setPriority} from 'node:os';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   LOG_LINE_CHARS_MAX,
@@ -11,8 +10,6 @@ import {
   SERVICE_LOAD_MS_MAX,
   SERVICE_LOOK_MS,
   SERVICE_MEMORY_BESIDE_MB,
-  SERVICE_MESSAGES_MAX,
-  SERVICE_MOMENT_MS,
   SERVICE_NICENESS,
   SERVICE_WATCHES_MAX,
 } from '../../../shared/limits.ts';
@@ -21,12 +18,14 @@ import {isOneOf, MAIN_OPERATIONS, refusal} from '../../functions/actions/action-
 import {fieldsOf, numberOf, textOf} from '../../functions/actions/operation-input.ts';
 import {PendingOperations} from '../../functions/actions/pending-operations.ts';
 import type {EgressSettings} from '../../functions/egress/policy.ts';
+import {Hearing} from '../../functions/node-runtime/hearing.ts';
 import type {Lifeline} from '../../functions/node-runtime/lifeline.ts';
 import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functions/node-runtime/node-message.ts';
 import {type NodeEnd, NodeProcess} from '../../functions/node-runtime/node-process.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
 import {refusalOf} from '../../storage/failure.ts';
+import {behindOthers} from '../behind-others.ts';
 
 export type ServiceExitReport = {reason: ExitReason; message: string | null};
 
@@ -61,8 +60,7 @@ export class ServiceProcess {
   readonly #watches = new Map<number, ServiceWatch>();
   readonly #late: NodeJS.Timeout;
   #graceTimer: NodeJS.Timeout | null = null;
-  #momentTimer: NodeJS.Timeout | null = null;
-  #messages = 0;
+  readonly #hearing: Hearing;
   #requests = 0;
   #failures = 0;
   #hasBegun = false;
@@ -92,12 +90,13 @@ export class ServiceProcess {
         onEnd: end => this.#ended(end),
       },
     );
+    this.#hearing = new Hearing(isHeard => this.#process.hear(isHeard));
     this.#late = setTimeout(
       () => this.#end({reason: 'not_started', message: `its code was not loaded in ${SERVICE_LOAD_MS_MAX / 1000} s`}),
       SERVICE_LOAD_MS_MAX,
     );
     this.#process.watch(true);
-    behindOthers(this.#process.pid);
+    behindOthers(this.#process.pid, SERVICE_NICENESS);
   }
 
   get pid(): number | undefined {
@@ -129,7 +128,7 @@ export class ServiceProcess {
   }
 
   #received(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void {
-    this.#count();
+    this.#hearing.count();
     if (this.#exit !== null) return;
     switch (message.type) {
       case 'serving':
@@ -153,18 +152,9 @@ export class ServiceProcess {
       case 'analyzed':
       case 'begun':
       case 'outcome':
+      case 'executed':
         return; // nobody asked
     }
-  }
-
-  /** More than the worker can do beside its work waits in the pipe, and then in the process. */
-  #count(): void {
-    this.#momentTimer ??= setTimeout(() => {
-      this.#momentTimer = null;
-      this.#messages = 0;
-      this.#process.hear(true);
-    }, SERVICE_MOMENT_MS);
-    if (++this.#messages === SERVICE_MESSAGES_MAX) this.#process.hear(false);
   }
 
   async #start({call, operation, text}: Framed<{call: number; operation: string}>): Promise<void> {
@@ -220,7 +210,7 @@ export class ServiceProcess {
   #ended(end: NodeEnd): void {
     clearTimeout(this.#late);
     if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
-    if (this.#momentTimer !== null) clearTimeout(this.#momentTimer);
+    this.#hearing.end();
     for (const watch of this.#watches.values()) watch.end();
     this.#watches.clear();
     this.#pending.clear();
@@ -238,12 +228,4 @@ function exitOf({cause, message}: NodeEnd): ServiceExitReport {
   if (cause === 'memory') return {reason: 'out_of_memory', message};
   if (cause === 'start') return {reason: 'not_started', message};
   return {reason: 'crashed', message};
-}
-
-function behindOthers(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) setPriority(pid, Math.min(SERVICE_NICENESS, constants.priority.PRIORITY_LOW));
-  } catch {
-    // It has ended, or this system has no such thing.
-  }
 }

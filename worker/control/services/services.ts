@@ -24,6 +24,7 @@ import type {ServiceHost} from '../../functions/service-host.ts';
 import {refusalOf} from '../../storage/failure.ts';
 import type {ControlParts} from '../control.ts';
 import {ControlRecords} from '../control-records.ts';
+import {checkEnvironment} from '../environment-check.ts';
 import {serviceRecords} from '../record-table.ts';
 import {ServiceLog} from './service-log.ts';
 import {ServiceRunner, startingPoint} from './service-runner.ts';
@@ -295,17 +296,7 @@ export class Services {
   /** @throws op.invalid_input 400 */
   async #checked(body: ServiceUpdateBody): Promise<Definition> {
     const {source, env = {}, node_version = null, autostart = true} = body;
-    if (JSON.stringify(env).length > SERVICE_ENV_CHARS_MAX) {
-      throw new ServiceError('op.invalid_input', `env must have at most ${SERVICE_ENV_CHARS_MAX} characters as JSON`);
-    }
-    for (const [name, value] of Object.entries(env)) {
-      // What Node would refuse to set.
-      if (/^[^=\0]+$/.test(name) && !value.includes('\0') && name.isWellFormed() && value.isWellFormed()) continue;
-      throw new ServiceError(
-        'op.invalid_input',
-        'env must hold valid Unicode, with names that are not empty and have no "="',
-      );
-    }
+    checkEnvironment(env, SERVICE_ENV_CHARS_MAX);
     const {memory_mb = SERVICE_MEMORY_MB_DEFAULT, restart = 'always'} = body;
     const isInline = source.type === 'inline';
     const version = isInline ? (node_version ?? NODE_VERSION_DEFAULT) : node_version;

@@ -3,7 +3,7 @@
  * done here. Parameters come from the isolate and are looked at as outside input.
  */
 import {ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../../../shared/limits.ts';
-import type {EgressPolicy} from '../egress/policy.ts';
+import {type EgressPolicy, NO_NETWORK} from '../egress/policy.ts';
 import {ActionFetches} from './action-fetches.ts';
 import {
   HTTP_OPERATIONS,
@@ -37,7 +37,6 @@ export type ActionOperationsParts = {
 type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */; answer?: string};
 
 const CONNECTS = ['fetch', 'wsOpen'];
-const NO_NETWORK = 'There is no network here; a sandbox has one when it is created with "network": true';
 /** These end by themselves, without anybody waiting: not even for them does an action go on. */
 const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsClose'];
 

@@ -16,6 +16,9 @@ export type EgressSettings = {allow: string[]; deny: string[]};
 /** All addresses of a name; rejects when it has none. The system's own order, hosts file included. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
+/** What a sandbox without a network is told. */
+export const NO_NETWORK = 'There is no network here; a sandbox has one when it is created with "network": true';
+
 /** A connection was not made, because of the tenant's egress policy. The message is for the author of the code. */
 export class EgressRefused extends Error {
   override name = 'EgressRefused';
@@ -25,11 +28,19 @@ export class EgressPolicy {
   readonly #allow: EgressPattern[];
   readonly #deny: EgressPattern[];
   readonly #resolve: Resolve;
+  /** Why nothing may be connected to; null: the lists decide. */
+  readonly #closed: string | null;
 
-  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve) {
+  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve, closed: string | null = null) {
     this.#allow = allow;
     this.#deny = deny;
     this.#resolve = resolve;
+    this.#closed = closed;
+  }
+
+  /** No network at all. @param reason for the author of the code */
+  static closed(reason: string): EgressPolicy {
+    return new EgressPolicy([], [], systemResolve, reason);
   }
 
   /** `settings` were checked with `checkEgressPattern` when they were stored. */
@@ -39,6 +50,7 @@ export class EgressPolicy {
 
   /** Why no connection to `address` may be made for `hostname:port`; null: it may. */
   check(hostname: string, port: number, address: string): string | null {
+    if (this.#closed !== null) return this.#closed;
     const at = parseAddress(address);
     if (at === null) return refusal(hostname, port, `${JSON.stringify(address)} is not an address`);
     const host = plainHost(hostname);
@@ -62,6 +74,7 @@ export class EgressPolicy {
    * @throws EgressRefused when there is none, or what the resolver rejected with
    */
   async addresses(hostname: string, port: number): Promise<string[]> {
+    if (this.#closed !== null) throw new EgressRefused(this.#closed);
     const literal = parseAddress(plainHost(hostname)) !== null;
     const host = plainHost(hostname);
     // A denied name is not even asked for: questions to name servers carry data too.

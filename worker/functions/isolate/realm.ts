@@ -10,6 +10,7 @@ import {posix} from 'node:path';
 import ivm from 'isolated-vm';
 import type {CodeInvocation, HostCall, Invocation, RealmUse} from '../../../isolate/host-call.ts';
 import {assert} from '../../../shared/assert.ts';
+import {asFunction, LINES_BEFORE, notABody} from '../code-body.ts';
 import {compileKernel} from './kernel-script.ts';
 import {timeOut} from './realm-failure.ts';
 
@@ -182,13 +183,12 @@ export class Realm {
    * @throws what the compiler says of it
    */
   async compile(code: string, filename: string, timeoutMs: number): Promise<ivm.Reference> {
-    const text = `(async function (args) {'use strict';\n${code}\n})`;
-    const script = await this.#isolate.compileScript(text, {filename, lineOffset: -1});
+    const script = await this.#isolate.compileScript(asFunction(code), {filename, lineOffset: -LINES_BEFORE});
     try {
       const compiled = await script.run(this.#context, {reference: true, timeout: timeoutMs});
       if (compiled.typeof === 'function') return compiled;
       compiled.release();
-      throw new SyntaxError('the code is not the body of a function');
+      throw notABody();
     } finally {
       if (!this.#isolate.isDisposed) script.release();
     }

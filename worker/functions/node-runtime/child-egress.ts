@@ -11,7 +11,7 @@ import dgram from 'node:dgram';
 import dns from 'node:dns';
 import {syncBuiltinESMExports} from 'node:module';
 import net, {isIP, type LookupFunction, type Socket, type SocketConnectOpts} from 'node:net';
-import {EgressPolicy, EgressRefused, type EgressSettings} from '../egress/policy.ts';
+import {EgressPolicy, EgressRefused, type EgressSettings, NO_NETWORK} from '../egress/policy.ts';
 
 type Handle = Record<string, unknown>;
 type Connect = (this: unknown, request: unknown, address: string, port: number) => number;
@@ -21,12 +21,12 @@ const UV_EACCES = -13;
 /** Resolved and not connected to yet; the oldest go first. */
 const OPENED_MAX = 1_000;
 
-/** @param channel to the worker, which is a Unix socket and stays */
-export function closeNetwork(settings: EgressSettings, channel: Socket): void {
+/** @param settings null: no network. @param channel to the worker, which is a Unix socket and stays */
+export function closeNetwork(settings: EgressSettings | null, channel: Socket): void {
   // What it is now: the policy must not ask the look-up that asks the policy.
   const {lookup} = dns.promises;
   const resolve = async (hostname: string) => (await lookup(hostname, {all: true})).map(({address}) => address);
-  const policy = EgressPolicy.of(settings, resolve);
+  const policy = settings === null ? EgressPolicy.closed(NO_NETWORK) : EgressPolicy.of(settings, resolve);
   const opened = new Set<string>();
   const open = (address: string, port: number) => {
     opened.add(`${address} ${port}`);

@@ -4,6 +4,7 @@
  *
  *   node/<code>/       the bundle's files, and the scripts that run them in .svc/
  *   services/<code>/   the same of services, whose code may be no deployment's
+ *   sandboxes/<code>/  the scripts alone, one directory for each version of Node
  *
  * They are a copy: the tenant's file has the code. A file that is not what was deployed is written again before it is used.
  * One is written or taken away at a time: services of one deployment share a directory, and start together.
@@ -28,7 +29,7 @@ export class CodeDirectories {
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param tenant its directory. @param scripts where ours are */
-  constructor(tenant: string, room: 'node' | 'services', scripts = DIST) {
+  constructor(tenant: string, room: 'node' | 'services' | 'sandboxes', scripts = DIST) {
     this.#root = join(tenant, room);
     this.#scripts = scripts;
   }

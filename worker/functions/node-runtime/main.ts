@@ -1,5 +1,5 @@
 /**
- * A Node process of a deployment: runs its actions, many at a time, or one service, for the worker at the other end of descriptor 3.
+ * A Node process of a deployment: runs its actions, many at a time, one service, or one sandbox, for the worker at the other end of descriptor 3.
  * It lives as long as that pipe does, and runs on the oldest Node that modules may ask for.
  *
  * Before any code of the deployment is loaded, what Node's permission model leaves open is closed (`narrowed.ts`,
@@ -19,15 +19,14 @@ import type {NodeCall} from '../../../isolate/node-call.ts';
 import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
 import {unverified} from '../execution.ts';
 import {closeNetwork} from './child-egress.ts';
+import {ChildSandbox, type Execution} from './child-sandbox.ts';
 import {ChildService} from './child-service.ts';
 import {narrow} from './narrowed.ts';
 import {type Framed, FrameReader, type FromNode, frame, SERVICE_ACTION, type ToNode} from './node-message.ts';
 
-type Running = {action: number; kernel: NodeCall};
-
 const channel = new Socket({fd: 3});
-const calls = new Map<number, Running>();
-const current = new AsyncLocalStorage<Running>();
+const calls = new Map<number, Execution>();
+const current = new AsyncLocalStorage<Execution>();
 const KERNEL = new Script(
   `(function () {${readFileSync(join(dirname(fileURLToPath(import.meta.url)), 'node-call.js'), 'utf8')}\nreturn svcCall;})`,
   {filename: 'svc:call'},
@@ -36,6 +35,7 @@ const {analyzeModule, describeThrown, consoleMethods, openService} = KERNEL();
 const METHODS = Object.keys(consoleMethods) as (keyof NodeCall['console'])[];
 /** What this process is for, if it is not for actions. */
 let service: ChildService | null = null;
+let sandbox: ChildSandbox | null = null;
 /** Of the code, as stacks name it. */
 let rootUrl = '';
 /** Not what user code puts in its place. */
@@ -79,6 +79,15 @@ function received(message: Framed<ToNode>): void {
       return;
     case 'stop':
       service?.stop();
+      return;
+    case 'execute': {
+      const {action, codeChars, text} = message;
+      sandbox ??= new ChildSandbox({channel, send, described, relocated, within: (of, run) => current.run(of, run)});
+      sandbox.execute(action, text.slice(0, codeChars), text.slice(codeChars), KERNEL().openCall);
+      return;
+    }
+    case 'drop':
+      sandbox?.drop(message.action);
       return;
     case 'answer': {
       if (message.action === SERVICE_ACTION) {
@@ -151,7 +160,7 @@ function call({action, module, name, caller, text: args}: Framed<ToNode & {type:
         return `-${JSON.stringify({name: 'Error', message: 'this is not available in Node'})}`;
     }
   };
-  const running: Running = {action, kernel: KERNEL().openCall(host)};
+  const running: Execution = {action, kernel: KERNEL().openCall(host)};
   calls.set(action, running);
   send({type: 'begun', action});
   void current.run(running, () => running.kernel.run(() => load(module), `${module}.js`, name, args));
@@ -181,6 +190,10 @@ async function analyze(module: string): Promise<void> {
 /** Something that nobody waited for threw: its call fails, and the process takes no more. */
 function crashed(thrown: unknown): void {
   const running = current.getStore();
+  if (sandbox !== null) {
+    sandbox.crashed(thrown, running ?? null);
+    return;
+  }
   const text = described(thrown);
   if (running !== undefined && !calls.delete(running.action)) return; // it has its result already
   running?.kernel.end();

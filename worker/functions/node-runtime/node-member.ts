@@ -98,6 +98,7 @@ export class NodeMember {
       case 'analyzed':
       case 'serving':
       case 'served':
+      case 'executed':
         return; // nobody asked
       case 'uncaught':
         this.#uncaught(message);

@@ -11,8 +11,8 @@ import type {Caller} from '../execution.ts';
 
 /** `text` of each is '' where nothing is said of it. */
 export type ToNode =
-  /** First. `root`: the directory of the code, with a slash at its end. */
-  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressSettings}
+  /** First. `root`: the directory of the code, with a slash at its end. `egress` null: no network. */
+  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressSettings | null}
   /** What a module exports; answered by `analyzed`. */
   | {type: 'analyze'; module: string}
   /** `text`: the arguments. */
@@ -25,6 +25,10 @@ export type ToNode =
   | {type: 'changed'; watch: number; ok: boolean}
   /** The service is to end: its signal says so. */
   | {type: 'stop'}
+  /** It is a sandbox: executes code, one after another. `text`: so many characters of it, and then its arguments. */
+  | {type: 'execute'; action: number; codeChars: number}
+  /** Nobody waits for that execution any longer. */
+  | {type: 'drop'; action: number}
   /** Answered by `alive`, unless code that computes holds it up. */
   | {type: 'look'};
 
@@ -45,6 +49,8 @@ export type FromNode =
   | {type: 'serving'}
   /** It has returned, or thrown: `text` is JSON of a RealmError. */
   | {type: 'served'; ok: boolean}
+  /** An execution has ended. `text`: its value as wire text, or JSON of a RealmError. */
+  | {type: 'executed'; action: number; fault: 'syntax' | 'threw' | 'unfinished' | null}
   | {type: 'alive'};
 
 /** What a service asks for is asked for under this number. */

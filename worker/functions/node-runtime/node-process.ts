@@ -10,7 +10,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
-import {readFileSync, writeFileSync} from 'node:fs';
+import {readFileSync} from 'node:fs';
 import type {Socket} from 'node:net';
 import {join} from 'node:path';
 import {
@@ -22,7 +22,7 @@ import {
   NODE_START_MS_MAX,
 } from '../../../shared/limits.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
-import {ownBytes} from '../../../shared/own-memory.ts';
+import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
 import type {EgressSettings} from '../egress/policy.ts';
 import {NODE_MAIN} from './code-directory.ts';
@@ -40,7 +40,8 @@ export type NodeCode = {
 export type NodeProcessOptions = {
   code: NodeCode;
   env: Readonly<Record<string, string>>;
-  egress: EgressSettings;
+  /** Null: no network. */
+  egress: EgressSettings | null;
   lifeline: Lifeline;
   heapMb?: number;
   bytesMax?: number;
@@ -87,6 +88,8 @@ export class NodeProcess {
   #end: NodeEnd | null = null;
   #isOver = false;
   #lastWords = '';
+  /** Looks that it has not answered. */
+  #asked = 0;
   /** Its CPU when it last answered. */
   #cpuAtAliveMs = 0;
 
@@ -133,7 +136,21 @@ export class NodeProcess {
     return this.pid === undefined || this.#isOver ? 0 : (ownBytes(this.pid) ?? 0);
   }
 
+  /** What it has computed. 0: it has ended, or the system does not say. */
+  get cpuMs(): number {
+    return cpuMs(this.pid);
+  }
+
+  /**
+   * Nothing of it runs until it is to go on. @returns false where that cannot be: what nothing but its pipe ties to its worker would
+   * never end then
+   */
+  rest(isResting: boolean): boolean {
+    return this.#options.lifeline.command.length > 0 && this.#child.kill(isResting ? 'SIGSTOP' : 'SIGCONT');
+  }
+
   send(message: ToNode, text = ''): void {
+    if (message.type === 'look') this.#asked++;
     if (this.#channel?.writable === true) this.#channel.write(frame({...message, text}));
   }
 
@@ -165,6 +182,11 @@ export class NodeProcess {
     this.#child.kill('SIGKILL');
   }
 
+  /** Its code has written to the pipe itself. */
+  saidNonsense(): void {
+    this.kill({cause: 'crash', message: 'The Node process said what nobody understands'});
+  }
+
   #look(): void {
     const {bytesMax = NODE_PROCESS_BYTES_MAX, cpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
     if (this.bytes > bytesMax) this.kill({cause: 'memory', message: OUT_OF_MEMORY});
@@ -175,7 +197,7 @@ export class NodeProcess {
   #received(piece: Buffer): void {
     const frames = this.#frames.push(piece);
     if (frames === null) {
-      this.kill({cause: 'crash', message: 'The Node process said what nobody understands'});
+      this.saidNonsense();
       return;
     }
     for (const message of frames as Framed<FromNode>[]) {
@@ -193,6 +215,12 @@ export class NodeProcess {
   }
 
   #alive(): void {
+    // Each takes a look at its processor time.
+    if (this.#asked === 0) {
+      this.saidNonsense();
+      return;
+    }
+    this.#asked--;
     this.#cpuAtAliveMs = cpuMs(this.pid);
     this.#events.onAlive();
     this.#nextLook ??= setTimeout(() => {
@@ -232,15 +260,6 @@ function nodeArguments({version, root}: NodeCode, heapMb = NODE_HEAP_MB): string
     '--no-warnings',
     join(root, NODE_MAIN),
   ];
-}
-
-/** When the machine runs out of memory. */
-function firstToGo(pid: number | undefined): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
-  } catch {
-    // Not Linux, not allowed, or it has ended: its memory is looked at besides.
-  }
 }
 
 /** What the process has computed. 0: it has ended, or the system does not say. */

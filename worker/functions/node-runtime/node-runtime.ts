@@ -5,6 +5,7 @@
 import {dirname} from 'node:path';
 import {assert} from '../../../shared/assert.ts';
 import type {Logger} from '../../../shared/log.ts';
+import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
 import type {WorkerMetrics} from '../../metrics.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
@@ -41,6 +42,7 @@ export class NodeRuntime implements NodeModules {
   readonly #binaries: NodeBinaries;
   readonly #directories: CodeDirectories;
   readonly #services: CodeDirectories;
+  readonly #sandboxes: CodeDirectories;
   readonly #pool: NodePool;
   /** By deployment; the newest is the last. */
   readonly #known = new Map<number, Promise<NodeCode>>();
@@ -51,6 +53,7 @@ export class NodeRuntime implements NodeModules {
     this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, log});
     this.#directories = new CodeDirectories(dirname(path), 'node');
     this.#services = new CodeDirectories(dirname(path), 'services');
+    this.#sandboxes = new CodeDirectories(dirname(path), 'sandboxes');
     this.#pool = new NodePool({memory, onEnd: cause => metrics.nodeEnded(cause)});
     metrics.node = this.#pool;
   }
@@ -75,6 +78,13 @@ export class NodeRuntime implements NodeModules {
     const {version} = part;
     const binary = await this.#binaries.find(version);
     return {version, binary, root: await this.#services.write(part, read)};
+  }
+
+  /** What a sandbox is run by: it brings no code of its own. @throws op.invalid_input 400: this Node is not to be had */
+  async sandboxCode(version: NodeVersion): Promise<NodeCode> {
+    const part: NodePart = {version, files: []};
+    const binary = await this.#binaries.find(version);
+    return {version, binary, root: await this.#sandboxes.write(part, unread)};
   }
 
   /** Takes away the code that no service has any more. */
@@ -113,4 +123,8 @@ export class NodeRuntime implements NodeModules {
     const {read} = this.#parts.code.sourceOf(deployment);
     return {version: part.version, binary, root: await this.#directories.write(part, read)};
   }
+}
+
+function unread(path: string): never {
+  throw new Error(`${path} is in no list of files`);
 }

@@ -1,0 +1,16 @@
+/** The variables of a sandbox or a service. */
+import {ServiceError} from '../../shared/errors.ts';
+
+/** @throws op.invalid_input 400 for what Node would refuse to set, and for more than so many characters */
+export function checkEnvironment(env: Readonly<Record<string, string>>, charsMax: number): void {
+  if (JSON.stringify(env).length > charsMax) {
+    throw new ServiceError('op.invalid_input', `env must have at most ${charsMax} characters as JSON`);
+  }
+  for (const [name, value] of Object.entries(env)) {
+    if (/^[^=\0]+$/.test(name) && !value.includes('\0') && name.isWellFormed() && value.isWellFormed()) continue;
+    throw new ServiceError(
+      'op.invalid_input',
+      'env must hold valid Unicode, with names that are not empty and have no "="',
+    );
+  }
+}
