@@ -44,7 +44,8 @@ export function register(program: Command): void {
   });
 }
 
-function lineOf({id, state, memory_mb: memory, expires_at: expires, error}: SandboxRecord): string {
+function lineOf({id, state, node_version: node, memory_mb: memory, expires_at: expires, error}: SandboxRecord): string {
   const until = state === 'running' ? `  until ${new Date(expires).toISOString()}` : '';
-  return `${id}  ${state}  ${memory} MiB${until}${error === null ? '' : `  ${error}`}`;
+  const runtime = node === null ? '' : `  Node ${node}`;
+  return `${id}  ${state}${runtime}  ${memory} MiB${until}${error === null ? '' : `  ${error}`}`;
 }

@@ -20,6 +20,7 @@ export type Gauges = {
   cronsFailing: number;
   liveQueries: number;
   sandboxes: number;
+  sandboxBytes: number;
   sessions: number;
   /** By state. */
   services: ReadonlyMap<string, number>;
@@ -211,6 +212,7 @@ export class WorkerMetrics {
         [...this.#sandboxEnds].map(([state, value]) => ({labels: {state}, value})),
       ),
       gauge('svc_sandboxes_running', 'Sandboxes that run.', gauges.sandboxes),
+      gauge('svc_sandbox_bytes', 'What processes of sandboxes take, without mapped files.', gauges.sandboxBytes),
       gauge('svc_sessions_open', 'Sessions that are open.', gauges.sessions),
       metric(
         'gauge',

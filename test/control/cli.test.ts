@@ -162,6 +162,17 @@ describe('svc sandboxes', () => {
     expect(JSON.parse((await run('sandboxes', 'show', id)).stdout)).toMatchObject({id, state: 'running'});
     expect(await run('sandboxes', 'stop', id)).toMatchObject(done(`${id}  stopped  16 MiB\n`));
   });
+
+  test('a Node sandbox: create, exec, list, stop', async () => {
+    write('sandbox.json', {runtime: 'node', node_version: NODE_VERSION});
+    const id = (await run('sandboxes', 'create', 'sandbox.json')).stdout.trimEnd();
+    const version = await run('sandboxes', 'exec', id, 'return process.versions.node');
+    expect(version).toEqual({code: 0, stdout: `${JSON.stringify(process.versions.node)}\n`, stderr: ''});
+    expect(await run('sandboxes', 'list')).toMatchObject(
+      done(new RegExp(`^${id} {2}running {2}Node ${NODE_VERSION} {2}64 MiB`)),
+    );
+    expect(await run('sandboxes', 'stop', id)).toMatchObject(done(`${id}  stopped  Node ${NODE_VERSION}  64 MiB\n`));
+  });
 });
 
 describe('svc sessions', () => {

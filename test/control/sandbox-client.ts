@@ -4,9 +4,14 @@ import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {SessionRecord} from '../../shared/protocol/sessions.ts';
 import type {Reply, Service} from '../harness/service.ts';
 import type {Tenant} from '../harness/tenant.ts';
+import {NODE_VERSION} from './service-client.ts';
 
 export type Sandbox = SandboxRecord;
 export type Session = SessionRecord;
+/** What each runtime is asked for with, on the Node that runs the tests, so that none is installed. */
+export const RUNTIMES = {isolate: {}, node: {runtime: 'node', node_version: NODE_VERSION}} as const;
+export type Runtime = keyof typeof RUNTIMES;
+
 export type Executed = {value: unknown; log_lines: string[]; duration_ms: number};
 
 export async function newSandbox(tenant: Tenant, body: object = {}): Promise<Sandbox> {

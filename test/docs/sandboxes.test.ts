@@ -16,6 +16,7 @@ test('every shell example of docs/sandboxes.md succeeds, in their order', async 
     `{"value":2,"log_lines":["[LOG] 'hello'"]`,
     '{"value":42,"log_lines":[]',
     '"code":"sandbox.execution_failed","message":"no"',
+    '{"value":"2d711642","log_lines":[]',
     '"state":"stopped"',
     '{"value":["a"],"log_lines":[]',
     '"metadata":{"user":"ada"}',

@@ -1,6 +1,7 @@
 /** For every operation requests that succeed and one that is refused, made against a tenant that has something of everything. */
 import type {ErrorCode} from '../../shared/errors.ts';
 import type {Operation, RouterOperation} from '../../shared/operations.ts';
+import {NODE_VERSION} from '../control/service-client.ts';
 import {type App, uploadOf} from '../functions/app.ts';
 import {until} from '../harness/until.ts';
 
@@ -336,8 +337,12 @@ export async function samplesOf(app: App): Promise<Samples> {
     },
 
     'sandboxes.create': {
-      succeeds: [{body: {}}, {body: {memory_mb: 8, env: {A: 'b'}, network: true}}],
-      refused: {body: {runtime: 'node'}, code: 'op.invalid_input'},
+      succeeds: [
+        {body: {}},
+        {body: {memory_mb: 8, env: {A: 'b'}, network: true}},
+        {body: {runtime: 'node', node_version: NODE_VERSION}},
+      ],
+      refused: {body: {runtime: 'bun'}, code: 'op.invalid_input'},
     },
     'sandboxes.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'sandboxes.get': {succeeds: [newSandbox], refused: noSandbox},

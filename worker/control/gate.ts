@@ -5,6 +5,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
+import type {Gauges} from '../metrics.ts';
 import type {Control, ControlParts} from './control.ts';
 import {hasServices} from './record-table.ts';
 
@@ -38,11 +39,12 @@ export class ControlGate implements Stage {
     this.loaded().catch(error => this.#parts.log.error('service control could not be loaded', {error}));
   }
 
-  /** Sandboxes that run, sessions that are open, services by state and what those take. */
-  get sizes(): {sandboxes: number; sessions: number; services: ReadonlyMap<string, number>; serviceBytes: number} {
+  /** Sandboxes that run, sessions that are open, services by state, and what processes take. */
+  get sizes(): Pick<Gauges, 'sandboxes' | 'sandboxBytes' | 'sessions' | 'services' | 'serviceBytes'> {
     const {sandboxes, sessions, services} = this.#control ?? {};
     return {
       sandboxes: sandboxes?.running ?? 0,
+      sandboxBytes: sandboxes?.bytes ?? 0,
       sessions: sessions?.open ?? 0,
       services: services?.states ?? new Map(),
       serviceBytes: services?.bytes ?? 0,

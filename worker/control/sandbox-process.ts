@@ -6,13 +6,10 @@
  * threads. It gets no variables, no file of the tenant's, and no descriptor but the channel and its standard error.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
-import {writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
-import {constants, setPriority} from 'node:os';
 import {dirname, join, sep} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
 import {
   SANDBOX_ANSWER_MS_MAX,
   SANDBOX_OPEN_MS_MAX,
@@ -23,7 +20,9 @@ import {
   SANDBOX_VALUE_CHARS_MAX,
 } from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import {ownBytes} from '../../shared/own-memory.ts';
+import {firstToGo, ownBytes} from '../../shared/own-memory.ts';
+import {behindOthers} from './behind-others.ts';
+import {isJson, noSandbox} from './execution-result.ts';
 import type {ExecutionRequest, ExecutionResult, FromHost, ToHost} from './sandbox-message.ts';
 
 export type SandboxProcessEvents = {
@@ -37,6 +36,7 @@ const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'sandboxes.js');
 const LAST_WORDS_CHARS = 2_000;
 
 export class SandboxProcess {
+  readonly policy = null;
   readonly #child: ChildProcess;
   readonly #events: SandboxProcessEvents;
   readonly #log: Logger;
@@ -67,13 +67,20 @@ export class SandboxProcess {
     child.on('message', message => this.#received(message));
     child.once('error', error => this.#ended(error.message));
     child.once('close', (code, signal) => this.#ended(`${signal ?? code}`));
-    if (child.pid !== undefined) lessThanTheWorker(child.pid);
+    behindOthers(child.pid, SANDBOX_PROCESS_NICENESS);
+    firstToGo(child.pid);
     this.#watch = setInterval(() => this.#look(), SANDBOX_PROCESS_LOOK_MS);
   }
 
   /** Null: it runs. */
   get endedBecause(): string | null {
     return this.#endedBecause;
+  }
+
+  /** Without mapped files; 0: it has ended. */
+  get bytes(): number {
+    const {pid} = this.#child;
+    return pid === undefined || this.#endedBecause !== null ? 0 : (ownBytes(pid) ?? 0);
   }
 
   /** @throws session.overloaded 503 */
@@ -131,8 +138,7 @@ export class SandboxProcess {
   }
 
   #look(): void {
-    const bytes = this.#child.pid === undefined ? null : ownBytes(this.#child.pid);
-    if (bytes === null) return;
+    const {bytes} = this;
     if (bytes > SANDBOX_PROCESS_BYTES_MAX) this.#kill("the tenant's sandboxes needed too much memory together");
     else if (bytes > SANDBOX_PROCESS_BYTES_SHED) this.#send({type: 'shed'});
   }
@@ -164,10 +170,6 @@ export class SandboxProcess {
   }
 }
 
-function noSandbox(reason: string): ServiceError {
-  return new ServiceError('session.overloaded', `no sandbox could be made: ${reason}; try again shortly`);
-}
-
 /** isolated-vm wants the first; the rest is what the process may do. */
 function flags(main: string): string[] {
   const native = createRequire(import.meta.url).resolve('isolated-vm');
@@ -183,16 +185,6 @@ function flags(main: string): string[] {
     // Where the loader of native packages looks which C library there is.
     ...[...readable, '/etc/alpine-release'].map(path => `--allow-fs-read=${path}`),
   ];
-}
-
-/** The tenant's own calls go first, and it is the first to go when the machine runs out of memory. */
-function lessThanTheWorker(pid: number): void {
-  try {
-    setPriority(pid, Math.min(SANDBOX_PROCESS_NICENESS, constants.priority.PRIORITY_LOW));
-    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
-  } catch {
-    // It has ended, or this system has no such thing: the worker looks at its memory itself.
-  }
 }
 
 function isFromHost(message: unknown): message is FromHost {
@@ -214,14 +206,4 @@ function isResult(result: unknown): result is ExecutionResult {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-/** It becomes part of an answer as it stands. */
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,39 +1,37 @@
 /**
- * The sandboxes of a tenant: their records, their process, and what is executed in them. The states are drawn in
+ * The sandboxes of a tenant: their records, and what is executed in them. What they run in is sandbox-hosts.ts. The states are drawn in
  * shared/protocol/sandboxes.ts.
  *
- * - A record says `running` on disk only after its isolate is there, and nobody learns of it before.
+ * - A record says `running` on disk only after its isolate or its process is there, and nobody learns of it before.
  * - A stop is on disk before it is answered. What ends by itself (expired, failed) is so at once, and on disk a moment later:
  *   should the process end in that moment, the next one finds it `running`, which it cannot be, and says `failed`.
  * - So a sandbox is never found empty: either it is the one that was made, or executions are refused.
  */
 import {randomBytes} from 'node:crypto';
-import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
+  NODE_SANDBOXES_MAX,
   SANDBOX_ARGUMENTS_CHARS_MAX,
-  SANDBOX_CPU_MS_DEFAULT,
-  SANDBOX_ENV_CHARS_MAX,
   SANDBOX_EXECUTE_MS_DEFAULT,
   SANDBOX_EXECUTIONS_MAX,
-  SANDBOX_MEMORY_MB_DEFAULT,
-  SANDBOX_PROCESS_IDLE_MS,
-  SANDBOX_TTL_MS_DEFAULT,
   SANDBOX_WAITING_MAX,
   SANDBOXES_KEPT,
   SANDBOXES_MAX,
 } from '../../shared/limits.ts';
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
+import type {Commit} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
+import {askedOf} from './asked-sandbox.ts';
 import type {ControlParts} from './control.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
+import {shownMs} from './execution-result.ts';
 import {controlRecords} from './record-table.ts';
+import {type SandboxHost, SandboxHosts} from './sandbox-hosts.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
-import {SandboxProcess} from './sandbox-process.ts';
 
 /** Of one that runs. */
 type Live = {
-  process: SandboxProcess;
+  host: SandboxHost;
   /** Resolves when the execution that was asked for last is over. */
   last: Promise<unknown>;
   /** Executions under way and waiting. */
@@ -48,17 +46,28 @@ export class Sandboxes {
   readonly #parts: ControlParts;
   readonly #records: ControlRecords<SandboxRecord>;
   readonly #live = new Map<string, Live>();
-  #process: SandboxProcess | null = null;
-  #idleTimer: NodeJS.Timeout | null = null;
+  readonly #hosts: SandboxHosts;
+  /** Those that are being made, and how many of them are Node sandboxes. */
   #opening = 0;
+  #openingNodes = 0;
   #executions = 0;
   #chars = 0;
-  #isClosed = false;
 
   constructor(parts: ControlParts) {
     this.#parts = parts;
     this.#records = new ControlRecords(controlRecords(parts.db, 'sandbox'), ({id}) => id);
-    for (const record of [...this.#records.sound()]) {
+    this.#hosts = new SandboxHosts(parts, {
+      broken: (id, reason) => {
+        if (this.#live.has(id)) this.#end(id, {state: 'failed', error: reason});
+      },
+      ended: (host, reason) => {
+        const its = [...this.#live].filter(([, live]) => live.host === host);
+        for (const [id] of its) this.#end(id, {state: 'failed', error: reason});
+      },
+    });
+    for (const stored of [...this.#records.sound()]) {
+      const record = {...BEFORE_NODE, ...stored};
+      this.#records.took(record);
       if (record.state !== 'running') continue;
       const isOver = record.expires_at <= parts.clock();
       this.#end(
@@ -71,6 +80,11 @@ export class Sandboxes {
   /** How many run. */
   get running(): number {
     return this.#live.size;
+  }
+
+  /** What they take. */
+  get bytes(): number {
+    return this.#hosts.bytes;
   }
 
   /** When the next one expires, and when the last one does; epoch milliseconds, null: none runs. */
@@ -107,40 +121,29 @@ export class Sandboxes {
     session: string | null,
     write: (store: (writer: Writer) => SandboxRecord) => Promise<T>,
   ): Promise<T> {
-    const {runtime = 'isolate', env = {}} = body;
-    if (runtime === 'node') {
-      throw new ServiceError('op.invalid_input', 'runtime "node" is not available on this server; "isolate" is');
-    }
-    checkEnvironment(env);
-    if (this.#live.size + this.#opening >= SANDBOXES_MAX) {
-      throw new ServiceError('op.rate_limited', `a tenant has at most ${SANDBOXES_MAX} sandboxes that run; stop some`);
-    }
+    const asked = askedOf(body);
+    const isNode = asked.node_version !== null;
+    this.#checkRoom(isNode);
     const id = randomBytes(16).toString('hex');
-    const memory_mb = body.memory_mb ?? SANDBOX_MEMORY_MB_DEFAULT;
-    const process = this.#aProcess();
     this.#opening++;
+    if (isNode) this.#openingNodes++;
     try {
-      await process.open(id, memory_mb);
-      const ttl_ms = body.ttl_ms ?? SANDBOX_TTL_MS_DEFAULT;
+      const host = await this.#hosts.open({id, ...asked});
       const created_at = Math.floor(this.#parts.clock());
       const record: SandboxRecord = {
         id,
-        runtime,
-        memory_mb,
-        cpu_ms: body.cpu_ms ?? SANDBOX_CPU_MS_DEFAULT,
-        ttl_ms,
-        env,
-        network: body.network ?? false,
+        ...asked,
         state: 'running',
         session_id: session,
         created_at,
-        expires_at: created_at + ttl_ms,
+        expires_at: created_at + asked.ttl_ms,
         ended_at: null,
         error: null,
       };
-      return await this.#begin(record, process, write);
+      return await this.#begin(record, host, write);
     } finally {
       this.#opening--;
+      if (isNode) this.#openingNodes--;
       this.#rest();
     }
   }
@@ -228,14 +231,17 @@ export class Sandboxes {
     for (const {id, expires_at} of [...this.#runningRecords()]) if (expires_at <= nowMs) this.#end(id, EXPIRED);
   }
 
+  /** Node sandboxes with a network end when the policy is another one. */
+  committed({events}: Pick<Commit, 'events'>): void {
+    if (events.some(({type}) => type === 'settings.changed')) this.#followPolicy();
+  }
+
   /** The worker ends: what runs is gone. */
   async close(): Promise<void> {
-    this.#isClosed = true;
     const end: End = {state: 'failed', error: 'its worker was closed, and all that it held is gone'};
     const ids = [...this.#live.keys()];
     for (const id of ids) this.#take(this.#ended(this.#records.get(id), end));
-    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
-    this.#process?.end();
+    this.#hosts.close();
     if (ids.length === 0) return;
     try {
       await this.#parts.groups.perform(writer => {
@@ -256,14 +262,14 @@ export class Sandboxes {
     const {cpu_ms: cpuMs, env, network} = this.#records.get(id);
     const egress = network ? this.#parts.egress() : null;
     const startedMs = performance.now();
-    const executed = live.process.execute(id, {code, args, timeoutMs, cpuMs, env, egress});
+    const executed = live.host.execute(id, {code, args, timeoutMs, cpuMs, env, egress});
     const result = (await untilEnd(live, executed)) ?? this.#cutOff(id, performance.now() - startedMs);
     return this.#answer(id, result);
   }
 
   async #begin<T>(
     record: SandboxRecord,
-    process: SandboxProcess,
+    host: SandboxHost,
     write: (store: (writer: Writer) => SandboxRecord) => Promise<T>,
   ): Promise<T> {
     const {id} = record;
@@ -277,18 +283,19 @@ export class Sandboxes {
         return record;
       });
       if (!isStored) {
-        process.close(id);
+        host.close(id);
         return answer;
       }
       this.#records.forgot(forgotten);
       this.#records.took(record);
-      this.#live.set(id, {process, last: Promise.resolve(), executions: 0, waiting: new Set()});
+      this.#live.set(id, {host, last: Promise.resolve(), executions: 0, waiting: new Set()});
       this.#parts.changed();
       // It may have ended while the write was under way.
-      if (process.endedBecause !== null) this.#end(id, {state: 'failed', error: process.endedBecause});
+      if (host.endedBecause !== null) this.#end(id, {state: 'failed', error: host.endedBecause});
+      this.#followPolicy();
       return answer;
     } catch (caught) {
-      process.close(id);
+      host.close(id);
       throw caught;
     }
   }
@@ -303,7 +310,7 @@ export class Sandboxes {
       message: `the sandbox ended while the code ran: it is ${state}${error === null ? '' : `, ${error}`}`,
       stack: null,
       lines: [],
-      durationMs: Math.round(tookMs * 1_000) / 1_000,
+      durationMs: shownMs(tookMs),
       broken: null,
     };
   }
@@ -357,53 +364,52 @@ export class Sandboxes {
     const live = this.#live.get(id);
     this.#live.delete(id);
     for (const tell of live?.waiting ?? []) tell();
-    live?.process.close(id);
+    live?.host.close(id);
     this.#rest();
     this.#parts.metrics.sandboxEnded(state);
     this.#parts.changed();
     return true;
   }
 
-  #aProcess(): SandboxProcess {
-    if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
-    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
-    this.#idleTimer = null;
-    this.#process ??= this.#newProcess();
-    return this.#process;
-  }
-
-  #newProcess(): SandboxProcess {
-    const process: SandboxProcess = new SandboxProcess(
-      {
-        broken: (id, reason) => {
-          if (this.#live.has(id)) this.#end(id, {state: 'failed', error: reason});
-        },
-        ended: reason => {
-          if (this.#process === process) this.#process = null;
-          const its = [...this.#live].filter(([, live]) => live.process === process);
-          for (const [id] of its) this.#end(id, {state: 'failed', error: reason});
-        },
-      },
-      this.#parts.log,
+  /** @throws op.rate_limited 429 */
+  #checkRoom(isNode: boolean): void {
+    if (this.#live.size + this.#opening >= SANDBOXES_MAX) {
+      throw new ServiceError('op.rate_limited', `a tenant has at most ${SANDBOXES_MAX} sandboxes that run; stop some`);
+    }
+    if (!isNode || this.#count('node') + this.#openingNodes < NODE_SANDBOXES_MAX) return;
+    throw new ServiceError(
+      'op.rate_limited',
+      `a tenant has at most ${NODE_SANDBOXES_MAX} sandboxes with runtime "node" that run; stop some, or use "isolate"`,
     );
-    return process;
   }
 
-  /** Without a sandbox its process is kept for a while, for the next one. */
+  #count(runtime: SandboxRecord['runtime']): number {
+    let count = 0;
+    for (const record of this.#runningRecords()) if (record.runtime === runtime) count++;
+    return count;
+  }
+
+  /** What the policy closes now must not stay open because it was open before. */
+  #followPolicy(): void {
+    const policy = JSON.stringify(this.#parts.egress());
+    for (const [id, {host}] of [...this.#live]) {
+      if (host.policy !== null && host.policy !== policy) this.#end(id, POLICY_CHANGED);
+    }
+  }
+
   #rest(): void {
-    if (this.#isClosed || this.#process === null || this.#idleTimer !== null) return;
-    if (this.#live.size + this.#opening > 0) return;
-    this.#idleTimer = setTimeout(() => {
-      assert(this.#live.size === 0, 'a process that rests has no sandbox');
-      this.#idleTimer = null;
-      this.#process?.end();
-      this.#process = null;
-    }, SANDBOX_PROCESS_IDLE_MS).unref();
+    this.#hosts.rest(this.#count('isolate') + this.#opening - this.#openingNodes > 0);
   }
 }
 
 const STOPPED: End = {state: 'stopped', error: null};
 const EXPIRED: End = {state: 'expired', error: null};
+const POLICY_CHANGED: End = {
+  state: 'failed',
+  error: "the tenant's egress policy was changed, and what it had opened under the one before is closed",
+};
+/** Records that were written when there was one runtime. */
+const BEFORE_NODE = {node_version: null};
 
 /** Null: the sandbox ended before. */
 function untilEnd<T>({waiting}: Live, promise: Promise<T>): Promise<T | null> {
@@ -423,14 +429,4 @@ function notRunning(id: string, {state, error}: End): ServiceError {
       state,
     },
   );
-}
-
-function checkEnvironment(env: Record<string, string>): void {
-  if (JSON.stringify(env).length > SANDBOX_ENV_CHARS_MAX) {
-    throw new ServiceError('op.invalid_input', `env must have at most ${SANDBOX_ENV_CHARS_MAX} characters as JSON`);
-  }
-  for (const [name, value] of Object.entries(env)) {
-    if (name.isWellFormed() && value.isWellFormed()) continue;
-    throw new ServiceError('op.invalid_input', 'env must hold valid Unicode');
-  }
 }

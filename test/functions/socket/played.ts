@@ -31,6 +31,7 @@ const GAUGES: Gauges = {
   cronsFailing: 0,
   liveQueries: 0,
   sandboxes: 0,
+  sandboxBytes: 0,
   sessions: 0,
   services: new Map(),
   serviceBytes: 0,

@@ -4,19 +4,17 @@
  * code ran leaves the realm in no known state: the sandbox is `broken` then, and its isolate gone.
  */
 import type {HostCall} from '../../../isolate/host-call.ts';
-import {SANDBOX_VALUE_CHARS_MAX} from '../../../shared/limits.ts';
-import type {ExecutionFault} from '../../../shared/protocol/sandboxes.ts';
 import {ActionLines} from '../../functions/actions/action-lines.ts';
 import {refusal} from '../../functions/actions/action-message.ts';
 import {ActionRun, type ActionRunParts, type RunFault, type RunIsolate} from '../../functions/actions/action-run.ts';
 import type {EntryGate} from '../../functions/actions/entry-gate.ts';
+import {SANDBOX_FILE} from '../../functions/code-body.ts';
 import type {EgressPolicy} from '../../functions/egress/policy.ts';
 import type {Outcome, Refused} from '../../functions/execution.ts';
 import {type CodeSource, type Realm, RealmHost} from '../../functions/isolate/realm.ts';
+import {brokenBy, type Came, cutOff, failed, ownFrames, returned, shownMs} from '../execution-result.ts';
 import type {ExecutionRequest, ExecutionResult} from '../sandbox-message.ts';
 
-/** Its code as stack traces name it. */
-const FILE = 'sandbox.js';
 /** No bundle is behind a sandbox: whatever its code imports is not there. */
 const NO_MODULES: CodeSource = {
   timestampMs: 0,
@@ -59,7 +57,7 @@ export class HostedSandbox implements RunIsolate {
     const lines = new ActionLines();
     let isCompiled = false;
     const start: ActionRunParts['start'] = async (invocation, leftMs) => {
-      const code = await this.realm.compile(request.code, FILE, leftMs());
+      const code = await this.realm.compile(request.code, SANDBOX_FILE, leftMs());
       isCompiled = true;
       try {
         await this.realm.runCode(code, {...invocation, args: request.args}, leftMs());
@@ -83,7 +81,7 @@ export class HostedSandbox implements RunIsolate {
     });
     this.#run = run;
     const outcome = await run.run();
-    const durationMs = Math.round((performance.now() - startedMs) * 1_000) / 1_000;
+    const durationMs = shownMs(performance.now() - startedMs);
     const broken = this.#broken(run);
     if (broken !== null) this.host.dispose();
     // Only then has isolated-vm nothing to tell any more.
@@ -100,53 +98,14 @@ export class HostedSandbox implements RunIsolate {
   }
 
   #broken({isCut, fault}: ActionRun): string | null {
-    if (!isCut && !this.host.isDisposed) return null;
-    if (fault === 'cpu') return 'an execution computed for longer than cpu_ms and was cut off';
-    if (fault === 'memory' || fault === null) return `its code needed more than its ${this.#memoryMb} MiB of memory`;
-    return 'an execution was cut off while its code ran';
+    return isCut || this.host.isDisposed ? brokenBy(fault, this.#memoryMb) : null;
   }
 
-  #result(
-    outcome: Outcome | Refused,
-    fault: RunFault | null,
-    isCompiled: boolean,
-    {timeoutMs, cpuMs}: ExecutionRequest,
-  ): OutcomeOf<ExecutionResult> {
+  #result(outcome: Outcome | Refused, fault: RunFault | null, isCompiled: boolean, request: ExecutionRequest): Came {
     if ('refused' in outcome) return failed('threw', outcome.refused.message);
-    if (outcome.ok) {
-      if (outcome.value.length <= SANDBOX_VALUE_CHARS_MAX) return {ok: true, value: outcome.value};
-      return failed('threw', `the value is longer than ${SANDBOX_VALUE_CHARS_MAX} characters of JSON`);
-    }
-    switch (fault) {
-      case 'duration':
-        return failed('timed_out', `the code took longer than timeout_ms, ${timeoutMs} ms`);
-      case 'cpu':
-        return failed('timed_out', `the code computed for longer than the sandbox's cpu_ms, ${cpuMs} ms`);
-      case 'memory':
-        return failed('out_of_memory', `the code needed more than the sandbox's memory_mb, ${this.#memoryMb} MiB`);
-      case 'unfinished':
-        return failed('unfinished', 'what the code awaits can never happen: nothing is under way that could wake it');
-      case 'cancelled':
-        return failed('ended', 'the sandbox was ended while the code ran');
-      default: {
-        const {name, message, stack} = outcome.error;
-        return {ok: false, reason: isCompiled ? 'threw' : 'syntax', name, message, stack: ownFrames(stack)};
-      }
-    }
+    if (outcome.ok) return returned(outcome.value);
+    if (fault !== null) return cutOff(fault, request, this.#memoryMb);
+    const {name, message, stack} = outcome.error;
+    return {ok: false, reason: isCompiled ? 'threw' : 'syntax', name, message, stack: ownFrames(stack, /svc:realm/)};
   }
-}
-
-type OutcomeOf<Result> = Result extends unknown ? Omit<Result, 'lines' | 'durationMs' | 'broken'> : never;
-
-function failed(reason: ExecutionFault, message: string): OutcomeOf<ExecutionResult> {
-  return {ok: false, reason, name: 'Error', message, stack: null};
-}
-
-/** Without the frames of the kernel, which call the code. */
-function ownFrames(stack: string | null): string | null {
-  if (stack === null) return null;
-  return stack
-    .split('\n')
-    .filter(line => !/^\s+at .*svc:realm/.test(line))
-    .join('\n');
 }

@@ -1,0 +1,75 @@
+/** What an execution came to, in the words that both runtimes of sandboxes have for it. */
+import {ServiceError} from '../../shared/errors.ts';
+import {SANDBOX_VALUE_CHARS_MAX} from '../../shared/limits.ts';
+import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
+import type {RunFault} from '../functions/actions/action-run.ts';
+import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
+
+/** Without what is known of it besides. */
+export type Came = OutcomeOf<ExecutionResult>;
+type OutcomeOf<Result> = Result extends unknown ? Omit<Result, 'lines' | 'durationMs' | 'broken'> : never;
+
+/** @param value wire text */
+export function returned(value: string): Came {
+  if (value.length <= SANDBOX_VALUE_CHARS_MAX) return {ok: true, value};
+  return failed('threw', `the value is longer than ${SANDBOX_VALUE_CHARS_MAX} characters of JSON`);
+}
+
+export function cutOff(
+  fault: RunFault,
+  {timeoutMs, cpuMs}: Pick<ExecutionRequest, 'timeoutMs' | 'cpuMs'>,
+  memoryMb: number,
+): Came {
+  switch (fault) {
+    case 'duration':
+      return failed('timed_out', `the code took longer than timeout_ms, ${timeoutMs} ms`);
+    case 'cpu':
+      return failed('timed_out', `the code computed for longer than the sandbox's cpu_ms, ${cpuMs} ms`);
+    case 'memory':
+      return failed('out_of_memory', `the code needed more than the sandbox's memory_mb, ${memoryMb} MiB`);
+    case 'unfinished':
+      return failed('unfinished', 'what the code awaits can never happen: nothing is under way that could wake it');
+    case 'cancelled':
+      return failed('ended', 'the sandbox was ended while the code ran');
+  }
+}
+
+export function failed(reason: ExecutionFault, message: string): Came {
+  return {ok: false, reason, name: 'Error', message, stack: null};
+}
+
+/** Why the sandbox of an execution that was cut off while it computed is of no more use. */
+export function brokenBy(fault: RunFault | null, memoryMb: number): string {
+  if (fault === 'cpu') return 'an execution computed for longer than cpu_ms and was cut off';
+  if (fault === 'memory' || fault === null) return `its code needed more than its ${memoryMb} MiB of memory`;
+  return 'an execution was cut off while its code ran';
+}
+
+/** Milliseconds as answers show them. */
+export function shownMs(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}
+
+/** Without the frames of what calls the code. */
+export function ownFrames(stack: string | null, others: RegExp): string | null {
+  if (stack === null) return null;
+  return stack
+    .split('\n')
+    .filter(line => !/^\s+at /.test(line) || !others.test(line))
+    .join('\n');
+}
+
+/** It becomes part of an answer as it stands. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** 503: the process of a sandbox did not come to be, or is gone. */
+export function noSandbox(reason: string): ServiceError {
+  return new ServiceError('session.overloaded', `no sandbox could be made: ${reason}; try again shortly`);
+}

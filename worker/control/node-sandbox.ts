@@ -1,0 +1,235 @@
+/**
+ * A sandbox with `runtime: "node"`, seen from the worker: a Node process of its own, confined as those of actions are, that executes code
+ * one after another (functions/node-runtime/child-sandbox.ts). All that it says is outside input.
+ *
+ * Between executions its process stands still, so what they left running takes no time and connects to nobody. Where that cannot be done
+ * safely (node-process.ts, `rest`), what it computes then counts for the next execution.
+ */
+import {assert} from '../../shared/assert.ts';
+import {
+  NODE_SANDBOX_ANSWER_MS_MAX,
+  NODE_SANDBOX_BESIDE_MB,
+  NODE_SANDBOX_LOOK_MS,
+  SANDBOX_PROCESS_NICENESS,
+  SANDBOX_VALUE_CHARS_MAX,
+} from '../../shared/limits.ts';
+import {ActionLines} from '../functions/actions/action-lines.ts';
+import type {RunFault} from '../functions/actions/action-run.ts';
+import {ConsoleLines} from '../functions/console-lines.ts';
+import type {EgressSettings} from '../functions/egress/policy.ts';
+import {Hearing} from '../functions/node-runtime/hearing.ts';
+import type {Lifeline} from '../functions/node-runtime/lifeline.ts';
+import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/node-message.ts';
+import {type NodeCode, type NodeEnd, NodeProcess} from '../functions/node-runtime/node-process.ts';
+import {behindOthers} from './behind-others.ts';
+import {brokenBy, type Came, cutOff, isJson, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
+import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
+
+export type NodeSandboxParts = {
+  code: NodeCode;
+  lifeline: Lifeline;
+  memoryMb: number;
+  cpuMs: number;
+  env: Readonly<Record<string, string>>;
+  /** Null: no network. */
+  egress: EgressSettings | null;
+};
+
+type Execution = {
+  action: number;
+  request: ExecutionRequest;
+  startedMs: number;
+  lines: ActionLines;
+  log: ConsoleLines;
+  timer: NodeJS.Timeout;
+  result: PromiseWithResolvers<ExecutionResult>;
+};
+type Said = Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>;
+
+const MIB = 1024 * 1024;
+/** What calls its code: our scripts beside it, and Node. */
+const OTHERS = /svc:call|\.svc\/node-child\.js|node:(internal|vm)/;
+
+export class NodeSandbox {
+  readonly ready: Promise<void>;
+  readonly policy: string | null;
+  readonly #parts: NodeSandboxParts;
+  readonly #process: NodeProcess;
+  readonly #onEnd: (reason: string) => void;
+  readonly #opening = Promise.withResolvers<void>();
+  readonly #hearing: Hearing;
+  #looks: NodeJS.Timeout | null = null;
+  #lastAction = 0;
+  #execution: Execution | null = null;
+  /** What it had computed when its last execution ended. */
+  #cpuAtRestMs = 0;
+  /** The time of an execution is over: how often it has to show that it waits before that is believed; null: it is not. */
+  #awaited: number | null = null;
+  #endedBecause: string | null = null;
+
+  /** @param onEnd it is gone, and no execution says so */
+  constructor(parts: NodeSandboxParts, onEnd: (reason: string) => void) {
+    this.#parts = parts;
+    this.#onEnd = onEnd;
+    const {code, env, egress, lifeline, memoryMb} = parts;
+    this.policy = egress === null ? null : JSON.stringify(egress);
+    this.ready = this.#opening.promise;
+    this.#process = new NodeProcess(
+      {
+        code,
+        env,
+        egress,
+        lifeline,
+        heapMb: memoryMb,
+        bytesMax: (memoryMb + NODE_SANDBOX_BESIDE_MB) * MIB,
+        // Looked at here: it counts from the beginning of an execution on.
+        cpuMsMax: Number.POSITIVE_INFINITY,
+        lookMs: NODE_SANDBOX_LOOK_MS,
+      },
+      {
+        onReady: () => this.#rest(),
+        onAlive: () => this.#showsThatItWaits(),
+        onMessage: message => this.#received(message),
+        onEnd: end => this.#ended(end),
+      },
+    );
+    this.#hearing = new Hearing(isHeard => this.#process.hear(isHeard));
+    behindOthers(this.#process.pid, SANDBOX_PROCESS_NICENESS);
+  }
+
+  /** Null: it runs. */
+  get endedBecause(): string | null {
+    return this.#endedBecause;
+  }
+
+  get bytes(): number {
+    return this.#process.bytes;
+  }
+
+  /** One at a time. @throws session.overloaded 503 when it has ended */
+  execute(_: string, request: ExecutionRequest): Promise<ExecutionResult> {
+    if (this.#endedBecause !== null) throw noSandbox(this.#endedBecause);
+    assert(this.#execution === null, 'executions of a sandbox run one after another');
+    const lines = new ActionLines();
+    const {code, args, timeoutMs} = request;
+    const execution: Execution = {
+      action: ++this.#lastAction,
+      request,
+      startedMs: performance.now(),
+      lines,
+      log: new ConsoleLines(line => lines.add(line)),
+      timer: setTimeout(() => this.#late(), timeoutMs),
+      result: Promise.withResolvers(),
+    };
+    this.#execution = execution;
+    this.#process.rest(false);
+    this.#watch(true);
+    this.#process.send({type: 'execute', action: execution.action, codeChars: code.length}, code + args);
+    return execution.result.promise;
+  }
+
+  /** Whatever it does: it is gone. */
+  close(): void {
+    this.#process.kill({cause: 'told', message: 'the sandbox was ended'});
+  }
+
+  #received(message: Said): void {
+    this.#hearing.count();
+    const execution = this.#execution;
+    if (message.type === 'log') {
+      if (execution?.action === message.action) execution.log.add(message.text);
+      return;
+    }
+    if (message.type !== 'executed') {
+      this.#process.saidNonsense();
+      return;
+    }
+    if (execution?.action !== message.action) return; // It was not waited for any longer.
+    const came = this.#cameTo(message, execution);
+    if (came === null) this.#process.saidNonsense();
+    else this.#settle(came, null);
+  }
+
+  /** Null: it is nothing that our side would say. */
+  #cameTo({fault, text}: Said & {type: 'executed'}, {request}: Execution): Came | null {
+    switch (fault) {
+      case null:
+        return text.length > SANDBOX_VALUE_CHARS_MAX || isJson(text) ? returned(text) : null;
+      case 'unfinished':
+        return cutOff(fault, request, this.#parts.memoryMb);
+      case 'syntax':
+      case 'threw': {
+        const {name, message, stack} = errorIn(text);
+        return {ok: false, reason: fault, name, message, stack: ownFrames(stack, OTHERS)};
+      }
+      default:
+        return null;
+    }
+  }
+
+  /** @param broken why the sandbox is of no further use; null: it goes on */
+  #settle(came: Came, broken: string | null): void {
+    const execution = this.#execution;
+    if (execution === null) return;
+    this.#execution = null;
+    this.#awaited = null;
+    clearTimeout(execution.timer);
+    this.#rest();
+    const durationMs = shownMs(performance.now() - execution.startedMs);
+    execution.result.resolve({...came, lines: execution.lines.all, durationMs, broken});
+  }
+
+  /** It is of no more use. */
+  #break(fault: RunFault): void {
+    const {memoryMb} = this.#parts;
+    if (this.#execution !== null)
+      this.#settle(cutOff(fault, this.#execution.request, memoryMb), brokenBy(fault, memoryMb));
+    this.#process.kill({cause: fault === 'memory' ? 'memory' : 'time', message: brokenBy(fault, memoryMb)});
+  }
+
+  /** The time of its execution is over: it goes on if its code only waits. */
+  #late(): void {
+    // The first may be the answer to a look before.
+    this.#awaited = 2;
+    this.#execution!.timer = setTimeout(() => this.#break('duration'), NODE_SANDBOX_ANSWER_MS_MAX);
+  }
+
+  #showsThatItWaits(): void {
+    if (this.#awaited === null || --this.#awaited > 0) return;
+    const {action, request} = this.#execution!;
+    this.#process.send({type: 'drop', action});
+    this.#settle(cutOff('duration', request, this.#parts.memoryMb), null);
+  }
+
+  #rest(): void {
+    this.#cpuAtRestMs = this.#process.cpuMs;
+    this.#opening.resolve();
+    if (this.#process.rest(true)) this.#watch(false);
+  }
+
+  #watch(isWatched: boolean): void {
+    this.#process.watch(isWatched);
+    if (this.#looks !== null) clearInterval(this.#looks);
+    this.#looks = isWatched ? setInterval(() => this.#look(), NODE_SANDBOX_LOOK_MS) : null;
+  }
+
+  #look(): void {
+    if (this.#process.cpuMs - this.#cpuAtRestMs > this.#parts.cpuMs) this.#break('cpu');
+  }
+
+  #ended({cause, message}: NodeEnd): void {
+    const {memoryMb} = this.#parts;
+    this.#watch(false);
+    this.#hearing.end();
+    const reason = cause === 'memory' ? brokenBy('memory', memoryMb) : message;
+    this.#endedBecause = reason;
+    this.#opening.reject(noSandbox(reason));
+    const execution = this.#execution;
+    if (execution !== null && cause === 'memory') {
+      this.#settle(cutOff('memory', execution.request, memoryMb), reason);
+      return;
+    }
+    if (execution !== null) clearTimeout(execution.timer);
+    this.#onEnd(reason);
+  }
+}
