@@ -239,7 +239,7 @@ export const ORDER_KEYS_BYTES_MAX = 64 * MIB;
 /** A cursor string. It holds the order field's value, which may be most of a document, in base64. Beyond: 400. (ours) */
 export const CURSOR_CHARS_MAX = 2 * MIB;
 
-/** Rows that index reads find without a look-up: their characters in all, and of one row. Beyond: the oldest leave. (ours) */
+/** Rows that gets and index reads find without a look-up: their characters in all, and of one row. Beyond: the oldest leave. (ours) */
 export const ROW_CACHE_CHARS_MAX = 8 * MIB;
 export const ROW_CACHE_ROW_CHARS_MAX = 16 * KIB;
 /** Entries of an index read that look for cached rows; longer reads join the documents, which is cheaper a row. (ours) */

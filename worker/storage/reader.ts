@@ -145,10 +145,13 @@ export class Reader implements FunctionReader {
   }
 
   documentById(id: string): DocumentRow | undefined {
+    const cached = this.#cache?.withId(id);
+    if (cached !== undefined) return cached;
     const row = reading(() => this.#byId.get(id));
     if (row === undefined) return undefined;
     this.#check(row);
     if (row.id !== id) throw storageDamaged({check: 'id', id, document: row.doc});
+    this.#cache?.add(row);
     return row;
   }
 

@@ -1,7 +1,7 @@
 /**
- * Committed rows by document number, so that an index read need not look up each document it names. Two generations: a row
- * that is used moves to the young one; when that is full the old one is forgotten. So it is bounded, and a scan that uses
- * each row once pushes out at most what was not used lately.
+ * Committed rows by document number and by id, so that a document that is asked for again is not looked up again, and an index
+ * read need not look up each document it names. Two generations: a row that is used moves to the young one; when that is full
+ * the old one is forgotten. So it is bounded, and a scan that uses each row once pushes out at most what was not used lately.
  *
  * The commit pipeline puts in every row it wrote and takes out every row it deleted, after the commit and before the next
  * read: what is here is what the next snapshot holds.
@@ -11,19 +11,39 @@ import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../shared/limits.
 import type {DocumentRow} from './rows.ts';
 
 /** What a row costs beside its body. */
-const ROW_OVERHEAD_CHARS = 150;
+const ROW_OVERHEAD_CHARS = 200;
+
+/** A row is in both maps or in neither. */
+class Generation {
+  readonly byDoc = new Map<number, DocumentRow>();
+  readonly byId = new Map<string, DocumentRow>();
+  chars = 0;
+
+  add(row: DocumentRow): void {
+    this.byDoc.set(row.doc, row);
+    this.byId.set(row.id, row);
+    this.chars += row.body.length + ROW_OVERHEAD_CHARS;
+  }
+
+  /** @returns whether it was here */
+  delete(doc: number): boolean {
+    const row = this.byDoc.get(doc);
+    if (row === undefined) return false;
+    this.byDoc.delete(doc);
+    return this.byId.delete(row.id);
+  }
+}
 
 export class RowCache {
-  #young = new Map<number, DocumentRow>();
-  #old = new Map<number, DocumentRow>();
-  #youngChars = 0;
+  #young = new Generation();
+  #old = new Generation();
 
   get(doc: number): DocumentRow | undefined {
-    const young = this.#young.get(doc);
-    if (young !== undefined) return young;
-    const old = this.#old.get(doc);
-    if (old !== undefined) this.add(old);
-    return old;
+    return this.#young.byDoc.get(doc) ?? this.#usedAgain(this.#old.byDoc.get(doc));
+  }
+
+  withId(id: string): DocumentRow | undefined {
+    return this.#young.byId.get(id) ?? this.#usedAgain(this.#old.byId.get(id));
   }
 
   /** The rows of all these; null when one is not here. */
@@ -40,13 +60,11 @@ export class RowCache {
 
   add(row: DocumentRow): void {
     if (row.body.length > ROW_CACHE_ROW_CHARS_MAX) return;
-    if (this.#youngChars > ROW_CACHE_CHARS_MAX / 2) {
+    if (this.#young.chars > ROW_CACHE_CHARS_MAX / 2) {
       this.#old = this.#young;
-      this.#young = new Map();
-      this.#youngChars = 0;
+      this.#young = new Generation();
     }
-    this.#young.set(row.doc, row);
-    this.#youngChars += row.body.length + ROW_OVERHEAD_CHARS;
+    this.#young.add(row);
   }
 
   /** A commit wrote this document (null: deleted it). Only rows that were in use are kept: a bulk import fills nothing. */
@@ -55,5 +73,10 @@ export class RowCache {
     const wasYoung = this.#young.delete(doc);
     const wasOld = this.#old.delete(doc);
     if (after !== null && (wasYoung || wasOld)) this.add(after);
+  }
+
+  #usedAgain(row: DocumentRow | undefined): DocumentRow | undefined {
+    if (row !== undefined) this.add(row);
+    return row;
   }
 }
