@@ -10,6 +10,9 @@ import {assert} from '../../shared/assert.ts';
 const BEARER = 'bearer ';
 const NOTHING = Buffer.alloc(0);
 
+/** A header that is missing is empty. */
+type RequestHeaders = {getHeader(name: string): string};
+
 export class AdminCredential {
   readonly #access: Secret;
   readonly #admin: Secret;
@@ -20,15 +23,15 @@ export class AdminCredential {
     this.#admin = new Secret(adminTokenSha256);
   }
 
-  /** Header values, empty when missing. */
-  accepts(authorization: string, adminToken: string): boolean {
-    if (authorization !== '' && this.#access.matches(bearerToken(authorization))) return true;
-    return this.acceptsAdminToken(adminToken);
+  /** Of a request that shows one of the two. The second header is looked at only where the first is not enough. */
+  accepts(request: RequestHeaders): boolean {
+    if (this.#access.isIn(request.getHeader('authorization'), bearerToken)) return true;
+    return this.acceptsAdminToken(request.getHeader('x-svc-admin-token'));
   }
 
-  /** The header alone: on a deployment a bearer token is a tenant's. */
+  /** The header's value alone, empty when it is missing: on a deployment a bearer token is a tenant's. */
   acceptsAdminToken(adminToken: string): boolean {
-    return adminToken !== '' && this.#admin.matches(adminToken);
+    return this.#admin.isIn(adminToken, token => token);
   }
 }
 
@@ -40,7 +43,7 @@ function bearerToken(authorization: string): string {
 
 class Secret {
   readonly #digest: Buffer;
-  /** The right token, once a client has shown it, and a place of the same size for what others show. */
+  /** The header with the right token, once a client has sent it, and a place of the same size for what others send. */
   #known = NOTHING;
   #shown = NOTHING;
 
@@ -49,15 +52,17 @@ class Secret {
     assert(this.#digest.length === 32, 'a credential digest is 32 bytes of hex');
   }
 
-  matches(token: string): boolean {
-    if (token === '') return false;
-    if (token.length === this.#known.length) {
-      if (this.#shown.write(token, 'utf8') === token.length && timingSafeEqual(this.#shown, this.#known)) return true;
+  /** @param tokenOf what of the header is the token; empty: none */
+  isIn(header: string, tokenOf: (header: string) => string): boolean {
+    if (header === '') return false;
+    if (header.length === this.#known.length) {
+      if (this.#shown.write(header, 'utf8') === header.length && timingSafeEqual(this.#shown, this.#known)) return true;
     }
-    if (!timingSafeEqual(hash('sha256', token, 'buffer'), this.#digest)) return false;
+    const token = tokenOf(header);
+    if (token === '' || !timingSafeEqual(hash('sha256', token, 'buffer'), this.#digest)) return false;
     // Only ASCII is remembered: there as many characters are as many bytes, so a cut-off token is never taken for the whole.
-    if (Buffer.byteLength(token) !== token.length) return true;
-    this.#known = Buffer.from(token, 'utf8');
+    if (Buffer.byteLength(header) !== header.length) return true;
+    this.#known = Buffer.from(header, 'utf8');
     this.#shown = Buffer.alloc(this.#known.length);
     return true;
   }

@@ -29,7 +29,7 @@ import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
 import type {AnnouncedBody} from './announced-body.ts';
-import {hasNoBody, retryAfterOf, workerHeaders, writeHead} from './reply-head.ts';
+import {hasNoBody, JSON_TYPE, retryAfterOf, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
 import {StreamedReply} from './streamed-reply.ts';
 import {UnwantedBody} from './unwanted-body.ts';
@@ -48,7 +48,6 @@ export interface ExchangeObserver {
 }
 
 const EMPTY = Buffer.alloc(0);
-const JSON_TYPE = 'application/json';
 
 export class Exchange implements Forwarded {
   readonly requestId: string;

@@ -106,7 +106,7 @@ export class Intake {
     exchange.route = route;
     if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    if (route.access === 'admin' && !this.#isAdmin(req)) {
+    if (route.access === 'admin' && !this.#parts.credential.accepts(req)) {
       this.#refuseCredential(
         exchange,
         'this route needs Authorization: Bearer with the access token, or X-Svc-Admin-Token with the admin token',
@@ -122,10 +122,6 @@ export class Intake {
   #refuseMethod(exchange: Exchange, entry: PathEntry): void {
     const error = new ServiceError('op.method_not_allowed', `this path takes ${entry.allow}`);
     exchange.fail(error, 0, [['Allow', entry.allow]]);
-  }
-
-  #isAdmin(req: HttpRequest): boolean {
-    return this.#parts.credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'));
   }
 
   /** @param isWrong one was shown: too many of those are answered late */

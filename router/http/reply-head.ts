@@ -5,6 +5,9 @@ import type {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {statusLine} from './status-lines.ts';
 
+export const JSON_TYPE = 'application/json';
+/** The two headers of most answers: what is written as a name is written as it is, and each call into the network library counts. */
+const JSON_WITH_REQUEST_ID = `Content-Type: ${JSON_TYPE}\r\nX-Request-Id`;
 const ASCII = /^[\t\x20-\x7e]*$/;
 
 /** Called corked. @param contentType empty: none, @param page for the page that may read the answer, @param headers of this answer */
@@ -17,8 +20,11 @@ export function writeHead(
   headers: HeaderList | null,
 ): void {
   if (status !== 200) res.writeStatus(statusLine(status));
-  if (contentType !== '') res.writeHeader('Content-Type', contentType);
-  res.writeHeader('X-Request-Id', requestId);
+  if (contentType === JSON_TYPE) res.writeHeader(JSON_WITH_REQUEST_ID, requestId);
+  else {
+    if (contentType !== '') res.writeHeader('Content-Type', contentType);
+    res.writeHeader('X-Request-Id', requestId);
+  }
   if (page !== null) for (const [name, value] of page) res.writeHeader(name, value);
   if (headers === null) return;
   // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.

@@ -189,6 +189,7 @@ export function decodeParameter(segment: string): string {
 
 /** Of what may be no name at all. */
 export function decodedOrSame(segment: string): string {
+  if (!segment.includes('%')) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {

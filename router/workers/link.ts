@@ -86,6 +86,8 @@ export class WorkerLink implements Holder {
   readonly #streaming = new Set<number>();
   readonly #flush: () => void;
   #flushScheduled = false;
+  /** When what leaves together began to gather: a look at the clock for each would cost more than its place in the frame. */
+  #turnBeganMs = 0;
   #order = 0;
   /** The highest order whose bytes may have reached the socket. */
   #writtenOrder = 0;
@@ -160,7 +162,6 @@ export class WorkerLink implements Holder {
     request.order = this.#order;
     request.holder = this;
     request.bytes = bytes;
-    request.sentMs = performance.now();
     this.#inFlightBytes += bytes;
     this.#inFlight.set(stream, request);
     if (bytes > 0) this.#unsent.push(request);
@@ -170,6 +171,7 @@ export class WorkerLink implements Holder {
     this.#writer.frame(FrameKind.request, stream, flags, request.meta, request.body, true);
     if (upload !== null) this.#attach(stream, upload);
     this.#scheduleFlush();
+    request.sentMs = this.#turnBeganMs;
   }
 
   #attach(stream: number, upload: RequestUpload): void {
@@ -271,6 +273,7 @@ export class WorkerLink implements Holder {
   #scheduleFlush(): void {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
+    this.#turnBeganMs = performance.now();
     // After the poll phase: one write for all requests that arrived in this turn. A microtask would run after each.
     setImmediate(this.#flush);
   }

@@ -102,7 +102,7 @@ export class Sockets {
   #check(req: HttpRequest): PlacedTenant {
     const {originRule, credential, directory} = this.#parts;
     originRule.checkUpgrade(req);
-    if (!credential.accepts(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'))) {
+    if (!credential.accepts(req)) {
       throw new ServiceError('auth.unauthorized', 'the upgrade needs the access token or the admin token');
     }
     checkOffered(req, PROTOCOL);

@@ -4,6 +4,10 @@ import {AdminCredential} from '../../router/auth/admin-credential.ts';
 
 const ACCESS = 'access-token';
 const ADMIN = 'admin-token';
+/** A request with these headers. */
+const request = (authorization: string, adminToken: string) => ({
+  getHeader: (name: string) => ({authorization, 'x-svc-admin-token': adminToken})[name] ?? '',
+});
 const fresh = () => new AdminCredential(hash('sha256', ACCESS), hash('sha256', ADMIN));
 
 describe.each([
@@ -11,8 +15,8 @@ describe.each([
   [
     'after',
     (credential: AdminCredential) => {
-      credential.accepts(`Bearer ${ACCESS}`, '');
-      credential.accepts('', ADMIN);
+      credential.accepts(request(`Bearer ${ACCESS}`, ''));
+      credential.accepts(request('', ADMIN));
       return credential;
     },
   ],
@@ -25,7 +29,7 @@ describe.each([
     ['Bearer wrong', ADMIN],
     [`Bearer ${ACCESS}`, 'wrong'],
   ])('Authorization %j and X-Svc-Admin-Token %j are accepted', (authorization, adminToken) => {
-    expect(prepare(fresh()).accepts(authorization, adminToken)).toBe(true);
+    expect(prepare(fresh()).accepts(request(authorization, adminToken))).toBe(true);
   });
 
   test.each([
@@ -41,12 +45,12 @@ describe.each([
     [`Bearer ${ACCESS.slice(0, -1)}N`, ''],
     [`Bearer ${ACCESS.slice(0, -1)}\u016e`, ''],
   ])('Authorization %j and X-Svc-Admin-Token %j are not', (authorization, adminToken) => {
-    expect(prepare(fresh()).accepts(authorization, adminToken)).toBe(false);
+    expect(prepare(fresh()).accepts(request(authorization, adminToken))).toBe(false);
   });
 });
 
 test('a token beyond ASCII is taken whole, never cut to the length of another', () => {
   const credential = new AdminCredential(hash('sha256', 'é'), hash('sha256', ADMIN));
-  expect(credential.accepts('Bearer é', '')).toBe(true);
-  expect(credential.accepts('Bearer éx', '')).toBe(false);
+  expect(credential.accepts(request('Bearer é', ''))).toBe(true);
+  expect(credential.accepts(request('Bearer éx', ''))).toBe(false);
 });

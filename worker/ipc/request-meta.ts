@@ -5,6 +5,8 @@ import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {OPERATIONS} from '../../shared/operations.ts';
 
+const OPERATION_NAMES: ReadonlySet<unknown> = new Set(Object.keys(OPERATIONS));
+
 /** @throws MalformedFrame */
 export function parseRequestMeta(meta: Buffer): RequestMeta {
   let value: Partial<RequestMeta> | null;
@@ -13,17 +15,27 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   } catch (cause) {
     throw new MalformedFrame('request meta is not JSON', {cause});
   }
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(OPERATIONS, String(value.op))) {
+  if (typeof value !== 'object' || value === null || !OPERATION_NAMES.has(value.op)) {
     throw new MalformedFrame('request meta names no operation');
   }
-  const {p = [], q = '', k = '', r = '', a = '', o = '', m = '', u = '', h, w} = value;
-  const areTexts = [q, k, r, a, o, m, u].every(isText) && Array.isArray(p) && p.every(isText);
-  if (!areTexts || (h !== undefined && !isHeaderList(h)) || (w !== undefined && w !== 1)) {
+  const {p, q, k, r, a, o, m, u, h, w} = value;
+  // Written out, because it runs for every request: a list of all of them and its callbacks took as long as the parse.
+  const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
+  if (!areTexts || !areTextList(p) || (h !== undefined && !isHeaderList(h)) || (w !== undefined && w !== 1)) {
     throw new MalformedFrame('request meta holds what no request has');
   }
   return value as RequestMeta;
 }
 
+/** Or absent. */
 function isText(value: unknown): boolean {
-  return typeof value === 'string';
+  return value === undefined || typeof value === 'string';
+}
+
+/** Or absent. */
+function areTextList(values: unknown): boolean {
+  if (values === undefined) return true;
+  if (!Array.isArray(values)) return false;
+  for (let i = 0; i < values.length; i++) if (typeof values[i] !== 'string') return false;
+  return true;
 }
