@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {checkEgressPattern} from '../../../worker/functions/egress/pattern.ts';
-import {EgressPolicy} from '../../../worker/functions/egress/policy.ts';
+import {EgressPolicy} from '../../../egress/policy.ts';
+import {checkEgressPattern} from '../../../shared/egress/pattern.ts';
 
 const PUBLIC = '93.184.216.34';
 

@@ -6,41 +6,31 @@
  * for each connection, redirects included.
  */
 import {lookup} from 'node:dns/promises';
-import {assert} from '../../../shared/assert.ts';
-import {EGRESS_ADDRESSES_MAX} from '../../../shared/limits.ts';
-import {type Address, aliasesOf, isBeyondNames, parseAddress, reservedReason} from './address.ts';
-import {type EgressPattern, matchesAddress, matchesName, parseEgressPattern, plainHost} from './pattern.ts';
+import {assert} from '../shared/assert.ts';
+import {type Address, aliasesOf, isBeyondNames, parseAddress, reservedReason} from '../shared/egress/address.ts';
+import {
+  type EgressPattern,
+  matchesAddress,
+  matchesName,
+  parseEgressPattern,
+  plainHost,
+} from '../shared/egress/pattern.ts';
+import {EgressRefused} from '../shared/egress/refused.ts';
+import type {EgressSettings} from '../shared/ipc/egress.ts';
+import {EGRESS_ADDRESSES_MAX} from '../shared/limits.ts';
 
-export type EgressSettings = {allow: string[]; deny: string[]};
-
-/** All addresses of a name; rejects when it has none. The system's own order, hosts file included. */
+/** All addresses of a name; rejects when it has none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
-
-/** What a sandbox without a network is told. */
-export const NO_NETWORK = 'There is no network here; a sandbox has one when it is created with "network": true';
-
-/** A connection was not made, because of the tenant's egress policy. The message is for the author of the code. */
-export class EgressRefused extends Error {
-  override name = 'EgressRefused';
-}
 
 export class EgressPolicy {
   readonly #allow: EgressPattern[];
   readonly #deny: EgressPattern[];
   readonly #resolve: Resolve;
-  /** Why nothing may be connected to; null: the lists decide. */
-  readonly #closed: string | null;
 
-  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve, closed: string | null = null) {
+  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve) {
     this.#allow = allow;
     this.#deny = deny;
     this.#resolve = resolve;
-    this.#closed = closed;
-  }
-
-  /** No network at all. @param reason for the author of the code */
-  static closed(reason: string): EgressPolicy {
-    return new EgressPolicy([], [], systemResolve, reason);
   }
 
   /** `settings` were checked with `checkEgressPattern` when they were stored. */
@@ -50,7 +40,6 @@ export class EgressPolicy {
 
   /** Why no connection to `address` may be made for `hostname:port`; null: it may. */
   check(hostname: string, port: number, address: string): string | null {
-    if (this.#closed !== null) return this.#closed;
     const at = parseAddress(address);
     if (at === null) return refusal(hostname, port, `${JSON.stringify(address)} is not an address`);
     const host = plainHost(hostname);
@@ -74,7 +63,6 @@ export class EgressPolicy {
    * @throws EgressRefused when there is none, or what the resolver rejected with
    */
   async addresses(hostname: string, port: number): Promise<string[]> {
-    if (this.#closed !== null) throw new EgressRefused(this.#closed);
     const literal = parseAddress(plainHost(hostname)) !== null;
     const host = plainHost(hostname);
     // A denied name is not even asked for: questions to name servers carry data too.
@@ -93,7 +81,8 @@ export class EgressPolicy {
   }
 }
 
-async function systemResolve(hostname: string): Promise<string[]> {
+/** The system's own order, hosts file included. */
+export async function systemResolve(hostname: string): Promise<string[]> {
   return (await lookup(hostname, {all: true, order: 'verbatim'})).map(found => found.address);
 }
 

@@ -4,7 +4,7 @@
  *     api.example.com   api.example.com:8443   *.example.com   10.0.0.0/8   127.0.0.1:9000   [::1]:80   2001:db8::/32
  */
 import ipaddr from 'ipaddr.js';
-import {EGRESS_PATTERN_CHARS_MAX} from '../../../shared/limits.ts';
+import {EGRESS_PATTERN_CHARS_MAX} from '../limits.ts';
 import {type Address, parseAddress} from './address.ts';
 
 export type EgressPattern =
