@@ -4,6 +4,7 @@
  *
  *   cli.js        the svc command: checks Node, then loads the verb it was given from its own chunk
  *   router.js     the router process
+ *   egress.js     the egress process
  *   worker.js     a tenant's worker process; what it may need later, functions above all, is in chunks, worker-*.js
  *   wire-faults.cjs  what a worker needs to say why a request is refused
  *   analysis.js   the process that looks at an upload for a worker
@@ -98,6 +99,7 @@ for (const thread of threads) processes[basename(thread, '.ts')] = thread;
 const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
   build({...common, entryPoints: {router: 'router/main.ts'}}),
+  build({...common, entryPoints: {egress: 'egress/main.ts'}}),
   build({
     ...common,
     entryPoints: {worker: 'worker/main.ts'},

@@ -634,6 +634,32 @@ export const EGRESS_ADDRESSES_MAX = 16;
 export const EGRESS_CONNECT_TIMEOUT_MS = 10_000;
 export const EGRESS_HEADERS_TIMEOUT_MS = 60_000;
 export const EGRESS_BODY_TIMEOUT_MS = 60_000;
+/**
+ * Connections of one tenant's code at once, those that are being made included, and of all tenants. Each takes two descriptors
+ * of the egress process. Beyond: the connection fails. (ours)
+ */
+export const EGRESS_CONNECTIONS_PER_TENANT_MAX = 1_024;
+export const EGRESS_CONNECTIONS_MAX = 8_192;
+/** Names of one tenant that are looked up at once, so that its slow name server keeps no other tenant waiting. Beyond: they wait. (ours) */
+export const EGRESS_LOOKUPS_PER_TENANT_MAX = 8;
+/** Threads of the egress process that ask name servers. (ours) */
+export const EGRESS_LOOKUP_THREADS = 32;
+/** Threads and processes of one tenant that have a link to the egress process. Beyond: they find nobody there. (ours) */
+export const EGRESS_LINKS_PER_TENANT_MAX = 256;
+/** What one tenant may ask of the egress process, in a second and at once. Beyond: its questions wait. (ours) */
+export const EGRESS_QUESTIONS_PER_SECOND_MAX = 1_000;
+/** One question, or answer, and how long a new link may take to show its secret. Beyond: the link is ended. (ours) */
+export const EGRESS_LINE_BYTES_MAX = 4 * KIB;
+export const EGRESS_HELLO_MS_MAX = 5_000;
+/** From the answer that a connection is open until its client comes for it. Beyond: it is closed. (ours) */
+export const EGRESS_CLAIM_MS_MAX = 10_000;
+/** Neither direction of a connection has had a byte for so long. Beyond: it breaks off. (ours) */
+export const EGRESS_IDLE_MS_MAX = 60 * 60 * 1000;
+/** What is under way in one direction of a connection, in the memory of the egress process. Beyond: the sender waits. (ours) */
+export const EGRESS_WINDOW_BYTES = 64 * KIB;
+/** How long whoever wants out waits for an egress process that is being started (again). Beyond: the connection fails. (ours) */
+export const EGRESS_START_MS_MAX = 5_000;
+export const EGRESS_START_LOOK_MS = 50;
 /** Redirects one request follows; undici's own constant too, which a test holds against it. Beyond: it fails. (fetch standard) */
 export const EGRESS_REDIRECTS_MAX = 20;
 /** Headers of an answer from outside. Beyond: the request fails. (ours) */

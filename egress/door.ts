@@ -1,0 +1,120 @@
+/**
+ * The door of one worker: where its threads and processes ask for connections, under the policy of its tenant. It knows whose
+ * they are because only that worker was told where the door is and what is to be said there.
+ */
+import {createHash, timingSafeEqual} from 'node:crypto';
+import {createServer, type Server, type Socket} from 'node:net';
+import type {EgressGrant} from '../shared/ipc/egress.ts';
+import {
+  EGRESS_CONNECTIONS_MAX,
+  EGRESS_CONNECTIONS_PER_TENANT_MAX,
+  EGRESS_LINKS_PER_TENANT_MAX,
+  EGRESS_LOOKUPS_PER_TENANT_MAX,
+  EGRESS_QUESTIONS_PER_SECOND_MAX,
+} from '../shared/limits.ts';
+import {Link} from './link.ts';
+import type {EgressMetrics} from './metrics.ts';
+import {EgressPolicy, type Resolve, systemResolve} from './policy.ts';
+import {Turns} from './turns.ts';
+
+export type DoorParts = {
+  /** Where paths for data connections are made. */
+  directory: string;
+  metrics: EgressMetrics;
+  /** Unless given, the system's. */
+  resolve?: Resolve;
+};
+
+export class Door {
+  readonly parts: DoorParts;
+  readonly #server: Server;
+  readonly #links = new Set<Link>();
+  readonly #lookups = new Turns(EGRESS_LOOKUPS_PER_TENANT_MAX);
+  readonly #secret: Buffer;
+  #grant: EgressGrant;
+  #policy: EgressPolicy;
+  #connections = 0;
+  #questionsLeft = EGRESS_QUESTIONS_PER_SECOND_MAX;
+  #refilledMs = performance.now();
+
+  private constructor(grant: EgressGrant, parts: DoorParts) {
+    this.parts = parts;
+    this.#grant = grant;
+    this.#secret = digest(grant.secret);
+    this.#policy = this.#policyOf(grant);
+    this.#server = createServer(socket => this.#entered(socket));
+    this.#server.maxConnections = EGRESS_LINKS_PER_TENANT_MAX;
+  }
+
+  static async open(grant: EgressGrant, parts: DoorParts): Promise<Door> {
+    const door = new Door(grant, parts);
+    await new Promise<void>((resolve, reject) => {
+      door.#server.once('error', reject);
+      door.#server.listen({path: grant.socketPath, writableAll: true, readableAll: true}, resolve);
+    });
+    return door;
+  }
+
+  get policy(): EgressPolicy {
+    return this.#policy;
+  }
+
+  /** What the policy opened before it may not stay open. */
+  use(grant: EgressGrant): void {
+    if (JSON.stringify(grant.policy) === JSON.stringify(this.#grant.policy)) return;
+    this.#grant = grant;
+    this.#policy = this.#policyOf(grant);
+    for (const link of this.#links) link.endConnections();
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const link of this.#links) link.end();
+  }
+
+  isSecret(said: string): boolean {
+    return timingSafeEqual(digest(said), this.#secret);
+  }
+
+  /** Why no further connection can be had; null: this one can, and is given back with `closed`. */
+  opened(): string | null {
+    const {metrics} = this.parts;
+    if (this.#connections >= EGRESS_CONNECTIONS_PER_TENANT_MAX)
+      return `Too many connections at once (maximum ${EGRESS_CONNECTIONS_PER_TENANT_MAX} of one tenant)`;
+    if (metrics.connections >= EGRESS_CONNECTIONS_MAX) return 'The server has too many outgoing connections; try again';
+    this.#connections++;
+    metrics.connections++;
+    return null;
+  }
+
+  closed(): void {
+    this.#connections--;
+    this.parts.metrics.connections--;
+  }
+
+  /** 0: this question may be asked now; else how many milliseconds later. */
+  questionAfterMs(): number {
+    const nowMs = performance.now();
+    const refill = ((nowMs - this.#refilledMs) / 1000) * EGRESS_QUESTIONS_PER_SECOND_MAX;
+    this.#questionsLeft = Math.min(EGRESS_QUESTIONS_PER_SECOND_MAX, this.#questionsLeft + refill);
+    this.#refilledMs = nowMs;
+    if (this.#questionsLeft < 1) return Math.ceil(1000 / EGRESS_QUESTIONS_PER_SECOND_MAX) * 10;
+    this.#questionsLeft--;
+    return 0;
+  }
+
+  #policyOf({policy}: EgressGrant): EgressPolicy {
+    const resolve = this.parts.resolve ?? systemResolve;
+    return EgressPolicy.of(policy, hostname => this.#lookups.take(() => resolve(hostname)));
+  }
+
+  #entered(socket: Socket): void {
+    const link: Link = new Link(socket, this, () => this.#links.delete(link));
+    this.#links.add(link);
+  }
+}
+
+/** Of equal length, whatever was said. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

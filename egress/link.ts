@@ -1,0 +1,202 @@
+/**
+ * A link from a thread or process of a worker: its questions in, answers out. It keeps nothing for a client that does not read:
+ * one question is read when the answers before it have been taken. With the link's end go all its connections.
+ */
+import type {Socket} from 'node:net';
+import {isIP} from 'node:net';
+import type {EgressAnswer, EgressQuestion} from '../shared/ipc/egress.ts';
+import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from '../shared/limits.ts';
+import type {Door} from './door.ts';
+import {failureOf, Outgoing} from './outgoing.ts';
+
+/** Names are asked for as if to be connected to on the port of the web. */
+const LOOKUP_PORT = 443;
+
+export class Link {
+  readonly #socket: Socket;
+  readonly #door: Door;
+  readonly #connections = new Map<number, Outgoing>();
+  readonly #late: NodeJS.Timeout;
+  #pauseTimer: NodeJS.Timeout | null = null;
+  #isKnown = false;
+  #text = '';
+
+  constructor(socket: Socket, door: Door, onEnd: () => void) {
+    this.#socket = socket;
+    this.#door = door;
+    this.#late = setTimeout(() => this.end(), EGRESS_HELLO_MS_MAX);
+    socket.setEncoding('latin1');
+    socket.on('data', (piece: string) => this.#received(piece));
+    socket.on('drain', () => this.#goOn());
+    socket.on('error', () => this.end());
+    socket.on('close', () => {
+      clearTimeout(this.#late);
+      if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
+      for (const connection of this.#connections.values()) connection.end();
+      onEnd();
+    });
+  }
+
+  endConnections(): void {
+    for (const connection of this.#connections.values()) connection.break(ENDED);
+  }
+
+  end(): void {
+    this.#socket.destroy();
+  }
+
+  #received(piece: string): void {
+    this.#text += piece;
+    this.#take();
+    if (this.#text.length > EGRESS_LINE_BYTES_MAX && !this.#text.includes('\n')) this.end();
+  }
+
+  #goOn(): void {
+    if (this.#pauseTimer === null) {
+      this.#take();
+      if (!this.#isHeld) this.#socket.resume();
+    }
+  }
+
+  get #isHeld(): boolean {
+    return this.#pauseTimer !== null || this.#socket.writableNeedDrain;
+  }
+
+  #take(): void {
+    for (;;) {
+      if (this.#isHeld) {
+        this.#socket.pause();
+        return;
+      }
+      const at = this.#text.indexOf('\n');
+      if (at === -1 || this.#socket.destroyed) return;
+      if (this.#isKnown) {
+        const waitMs = this.#door.questionAfterMs();
+        if (waitMs > 0) {
+          this.#pauseTimer = setTimeout(() => {
+            this.#pauseTimer = null;
+            this.#goOn();
+          }, waitMs);
+          continue;
+        }
+      }
+      const line = Buffer.from(this.#text.slice(0, at), 'latin1').toString();
+      this.#text = this.#text.slice(at + 1);
+      if (this.#isKnown) this.#ask(line);
+      else this.#greeted(line);
+    }
+  }
+
+  #greeted(line: string): void {
+    const secret = objectIn(line)?.secret;
+    if (typeof secret !== 'string' || !this.#door.isSecret(secret)) {
+      this.end();
+      return;
+    }
+    this.#isKnown = true;
+    clearTimeout(this.#late);
+  }
+
+  #ask(line: string): void {
+    const question = questionIn(line);
+    if (question === null || (question.type !== 'drop' && this.#connections.has(question.id))) {
+      this.end(); // Nobody who speaks with us says such a thing.
+      return;
+    }
+    if (question.type === 'drop') this.#connections.get(question.id)?.drop();
+    else if (question.type === 'lookup') void this.#lookUp(question);
+    else this.#connect(question);
+  }
+
+  async #lookUp({id, host}: EgressQuestion & {type: 'lookup'}): Promise<void> {
+    if (!this.#isRoom(id)) return;
+    try {
+      this.#answer({type: 'addresses', id, addresses: await this.#door.policy.addresses(host, LOOKUP_PORT)});
+    } catch (caught) {
+      this.#answer({type: 'failed', id, error: failureOf(caught)});
+    } finally {
+      this.#door.closed();
+    }
+  }
+
+  #isRoom(id: number): boolean {
+    const busy = this.#door.opened();
+    if (busy === null) return true;
+    this.#door.parts.metrics.count('busy');
+    this.#answer({type: 'failed', id, error: {refused: false, message: busy, code: 'EMFILE', syscall: 'connect'}});
+    return false;
+  }
+
+  #connect({id, host, port, family}: EgressQuestion & {type: 'connect'}): void {
+    const door = this.#door;
+    const {metrics, directory} = door.parts;
+    if (!this.#isRoom(id)) return;
+    const addresses = async () => {
+      const found = await door.policy.addresses(host, port);
+      const ofFamily = found.filter(address => family === 0 || isIP(address) === family);
+      if (ofFamily.length === 0) throw noAddress(host);
+      return ofFamily;
+    };
+    const connection = new Outgoing(
+      {host, port, addresses, directory},
+      {
+        open: (path, address, at) => {
+          metrics.count('opened');
+          this.#answer({type: 'open', id, path, address, port: at});
+        },
+        failed: error => {
+          metrics.count(error.refused ? 'refused' : 'failed');
+          this.#answer({type: 'failed', id, error});
+        },
+        broken: error => this.#answer({type: 'broken', id, error}),
+        relayed: (received, sent) => {
+          metrics.receivedBytes += received;
+          metrics.sentBytes += sent;
+        },
+        over: () => {
+          this.#connections.delete(id);
+          door.closed();
+        },
+      },
+    );
+    this.#connections.set(id, connection);
+  }
+
+  #answer(answer: EgressAnswer): void {
+    if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(answer)}\n`);
+  }
+}
+
+const ENDED = {
+  refused: false,
+  message: 'The connection was ended: the egress policy changed',
+  code: 'ECONNRESET',
+  syscall: 'read',
+};
+
+function noAddress(host: string): Error {
+  return Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), {code: 'ENOTFOUND', syscall: 'getaddrinfo'});
+}
+
+function questionIn(line: string): EgressQuestion | null {
+  const {type, id, host, port, family} = objectIn(line) ?? {};
+  if (typeof id !== 'number' || !Number.isSafeInteger(id)) return null;
+  if (type === 'drop') return {type, id};
+  if (typeof host !== 'string') return null;
+  if (type === 'lookup') return {type, id, host};
+  if (type !== 'connect' || !isPort(port) || (family !== 0 && family !== 4 && family !== 6)) return null;
+  return {type, id, host, port, family};
+}
+
+function isPort(port: unknown): port is number {
+  return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535;
+}
+
+function objectIn(line: string): Record<string, unknown> | null {
+  try {
+    const parsed: unknown = JSON.parse(line);
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * The egress process: the only way out for the code of tenants, and for what workers want from outside. It holds the policies
+ * of all tenants that are awake, looks up names, connects, and hands bytes on; it reads none of them.
+ *
+ *   waiting ──start──▶ serving ──channel to the supervisor closes──▶ exit at once
+ *
+ * When it dies, connections through it break off; the supervisor starts another and tells it of the same doors.
+ */
+import {unreachable} from '../shared/assert.ts';
+import type {EgressToSupervisor, SupervisorToEgress} from '../shared/ipc/egress.ts';
+import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
+import {createLogger} from '../shared/log.ts';
+import {Doors} from './doors.ts';
+
+const log = createLogger({process: 'egress'});
+let doors: Promise<Doors> | null = null;
+
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit(0));
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    log.error('the egress process ends after an unexpected error', {error});
+    process.exit(1);
+  });
+}
+process.on('message', (message: SupervisorToEgress) => void received(message));
+setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
+
+async function received(message: SupervisorToEgress): Promise<void> {
+  if (message.type === 'start') {
+    const {directory, grants} = message;
+    doors = Doors.in(directory);
+    const all = await doors;
+    await Promise.all(grants.map(grant => all.grant(grant)));
+    send({type: 'started'});
+    return;
+  }
+  const all = await doors!;
+  switch (message.type) {
+    case 'grant':
+      await all.grant(message.grant);
+      send({type: 'granted', id: message.id});
+      return;
+    case 'revoke':
+      await all.revoke(message.socketPath);
+      return;
+    case 'metrics':
+      send({type: 'metrics', id: message.id, report: all.report()});
+      return;
+    default:
+      unreachable(message);
+  }
+}
+
+function send(message: EgressToSupervisor): void {
+  // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
+  if (process.connected) process.send?.(message, () => undefined);
+}

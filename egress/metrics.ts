@@ -1,0 +1,35 @@
+/** What the egress process counts. */
+import {gauge, type MetricJson} from '../shared/metric-json.ts';
+
+const OUTCOMES = ['opened', 'refused', 'failed', 'busy'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export class EgressMetrics {
+  /** Of all tenants, those that are being made included. */
+  connections = 0;
+  receivedBytes = 0;
+  sentBytes = 0;
+  readonly #outcomes = new Map<Outcome, number>(OUTCOMES.map(outcome => [outcome, 0]));
+
+  count(outcome: Outcome): void {
+    this.#outcomes.set(outcome, this.#outcomes.get(outcome)! + 1);
+  }
+
+  report(doors: number): MetricJson[] {
+    const outcomes = [...this.#outcomes].map(([outcome, value]) => ({labels: {outcome}, value}));
+    const bytes = [
+      {labels: {direction: 'in'}, value: this.receivedBytes},
+      {labels: {direction: 'out'}, value: this.sentBytes},
+    ];
+    return [
+      gauge('svc_egress_connections', 'Outgoing connections of tenants, those being made included', this.connections),
+      gauge('svc_egress_doors', 'Workers that may ask the egress process for connections', doors),
+      counter('svc_egress_connections_total', 'Outgoing connections asked for, by what became of them', outcomes),
+      counter('svc_egress_bytes_total', 'Bytes of outgoing connections that are over', bytes),
+    ];
+  }
+}
+
+function counter(name: string, help: string, values: MetricJson['values']): MetricJson {
+  return {name, help, type: 'counter', aggregator: 'sum', values};
+}

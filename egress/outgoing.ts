@@ -1,0 +1,198 @@
+/**
+ * One connection of a tenant to the outside: made to an address that the policy opens, kept until its client comes for it at
+ * a path that nobody else knows, then bytes both ways with as much under way as the slower side takes.
+ *
+ *   connecting ──open──▶ unclaimed ──client comes──▶ relaying ──both sides have ended──▶ over
+ *       └ failed            └ nobody comes, or the far side breaks off: broken ──client drops it──▶ over
+ *
+ * A data connection that broke off is not closed before its client knows it (see shared/ipc/egress.ts).
+ */
+import {randomBytes} from 'node:crypto';
+import {connect, createServer, isIP, type LookupFunction, type Server, type Socket} from 'node:net';
+import {join} from 'node:path';
+import {EgressRefused} from '../shared/egress/refused.ts';
+import type {EgressFailure} from '../shared/ipc/egress.ts';
+import {
+  EGRESS_CLAIM_MS_MAX,
+  EGRESS_CONNECT_TIMEOUT_MS,
+  EGRESS_IDLE_MS_MAX,
+  EGRESS_WINDOW_BYTES,
+} from '../shared/limits.ts';
+
+export type OutgoingEvents = {
+  open(path: string, address: string, port: number): void;
+  failed(error: EgressFailure): void;
+  broken(error: EgressFailure): void;
+  /** Bytes that came from outside, and that went there. */
+  relayed(received: number, sent: number): void;
+  /** Once. */
+  over(): void;
+};
+
+export type OutgoingParts = {
+  host: string;
+  port: number;
+  /** Addresses that may be connected to. @throws EgressRefused, or what the look-up failed with */
+  addresses: () => Promise<string[]>;
+  /** Where paths for data connections are made. */
+  directory: string;
+};
+
+/** The far side hears from time to time that we are there, and we that it is. */
+const KEEP_ALIVE_MS = 60_000;
+
+export class Outgoing {
+  readonly #parts: OutgoingParts;
+  readonly #events: OutgoingEvents;
+  #far: Socket | null = null;
+  #near: Socket | null = null;
+  #entrance: Server | null = null;
+  #timer: NodeJS.Timeout;
+  #isBroken = false;
+  #isDropped = false;
+  #isOver = false;
+
+  constructor(parts: OutgoingParts, events: OutgoingEvents) {
+    this.#parts = parts;
+    this.#events = events;
+    this.#timer = setTimeout(() => this.#fail(timedOut(parts)), EGRESS_CONNECT_TIMEOUT_MS);
+    void this.#connect();
+  }
+
+  /** The client has closed it: what it sent before still goes out. */
+  drop(): void {
+    this.#isDropped = true;
+    const far = this.#far;
+    if (this.#near === null || far === null || this.#isBroken || far.writableFinished) this.end();
+    else far.once('finish', () => this.end());
+  }
+
+  /** At once. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#entrance?.close();
+    this.#near?.destroy();
+    this.#far?.destroy();
+    if (this.#near !== null && this.#far !== null) this.#events.relayed(this.#far.bytesRead, this.#far.bytesWritten);
+    this.#events.over();
+  }
+
+  async #connect(): Promise<void> {
+    let addresses: string[];
+    try {
+      addresses = await this.#parts.addresses();
+    } catch (caught) {
+      this.#fail(failureOf(caught));
+      return;
+    }
+    if (this.#isOver) return;
+    const {port} = this.#parts;
+    const options = {
+      host: addresses.length === 1 ? addresses[0]! : this.#parts.host,
+      port,
+      lookup: among(addresses),
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
+      allowHalfOpen: true,
+      highWaterMark: EGRESS_WINDOW_BYTES,
+    };
+    const far = connect(options);
+    this.#far = far;
+    far.once('connect', () => this.#connected(far));
+    far.on('error', error => {
+      if (this.#entrance === null) this.#fail(failureOf(error));
+      else this.break(failureOf(error));
+    });
+    far.setTimeout(EGRESS_IDLE_MS_MAX, () => this.break(timedOut(this.#parts)));
+  }
+
+  #connected(far: Socket): void {
+    const path = join(this.#parts.directory, randomBytes(16).toString('base64url'));
+    const entrance = createServer({allowHalfOpen: true, pauseOnConnect: true, highWaterMark: EGRESS_WINDOW_BYTES});
+    this.#entrance = entrance;
+    entrance.maxConnections = 1;
+    entrance.once('error', error => this.#fail(failureOf(error)));
+    entrance.once('connection', near => {
+      entrance.close();
+      this.#relay(near, far);
+    });
+    // Workers may run as users of their own; the name is what nobody guesses.
+    entrance.listen({path, writableAll: true, readableAll: true}, () => {
+      if (this.#isOver || this.#isBroken) return;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.end(), EGRESS_CLAIM_MS_MAX);
+      this.#events.open(path, far.remoteAddress ?? '', this.#parts.port);
+    });
+  }
+
+  #relay(near: Socket, far: Socket): void {
+    clearTimeout(this.#timer);
+    if (this.#isOver || this.#isBroken) {
+      near.destroy();
+      return;
+    }
+    this.#near = near;
+    near.on('error', () => undefined); // Its client is gone: it closes.
+    near.on('close', () => {
+      far.end();
+      this.drop();
+    });
+    near.pipe(far);
+    far.pipe(near);
+    const ended = () => {
+      if (near.readableEnded && far.readableEnded && near.writableFinished && far.writableFinished) this.end();
+    };
+    for (const socket of [near, far]) socket.on('end', ended).on('finish', ended);
+  }
+
+  #fail(error: EgressFailure): void {
+    if (this.#isOver) return;
+    if (!this.#isDropped) this.#events.failed(error);
+    this.end();
+  }
+
+  /** It goes no further. */
+  break(error: EgressFailure): void {
+    if (this.#isOver || this.#isBroken) return;
+    if (this.#entrance === null || this.#isDropped) {
+      this.#fail(error);
+      return;
+    }
+    this.#isBroken = true;
+    this.#far?.destroy();
+    this.#entrance?.close();
+    this.#events.broken(error);
+    clearTimeout(this.#timer);
+    // Its client says that it knows; one that does not is not waited for.
+    this.#timer = setTimeout(() => this.end(), EGRESS_CLAIM_MS_MAX);
+  }
+}
+
+/** What is connected to is what was checked: nobody is asked again. */
+function among(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map(address => ({address, family: isIP(address)}));
+  return (_hostname, options, callback) => {
+    if (options.all === true) callback(null, found);
+    else callback(null, found[0]!.address, found[0]!.family);
+  };
+}
+
+function timedOut({host, port}: OutgoingParts): EgressFailure {
+  return {refused: false, message: `connect ETIMEDOUT ${host}:${port}`, code: 'ETIMEDOUT', syscall: 'connect'};
+}
+
+/** Several addresses that all failed are an AggregateError; the first one speaks for them. */
+export function failureOf(caught: unknown): EgressFailure {
+  const error = caught instanceof AggregateError ? (caught.errors[0] as unknown) : caught;
+  if (error instanceof EgressRefused) return {refused: true, message: error.message, code: null, syscall: null};
+  const {message, code, syscall} = error as NodeJS.ErrnoException;
+  return {
+    refused: false,
+    message: message || (code ?? 'the connection failed'),
+    code: code ?? null,
+    syscall: syscall ?? null,
+  };
+}
