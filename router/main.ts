@@ -115,6 +115,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const parts = {
       credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
+      voucherKey: settings.voucherKey,
       failedCredentials: new FailedCredentials(() => performance.now(), limits),
       directory: tenantDirectory,
       control,

@@ -5,12 +5,13 @@
  *   start:  own the data directory → finish interrupted deletions → routers listen → spares, and tenants that were awake
  *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
  */
+import {randomBytes} from 'node:crypto';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {RouterSettings} from '../shared/ipc/control.ts';
-import {DRAIN_MS} from '../shared/limits.ts';
+import {DRAIN_MS, EGRESS_LOOKUP_THREADS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
@@ -20,6 +21,7 @@ import {wallFields} from './confinement/layers.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
+import {EgressProcess} from './egress-process.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
 import {MetricsPage} from './metrics-page.ts';
@@ -30,6 +32,7 @@ import type {Listening, RouterMessage} from './router-process.ts';
 import {Routers} from './routers.ts';
 import {RunDirectory} from './run-directory.ts';
 import {registryRefusal} from './start-refusal.ts';
+import {TenantEgress} from './tenant-egress.ts';
 import {TenantFiles} from './tenant-files.ts';
 import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
@@ -42,13 +45,14 @@ export type SupervisorSettings = PlacementSettings &
     logLevel: string;
     logFormat: string;
     /** Bundles of the child processes. */
-    entries: {router: string; worker: string};
+    entries: {router: string; worker: string; egress: string};
   };
 
 /** Beside this file once it is bundled. */
 export const BUNDLED_ENTRIES = {
   router: fileURLToPath(new URL('./router.js', import.meta.url)),
   worker: fileURLToPath(new URL('./worker.js', import.meta.url)),
+  egress: fileURLToPath(new URL('./egress.js', import.meta.url)),
 };
 
 export class Supervisor {
@@ -61,6 +65,7 @@ export class Supervisor {
   readonly #reserve: DiskReserve;
   readonly #runDirectory: RunDirectory;
   readonly #pool: WorkerPool;
+  readonly #egress: EgressProcess;
   readonly #metrics: SupervisorMetrics;
   readonly #placement: Placement;
   readonly #tenants: Tenants;
@@ -117,8 +122,27 @@ export class Supervisor {
       spares: this.#pool.spares,
       states: this.#placement.states(),
     }));
+    this.#egress = new EgressProcess({
+      entry: entries.egress,
+      // Names are looked up by threads, and a slow name server holds one for seconds.
+      env: {...childEnv, UV_THREADPOOL_SIZE: String(EGRESS_LOOKUP_THREADS)},
+      runDirectory: () => this.#runDirectory.path,
+      pace: new KillPace(() => performance.now()),
+      onEnd: () => this.#metrics.died('egress'),
+      onKill: reason => this.#metrics.killed('egress', reason),
+      log,
+    });
+    const voucherKey = randomBytes(32).toString('hex');
+    const egress = new TenantEgress({
+      registry: this.#registry,
+      process: this.#egress,
+      nextSocketPath: () => this.#runDirectory.nextSocketPath(),
+      voucherKey,
+      log,
+    });
     this.#placement = new Placement({
       settings,
+      egress,
       registry: this.#registry,
       files,
       reservePath: this.#reserve.path,
@@ -148,7 +172,7 @@ export class Supervisor {
       env: childEnv,
       confinement: confinement.router,
       settings: {
-        ...{host, port, metricsPort, allowedHosts, routers, accessTokenSha256, adminTokenSha256},
+        ...{host, port, metricsPort, allowedHosts, routers, accessTokenSha256, adminTokenSha256, voucherKey},
         ...{version: VERSION, build: BUILD},
       },
       state: () => ({tenants: this.#tenants.ids(), suspects: this.#placement.suspects()}),
@@ -164,6 +188,7 @@ export class Supervisor {
     this.#page = new MetricsPage({
       routers: () => this.#routers.reports(),
       workers: () => this.#placement.reports(),
+      egress: () => this.#egress.report(),
       supervisor: () => this.#metrics.json(),
     });
   }
@@ -192,6 +217,7 @@ export class Supervisor {
     this.#pool.close();
     await this.#routers.drain();
     await this.#placement.drain();
+    this.#egress.close();
     clearTimeout(deadline);
     this.#reserve.close();
     this.#registry.close();

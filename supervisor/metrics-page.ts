@@ -14,6 +14,8 @@ export type Reporters = {
   routers: () => Promise<MetricJson[] | null>[];
   /** Those of workers that serve. Text: the JSON of a report. */
   workers: () => Promise<string | null>[];
+  /** Null: it is not running, or does not answer. */
+  egress: () => Promise<MetricJson[] | null>;
   supervisor: () => Promise<MetricJson[]>;
 };
 
@@ -46,13 +48,14 @@ export class MetricsPage {
   }
 
   async #render(): Promise<string> {
-    const {routers, workers, supervisor} = this.#reporters;
-    const [ofRouters, ofWorkers, own] = await Promise.all([
+    const {routers, workers, egress, supervisor} = this.#reporters;
+    const [ofRouters, ofWorkers, ofEgress, own] = await Promise.all([
       Promise.all(routers()),
       Promise.all(workers()),
+      egress(),
       supervisor(),
     ]);
-    const shown: MetricJson[][] = [own, this.#ended];
+    const shown: MetricJson[][] = [own, this.#ended, ofEgress ?? []];
     for (const [place, report] of ofRouters.entries()) {
       if (report !== null) this.#last[place] = report;
       else this.#missing++;

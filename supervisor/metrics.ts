@@ -6,6 +6,8 @@ import type {Wall} from './confinement/layers.ts';
 import type {Residence} from './residence.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'closing', 'resting', 'deleting'] as const;
+const PROCESSES = ['router', 'worker', 'egress'] as const;
+type ProcessKind = (typeof PROCESSES)[number];
 type ShownState = (typeof STATES)[number];
 
 /** Read when metrics are asked for. */
@@ -69,7 +71,7 @@ export class SupervisorMetrics {
       labelNames: ['state'],
       registers,
     });
-    for (const process of ['router', 'worker']) {
+    for (const process of PROCESSES) {
       this.#deaths.inc({process}, 0);
       for (const reason of ['hung', 'memory']) this.#kills.inc({process, reason}, 0);
     }
@@ -83,11 +85,11 @@ export class SupervisorMetrics {
     this.#wakeFailures.inc();
   }
 
-  died(process: 'router' | 'worker'): void {
+  died(process: ProcessKind): void {
     this.#deaths.inc({process});
   }
 
-  killed(process: 'router' | 'worker', reason: KillReason): void {
+  killed(process: ProcessKind, reason: KillReason): void {
     this.#kills.inc({process, reason});
   }
 

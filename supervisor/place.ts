@@ -3,6 +3,7 @@ import type {ErrorObject} from '../shared/errors.ts';
 import type {WorkerAddress} from '../shared/ipc/control.ts';
 import type {Deaths} from './deaths.ts';
 import type {Residence} from './residence.ts';
+import type {DoorKey} from './tenant-egress.ts';
 import type {Worker} from './worker-pool.ts';
 import {WorkerUsers} from './worker-users.ts';
 
@@ -17,6 +18,8 @@ export class Place {
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is told to. */
   address: WorkerAddress | null = null;
+  /** The way out of `worker`. */
+  door: DoorKey | null = null;
   /** Which routers use `worker`, or wait for one. */
   readonly users = new WorkerUsers();
   /** Made with the first worker that ended unasked. */

@@ -8,7 +8,7 @@
 import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../shared/assert.ts';
-import {ServiceError} from '../shared/errors.ts';
+import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
@@ -20,6 +20,7 @@ import type {Registry} from './registry.ts';
 import {type Effect, type Input, type Residence, step} from './residence.ts';
 import type {RunDirectory} from './run-directory.ts';
 import {Slots} from './slots.ts';
+import type {TenantEgress} from './tenant-egress.ts';
 import type {TenantFiles} from './tenant-files.ts';
 import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
 
@@ -42,6 +43,7 @@ export type PlacementParts = {
   reservePath: string;
   runDirectory: RunDirectory;
   pool: WorkerPool;
+  egress: TenantEgress;
   metrics: SupervisorMetrics;
   /** @returns false when there is no router at this place now */
   sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
@@ -348,8 +350,10 @@ export class Placement {
       socketPath: runDirectory.nextSocketPath(),
       secret: randomBytes(24).toString('hex'),
     };
+    place.door = this.#parts.egress.begin(place);
     worker.open({
       ...place.address,
+      egress: place.door,
       generation: place.generation,
       createdMs: place.createdMs,
       directory: files.path(place.id, place.generation),
@@ -364,7 +368,14 @@ export class Placement {
   #workerSaid(place: Place, message: WorkerMessage): void {
     switch (message.type) {
       case 'opened':
+        if (place.door !== null) this.#parts.egress.opened(place, place.door, message.egress);
         this.#give(place, {type: 'opened'});
+        return;
+      case 'egress_wanted':
+        this.#parts.egress.wanted();
+        return;
+      case 'egress_put':
+        void this.#putEgress(place, message);
         return;
       case 'open_failed':
         this.#log.error('a tenant could not be opened', {tenant: place.id, error: message.error});
@@ -384,6 +395,19 @@ export class Placement {
     }
   }
 
+  async #putEgress(place: Place, {id, body, voucher}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {
+    const {worker, door} = place;
+    if (worker === null || door === null) return;
+    let error: ErrorObject | null = null;
+    try {
+      await this.#parts.egress.put(place, door, body, voucher);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      error = errorEnvelope(caught).error;
+    }
+    worker.child.send({type: 'egress_taken', id, error});
+  }
+
   #workerEnded(place: Place, worker: Worker, end: {code: number | null; signal: NodeJS.Signals | null}): void {
     assert(place.worker === worker, 'a tenant has one worker at a time');
     const {residence} = place;
@@ -398,8 +422,10 @@ export class Placement {
       });
     }
     const socketPath = place.address?.socketPath ?? '';
+    if (place.door !== null) this.#parts.egress.ended(place.door);
     place.worker = null;
     place.address = null;
+    place.door = null;
     place.inUseUntilMs = 0;
     const {calls, unheard} = place.users.ended();
     this.#give(place, {type: 'ended', error: place.openError});

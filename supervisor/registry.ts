@@ -18,7 +18,9 @@ import {statSync} from 'node:fs';
 import {crc32} from 'node:zlib';
 import Database from 'better-sqlite3';
 import {assert} from '../shared/assert.ts';
+import {NO_EGRESS_SETTINGS} from '../shared/egress/settings.ts';
 import {ServiceError} from '../shared/errors.ts';
+import type {EgressSettings} from '../shared/ipc/egress.ts';
 
 export type TenantRow = {
   id: string;
@@ -70,6 +72,16 @@ const GENERATIONS = `
   INSERT INTO generations VALUES (0);
 `;
 
+/** Which egress policies hold. A row of an earlier tenant of the id, or one that is damaged, is none. */
+const EGRESS = `
+  CREATE TABLE IF NOT EXISTS egress (
+    id TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
 type Values = [string, number, 0 | 1, number | null, number, number | null, number];
 
 export class Registry {
@@ -78,6 +90,9 @@ export class Registry {
   readonly #write: Database.Statement<Values>;
   readonly #setGeneration: Database.Statement<[number]>;
   readonly #remove: Database.Statement<[string]>;
+  readonly #egress: Map<string, {generation: number; settings: EgressSettings}>;
+  readonly #writeEgress: Database.Statement<[string, number, string, number]>;
+  readonly #removeEgress: Database.Statement<[string]>;
   readonly #due: Database.Statement<[number], string>;
   readonly #nextDue: Database.Statement<[], number | null>;
 
@@ -97,6 +112,13 @@ export class Registry {
       }
       this.#rows = new Map(readRows(db).map(row => [row.id, row]));
       readLastGeneration(db);
+      // A table that was not there from the first: a registry without it says nothing of policies.
+      db.exec(EGRESS);
+      this.#egress = readEgress(db);
+      this.#writeEgress = db.prepare(
+        'INSERT OR REPLACE INTO egress (id, generation, settings, checksum) VALUES (?, ?, ?, ?)',
+      );
+      this.#removeEgress = db.prepare('DELETE FROM egress WHERE id = ?');
       this.#write = db.prepare(`INSERT OR REPLACE INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
       this.#setGeneration = db.prepare('UPDATE generations SET last = max(last, ?)');
       this.#remove = db.prepare('DELETE FROM tenants WHERE id = ?');
@@ -125,7 +147,23 @@ export class Registry {
 
   /** Also in the place of an earlier tenant of this id whose row could not be removed. */
   create(id: string, generation: number, createdMs: number): void {
-    this.#store(newRow(id, generation, createdMs), () => this.#setGeneration.run(generation));
+    this.#store(newRow(id, generation, createdMs), () => {
+      this.#setGeneration.run(generation);
+      this.#writeEgress.run(...egressValues(id, generation, NO_EGRESS_SETTINGS));
+    });
+    this.#egress.set(id, {generation, settings: NO_EGRESS_SETTINGS});
+  }
+
+  /** Which egress policy holds; null: the registry does not know. */
+  egressOf(id: string, generation: number): EgressSettings | null {
+    const known = this.#egress.get(id);
+    return known?.generation === generation ? known.settings : null;
+  }
+
+  /** From now on this one holds. @throws session.storage_full 507 */
+  setEgress(id: string, generation: number, settings: EgressSettings): void {
+    this.#change(() => this.#writeEgress.run(...egressValues(id, generation, settings)));
+    this.#egress.set(id, {generation, settings});
   }
 
   /**
@@ -153,8 +191,12 @@ export class Registry {
   /** Forgets the tenant, unless the id belongs to one created since. */
   remove(id: string, generation: number): void {
     if (this.#rows.get(id)?.generation !== generation) return;
-    this.#change(() => this.#remove.run(id));
+    this.#change(() => {
+      this.#remove.run(id);
+      this.#removeEgress.run(id);
+    });
     this.#rows.delete(id);
+    this.#egress.delete(id);
   }
 
   /** Sleeping tenants whose time has come. */
@@ -313,6 +355,26 @@ function rowsOfVersion1(db: Database.Database): TenantRow[] {
 function readRows(db: Database.Database): StoredRow[] {
   const stored = db.prepare<[], TenantRow & {checksum: number}>(`SELECT ${COLUMNS}, checksum FROM tenants ORDER BY id`);
   return stored.all().map(({checksum, ...row}) => ({...row, isSound: checksumOf(row) === checksum}));
+}
+
+function readEgress(db: Database.Database): Map<string, {generation: number; settings: EgressSettings}> {
+  type Row = {id: string; generation: number; settings: string; checksum: number};
+  const rows = db.prepare<[], Row>('SELECT id, generation, settings, checksum FROM egress').all();
+  const sound = rows.filter(
+    ({id, generation, settings, checksum}) => egressChecksum(id, generation, settings) === checksum,
+  );
+  return new Map(
+    sound.map(({id, generation, settings}) => [id, {generation, settings: JSON.parse(settings) as EgressSettings}]),
+  );
+}
+
+function egressValues(id: string, generation: number, settings: EgressSettings): [string, number, string, number] {
+  const text = JSON.stringify(settings);
+  return [id, generation, text, egressChecksum(id, generation, text)];
+}
+
+function egressChecksum(id: string, generation: number, settings: string): number {
+  return crc32(JSON.stringify([id, generation, settings]));
 }
 
 /** @throws RegistryUnusable */

@@ -11,6 +11,7 @@
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
+import {voucherOf} from '../../shared/egress/voucher.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
@@ -35,11 +36,13 @@ import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
-import {requestMeta} from './request-meta.ts';
+import {requestMeta, vouchedMeta} from './request-meta.ts';
 import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
 
 export type IntakeParts = {
   credential: AdminCredential;
+  /** For vouchers (shared/egress/voucher.ts). */
+  voucherKey: string;
   failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   control: ControlChannel;
@@ -145,7 +148,8 @@ export class Intake {
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
     exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
     if (route.isEndless) this.#keepEndless(exchange);
-    this.#forward(exchange, route, tenant, req);
+    if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);
+    else this.#forward(exchange, route, tenant, req);
   }
 
   /** Null: only the body says whose it is. */
@@ -191,6 +195,18 @@ export class Intake {
     } else if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
     else if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
     else directory.forward(tenant, exchange);
+  }
+
+  /** What is in the body is an operator's word: the supervisor, who takes it from the worker, can tell. */
+  #forwardVouchedFor(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
+    const {directory, voucherKey} = this.#parts;
+    exchange.isRead = route.isRead;
+    exchange.isShort = route.isShort;
+    exchange.isUserCall = route.isUserCall;
+    this.#readBody(exchange, req, () => {
+      exchange.meta = vouchedMeta(exchange.meta, voucherOf(voucherKey, exchange.tenantId, exchange.body));
+      directory.forward(tenant, exchange);
+    });
   }
 
   /** Short bodies of known length are not worth the ceremony. */

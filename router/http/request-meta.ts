@@ -34,3 +34,8 @@ function quoted(text: string): string {
   }
   return `"${text}"`;
 }
+
+/** The same with an operator's word for the body. */
+export function vouchedMeta(meta: string, voucher: string): string {
+  return `${meta.slice(0, -1)},"v":"${voucher}"}`;
+}

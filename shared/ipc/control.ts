@@ -8,6 +8,7 @@
  */
 import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metric-json.ts';
+import type {EgressDoor, EgressSettings} from './egress.ts';
 
 /** Where a router reaches a tenant's worker. The secret is made anew for every worker and never leaves memory. */
 export type WorkerAddress = {tenant: string; socketPath: string; secret: string};
@@ -49,6 +50,8 @@ export type RouterSettings = {
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;
+  /** For vouchers (shared/egress/voucher.ts). */
+  voucherKey: string;
   version: string;
   build: string;
 };
@@ -115,6 +118,8 @@ export type TenantSettings = {
   /** Where to listen for routers. */
   socketPath: string;
   secret: string;
+  /** The way out of the tenant's code. */
+  egress: Omit<EgressDoor, 'policy'>;
   /** Routers that may connect. */
   routers: number;
   journalKeepRecords: number;
@@ -127,6 +132,8 @@ export type TenantSettings = {
 export type SupervisorToWorker =
   /** Open this tenant and listen; answered by `opened` or `open_failed`. */
   | {type: 'open'; settings: TenantSettings}
+  /** Answer to `egress_put`: the policy holds, or why not. */
+  | {type: 'egress_taken'; id: number; error: ErrorObject | null}
   /** Answered by `metrics`. */
   | {type: 'metrics'; id: number}
   /** Finish what is under way, checkpoint, close the file, answer `closed`, exit 0. */
@@ -135,7 +142,12 @@ export type SupervisorToWorker =
 export type WorkerToSupervisor =
   /** Started and waiting for a tenant. */
   | {type: 'spare'}
-  | {type: 'opened'}
+  /** `egress`: the policy that the tenant's file names; read before any code of the tenant has run. */
+  | {type: 'opened'; egress: EgressSettings}
+  /** The tenant's code is going to run: it may want out. */
+  | {type: 'egress_wanted'}
+  /** An operator changes the tenant's egress policy, with this body of a request and this voucher. Answered by `egress_taken`. */
+  | {type: 'egress_put'; id: number; body: string; voucher: string}
   | {type: 'open_failed'; error: ErrorObject}
   /**
    * Something goes on in the tenant that no request waits for: it wants to stay awake until then, epoch milliseconds. Null:

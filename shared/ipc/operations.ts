@@ -25,6 +25,8 @@ export type RequestMeta = {
   k?: string;
   /** X-Request-Id, for logs. */
   r?: string;
+  /** `settings.put` only: the operator's word for the body (shared/egress/voucher.ts). */
+  v?: string;
 
   /* deployment routes (`/svc/…`) only */
   /** The `Authorization` header as it was sent: a tenant's token, never an admin credential. */

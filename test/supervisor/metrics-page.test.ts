@@ -11,6 +11,7 @@ function pageOf(reports: {routers: (MetricJson[] | null)[]; workers: (string | n
   return new MetricsPage({
     routers: () => reports.routers.map(report => Promise.resolve(report)),
     workers: () => reports.workers.map(report => Promise.resolve(report)),
+    egress: () => Promise.resolve(null),
     supervisor: () => Promise.resolve([gauge('g', 'of the supervisor', 1)]),
   });
 }

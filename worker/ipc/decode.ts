@@ -23,6 +23,8 @@ export type Request<O extends Operation = Operation> = {
   readonly key: string | null;
   readonly requestId: string;
   readonly caller: Credentials;
+  /** An operator's word for the body, which the supervisor can judge. Null: none. */
+  readonly voucher: string | null;
   /** The `Origin` of a page; null: none. */
   readonly origin: string | null;
   /** Of HTTP actions: the request as it came. */
@@ -35,7 +37,7 @@ export type Request<O extends Operation = Operation> = {
 const NOBODY: Credentials = {authorization: null, isAdmin: false};
 
 export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Request {
-  const {op, p, q = '', k = null, r = '', a = null, w, o = null, m, u = '/', h = []} = meta;
+  const {op, p, q = '', k = null, r = '', v = null, a = null, w, o = null, m, u = '/', h = []} = meta;
   return {
     op,
     params: named(traitsOf(op).params, p),
@@ -43,6 +45,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     key: k,
     requestId: r,
     caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
+    voucher: v,
     origin: o,
     http: m === undefined ? null : {method: m, url: u, headers: h},
     body,

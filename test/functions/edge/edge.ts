@@ -108,7 +108,7 @@ export class Edge {
       throw error;
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
-    const parts = {credential, failedCredentials, directory, control, observer: traffic, onBug};
+    const parts = {voucherKey: 'key', credential, failedCredentials, directory, control, observer: traffic, onBug};
     let intake: Intake | null = null;
     const server = await Server.listen('127.0.0.1', 0, 'exclusive', port => {
       const made = new Intake(parts, new OriginRule('127.0.0.1', port, []));

@@ -1,0 +1,134 @@
+/**
+ * The egress process, one for the server: started with the first worker that wants it, watched, and started again with a
+ * growing pause. It is told anew of every worker's door, so what is asked through one only waits for it.
+ *
+ *   none ──wanted──▶ running ──ends──▶ pausing ──▶ running      (drained: none, for good)
+ */
+import {join} from 'node:path';
+import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../shared/ipc/egress.ts';
+import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import type {MetricJson} from '../shared/metric-json.ts';
+import {Answers} from './answers.ts';
+import {Child, type ChildEnd, type KillReason} from './child.ts';
+import type {KillPace} from './kill-pace.ts';
+
+export type EgressProcessOptions = {
+  entry: string;
+  env: Record<string, string>;
+  /** Where it makes the paths of connections, in a directory of its own. */
+  runDirectory: () => string;
+  pace: KillPace;
+  /** It ended unasked and will be started again. */
+  onEnd: () => void;
+  onKill: (reason: KillReason) => void;
+  log: Logger;
+};
+
+const PAUSES_MS = [0, 100, 250, 500, 1_000, 2_500, 5_000];
+
+export class EgressProcess {
+  readonly #options: EgressProcessOptions;
+  /** By the paths of their sockets. */
+  readonly #grants = new Map<string, EgressGrant>();
+  readonly #granted = new Answers<true>();
+  readonly #reports = new Answers<MetricJson[]>();
+  #child: Child<SupervisorToEgress, EgressToSupervisor> | null = null;
+  #pauseTimer: NodeJS.Timeout | null = null;
+  #isWanted = false;
+  #isClosed = false;
+  #startedMs = 0;
+  #deaths = 0;
+
+  constructor(options: EgressProcessOptions) {
+    this.#options = options;
+  }
+
+  /** Somebody is going to ask it for connections. */
+  want(): void {
+    if (this.#isWanted || this.#isClosed) return;
+    this.#isWanted = true;
+    this.#spawn();
+  }
+
+  /** Resolves when it holds this policy, or will when it is there. */
+  async grant(grant: EgressGrant): Promise<void> {
+    this.#grants.set(grant.socketPath, grant);
+    await this.#granted.ask(null, id => {
+      if (this.#child === null) this.#granted.settle(id, null);
+      else this.#child.send({type: 'grant', id, grant});
+    });
+  }
+
+  revoke(socketPath: string): void {
+    this.#grants.delete(socketPath);
+    this.#child?.send({type: 'revoke', socketPath});
+  }
+
+  /** What it counts; null: it is not there, or does not say in time. */
+  report(): Promise<MetricJson[] | null> {
+    return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
+      if (this.#child === null) this.#reports.settle(id, null);
+      else this.#child.send({type: 'metrics', id});
+    });
+  }
+
+  /** Null: it is not running. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Nobody needs it any more. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
+    this.#child?.kill();
+  }
+
+  #spawn(): void {
+    const {entry, env, log, pace, onKill, runDirectory} = this.#options;
+    this.#pauseTimer = null;
+    this.#startedMs = performance.now();
+    const child = new Child<SupervisorToEgress, EgressToSupervisor>({
+      entry,
+      nodeFlags: ['--enable-source-maps'],
+      env,
+      log,
+      pace,
+      onKill,
+      onMessage: message => this.#received(message),
+      onEnd: end => this.#ended(end),
+    });
+    this.#child = child;
+    child.send({type: 'start', directory: join(runDirectory(), 'e'), grants: [...this.#grants.values()]});
+  }
+
+  #received(message: EgressToSupervisor): void {
+    switch (message.type) {
+      case 'started':
+        this.#child?.serves();
+        return;
+      case 'granted':
+        this.#granted.settle(message.id, true);
+        return;
+      case 'metrics':
+        this.#reports.settle(message.id, message.report);
+        return;
+      case 'heartbeat':
+        return;
+    }
+  }
+
+  #ended(end: ChildEnd): void {
+    const pid = this.#child?.pid;
+    this.#child = null;
+    this.#granted.end();
+    this.#reports.end();
+    if (this.#isClosed) return;
+    this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
+    const pauseMs = PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
+    this.#options.log.error('the egress process ended; starting it again', {pid, ...end, pauseMs});
+    this.#options.onEnd();
+    this.#pauseTimer = setTimeout(() => this.#spawn(), pauseMs);
+  }
+}

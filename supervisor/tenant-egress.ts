@@ -1,0 +1,104 @@
+/**
+ * What each tenant may reach, held where its own code cannot change it: a worker, which may have been taken over, says neither
+ * whose it is nor what is open. A policy changes with an operator's voucher alone, is on disk (`registry.ts`) before it
+ * holds, and holds before the change is answered.
+ *
+ * Of a tenant whose policy the registry does not know (it is older than this, or the registry was lost), the tenant's file is
+ * believed once: before any of its code has run in the worker that reads it.
+ */
+import {randomBytes} from 'node:crypto';
+import {egressSettingsIn} from '../shared/egress/settings.ts';
+import {isVouchedFor} from '../shared/egress/voucher.ts';
+import {ServiceError} from '../shared/errors.ts';
+import type {EgressDoor, EgressSettings} from '../shared/ipc/egress.ts';
+import type {Logger} from '../shared/log.ts';
+import {parseJson} from '../shared/values/json.ts';
+import type {EgressProcess} from './egress-process.ts';
+import type {PlacedTenant} from './place.ts';
+import type {Registry} from './registry.ts';
+
+export type TenantEgressParts = {
+  registry: Pick<Registry, 'egressOf' | 'setEgress'>;
+  process: Pick<EgressProcess, 'grant' | 'revoke' | 'want'>;
+  /** A path that no worker of this server had before. */
+  nextSocketPath: () => string;
+  voucherKey: string;
+  log: Logger;
+};
+
+/** Where a worker asks, and what it shows there. */
+export type DoorKey = Omit<EgressDoor, 'policy'>;
+
+export class TenantEgress {
+  readonly #parts: TenantEgressParts;
+
+  constructor(parts: TenantEgressParts) {
+    this.#parts = parts;
+  }
+
+  /** For a worker that is about to open this tenant. */
+  begin(tenant: PlacedTenant): DoorKey {
+    const {registry, nextSocketPath} = this.#parts;
+    const key = {socketPath: nextSocketPath(), secret: randomBytes(24).toString('hex')};
+    const policy = registry.egressOf(tenant.id, tenant.generation);
+    if (policy !== null) this.#grant(tenant, key, policy);
+    return key;
+  }
+
+  /** Its worker has opened it. @param stored the policy in the tenant's file */
+  opened(tenant: PlacedTenant, key: DoorKey, stored: unknown): void {
+    const {registry, log} = this.#parts;
+    const claimed = egressSettingsIn(stored);
+    const known = registry.egressOf(tenant.id, tenant.generation);
+    if (known !== null) {
+      if (JSON.stringify(known) === JSON.stringify(claimed)) return;
+      log.error("a tenant's file and the registry name different egress policies: that of the registry holds", {
+        tenant: tenant.id,
+        holds: known,
+      });
+      return;
+    }
+    if (claimed === null) {
+      log.error("a tenant's egress policy cannot be read: it reaches nothing until its settings are put", {
+        tenant: tenant.id,
+      });
+      return;
+    }
+    try {
+      registry.setEgress(tenant.id, tenant.generation, claimed);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      log.warn("the disk is full: a tenant's egress policy is taken from its file again", {tenant: tenant.id});
+    }
+    this.#grant(tenant, key, claimed);
+  }
+
+  /** The tenant's code is going to run. */
+  wanted(): void {
+    this.#parts.process.want();
+  }
+
+  /**
+   * Resolves when the policy holds.
+   * @param body of the request that changes it. @throws auth.unauthorized 401: no operator said so; session.storage_full 507
+   */
+  async put(tenant: PlacedTenant, key: DoorKey, body: string, voucher: string): Promise<void> {
+    const {registry, voucherKey} = this.#parts;
+    const policy = isVouchedFor(voucherKey, tenant.id, body, voucher) ? policyIn(body) : null;
+    if (policy === null) throw new ServiceError('auth.unauthorized', 'no operator has changed this egress policy');
+    registry.setEgress(tenant.id, tenant.generation, policy);
+    await this.#parts.process.grant({...key, tenant: tenant.id, policy});
+  }
+
+  ended({socketPath}: DoorKey): void {
+    this.#parts.process.revoke(socketPath);
+  }
+
+  #grant({id}: PlacedTenant, key: DoorKey, policy: EgressSettings): void {
+    void this.#parts.process.grant({...key, tenant: id, policy});
+  }
+}
+
+function policyIn(body: string): EgressSettings | null {
+  return egressSettingsIn((parseJson(Buffer.from(body)) as {egress?: unknown} | null)?.egress);
+}
