@@ -16,6 +16,7 @@ import {closeInherited} from '../shared/inherited-descriptors.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
+import {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {rehearse} from './rehearsal.ts';
 import {Serving} from './serving.ts';
 
@@ -26,6 +27,7 @@ enableCompileCache();
 closeInherited(DESCRIPTORS);
 let log = createLogger({process: 'worker'});
 let serving: Serving | null = null;
+let egress: WorkerEgress | null = null;
 let lagSeconds = 0;
 
 process.on('SIGINT', () => undefined);
@@ -42,6 +44,9 @@ process.on('message', (message: SupervisorToWorker) => {
   switch (message.type) {
     case 'open':
       open(message.settings).catch(openFailed);
+      return;
+    case 'egress_taken':
+      egress?.taken(message);
       return;
     case 'metrics':
       send({type: 'metrics', id: message.id, report: serving?.tenant.metricsText(lagSeconds) ?? '[]'});
@@ -80,8 +85,9 @@ function beat(): void {
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
   await rehearsed;
-  serving = await Serving.open(settings, log, untilMs => send({type: 'in_use', untilMs}));
-  send({type: 'opened'});
+  egress = new WorkerEgress(settings.egress, send);
+  serving = await Serving.open(settings, log, {egress, onUse: untilMs => send({type: 'in_use', untilMs})});
+  send({type: 'opened', egress: serving.tenant.storedEgress});
 }
 
 function openFailed(caught: unknown): void {

@@ -15,6 +15,7 @@ import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../sh
 import type {RequestMeta, ResponseMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
 
 const TENANT = 'rehearsal';
@@ -24,7 +25,10 @@ export async function rehearse(directory: string, log: Logger): Promise<void> {
   try {
     makeTenant(directory);
     const settings = settingsIn(directory);
-    const serving = await Serving.open(settings, log, () => undefined);
+    const serving = await Serving.open(settings, log, {
+      egress: new WorkerEgress(settings.egress, () => undefined),
+      onUse: () => undefined,
+    });
     try {
       await askAll(settings);
     } finally {
@@ -52,6 +56,8 @@ function settingsIn(directory: string): TenantSettings {
     reservePath: join(directory, 'reserve'),
     socketPath: join(directory, `s${process.pid}`),
     secret: randomUUID(),
+    // None of its code runs.
+    egress: {socketPath: join(directory, 'egress'), secret: ''},
     routers: 1,
     journalKeepRecords: 1,
     storageBytesMax: 0,

@@ -4,16 +4,16 @@ import type {Logger} from '../shared/log.ts';
 import {LinkShare} from './ipc/link-share.ts';
 import {RouterLink} from './ipc/router-link.ts';
 import {WorkerSocket} from './ipc/worker-socket.ts';
-import {Tenant} from './tenant.ts';
+import {Tenant, type Upwards} from './tenant.ts';
 
 export class Serving {
   readonly tenant: Tenant;
   readonly #links = new Set<RouterLink>();
   readonly #socket: WorkerSocket;
 
-  /** Resolves when routers can connect. @param onUse see Tenant.open */
-  static async open(settings: TenantSettings, log: Logger, onUse: (untilMs: number | null) => void): Promise<Serving> {
-    const serving = new Serving(await Tenant.open(settings, log, onUse), settings, log);
+  /** Resolves when routers can connect. */
+  static async open(settings: TenantSettings, log: Logger, upwards: Upwards): Promise<Serving> {
+    const serving = new Serving(await Tenant.open(settings, log, upwards), settings, log);
     await serving.#socket.listen();
     return serving;
   }

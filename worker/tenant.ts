@@ -5,6 +5,7 @@
 import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import type {TenantSettings} from '../shared/ipc/control.ts';
+import type {EgressSettings} from '../shared/ipc/egress.ts';
 import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
@@ -19,6 +20,7 @@ import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
 import {ControlGate} from './control/gate.ts';
 import {Dispatch} from './dispatch.ts';
+import type {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
 import {storedSettings} from './functions/stored-settings.ts';
@@ -51,6 +53,13 @@ import {openWithReserve} from './storage/reserve.ts';
 import type {TableInfo} from './storage/rows.ts';
 import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
 
+/** What a tenant tells the supervisor. */
+export type Upwards = {
+  egress: WorkerEgress;
+  /** Until when something goes on that no request waits for, epoch milliseconds; null: nothing does. */
+  onUse: (untilMs: number | null) => void;
+};
+
 export class Tenant {
   readonly dispatch: Dispatch;
   readonly live: LiveQueries;
@@ -81,14 +90,13 @@ export class Tenant {
   readonly #sync: LogSync;
   readonly #crons: CronReader;
 
-  /** @param onUse told until when the tenant wants to stay awake, epoch milliseconds; null: as long as requests come */
-  static async open(settings: TenantSettings, log: Logger, onUse: (untilMs: number | null) => void): Promise<Tenant> {
+  static async open(settings: TenantSettings, log: Logger, upwards: Upwards): Promise<Tenant> {
     const note = join(settings.directory, DAMAGED_FILE);
     if (existsSync(note)) throw damagedError(`the tenant stays stopped: its file was found damaged, as ${note} says`);
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-      const tenant = new Tenant(settings, lock, log, onUse);
+      const tenant = new Tenant(settings, lock, log, upwards);
       await tenant.#scrub.first();
       return tenant;
     } catch (caught) {
@@ -96,7 +104,7 @@ export class Tenant {
     }
   }
 
-  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, onUse: (untilMs: number | null) => void) {
+  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, {onUse, egress}: Upwards) {
     this.#lock = lock;
     this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
@@ -181,6 +189,7 @@ export class Tenant {
       clock: Date.now,
       log,
       metrics: this.metrics,
+      egress,
       redactErrors: settings.redactErrors,
     });
     this.sockets = new SocketGate(this.#functions);
@@ -193,7 +202,7 @@ export class Tenant {
         metrics: this.metrics,
         log,
         clock: Date.now,
-        egress: () => storedSettings(this.#writerDb).egress,
+        egress: () => egress.door(storedSettings(this.#writerDb).egress),
         functions: this.#functions.loaded,
       },
       onUse,
@@ -268,6 +277,11 @@ export class Tenant {
       end: isComplete => this.#groups.whenDurable(() => taker.end(isComplete)),
       failed: error => this.#groups.whenDurable(() => taker.failed(error)),
     });
+  }
+
+  /** Where the tenant's code may connect to, as its file says. */
+  get storedEgress(): EgressSettings {
+    return storedSettings(this.#writerDb).egress;
   }
 
   metricsText(lagSeconds: number): string {

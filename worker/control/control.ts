@@ -1,9 +1,9 @@
 /** Service control of one tenant: its services, its sandboxes and its sessions, and the clock that ends the last two. */
+import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
-import type {EgressSettings} from '../functions/egress/policy.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -22,7 +22,7 @@ export type ControlParts = {
   log: Logger;
   clock: () => number;
   /** Where the tenant's code may connect to. */
-  egress: () => EgressSettings;
+  egress: () => EgressDoor;
   /** The function platform. @throws session.worker_unavailable 503 */
   functions: () => Promise<FunctionPlatform>;
   /** Something began or ended, or lasts longer. */

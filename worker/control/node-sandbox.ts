@@ -5,7 +5,9 @@
  * Between executions its process stands still, so what they left running takes no time and connects to nobody. Where that cannot be done
  * safely (node-process.ts, `rest`), what it computes then counts for the next execution.
  */
+
 import {assert} from '../../shared/assert.ts';
+import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import {
   NODE_SANDBOX_ANSWER_MS_MAX,
   NODE_SANDBOX_BESIDE_MB,
@@ -16,7 +18,6 @@ import {
 import {ActionLines} from '../functions/actions/action-lines.ts';
 import type {RunFault} from '../functions/actions/action-run.ts';
 import {ConsoleLines} from '../functions/console-lines.ts';
-import type {EgressSettings} from '../functions/egress/policy.ts';
 import {Hearing} from '../functions/node-runtime/hearing.ts';
 import type {Lifeline} from '../functions/node-runtime/lifeline.ts';
 import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/node-message.ts';
@@ -32,7 +33,7 @@ export type NodeSandboxParts = {
   cpuMs: number;
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
-  egress: EgressSettings | null;
+  egress: EgressDoor | null;
 };
 
 type Execution = {

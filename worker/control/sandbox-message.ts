@@ -1,6 +1,6 @@
 /** What a worker and the process of its sandboxes say to each other, over the channel Node gives a spawned process. */
+import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
-import type {EgressSettings} from '../functions/egress/policy.ts';
 
 export type ExecutionRequest = {
   code: string;
@@ -10,7 +10,7 @@ export type ExecutionRequest = {
   cpuMs: number;
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
-  egress: EgressSettings | null;
+  egress: EgressDoor | null;
 };
 
 type Ended = {

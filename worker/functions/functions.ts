@@ -7,8 +7,10 @@
  *
  * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
  */
+
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import {MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../commit/group.ts';
@@ -20,7 +22,6 @@ import type {ActionRequest, MainOperation} from './actions/action-message.ts';
 import type {ActionPool} from './actions/action-pool.ts';
 import {CallError, type CallOrigin, checkArguments, findFunction, type LiveDeployment, shownPath} from './call.ts';
 import {type CallResult, ended, finished, NO_LINES} from './call-result.ts';
-import type {EgressSettings} from './egress/policy.ts';
 import type {Caller, Execution} from './execution.ts';
 import {nestedError} from './function-reply.ts';
 import type {ExecutionLog} from './log/execution-log.ts';
@@ -61,7 +62,7 @@ export type FunctionParts = {
   /** Whose mutations are run: the one that is active for the write under way, or the next one. */
   writing: () => LiveDeployment | null;
   env: () => Readonly<Record<string, string>>;
-  egress: () => EgressSettings;
+  egress: () => EgressDoor;
   clock: () => number;
   /** Clients learn that a function failed, but not why. */
   redactErrors: boolean;

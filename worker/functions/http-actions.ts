@@ -2,7 +2,9 @@
  * HTTP actions: finds the route of a request and lets its handler answer, both bodies streamed. Nothing is added to the
  * answer: an app decides itself about CORS, methods and authorization. A route that is missing is 404, whatever the method.
  */
+
 import {ServiceError} from '../../shared/errors.ts';
+import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {HTTP_UPLOADS_MAX} from '../../shared/limits.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
@@ -17,7 +19,6 @@ import type {Verifier} from './auth/verifier.ts';
 import type {LiveDeployment} from './call.ts';
 import {type CallResult, ended, inSources} from './call-result.ts';
 import {scopedCookie} from './cookie-scope.ts';
-import type {EgressSettings} from './egress/policy.ts';
 import type {Caller, Outcome} from './execution.ts';
 import {shownError} from './function-reply.ts';
 import type {Functions} from './functions.ts';
@@ -35,7 +36,7 @@ export type HttpActionParts = {
   routes: () => readonly HttpRoute[] | null;
   verifier: () => Verifier;
   env: () => Readonly<Record<string, string>>;
-  egress: () => EgressSettings;
+  egress: () => EgressDoor;
   clock: () => number;
   redactErrors: boolean;
 };

@@ -24,6 +24,7 @@ import type {ActiveDeployment} from './deployments/active-deployment.ts';
 import {analyze} from './deployments/analysis/analysis.ts';
 import {Deployments} from './deployments/deployments.ts';
 import {LazyFetch} from './egress/lazy-fetch.ts';
+import type {WorkerEgress} from './egress/worker-egress.ts';
 import {FunctionEndpoints} from './endpoints.ts';
 import {Environment} from './environment.ts';
 import {shownError} from './function-reply.ts';
@@ -58,6 +59,8 @@ export type PlatformParts = {
   clock: () => number;
   log: Logger;
   metrics: WorkerMetrics;
+  /** The way out of the tenant's code. */
+  egress: Pick<WorkerEgress, 'door' | 'put'>;
   /** Clients learn that a function failed, but not why. */
   redactErrors: boolean;
 };
@@ -98,8 +101,9 @@ export class FunctionPlatform implements Stage {
       new FailureLines(parts.log, clock),
     );
     this.environment = new Environment(writer, groups);
-    this.settings = new Settings(writer, groups);
-    this.#egress = new LazyFetch(this.settings.current.egress);
+    this.settings = new Settings(writer, groups, parts.egress);
+    const egress = () => parts.egress.door(this.settings.current.egress);
+    this.#egress = new LazyFetch(egress);
     this.#queries = new QueryPool(path, this.#memory, () => {
       parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
       // Leaving in order would wait for the thread that hangs. What is acknowledged is on disk.
@@ -115,7 +119,7 @@ export class FunctionPlatform implements Stage {
       env: process.env,
       code,
       partOf,
-      egress: () => this.settings.current.egress,
+      egress,
       memory: this.#memory,
       metrics: parts.metrics,
       log: parts.log,
@@ -134,7 +138,6 @@ export class FunctionPlatform implements Stage {
     const live = () => this.#live;
     const writing = () => this.#deploymentOfWrites();
     const env = () => this.environment.current;
-    const egress = () => this.settings.current.egress;
     const verifier = () => this.#verifier;
     const actions = this.#actions;
     const functions = new Functions({
@@ -278,6 +281,7 @@ export class FunctionPlatform implements Stage {
     const {event} = committed;
     assert(event.type === 'settings.changed', 'an event is of the type it says');
     this.settings.changed(event.settings as TenantFunctionSettings);
-    void this.#egress.use(this.settings.current.egress);
+    // What the new policy closes must not stay open because it was open before.
+    void this.#egress.close();
   }
 }

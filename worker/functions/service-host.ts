@@ -2,8 +2,10 @@
  * What services need of the function platform, and Node sandboxes: their code laid out, variables and policy, calls of functions, live queries. A
  * service is the tenant's own code: it may call what is internal, and nobody is asking.
  */
+
 import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
+import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import {NODE_VERSION_DEFAULT, type NodeVersion} from '../../shared/node-version.ts';
 import type {NodePart} from '../../shared/protocol/functions.ts';
 import type {ServiceSource} from '../../shared/protocol/services.ts';
@@ -11,7 +13,6 @@ import {ActionLines} from './actions/action-lines.ts';
 import type {MainOperation} from './actions/action-message.ts';
 import type {LiveDeployment} from './call.ts';
 import type {CodeStore} from './code-store.ts';
-import type {EgressSettings} from './egress/policy.ts';
 import {nestedError} from './function-reply.ts';
 import type {Functions} from './functions.ts';
 import type {NodeCode} from './node-runtime/node-process.ts';
@@ -32,7 +33,7 @@ export type ServiceHostParts = {
   live: () => LiveDeployment | null;
   partOf: (deployment: number) => NodePart | null;
   env: () => Readonly<Record<string, string>>;
-  egress: () => EgressSettings;
+  egress: () => EgressDoor;
   redactErrors: boolean;
 };
 
@@ -50,7 +51,7 @@ export class ServiceHost {
     return this.#parts.env();
   }
 
-  get egress(): EgressSettings {
+  get egress(): EgressDoor {
     return this.#parts.egress();
   }
 

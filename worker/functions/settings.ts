@@ -1,16 +1,23 @@
 /** What an operator decides about a tenant's functions: where they may connect to, and which pages may call them. */
+
+import {checkEgressPattern} from '../../shared/egress/pattern.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
-import {checkEgressPattern} from './egress/pattern.ts';
+import type {WorkerEgress} from './egress/worker-egress.ts';
 import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from './stored-settings.ts';
+
+/** The body of a request as it came, and the voucher for it. */
+export type OperatorsWord = {body: string; voucher: string};
 
 export class Settings {
   readonly #groups: CommitGroups;
+  readonly #egress: Pick<WorkerEgress, 'put'>;
   #current: TenantFunctionSettings;
 
-  constructor(writer: Writer, groups: CommitGroups) {
+  constructor(writer: Writer, groups: CommitGroups, egress: Pick<WorkerEgress, 'put'>) {
     this.#groups = groups;
+    this.#egress = egress;
     this.#current = storedSettings(writer.db);
   }
 
@@ -23,8 +30,11 @@ export class Settings {
     this.#current = settings;
   }
 
-  /** Replaces all of them. @throws op.invalid_input 400 */
-  async put({egress, allowed_origins}: TenantFunctionSettings): Promise<void> {
+  /**
+   * Replaces all of them. The egress policy holds before it is stored here: what holds is the supervisor's to say.
+   * @throws op.invalid_input 400, session.storage_full 507
+   */
+  async put({egress, allowed_origins}: TenantFunctionSettings, {body, voucher}: OperatorsWord): Promise<void> {
     for (const pattern of [...egress.allow, ...egress.deny]) {
       const fault = checkEgressPattern(pattern);
       if (fault !== null) throw new ServiceError('op.invalid_input', fault);
@@ -37,6 +47,7 @@ export class Settings {
       );
     }
     const settings = {egress: {allow: egress.allow, deny: egress.deny}, allowed_origins};
+    await this.#egress.put(body, voucher);
     await this.#groups.perform(writer => {
       writer.statements.setMeta.run(SETTINGS_KEY, JSON.stringify(settings));
       writer.event({type: 'settings.changed', settings});

@@ -51,7 +51,9 @@ export const functions: Handlers<Of<'functions'> | Of<'deployments'> | Of<'env'>
   ),
   'env.delete': by(({environment}, {params}) => doneAfter(environment.delete(params.name))),
   'settings.get': by(({settings}) => json<'settings.get'>(settings.current)),
-  'settings.put': by(({settings}, {body}) => doneAfter(settings.put(decodeBody(settingsBody, body)))),
+  'settings.put': by(({settings}, {body, voucher}) =>
+    doneAfter(settings.put(decodeBody(settingsBody, body), {body: body.toString(), voucher: voucher ?? ''})),
+  ),
   'logs.read': streamedBy((platform, {query}, to) => platform.readLog(query, to)),
 };
 

@@ -15,6 +15,7 @@ import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import type {Outcome} from '../../../worker/functions/execution.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
 import {openWriter} from '../../../worker/storage/database.ts';
+import {TestEgress} from '../../harness/egress.ts';
 
 const THREAD = fileURLToPath(new URL('../../../dist/action.thread.js', import.meta.url));
 
@@ -25,6 +26,9 @@ export class ActionHost {
   readonly #directory = mkdtempSync(join(tmpdir(), 'svc-actions-'));
   readonly #options: Partial<ActionPoolOptions>;
   pool!: ActionPool;
+  readonly network = new TestEgress();
+  /** Leads to the public internet alone. */
+  readonly closed = this.network.door({allow: [], deny: []});
   /** What the process takes, as the pool sees it. */
   bytesNow: () => number = () => 0;
   /** What actions asked of the main thread. */
@@ -57,12 +61,13 @@ export class ActionHost {
 
   async close(): Promise<void> {
     await this.pool.close();
+    await this.network.close();
     rmSync(this.#directory, {recursive: true});
   }
 
   run(name: string, args: object = {}, request: Partial<ActionRequest> = {}, signal?: AbortSignal): Promise<Outcome> {
     return this.pool.run(
-      {...REQUEST, module: 'app', name, kind: 'action', args: JSON.stringify(args), ...request},
+      {...REQUEST, egress: this.closed, module: 'app', name, kind: 'action', args: JSON.stringify(args), ...request},
       this.#link(),
       signal,
     );
@@ -97,7 +102,14 @@ export class ActionHost {
       ...head,
     };
     const outcome = await this.pool.runHttp(
-      {...REQUEST, module: 'http', name: String(route), kind: 'httpAction', args: JSON.stringify(whole)},
+      {
+        ...REQUEST,
+        egress: this.closed,
+        module: 'http',
+        name: String(route),
+        kind: 'httpAction',
+        args: JSON.stringify(whole),
+      },
       this.#link(),
       incoming,
       {
@@ -129,5 +141,4 @@ const REQUEST = {
   requestId: '0123456789abcdef',
   caller: {identity: null},
   env: {},
-  egress: {allow: [], deny: []},
 } satisfies Partial<ActionRequest>;

@@ -3,6 +3,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
@@ -116,6 +117,7 @@ let routes: Record<string, (request: IncomingMessage, response: ServerResponse) 
 
 beforeAll(async () => {
   host = new ActionHost({app: APP});
+  open = host.network.door({allow: ['127.0.0.1'], deny: []});
   server = createServer((request, response) => {
     const route = routes[request.url!.split('?')[0]!];
     if (route === undefined) response.writeHead(404).end('no such route');
@@ -154,8 +156,8 @@ beforeEach(() => {
   socketsClosed = [];
 });
 
-const OPEN = {egress: {allow: ['127.0.0.1'], deny: []}};
-const value = (name: string, args: object) => host.value(name, args, OPEN);
+let open: EgressDoor;
+const value = (name: string, args: object) => host.value(name, args, {egress: open});
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = '';

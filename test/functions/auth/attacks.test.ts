@@ -4,14 +4,14 @@ import {exportSPKI} from 'jose';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import {Verifier} from '../../../worker/functions/auth/verifier.ts';
-import {closeEgress} from '../../../worker/functions/egress/connector.ts';
 import {egressFetch} from '../../../worker/functions/egress/fetch.ts';
-import {EgressPolicy} from '../../../worker/functions/egress/policy.ts';
+import {TestEgress} from '../../harness/egress.ts';
 import {IdentityProvider} from './identity-provider.ts';
 import {rejectionOf} from './rejections.ts';
 
 const NOW_S = 1_800_000_000;
-const policy = EgressPolicy.of({allow: ['127.0.0.1'], deny: []});
+const network = new TestEgress();
+const egress = network.under({allow: ['127.0.0.1'], deny: []});
 let rsa: IdentityProvider;
 let ec: IdentityProvider;
 let verifier: Verifier;
@@ -21,14 +21,14 @@ beforeAll(async () => {
   ec = await IdentityProvider.start('ES256');
 });
 afterAll(async () => {
-  await Promise.all([closeEgress(policy), rsa.stop(), ec.stop()]);
+  await Promise.all([network.close(), rsa.stop(), ec.stop()]);
 });
 beforeEach(() => {
   const providers: AuthProvider[] = [
     {type: 'oidc', domain: rsa.issuer, applicationID: 'app'},
     {type: 'customJwt', issuer: ec.issuer, jwks: `${ec.issuer}/jwks`, algorithm: 'ES256', applicationID: null},
   ];
-  verifier = Verifier.of(providers, {fetch: request => egressFetch(policy, request), clock: () => NOW_S * 1000});
+  verifier = Verifier.of(providers, {fetch: request => egressFetch(egress, request), clock: () => NOW_S * 1000});
 });
 
 const part = (value: unknown) =>
@@ -116,7 +116,7 @@ describe('keys of the provider that are no keys for this', () => {
     const provider = await IdentityProvider.start(algorithm);
     provider.serveKeys(keys.length > 0 ? keys : [{...(await provider.publicJwk()), kid: 'key-1', use: 'enc'}]);
     const local = Verifier.of([{type: 'oidc', domain: provider.issuer, applicationID: 'app'}], {
-      fetch: request => egressFetch(policy, request),
+      fetch: request => egressFetch(egress, request),
       clock: () => NOW_S * 1000,
     });
     const rejection = await rejectionOf(local.verify(await provider.token({...goodClaims(), iss: provider.issuer})));
@@ -146,7 +146,7 @@ describe('keys of the provider that are no keys for this', () => {
     const input = `${part({alg: 'RS256', kid: 'key-1'})}.${part({...goodClaims(), iss: provider.issuer})}`;
     const token = `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`;
     const local = Verifier.of([{type: 'oidc', domain: provider.issuer, applicationID: 'app'}], {
-      fetch: request => egressFetch(policy, request),
+      fetch: request => egressFetch(egress, request),
       clock: () => NOW_S * 1000,
     });
     expect(await rejectionOf(local.verify(token))).toMatch(/^InvalidAuthHeader/);
@@ -265,7 +265,7 @@ describe('claims', () => {
   test('claims that would grow without end when flattened are refused', async () => {
     const local = Verifier.of(
       [{type: 'customJwt', issuer: rsa.issuer, jwks: `${rsa.issuer}/jwks`, algorithm: 'RS256', applicationID: null}],
-      {fetch: request => egressFetch(policy, request), clock: () => NOW_S * 1000},
+      {fetch: request => egressFetch(egress, request), clock: () => NOW_S * 1000},
     );
     const many = Object.fromEntries(Array.from({length: 500}, (_, n) => [`k${n}`, 1]));
     const token = signedByRsa({...goodClaims(), ['x'.repeat(4_000)]: many});

@@ -1,16 +1,17 @@
 import type {JWTPayload} from 'jose';
-import {afterEach, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
+import {afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import {Verifier} from '../../../worker/functions/auth/verifier.ts';
-import {closeEgress} from '../../../worker/functions/egress/connector.ts';
 import {egressFetch} from '../../../worker/functions/egress/fetch.ts';
-import {EgressPolicy} from '../../../worker/functions/egress/policy.ts';
+import {TestEgress} from '../../harness/egress.ts';
 import {IdentityProvider} from './identity-provider.ts';
 import {rejectionOf} from './rejections.ts';
 
 const START_MS = 1_800_000_000_000;
 const DISCOVERY = '/.well-known/openid-configuration';
-const policy = EgressPolicy.of({allow: ['127.0.0.1'], deny: []});
+const network = new TestEgress();
+afterAll(() => network.close());
+const egress = network.under({allow: ['127.0.0.1'], deny: []});
 let nowMs: number;
 let idp: IdentityProvider;
 let users = 0;
@@ -20,10 +21,10 @@ beforeEach(async () => {
   idp = await IdentityProvider.start('ES256');
 });
 afterEach(async () => {
-  await Promise.all([closeEgress(policy), idp.stop()]);
+  await idp.stop();
 });
 
-function verifierOf(provider: AuthProvider, under = policy): Verifier {
+function verifierOf(provider: AuthProvider, under = egress): Verifier {
   return Verifier.of([provider], {fetch: request => egressFetch(under, request), clock: () => nowMs});
 }
 const oidc = (): AuthProvider => ({type: 'oidc', domain: idp.issuer, applicationID: 'app'});
@@ -187,7 +188,7 @@ describe('what a provider answers', () => {
   });
 
   test('keys are looked up under the egress policy', async () => {
-    expect(await attempt(verifierOf(oidc(), EgressPolicy.of({allow: [], deny: []})))).toMatch(
+    expect(await attempt(verifierOf(oidc(), network.under({allow: [], deny: []})))).toMatch(
       /^AuthProviderDiscoveryFailed: .*refused by the tenant's egress policy: 127\.0\.0\.1 is a loopback address$/,
     );
     expect(idp.asked).toEqual([]);

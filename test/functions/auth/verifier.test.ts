@@ -2,14 +2,14 @@ import type {JWTPayload} from 'jose';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import {Verifier} from '../../../worker/functions/auth/verifier.ts';
-import {closeEgress} from '../../../worker/functions/egress/connector.ts';
 import {egressFetch} from '../../../worker/functions/egress/fetch.ts';
-import {EgressPolicy} from '../../../worker/functions/egress/policy.ts';
+import {TestEgress} from '../../harness/egress.ts';
 import {IdentityProvider} from './identity-provider.ts';
 import {rejectionOf} from './rejections.ts';
 
 const NOW_S = 1_800_000_000;
-const policy = EgressPolicy.of({allow: ['127.0.0.1'], deny: []});
+const network = new TestEgress();
+const egress = network.under({allow: ['127.0.0.1'], deny: []});
 let nowMs = NOW_S * 1000;
 let oidc: IdentityProvider;
 let custom: IdentityProvider;
@@ -19,12 +19,12 @@ beforeAll(async () => {
   custom = await IdentityProvider.start('ES256');
 });
 afterAll(async () => {
-  await Promise.all([closeEgress(policy), oidc.stop(), custom.stop()]);
+  await Promise.all([network.close(), oidc.stop(), custom.stop()]);
 });
 
 function verifierOf(providers: AuthProvider[], listProviders = false): Verifier {
   nowMs = NOW_S * 1000;
-  return Verifier.of(providers, {fetch: request => egressFetch(policy, request), clock: () => nowMs, listProviders});
+  return Verifier.of(providers, {fetch: request => egressFetch(egress, request), clock: () => nowMs, listProviders});
 }
 const oidcProvider = (applicationID = 'app'): AuthProvider => ({type: 'oidc', domain: oidc.issuer, applicationID});
 const customProvider = (applicationID: string | null = 'app'): AuthProvider => ({

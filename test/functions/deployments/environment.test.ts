@@ -93,6 +93,7 @@ describe('environment variables', () => {
 });
 
 describe('settings', () => {
+  const WORD = {body: '', voucher: ''};
   const DEFAULT = {egress: {allow: [], deny: []}, allowed_origins: null};
 
   test('allow nothing in particular until they are set, and are replaced as a whole', async () => {
@@ -104,10 +105,10 @@ describe('settings', () => {
       egress: {allow: ['127.0.0.1:8080'], deny: ['*.example.com']},
       allowed_origins: ['https://app.example', 'http://localhost:3000'],
     };
-    await settings.put({...wanted, more: 1} as typeof wanted);
+    await settings.put({...wanted, more: 1} as typeof wanted, WORD);
     expect(settings.current).toEqual(wanted);
     expect((await tenant.killed()).settings.current).toEqual(wanted);
-    await settings.put(DEFAULT);
+    await settings.put(DEFAULT, WORD);
     expect(settings.current).toEqual(DEFAULT);
     expect(changed).toHaveBeenCalledTimes(2);
     expect(tenant.events()).toEqual([
@@ -122,7 +123,7 @@ describe('settings', () => {
     ['an origin that is none', {...DEFAULT, allowed_origins: ['*']}],
   ])('are refused with %s', async (_, value) => {
     const {settings} = new TenantDeployments();
-    expect((await refusalOf(settings.put(value))).code).toBe('op.invalid_input');
+    expect((await refusalOf(settings.put(value, WORD))).code).toBe('op.invalid_input');
     expect(settings.current).toEqual(DEFAULT);
   });
 });

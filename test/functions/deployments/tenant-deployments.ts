@@ -97,7 +97,7 @@ export class TenantDeployments {
     this.#backFill = new BackFill(this.catalog, background);
     this.schemas = new SchemaChanges(this.writer, reader, this.groups, background, this.#backFill);
     this.environment = new Environment(this.writer, this.groups);
-    this.settings = new Settings(this.writer, this.groups);
+    this.settings = new Settings(this.writer, this.groups, {put: () => Promise.resolve()});
     this.deployments = new Deployments({
       writer: this.writer,
       reader,

@@ -6,15 +6,17 @@ import type {AddressInfo} from 'node:net';
 import {brotliCompressSync, deflateSync, gzipSync} from 'node:zlib';
 import {WebSocket} from 'undici';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {EgressRefused} from '../../../shared/egress/refused.ts';
+import type {EgressSettings} from '../../../shared/ipc/egress.ts';
 import {EGRESS_ORIGINS_MAX, EGRESS_REDIRECTS_MAX, EGRESS_SOCKET_MESSAGE_BYTES_MAX} from '../../../shared/limits.ts';
-import {closeEgress, egressWebSocketDispatcher} from '../../../worker/functions/egress/connector.ts';
+import type {Egress} from '../../../worker/functions/egress/connector.ts';
 import {type EgressRequest, type EgressResponse, egressFetch} from '../../../worker/functions/egress/fetch.ts';
-import {EgressPolicy, EgressRefused, type EgressSettings} from '../../../worker/functions/egress/policy.ts';
+import {TestEgress} from '../../harness/egress.ts';
 
 type Seen = {method: string; url: string; headers: IncomingMessage['headers']; body: string};
 
 let servers: Server[];
-let policies: EgressPolicy[];
+let network: TestEgress;
 /** Requests of both servers, in order. */
 let seen: Seen[];
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
@@ -23,11 +25,14 @@ let addresses: string[][];
 let lookedUp: string[];
 let port: number;
 let otherPort: number;
-let policy: EgressPolicy;
+let policy: Egress;
 
 beforeEach(async () => {
   servers = [];
-  policies = [];
+  network = new TestEgress(async hostname => {
+    lookedUp.push(hostname);
+    return addresses.length > 1 ? addresses.shift()! : addresses[0]!;
+  });
   seen = [];
   addresses = [['127.0.0.1']];
   lookedUp = [];
@@ -36,7 +41,7 @@ beforeEach(async () => {
   policy = policyOf({allow: [`127.0.0.1:${port}`, `127.0.0.1:${otherPort}`], deny: []});
 });
 afterEach(async () => {
-  await Promise.all(policies.map(closeEgress));
+  await network.close();
   for (const server of servers) {
     server.closeAllConnections();
     server.close();
@@ -57,13 +62,8 @@ async function listen(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function policyOf(settings: EgressSettings): EgressPolicy {
-  const made = EgressPolicy.of(settings, async hostname => {
-    lookedUp.push(hostname);
-    return addresses.length > 1 ? addresses.shift()! : addresses[0]!;
-  });
-  policies.push(made);
-  return made;
+function policyOf(settings: EgressSettings): Egress {
+  return network.under(settings);
 }
 
 function ask(changes: Partial<EgressRequest> = {}, under = policy): Promise<EgressResponse> {
@@ -113,11 +113,11 @@ describe('the policy decides', () => {
   });
 
   test('the system resolver is used when none is given: localhost is refused', async () => {
-    const system = EgressPolicy.of({allow: [], deny: []});
-    policies.push(system);
-    expect(await errorOf(ask({url: `http://localhost:${port}/`}, system))).toMatch(
+    const system = new TestEgress();
+    expect(await errorOf(ask({url: `http://localhost:${port}/`}, system.under({allow: [], deny: []})))).toMatch(
       /^EgressRefused: Connection to localhost/,
     );
+    await system.close();
   });
 
   test('an allow entry for one port opens that port only', async () => {
@@ -398,8 +398,8 @@ describe('WebSockets', () => {
   }
 
   /** The first of the events `message`, `error` and `close`, with the message's text. */
-  function firstEvent(socketPort: number, under: EgressPolicy): Promise<string> {
-    const socket = new WebSocket(`ws://127.0.0.1:${socketPort}/`, {dispatcher: egressWebSocketDispatcher(under)});
+  function firstEvent(socketPort: number, under: Egress): Promise<string> {
+    const socket = new WebSocket(`ws://127.0.0.1:${socketPort}/`, {dispatcher: under.sockets});
     return new Promise(resolve => {
       socket.addEventListener('message', event => resolve(`message ${event.data}`));
       socket.addEventListener('error', () => resolve('error'));

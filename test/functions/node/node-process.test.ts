@@ -16,7 +16,12 @@ vi.mock('node:child_process', async importActual => ({
 test('without descriptors it has not started, and says so', async () => {
   const ended = await new Promise<NodeEnd>(resolve => {
     const code = {version: '22', binary: 'node', root: '/'} as const;
-    const settings = {code, env: {}, egress: {allow: [], deny: []}, lifeline: {command: []}};
+    const settings = {
+      code,
+      env: {},
+      egress: {socketPath: '/x', secret: '', policy: {allow: [], deny: []}},
+      lifeline: {command: []},
+    };
     const events = {onReady: vi.fn(), onAlive: vi.fn(), onMessage: vi.fn(), onEnd: resolve};
     const started = new NodeProcess(settings, events);
     started.watch(true);

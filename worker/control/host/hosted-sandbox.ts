@@ -9,7 +9,7 @@ import {refusal} from '../../functions/actions/action-message.ts';
 import {ActionRun, type ActionRunParts, type RunFault, type RunIsolate} from '../../functions/actions/action-run.ts';
 import type {EntryGate} from '../../functions/actions/entry-gate.ts';
 import {SANDBOX_FILE} from '../../functions/code-body.ts';
-import type {EgressPolicy} from '../../functions/egress/policy.ts';
+import type {Egress} from '../../functions/egress/connector.ts';
 import type {Outcome, Refused} from '../../functions/execution.ts';
 import {type CodeSource, type Realm, RealmHost} from '../../functions/isolate/realm.ts';
 import {brokenBy, type Came, cutOff, failed, ownFrames, returned, shownMs} from '../execution-result.ts';
@@ -52,7 +52,7 @@ export class HostedSandbox implements RunIsolate {
     return this.#run?.bytes ?? this.host.heapBytes;
   }
 
-  async execute(request: ExecutionRequest, policy: EgressPolicy): Promise<ExecutionResult> {
+  async execute(request: ExecutionRequest, egress: Egress | null): Promise<ExecutionResult> {
     const startedMs = performance.now();
     const lines = new ActionLines();
     let isCompiled = false;
@@ -70,8 +70,7 @@ export class HostedSandbox implements RunIsolate {
       env: request.env,
       start,
       gate: this.#gate,
-      policy,
-      hasNetwork: request.egress !== null,
+      egress,
       // Its code is given nothing that asks for a function; what asks all the same is answered.
       ask: call => run.settle(call, refusal('this is not available in sandboxes'), null),
       log: line => lines.add(line),

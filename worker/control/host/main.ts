@@ -8,19 +8,14 @@
  */
 import {unreachable} from '../../../shared/assert.ts';
 import {EntryGate} from '../../functions/actions/entry-gate.ts';
-import {closeEgress} from '../../functions/egress/connector.ts';
-import {EgressPolicy, type EgressSettings} from '../../functions/egress/policy.ts';
+import {NewestEgress} from '../../functions/egress/newest.ts';
 import type {FromHost, ToHost} from '../sandbox-message.ts';
 import {HostedSandbox} from './hosted-sandbox.ts';
 
 const sandboxes = new Map<string, HostedSandbox>();
 // It may not read /proc, where others look.
 const gate = new EntryGate(() => process.memoryUsage.rss());
-const CLOSED: EgressSettings = {allow: [], deny: []};
-const NO_NETWORK = EgressPolicy.of(CLOSED);
-/** The policy of the newest execution with a network: connections are kept with it. */
-let policy = NO_NETWORK;
-let policyText = '';
+const egress = new NewestEgress();
 
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
@@ -51,7 +46,7 @@ function received(message: ToHost): void {
 async function execute({sandbox, execution, request}: ToHost & {type: 'execute'}): Promise<void> {
   const hosted = sandboxes.get(sandbox);
   if (hosted === undefined) return; // It was ended, and the worker was told.
-  const result = await hosted.execute(request, request.egress === null ? NO_NETWORK : policyOf(request.egress));
+  const result = await hosted.execute(request, request.egress === null ? null : egress.of(request.egress));
   if (result.broken !== null) sandboxes.delete(sandbox);
   send({type: 'executed', execution, result});
 }
@@ -68,17 +63,6 @@ function shed(): void {
   if (largest === null) return;
   end(largest);
   send({type: 'broken', sandbox: largest, reason: "the tenant's sandboxes needed too much memory, and it took most"});
-}
-
-function policyOf(settings: EgressSettings): EgressPolicy {
-  const text = JSON.stringify(settings);
-  if (text === policyText) return policy;
-  const old = policy;
-  policy = EgressPolicy.of(settings);
-  policyText = text;
-  // What the new one closes must not stay open because it was open before.
-  void closeEgress(old);
-  return policy;
 }
 
 function send(message: FromHost): void {

@@ -4,6 +4,7 @@
  * worker can do beside its own work.
  */
 import {ServiceError} from '../../../shared/errors.ts';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
   LOG_LINE_CHARS_MAX,
   SERVICE_FAILURES_LOGGED_MAX,
@@ -17,7 +18,6 @@ import type {ExitReason} from '../../../shared/protocol/services.ts';
 import {isOneOf, MAIN_OPERATIONS, refusal} from '../../functions/actions/action-message.ts';
 import {fieldsOf, numberOf, textOf} from '../../functions/actions/operation-input.ts';
 import {PendingOperations} from '../../functions/actions/pending-operations.ts';
-import type {EgressSettings} from '../../functions/egress/policy.ts';
 import {Hearing} from '../../functions/node-runtime/hearing.ts';
 import type {Lifeline} from '../../functions/node-runtime/lifeline.ts';
 import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functions/node-runtime/node-message.ts';
@@ -35,7 +35,7 @@ export type ServiceProcessParts = {
   laidOut: LaidOut;
   memoryMb: number;
   env: Readonly<Record<string, string>>;
-  egress: EgressSettings;
+  egress: EgressDoor;
   lifeline: Lifeline;
   host: ServiceHost;
 };

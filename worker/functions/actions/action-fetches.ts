@@ -2,25 +2,28 @@
 import {Buffer} from 'node:buffer';
 import type {FetchAnswer, FetchCall} from '../../../isolate/actions/network.ts';
 import {ACTION_FETCHES_MAX} from '../../../shared/limits.ts';
+import type {Egress} from '../egress/connector.ts';
 import {egressFetch} from '../egress/fetch.ts';
-import type {EgressPolicy} from '../egress/policy.ts';
+import {connected} from '../egress/no-network.ts';
 import {BodyPipe} from './body-pipe.ts';
 import {ReadAhead} from './read-ahead.ts';
 
 type Fetch = {abort: AbortController; sent: BodyPipe | null; body: ReadAhead | null};
 
 export class ActionFetches {
-  readonly #policy: EgressPolicy;
+  /** Null: there is no network. */
+  readonly #egress: Egress | null;
   readonly #fetches = new Map<number, Fetch>();
   /** Answered, and the body is at its end here. Kept for the action to read. */
   #open = 0;
 
-  constructor(policy: EgressPolicy) {
-    this.#policy = policy;
+  constructor(egress: Egress | null) {
+    this.#egress = egress;
   }
 
   /** @param call from the isolate. @throws what fetch throws, with a message for the author of the code */
   async start(call: FetchCall, bytes: Uint8Array | null): Promise<FetchAnswer> {
+    const egress = connected(this.#egress);
     if (this.#open >= ACTION_FETCHES_MAX) {
       throw new Error(`Too many fetches under way (maximum ${ACTION_FETCHES_MAX}): read their answers to the end`);
     }
@@ -37,7 +40,7 @@ export class ActionFetches {
     };
     try {
       const body = sent ?? (bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-      const response = await egressFetch(this.#policy, {method, url, headers, body, redirect, signal: abort.signal});
+      const response = await egressFetch(egress, {method, url, headers, body, redirect, signal: abort.signal});
       fetch.body = new ReadAhead(response.body, close);
       const {status, statusText, redirected} = response;
       return {status, statusText, headers: response.headers, url: response.url, redirected};

@@ -1,13 +1,14 @@
 /** What the main thread and an action thread say to each other. */
+
 import type {MessagePort} from 'node:worker_threads';
-import type {EgressSettings} from '../egress/policy.ts';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import type {Execution, Outcome, Refused} from '../execution.ts';
 
 /** For an HTTP action: `module` is `http`, `name` the route's index, `args` JSON of HttpRequestHead. */
 export type ActionRequest = Pick<Execution, 'deployment' | 'module' | 'name' | 'args' | 'caller' | 'env'> & {
   kind: 'action' | 'httpAction';
   requestId: string;
-  egress: EgressSettings;
+  egress: EgressDoor;
 };
 
 /** What a thread is told at its start. Smaller limits are for tests. */

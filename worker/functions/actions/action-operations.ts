@@ -3,7 +3,7 @@
  * done here. Parameters come from the isolate and are looked at as outside input.
  */
 import {ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../../../shared/limits.ts';
-import {type EgressPolicy, NO_NETWORK} from '../egress/policy.ts';
+import type {Egress} from '../egress/connector.ts';
 import {ActionFetches} from './action-fetches.ts';
 import {
   HTTP_OPERATIONS,
@@ -25,8 +25,8 @@ export type MainCall = (
 ) => void;
 
 export type ActionOperationsParts = {
-  policy: EgressPolicy;
-  hasNetwork: boolean;
+  /** Null: there is no network. */
+  egress: Egress | null;
   ask: MainCall;
   settle: (call: number, answer: string, bytes: Uint8Array | null) => void;
   /** Resolves when the isolate has heard it. */
@@ -36,7 +36,6 @@ export type ActionOperationsParts = {
 
 type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */; answer?: string};
 
-const CONNECTS = ['fetch', 'wsOpen'];
 /** These end by themselves, without anybody waiting: not even for them does an action go on. */
 const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsClose'];
 
@@ -50,8 +49,8 @@ export class ActionOperations {
 
   constructor(parts: ActionOperationsParts) {
     this.#parts = parts;
-    this.#fetches = new ActionFetches(parts.policy);
-    this.#sockets = new ActionSockets(parts.policy, (event, bytes) => parts.event('ws', JSON.stringify(event), bytes));
+    this.#fetches = new ActionFetches(parts.egress);
+    this.#sockets = new ActionSockets(parts.egress, (event, bytes) => parts.event('ws', JSON.stringify(event), bytes));
   }
 
   /** Could anything still wake the action? */
@@ -117,7 +116,6 @@ export class ActionOperations {
   }
 
   async #do(operation: string, parameters: Fields, bytes: Uint8Array | null): Promise<Answer> {
-    if (!this.#parts.hasNetwork && CONNECTS.includes(operation)) throw new TypeError(NO_NETWORK);
     const id = () => numberOf(parameters, 'id');
     switch (operation) {
       case 'sleepCancel':

@@ -18,7 +18,7 @@ import {
 } from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto-host.ts';
-import type {EgressPolicy} from '../egress/policy.ts';
+import type {Egress} from '../egress/connector.ts';
 import {type Caller, type Outcome, type Refused, unverified} from '../execution.ts';
 import {realmError} from '../isolate/invocation-host.ts';
 import type {Realm, RealmHost} from '../isolate/realm.ts';
@@ -42,8 +42,8 @@ export type ActionRunParts = {
   /** The first entry, which calls the code. */
   start: (invocation: Omit<CodeInvocation, 'args'>, leftMs: () => number) => Promise<void>;
   gate: EntryGate;
-  policy: EgressPolicy;
-  hasNetwork: boolean;
+  /** Null: there is no network. */
+  egress: Egress | null;
   /** Asks the main thread; the answer comes through `settle`. */
   ask: MainCall;
   log: (line: string) => void;
@@ -89,8 +89,7 @@ export class ActionRun {
     this.#cpuAtStartMs = isolate.host.cpuMs;
     this.#deadlineMs = performance.now() + parts.actionMsMax;
     this.#operations = new ActionOperations({
-      policy: parts.policy,
-      hasNetwork: parts.hasNetwork,
+      egress: parts.egress,
       ask: parts.ask,
       settle: (call, answer, bytes) => this.settle(call, answer, bytes),
       event: (name, detail, bytes) => this.#event(name, detail, bytes),

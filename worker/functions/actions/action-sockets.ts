@@ -8,8 +8,8 @@ import {
   SOCKET_UNSENT_BYTES_MAX,
   SOCKET_UNSENT_CHECK_MS,
 } from '../../../shared/limits.ts';
-import {egressWebSocketDispatcher} from '../egress/connector.ts';
-import type {EgressPolicy} from '../egress/policy.ts';
+import type {Egress} from '../egress/connector.ts';
+import {connected} from '../egress/no-network.ts';
 
 /** Hands an event to the isolate; resolves when it has been there. */
 export type OnSocketEvent = (event: SocketEvent, bytes: Uint8Array | null) => Promise<void>;
@@ -17,12 +17,13 @@ export type OnSocketEvent = (event: SocketEvent, bytes: Uint8Array | null) => Pr
 type Open = {socket: WebSocket; unreadBytes: number};
 
 export class ActionSockets {
-  readonly #policy: EgressPolicy;
+  /** Null: there is no network. */
+  readonly #egress: Egress | null;
   readonly #onEvent: OnSocketEvent;
   readonly #sockets = new Map<number, Open>();
 
-  constructor(policy: EgressPolicy, onEvent: OnSocketEvent) {
-    this.#policy = policy;
+  constructor(egress: Egress | null, onEvent: OnSocketEvent) {
+    this.#egress = egress;
     this.#onEvent = onEvent;
   }
 
@@ -33,9 +34,10 @@ export class ActionSockets {
 
   /** @param call from the isolate. @throws what the constructor of WebSocket throws */
   open({id, url, protocols}: SocketCall): void {
+    const egress = connected(this.#egress);
     if (this.#sockets.size >= ACTION_SOCKETS_MAX)
       throw new Error(`Too many WebSockets (maximum ${ACTION_SOCKETS_MAX})`);
-    const socket = new WebSocket(url, {protocols, dispatcher: egressWebSocketDispatcher(this.#policy)});
+    const socket = new WebSocket(url, {protocols, dispatcher: egress.sockets});
     socket.binaryType = 'arraybuffer';
     const open: Open = {socket, unreadBytes: 0};
     this.#sockets.set(id, open);

@@ -7,8 +7,7 @@ import type {CodeInvocation} from '../../../isolate/host-call.ts';
 import {ACTION_ISOLATE_IDLE_MS, FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../shared/limits.ts';
 import {openReader} from '../../storage/database.ts';
 import {CodeStore} from '../code-store.ts';
-import {closeEgress} from '../egress/connector.ts';
-import {EgressPolicy, type EgressSettings} from '../egress/policy.ts';
+import {NewestEgress} from '../egress/newest.ts';
 import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {type ActionIsolate, ActionIsolates} from './action-isolates.ts';
 import type {
@@ -68,9 +67,7 @@ function heaviest(): {action: number | null; bytes: number} {
   return {action, bytes};
 }
 
-/** The policy of the newest action: connections are kept with it. */
-let policy = EgressPolicy.of({allow: [], deny: []});
-let policyText = '';
+const egress = new NewestEgress();
 
 export default async function runAction({action, request}: ActionTask): Promise<void> {
   if (restTimer !== null) clearTimeout(restTimer);
@@ -80,8 +77,7 @@ export default async function runAction({action, request}: ActionTask): Promise<
     env: request.env,
     start: (invocation, leftMs) => start(isolate, request, invocation, leftMs),
     gate,
-    policy: policyOf(request.egress),
-    hasNetwork: true,
+    egress: egress.of(request.egress),
     memoryMb: ISOLATE_MEMORY_MB,
     ask: (call, operation, parameters, bytes) => send({type: 'call', action, call, operation, parameters, bytes}),
     log: line => send({type: 'log', action, line}),
@@ -115,17 +111,6 @@ async function start(
   const entered = realm.run({...invocation, module: path, name, kind, paginated: false, args}, leftMs());
   request.args = '';
   await entered;
-}
-
-function policyOf(settings: EgressSettings): EgressPolicy {
-  const text = JSON.stringify(settings);
-  if (text === policyText) return policy;
-  const old = policy;
-  policy = EgressPolicy.of(settings);
-  policyText = text;
-  // What the new one closes must not stay open because it was open before.
-  void closeEgress(old);
-  return policy;
 }
 
 function send(message: FromThread): void {

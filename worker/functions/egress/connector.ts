@@ -1,10 +1,10 @@
 /**
- * The only way out: undici dispatchers whose connections go to addresses the tenant's policy has checked. The name is
- * resolved once and the connection is made to what was checked, so a name server that answers differently the second time
- * (DNS rebinding) gains nothing. No proxy of the environment is used.
+ * undici dispatchers whose connections are made by the egress process: to addresses the tenant's policy has checked, each
+ * one anew. No proxy of the environment is used.
  */
-import {isIP, type LookupFunction} from 'node:net';
+import {connect, type Socket} from 'node:net';
 import {Agent, buildConnector, Pool} from 'undici';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
   EGRESS_BODY_TIMEOUT_MS,
   EGRESS_CONNECT_TIMEOUT_MS,
@@ -14,46 +14,36 @@ import {
   EGRESS_ORIGINS_MAX,
   EGRESS_SOCKET_MESSAGE_BYTES_MAX,
 } from '../../../shared/limits.ts';
-import {type EgressPolicy, EgressRefused} from './policy.ts';
+import {WayOut} from './way-out.ts';
 
-type Agents = {requests: Agent; sockets: Agent};
+export class Egress {
+  readonly #wayOut: WayOut;
+  /** The dispatcher for requests. Connections are kept alive between them. */
+  readonly requests: Agent;
+  /** The dispatcher for `new WebSocket(url, {dispatcher})`: its connections are not taken from those of requests. */
+  readonly sockets: Agent;
 
-/** One of each for a policy, for as long as anybody holds the policy: connections are kept alive between requests. */
-const agents = new WeakMap<EgressPolicy, Agents>();
+  constructor(door: EgressDoor) {
+    this.#wayOut = new WayOut(door);
+    this.requests = newAgent(this.#wayOut);
+    this.sockets = newAgent(this.#wayOut);
+  }
 
-/** The dispatcher for requests. */
-export function egressConnector(policy: EgressPolicy): Agent {
-  return agentsOf(policy).requests;
+  /** Ends every connection, at once. */
+  async close(): Promise<void> {
+    this.#wayOut.close();
+    await Promise.all([this.requests.destroy(), this.sockets.destroy()]);
+  }
 }
 
-/** The dispatcher for `new WebSocket(url, {dispatcher})`: its connections are not taken from those of requests. */
-export function egressWebSocketDispatcher(policy: EgressPolicy): Agent {
-  return agentsOf(policy).sockets;
-}
-
-/** Ends every connection made under this policy, at once; for when the policy has changed or its thread ends. */
-export async function closeEgress(policy: EgressPolicy): Promise<void> {
-  const open = agents.get(policy);
-  agents.delete(policy);
-  if (open !== undefined) await Promise.all([open.requests.destroy(), open.sockets.destroy()]);
-}
-
-function agentsOf(policy: EgressPolicy): Agents {
-  const known = agents.get(policy);
-  if (known !== undefined) return known;
-  const made = {requests: newAgent(policy), sockets: newAgent(policy)};
-  agents.set(policy, made);
-  return made;
-}
-
-function newAgent(policy: EgressPolicy): Agent {
+function newAgent(wayOut: WayOut): Agent {
   return new Agent({
     maxOrigins: EGRESS_ORIGINS_MAX,
     // Asked of the dispatcher a socket was given, not of the pool its connection came from.
     webSocket: {maxPayloadSize: EGRESS_SOCKET_MESSAGE_BYTES_MAX},
     factory: origin =>
       new Pool(origin, {
-        connect: checkedConnect(policy, portOf(new URL(origin))),
+        connect: connector(wayOut, portOf(new URL(origin))),
         connections: EGRESS_CONNECTIONS_PER_ORIGIN_MAX,
         headersTimeout: EGRESS_HEADERS_TIMEOUT_MS,
         bodyTimeout: EGRESS_BODY_TIMEOUT_MS,
@@ -62,28 +52,31 @@ function newAgent(policy: EgressPolicy): Agent {
   });
 }
 
-function checkedConnect(policy: EgressPolicy, port: number): buildConnector.connector {
-  const connect = buildConnector({timeout: EGRESS_CONNECT_TIMEOUT_MS, lookup: checkedLookup(policy, port)});
+function connector(wayOut: WayOut, port: number): buildConnector.connector {
+  const secure = buildConnector({timeout: EGRESS_CONNECT_TIMEOUT_MS});
   return (options, callback) => {
-    // Node asks no look-up for a host that is an address already.
-    const refused = isIP(options.hostname) === 0 ? null : policy.check(options.hostname, port, options.hostname);
-    if (refused === null) connect(options, callback);
-    else callback(new EgressRefused(refused), null);
+    through(wayOut, options.hostname, port).then(
+      socket => {
+        if (options.protocol === 'https:') secure({...options, httpSocket: socket}, callback);
+        else callback(null, socket);
+      },
+      (error: Error) => callback(error, null),
+    );
   };
 }
 
-/** Node's look-up with only the addresses that may be connected to. */
-function checkedLookup(policy: EgressPolicy, port: number): LookupFunction {
-  return (hostname, options, callback) => {
-    policy.addresses(hostname, port).then(
-      found => {
-        const addresses = found.map(address => ({address, family: isIP(address)}));
-        if (options.all === true) callback(null, addresses);
-        else callback(null, addresses[0]!.address, addresses[0]!.family);
-      },
-      (error: NodeJS.ErrnoException) => callback(error, []),
-    );
-  };
+/** A connection to the outside, as a socket. */
+async function through(wayOut: WayOut, host: string, port: number): Promise<Socket> {
+  const opened = await wayOut.open(host, port);
+  return await new Promise((resolve, reject) => {
+    const socket = connect({path: opened.path});
+    wayOut.carries(opened, socket);
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.removeListener('error', reject);
+      resolve(socket);
+    });
+  });
 }
 
 export function portOf(url: URL): number {

@@ -4,10 +4,12 @@
  * schemes, the headers nobody may set, and an end to every body.
  */
 import {type BodyInit, fetch, type Response} from 'undici';
+import {EgressRefused} from '../../../shared/egress/refused.ts';
 import {HOP_BY_HOP} from '../../../shared/http-headers.ts';
 import {EGRESS_RESPONSE_BYTES_MAX} from '../../../shared/limits.ts';
-import {egressConnector} from './connector.ts';
-import {type EgressPolicy, EgressRefused} from './policy.ts';
+import {Egress} from './connector.ts';
+
+export {Egress};
 
 export type EgressRequest = {
   method: string;
@@ -35,14 +37,14 @@ export type EgressResponse = {
 const WRITTEN_BY_US = ['content-length', 'expect', 'host'];
 
 /** @throws EgressRefused when the policy closes the way; TypeError as fetch does; the signal's reason when it aborts */
-export async function egressFetch(policy: EgressPolicy, request: EgressRequest): Promise<EgressResponse> {
+export async function egressFetch(egress: Egress, request: EgressRequest): Promise<EgressResponse> {
   const url = checkedUrl(request.url);
   const response = await fetch(url, {
     method: request.method,
     headers: without([...HOP_BY_HOP, ...WRITTEN_BY_US], request.headers),
     redirect: request.redirect,
     signal: request.signal ?? null,
-    dispatcher: egressConnector(policy),
+    dispatcher: egress.requests,
     ...(request.body === null ? {} : {body: request.body as BodyInit, duplex: 'half'}),
   }).catch((error: unknown) => {
     throw plainError(error);

@@ -1,66 +1,70 @@
 /**
- * The tenant's egress policy inside a Node process of its deployment. All that Node opens goes through the handles of libuv:
- * those are checked, so that `fetch`, `node:http`, `node:tls` and the drivers of databases are under the policy alike, and a
- * socket taken apart is too.
+ * The way out of a Node process of a deployment: the egress process, which holds the tenant's policy. All that Node opens goes
+ * through the handles of libuv; those lead nowhere else, so that `fetch`, `node:http`, `node:tls` and the drivers of
+ * databases get their connections there without knowing.
  *
- *   net.Socket.connect   names are resolved here, once, and only to addresses that the policy opens
- *   TCP handles          connect to an address that the policy opens, or that a name was just resolved to; never listen
- *   UDP, Unix sockets, queries to name servers   refused
+ *   net.Socket.connect, tls.connect   a connection of the egress process, whose bytes come over a Unix socket of its own
+ *   dns.lookup                        the addresses that the egress process finds, of those that may be connected to
+ *   TCP handles, UDP, listening, other Unix sockets, questions to name servers   refused
+ *
+ * This is what makes the way easy. What makes it the only one is that the process has no network (supervisor/confinement.ts).
  */
 import dgram from 'node:dgram';
 import dns from 'node:dns';
 import {syncBuiltinESMExports} from 'node:module';
-import net, {isIP, type LookupFunction, type Socket, type SocketConnectOpts} from 'node:net';
-import {EgressPolicy, EgressRefused, type EgressSettings, NO_NETWORK} from '../egress/policy.ts';
+import net, {isIP, type LookupFunction, type Socket} from 'node:net';
+import tls, {type ConnectionOptions} from 'node:tls';
+import {EgressRefused} from '../../../shared/egress/refused.ts';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import {NO_WAY_OUT} from '../egress/no-network.ts';
+import {WayOut} from '../egress/way-out.ts';
 
+type Way = typeof NO_WAY_OUT;
 type Handle = Record<string, unknown>;
-type Connect = (this: unknown, request: unknown, address: string, port: number) => number;
+type Target = {host?: string | null; port?: unknown; path?: string | null; family?: unknown};
 
 /** libuv's for a permission that is missing. */
 const UV_EACCES = -13;
-/** Resolved and not connected to yet; the oldest go first. */
-const OPENED_MAX = 1_000;
+/** In place of a path, of a socket that is made for one before it is known which. */
+const THROUGH = 'svc:egress';
 
-/** @param settings null: no network. @param channel to the worker, which is a Unix socket and stays */
-export function closeNetwork(settings: EgressSettings | null, channel: Socket): void {
-  // What it is now: the policy must not ask the look-up that asks the policy.
-  const {lookup} = dns.promises;
-  const resolve = async (hostname: string) => (await lookup(hostname, {all: true})).map(({address}) => address);
-  const policy = settings === null ? EgressPolicy.closed(NO_NETWORK) : EgressPolicy.of(settings, resolve);
-  const opened = new Set<string>();
-  const open = (address: string, port: number) => {
-    opened.add(`${address} ${port}`);
-    if (opened.size > OPENED_MAX) opened.delete(opened.values().next().value!);
+/** @param door null: no network. @param channel to the worker, which is a Unix socket and stays */
+export function closeNetwork(door: EgressDoor | null, channel: Socket): void {
+  const {connect} = net.Socket.prototype;
+  /** May be connected to, once. */
+  const paths = new Set<string>();
+  const connectTo = (socket: Socket, path: string) => {
+    paths.add(path);
+    return (connect as (this: Socket, options: object) => Socket).call(socket, {path});
   };
-  guardTcp((address, port) => {
-    if (policy.check(address, port, address) === null) return true;
-    return opened.has(`${address} ${port}`);
-  });
-  guardPipes(channel);
+  const linkTo = (path: string) => connectTo(new net.Socket(), path);
+  const now = performance.now.bind(performance);
+  const way = door === null ? NO_WAY_OUT : new WayOut(door, {connectTo: linkTo, now});
+  guardTcp();
+  guardPipes(channel, path => paths.delete(path));
   guardDatagrams();
-  guardNameServers(policy);
-  guardConnect(policy, open);
+  guardNameServers(way);
+  guardConnect(way, connectTo);
+  guardTls();
   syncBuiltinESMExports();
 }
 
 /** The prototypes that every handle of its kind has. */
-function guardTcp(mayConnect: (address: string, port: number) => boolean): void {
+function guardTcp(): void {
   const socket = net.connect({host: '127.0.0.1', port: 9}); // its handle is made at once, its connection never
   const prototype = prototypeOf(socket);
   socket.destroy();
-  for (const name of ['connect', 'connect6']) {
-    const connect = prototype[name] as Connect;
-    fix(prototype, name, function (this: unknown, request: unknown, address: string, port: number): number {
-      const [to, at] = [String(address), Number(port)];
-      return mayConnect(to, at) ? connect.call(this, request, to, at) : UV_EACCES;
-    });
-  }
-  for (const name of ['bind', 'bind6', 'listen', 'open']) fix(prototype, name, () => UV_EACCES);
+  for (const name of ['connect', 'connect6', 'bind', 'bind6', 'listen', 'open']) fix(prototype, name, () => UV_EACCES);
 }
 
-function guardPipes(channel: Socket): void {
+function guardPipes(channel: Socket, mayConnect: (path: string) => boolean): void {
   const prototype = prototypeOf(channel);
-  for (const name of ['connect', 'connect2', 'bind', 'bind2', 'listen', 'open', 'fchmod'])
+  const connect = prototype.connect as (this: unknown, request: unknown, path: string) => number;
+  fix(prototype, 'connect', function (this: unknown, request: unknown, path: string): number {
+    const to = String(path);
+    return mayConnect(to) ? connect.call(this, request, to) : UV_EACCES;
+  });
+  for (const name of ['connect2', 'bind', 'bind2', 'listen', 'open', 'fchmod'])
     if (name in prototype) fix(prototype, name, () => UV_EACCES);
 }
 
@@ -75,8 +79,8 @@ function guardDatagrams(): void {
   socket.close();
 }
 
-/** Questions to name servers carry data: only names that are going to be connected to are asked for. */
-function guardNameServers(policy: EgressPolicy): void {
+/** Questions to name servers carry data: only names that may be connected to are asked for. */
+function guardNameServers(way: Way): void {
   const resolver = new dns.Resolver() as unknown as {_handle: object};
   const prototype = Object.getPrototypeOf(resolver._handle) as Handle;
   for (const name of Object.getOwnPropertyNames(prototype)) {
@@ -87,19 +91,25 @@ function guardNameServers(policy: EgressPolicy): void {
       );
     });
   }
-  const lookup = checkedLookup(policy, 443, () => undefined);
-  fix(dns, 'lookup', (hostname: string, options: unknown, callback?: unknown) => {
-    const done = (callback ?? options) as Parameters<LookupFunction>[2];
-    lookup(
-      hostname,
-      callback === undefined ? {} : typeof options === 'number' ? {family: options} : (options as dns.LookupOptions),
-      done,
+  const found = async (hostname: string, {family, all}: dns.LookupOptions) => {
+    const addresses = (await way.lookup(hostname))
+      .map(address => ({address, family: isIP(address)}))
+      .filter(at => familyOf(family) === 0 || familyOf(family) === at.family);
+    if (addresses.length === 0) throw new EgressRefused(`${hostname} has no address of this family`);
+    return all === true ? addresses : addresses[0]!;
+  };
+  fix(dns, 'lookup', (hostname: string, given: unknown, callback?: unknown) => {
+    const done = (callback ?? given) as Parameters<LookupFunction>[2];
+    const options = callback === undefined ? {} : optionsOf(given);
+    found(hostname, options).then(
+      answer => {
+        if (Array.isArray(answer)) done(null, answer);
+        else done(null, answer.address, answer.family);
+      },
+      (error: NodeJS.ErrnoException) => done(error, options.all === true ? [] : ''),
     );
   });
-  fix(dns.promises, 'lookup', async (hostname: string, options: dns.LookupOptions = {}) => {
-    const addresses = (await policy.addresses(hostname, 443)).map(address => ({address, family: isIP(address)}));
-    return options.all === true ? addresses : addresses[0];
-  });
+  fix(dns.promises, 'lookup', (hostname: string, given?: unknown) => found(hostname, optionsOf(given)));
   for (const of of [dns, dns.promises]) {
     fix(of, 'lookupService', () => {
       throw new EgressRefused('Queries to name servers are refused');
@@ -107,56 +117,81 @@ function guardNameServers(policy: EgressPolicy): void {
   }
 }
 
-function guardConnect(policy: EgressPolicy, open: (address: string, port: number) => void): void {
-  const prototype = net.Socket.prototype as unknown as {connect: (...args: unknown[]) => Socket};
-  const {connect} = prototype;
-  fix(prototype, 'connect', function (this: Socket, ...args: unknown[]): Socket {
-    const [options, callback] = normalized(args);
-    const {
-      host = 'localhost',
-      port,
-      path,
-    } = options as SocketConnectOpts & {host?: string; port?: number; path?: string};
-    if (path !== undefined && path !== null) throw new EgressRefused('Connections to Unix sockets are refused');
-    const at = Number(port);
-    const refused = isIP(host) === 0 ? null : policy.check(host, at, host);
-    if (refused !== null) {
-      process.nextTick(() => this.destroy(new EgressRefused(refused)));
+function optionsOf(given: unknown): dns.LookupOptions {
+  return typeof given === 'number' ? {family: given} : ((given ?? {}) as dns.LookupOptions);
+}
+
+function familyOf(given: unknown): number {
+  if (given === 'IPv4' || given === 4) return 4;
+  return given === 'IPv6' || given === 6 ? 6 : 0;
+}
+
+function guardConnect(way: Way, connectTo: (socket: Socket, path: string) => Socket): void {
+  const prototype = net.Socket.prototype as unknown as {connect: unknown};
+  fix(
+    prototype,
+    'connect',
+    function (this: Socket & {connecting: boolean; _handle?: object | null}, ...args: unknown[]): Socket {
+      const [options, callback] = normalized(args);
+      const {path} = options;
+      const host = options.host ?? 'localhost';
+      const port = Number(options.port);
+      if (path !== undefined && path !== null && path !== THROUGH)
+        throw new EgressRefused('Connections to Unix sockets are refused');
+      if (!Number.isInteger(port) || port < 0 || port > 65_535)
+        throw Object.assign(new RangeError(`Port should be >= 0 and < 65536. Received ${String(options.port)}.`), {
+          code: 'ERR_SOCKET_BAD_PORT',
+        });
+      // Its handle is one of TCP.
+      if (this instanceof tls.TLSSocket && path !== THROUGH)
+        throw new EgressRefused('A TLSSocket is connected by tls.connect here');
+      if (typeof callback === 'function') this.once('connect', callback as () => void);
+      // From now on it takes what is written, as while a name is looked up.
+      this.connecting = true;
+      way.open(String(host), port, familyOf(options.family)).then(
+        opened => {
+          if (this.destroyed) {
+            way.drop(opened);
+            return;
+          }
+          const {address} = opened;
+          this.emit('lookup', null, address, isIP(address), host);
+          const known = {remoteAddress: address, remotePort: opened.port, remoteFamily: `IPv${isIP(address)}`};
+          for (const [name, value] of Object.entries(known))
+            Object.defineProperty(this, name, {value, writable: true, configurable: true, enumerable: false});
+          connectTo(this, opened.path);
+          way.carries(opened, this);
+        },
+        (error: Error) => this.destroy(error),
+      );
       return this;
-    }
-    const lookup = checkedLookup(policy, at, address => open(address, at));
-    return connect.call(this, {...options, host, lookup}, ...(callback === null ? [] : [callback]));
+    },
+  );
+}
+
+/** Its sockets have their handles before they are connected: those of Unix sockets, where there is a path. */
+function guardTls(): void {
+  const {connect} = tls;
+  fix(tls, 'connect', (...args: unknown[]) => {
+    const [target, callback] = normalized(args);
+    const more = args.slice(1).find(value => typeof value === 'object' && value !== null) ?? {};
+    const options = {...target, ...more} as ConnectionOptions;
+    const done = callback as (() => void) | undefined;
+    if (options.socket !== undefined && options.socket !== null) return connect(options, done);
+    if (options.path !== undefined && options.path !== null)
+      throw new EgressRefused('Connections to Unix sockets are refused');
+    return connect({...options, path: THROUGH}, done);
   });
 }
 
 /** `connect(options, done)`, `connect(port, host, done)`, `connect(path, done)`, or what Node makes of those. */
-function normalized(args: unknown[]): [object, unknown] {
-  const [first, second, third] = args;
-  if (Array.isArray(first)) return [first[0] as object, (first[1] as unknown) ?? null];
-  const callback = [first, second, third].find(value => typeof value === 'function') ?? null;
+function normalized(args: unknown[]): [Target, unknown] {
+  const [first, second] = args;
+  if (Array.isArray(first)) return [first[0] as Target, (first[1] as unknown) ?? undefined];
+  const callback = args.find(value => typeof value === 'function');
   if (typeof first === 'object' && first !== null) return [first, callback];
-  const port = Number(first);
-  if (typeof first === 'string' && !(port >= 0)) return [{path: first}, callback];
-  return [{port, ...(typeof second === 'string' ? {host: second} : {})}, callback];
-}
-
-/** Node's look-up with only the addresses that may be connected to. */
-function checkedLookup(policy: EgressPolicy, port: number, open: (address: string) => void): LookupFunction {
-  return (hostname, options, callback) => {
-    policy.addresses(hostname, port).then(
-      found => {
-        for (const address of found) open(address);
-        const addresses = found
-          .map(address => ({address, family: isIP(address)}))
-          .filter(({family}) => options.family === undefined || options.family === 0 || options.family === family);
-        const [first] = addresses;
-        if (options.all === true) callback(null, addresses);
-        else if (first === undefined) callback(new EgressRefused(`${hostname} has no address of this family`), '');
-        else callback(null, first.address, first.family);
-      },
-      (error: NodeJS.ErrnoException) => callback(error, options.all === true ? [] : ''),
-    );
-  };
+  if (typeof first === 'string' && !(Number(first) >= 0)) return [{path: first}, callback];
+  return [{port: first, ...(typeof second === 'string' ? {host: second} : {})}, callback];
 }
 
 function prototypeOf(socket: Socket): Handle {

@@ -1,12 +1,13 @@
 /** Runs the Node modules of a deployment once, and describes the actions that they export. What is wrong is told all at once. */
+
 import {ServiceError} from '../../../shared/errors.ts';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {ANALYSIS_MS_MAX, DEPLOYMENT_ERROR_CHARS_MAX, DEPLOYMENT_ERRORS_SHOWN} from '../../../shared/limits.ts';
 import type {DeploymentError, FunctionEntry} from '../../../shared/protocol/functions.ts';
 import {KIND_NAMES} from '../call.ts';
 import {refusal} from '../deployments/deployment-upload.ts';
 import {functionEntries, ManifestFault} from '../deployments/manifest.ts';
 import type {NodeUpload} from '../deployments/node-modules.ts';
-import type {EgressSettings} from '../egress/policy.ts';
 import {SourcePositions} from '../source-positions.ts';
 import {lifeline} from './lifeline.ts';
 import {errorIn, type Framed, type FromNode} from './node-message.ts';
@@ -15,7 +16,7 @@ import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
 export type NodeAnalysis = {
   code: NodeCode;
   env: Readonly<Record<string, string>>;
-  egress: EgressSettings;
+  egress: EgressDoor;
   modules: NodeUpload['modules'];
   /** The source map of a file of the bundle. */
   mapOf: (path: string) => string | null;
@@ -72,7 +73,7 @@ function actionsOf(module: string, json: string, hash: string, refuse: (message:
 async function loaded(
   code: NodeCode,
   modules: string[],
-  started: {env: Readonly<Record<string, string>>; egress: EgressSettings},
+  started: {env: Readonly<Record<string, string>>; egress: EgressDoor},
 ): Promise<ReadonlyMap<string, Analysed>> {
   const life = await lifeline();
   const answers = new Map<string, Analysed>();

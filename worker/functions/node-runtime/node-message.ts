@@ -3,16 +3,17 @@
  * in JSON and a text. The text is what may be large (arguments, results), so it is not JSON inside JSON. What comes from
  * the process is outside input: user code may write to the pipe what it likes.
  */
+
 import {Buffer} from 'node:buffer';
 import type {RealmError} from '../../../isolate/host-call.ts';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
-import type {EgressSettings} from '../egress/policy.ts';
 import type {Caller} from '../execution.ts';
 
 /** `text` of each is '' where nothing is said of it. */
 export type ToNode =
   /** First. `root`: the directory of the code, with a slash at its end. `egress` null: no network. */
-  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressSettings | null}
+  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressDoor | null}
   /** What a module exports; answered by `analyzed`. */
   | {type: 'analyze'; module: string}
   /** `text`: the arguments. */

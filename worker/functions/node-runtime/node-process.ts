@@ -8,11 +8,13 @@
  * threads and loads no native code. It gets none of our environment. It ends with its worker: the kernel kills it where
  * `setpriv` can ask for that, and it ends itself when the pipe to the worker closes.
  */
+
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
 import {readFileSync} from 'node:fs';
 import type {Socket} from 'node:net';
 import {join} from 'node:path';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
   ACTION_CPU_MS_MAX,
   NODE_HEAP_MB,
@@ -24,7 +26,6 @@ import {
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
-import type {EgressSettings} from '../egress/policy.ts';
 import {NODE_MAIN} from './code-directory.ts';
 import type {Lifeline} from './lifeline.ts';
 import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
@@ -41,7 +42,7 @@ export type NodeProcessOptions = {
   code: NodeCode;
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
-  egress: EgressSettings | null;
+  egress: EgressDoor | null;
   lifeline: Lifeline;
   heapMb?: number;
   bytesMax?: number;

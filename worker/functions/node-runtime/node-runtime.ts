@@ -2,8 +2,10 @@
  * The Node runtime of one tenant: looks at the `"use node"` modules of a deployment before it is accepted, runs their
  * actions, and lays out the code of services. Nothing of it is loaded or started before there is such a module.
  */
+
 import {dirname} from 'node:path';
 import {assert} from '../../../shared/assert.ts';
+import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
@@ -12,7 +14,6 @@ import type {ActionRequest} from '../actions/action-message.ts';
 import type {ActionLink} from '../actions/action-pool.ts';
 import type {CodeStore} from '../code-store.ts';
 import type {AnalysedNode, NodeModules} from '../deployments/node-modules.ts';
-import type {EgressSettings} from '../egress/policy.ts';
 import type {Outcome} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {CodeDirectories} from './code-directory.ts';
@@ -28,7 +29,7 @@ export type NodeRuntimeParts = {
   env: NodeJS.ProcessEnv;
   code: CodeStore;
   partOf: (deployment: number) => NodePart | null;
-  egress: () => EgressSettings;
+  egress: () => EgressDoor;
   memory: ProcessMemory;
   metrics: WorkerMetrics;
   log: Logger;

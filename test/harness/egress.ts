@@ -1,0 +1,55 @@
+/** The doors of an egress process, within the test: with the policies it names, and names that lead where it says. */
+import {randomBytes} from 'node:crypto';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {Doors} from '../../egress/doors.ts';
+import type {Resolve} from '../../egress/policy.ts';
+import type {EgressDoor, EgressSettings} from '../../shared/ipc/egress.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
+import {Egress} from '../../worker/functions/egress/connector.ts';
+
+export class TestEgress {
+  readonly directory = mkdtempSync(join(tmpdir(), 'svc-egress-'));
+  readonly #doors: Promise<Doors>;
+  readonly #used: Egress[] = [];
+  #lastDoor = 0;
+
+  constructor(resolve?: Resolve) {
+    this.#doors = Doors.in(join(this.directory, 'e'), resolve);
+  }
+
+  /** A door that is there, or about to be. */
+  door(policy: EgressSettings): EgressDoor {
+    const socketPath = join(this.directory, `x${++this.#lastDoor}`);
+    const door = {socketPath, secret: randomBytes(8).toString('hex'), policy};
+    void this.use(door);
+    return door;
+  }
+
+  /** The policy of a door is this one now. */
+  async use(door: EgressDoor): Promise<void> {
+    await (await this.#doors).grant({...door, tenant: 'acme'});
+  }
+
+  /** A way out under this policy. */
+  under(policy: EgressSettings): Egress {
+    const egress = new Egress(this.door(policy));
+    this.#used.push(egress);
+    return egress;
+  }
+
+  async revoke(door: EgressDoor): Promise<void> {
+    await (await this.#doors).revoke(door.socketPath);
+  }
+
+  async report(): Promise<MetricJson[]> {
+    return (await this.#doors).report();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#used.map(egress => egress.close()));
+    await (await this.#doors).close();
+    rmSync(this.directory, {recursive: true});
+  }
+}
