@@ -346,6 +346,7 @@ describe('WebSocket', () => {
 
   test('knows what it has not sent yet, and loses nothing of a burst', async () => {
     expect(await value('sendsMuch', {url: socketOrigin, count: 5_000})).toEqual([5_000, 500_000, 0]);
+    await expect.poll(() => socketsClosed).toHaveLength(1);
   });
 
   test('ends with its action', async () => {
