@@ -763,6 +763,21 @@ export const DEPLOYMENT_ERRORS_SHOWN = 100;
 export const DEPLOYMENT_ERROR_CHARS_MAX = 4_000;
 /** Components of a function's path, `a` of `a/b:f`. Beyond: the deploy is refused. (reference 2.2) */
 export const PATH_COMPONENT_CHARS_MAX = 64;
+/** A package of `node.externalPackages` as it was published, a tarball. Beyond: 413 op.too_large. (ours) */
+export const PACKAGE_BYTES_MAX = 64 * MIB;
+/** Packages of a deployment, with those that they depend on; their files, one file's path and bytes, and all bytes. Beyond: the deploy is refused. (ours) */
+export const PACKAGES_MAX = 2_000;
+export const PACKAGES_FILES_MAX = 50_000;
+export const PACKAGE_PATH_CHARS_MAX = 512;
+export const PACKAGE_FILE_BYTES_MAX = 64 * MIB;
+export const PACKAGES_UNPACKED_BYTES_MAX = 256 * MIB;
+/** Packages as published that a tenant keeps for all its deployments together. Beyond: 429 op.rate_limited. (ours) */
+export const PACKAGES_KEPT_BYTES_MAX = 512 * MIB;
+/** A package that no deployment has stays for so long: its deploy may be about to come. (ours) */
+export const PACKAGE_UNUSED_KEEP_MS = 60 * 60 * 1000;
+/** Packages that a command sends at once, and that npm is asked for at once. (ours) */
+export const PACKAGE_UPLOADS_AT_ONCE = 4;
+export const PACKAGES_PER_NPM = 50;
 /** Environment variables of a tenant, their names and values. Beyond: 400, or 429 for one more. (reference 12.3) */
 export const ENVIRONMENT_VARIABLES_MAX = 1_000;
 export const ENVIRONMENT_NAME_CHARS_MAX = 256;

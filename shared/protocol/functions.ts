@@ -24,6 +24,12 @@ export type BundleFile = {
   sourceMap: string | null;
 };
 
+/** A package that modules for Node import and that is not bundled. Its tarball was sent before, or is there already. */
+export type UploadedPackage = NodePackage & {
+  /** What needs it does without, should it hold native code. */
+  optional?: boolean;
+};
+
 export type DeploymentUpload = {
   files: BundleFile[];
   /** Module paths (no extension) whose exports are functions: `messages`, `a/b`, `http`. In code unit order. */
@@ -31,7 +37,7 @@ export type DeploymentUpload = {
   /** Where each module runs, by its path. Missing: in the default runtime, like modules that are not named. */
   runtimes?: Record<string, Runtime>;
   /** Of those that run in Node: there is one at least. Their files are theirs alone, below `_deps/node/` what they share. */
-  node?: {version: NodeVersion};
+  node?: {version: NodeVersion; packages?: UploadedPackage[]};
   /** Module path of the schema (`schema`), or null. It is in `files`, not in `modules`. */
   schema: string | null;
   /** Module path of the auth config (`auth.config`), or null. */
@@ -89,11 +95,21 @@ export const FunctionEntry = Type.Object({
 });
 export type FunctionEntry = Static<typeof FunctionEntry>;
 
+export type NodePackage = {
+  /** Where it is, beside the bundle's files: `node_modules/a`, `node_modules/a/node_modules/@b/c`. */
+  path: string;
+  version: string;
+  /** Of its tarball, hex: what the lock file says is its integrity. */
+  sha512: string;
+};
+
 /** What of a deployment runs in Node. */
 export type NodePart = {
   version: NodeVersion;
   /** All their code, by path in the bundle. */
   files: {path: string; sha256: string}[];
+  /** Missing: all packages are in the bundle. */
+  packages?: NodePackage[];
 };
 
 export type HttpRoute = {

@@ -1,0 +1,288 @@
+/**
+ * The packages that modules for Node import and that are not in their bundle, of one tenant:
+ *
+ *   packages/<sha512>.tgz   as it was published; its name says what is in it, so it is known to be whole and sound
+ *   packages/<sha512>/      its files: a copy, from which those of deployments are linked, so that a package is there once
+ *
+ * A tarball is there with its name when all of it is on disk. Files are held against the tarball once in a worker's life, before they are
+ * used, and what is not as it should be is written again: it does not matter where a process before was killed.
+ */
+import type {Buffer} from 'node:buffer';
+import {createHash, randomBytes} from 'node:crypto';
+import {createReadStream} from 'node:fs';
+import {
+  copyFile,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  PACKAGE_BYTES_MAX,
+  PACKAGE_UNUSED_KEEP_MS,
+  PACKAGES_FILES_MAX,
+  PACKAGES_KEPT_BYTES_MAX,
+  PACKAGES_UNPACKED_BYTES_MAX,
+} from '../../../shared/limits.ts';
+import type {NodePackage} from '../../../shared/protocol/functions.ts';
+import {storageDamaged} from '../../storage/damage.ts';
+import {storageFullError} from '../../storage/database.ts';
+import {filesOf, TarballFault} from './tarball.ts';
+
+/** A package as it lies unpacked. */
+export type Unpacked = {
+  /** Paths below it. */
+  files: readonly string[];
+  bytes: number;
+  /** A file of it that says that there is native code in it; null: there is none. */
+  native: string | null;
+};
+
+const SHA512 = /^[0-9a-f]{128}$/;
+const MIB = 1024 * 1024;
+
+export class PackageStore {
+  readonly #root: string;
+  /** SHA-512 of those that were held against their tarballs. */
+  readonly #known = new Map<string, Promise<Unpacked>>();
+  /** What all tarballs take; null: nobody looked yet. */
+  #keptBytes: number | null = null;
+
+  /** @param tenant its directory */
+  constructor(tenant: string) {
+    this.#root = join(tenant, 'packages');
+  }
+
+  /**
+   * Takes a tarball. Resolves when it is on disk.
+   * @param used SHA-512 of those that deployments have
+   * @throws op.invalid_input 400, op.too_large 413, op.rate_limited 429, session.storage_full 507
+   */
+  async add(sha512: string, pieces: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
+    if (!SHA512.test(sha512)) {
+      throw new ServiceError('op.invalid_input', 'a package is named by the SHA-512 of its tarball, 128 hex digits');
+    }
+    await mkdir(this.#root, {recursive: true, mode: 0o700});
+    const temporary = join(this.#root, `${sha512}.${randomBytes(6).toString('hex')}.tmp`);
+    try {
+      await onDisk(async () => {
+        const bytes = await this.#received(temporary, sha512, pieces);
+        await this.#makeRoom(sha512, bytes, used);
+        await rename(temporary, this.#tarball(sha512));
+        await syncDirectory(this.#root);
+      });
+    } finally {
+      await rm(temporary, {force: true});
+    }
+    this.#known.delete(sha512);
+  }
+
+  /** Those of which there is no sound tarball; the others stay for a while. */
+  async missing(all: readonly string[]): Promise<string[]> {
+    const missing: string[] = [];
+    for (const sha512 of new Set(all)) {
+      if ((await hashOf(this.#tarball(sha512))) !== sha512) missing.push(sha512);
+      else await utimes(this.#tarball(sha512), new Date(), new Date());
+    }
+    return missing;
+  }
+
+  /** Puts its files where they can be linked. @throws TarballFault; op.storage_damaged 503: its tarball is not there */
+  unpacked(sha512: string): Promise<Unpacked> {
+    const known = this.#known.get(sha512);
+    if (known !== undefined) return known;
+    const unpacked = onDisk(() => this.#unpack(sha512));
+    this.#known.set(sha512, unpacked);
+    unpacked.catch(() => this.#known.delete(sha512)); // The next one tries again.
+    return unpacked;
+  }
+
+  /** Links their files below a directory. @throws op.storage_damaged 503 */
+  async layOut(root: string, packages: readonly NodePackage[]): Promise<void> {
+    const made = new Set<string>();
+    const directory = async (path: string) => {
+      if (made.has(path)) return;
+      await mkdir(path, {recursive: true, mode: 0o700});
+      made.add(path);
+    };
+    for (const {path, sha512} of packages) {
+      const {files} = await this.unpacked(sha512);
+      await onDisk(async () => {
+        for (const file of files) {
+          const to = join(root, path, file);
+          await directory(dirname(to));
+          await placeLink(join(this.#root, sha512, file), to);
+        }
+      });
+    }
+  }
+
+  /** Takes away what no deployment has, and none is about to have. @param used SHA-512 of what they have */
+  async forget(used: () => ReadonlySet<string>): Promise<void> {
+    const names = await readdir(this.#root).catch(() => [] as string[]); // There never was one.
+    const kept = used();
+    const beforeMs = Date.now() - PACKAGE_UNUSED_KEEP_MS;
+    for (const name of names) {
+      const [sha512 = ''] = name.split('.');
+      const isTemporary = name.endsWith('.tmp');
+      if (kept.has(sha512) && !isTemporary) continue;
+      // A directory goes with its tarball.
+      const tarball = isTemporary ? join(this.#root, name) : this.#tarball(sha512);
+      const found = await stat(tarball).catch(() => null);
+      if (found !== null && found.mtimeMs > beforeMs) continue;
+      this.#known.delete(sha512);
+      await rm(join(this.#root, name), {recursive: true, force: true});
+    }
+    this.#keptBytes = null;
+  }
+
+  #tarball(sha512: string): string {
+    return join(this.#root, `${sha512}.tgz`);
+  }
+
+  /** @returns its length */
+  async #received(path: string, sha512: string, pieces: AsyncIterable<Buffer>): Promise<number> {
+    const file = await open(path, 'wx', 0o600);
+    try {
+      const hash = createHash('sha512');
+      let bytes = 0;
+      for await (const piece of pieces) {
+        bytes += piece.length;
+        if (bytes > PACKAGE_BYTES_MAX) {
+          throw new ServiceError('op.too_large', `a package has at most ${PACKAGE_BYTES_MAX / MIB} MiB`);
+        }
+        hash.update(piece);
+        await file.writeFile(piece);
+      }
+      const found = hash.digest('hex');
+      if (found !== sha512) {
+        throw new ServiceError('op.invalid_input', `the SHA-512 of this tarball is ${found}, not that of its name`);
+      }
+      await file.sync();
+      return bytes;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #makeRoom(sha512: string, bytes: number, used: () => ReadonlySet<string>): Promise<void> {
+    const before = (await stat(this.#tarball(sha512)).catch(() => null))?.size ?? 0;
+    this.#keptBytes ??= await this.#count();
+    if (this.#keptBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
+      await this.forget(used);
+      this.#keptBytes = await this.#count();
+    }
+    if (this.#keptBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
+      throw new ServiceError(
+        'op.rate_limited',
+        `a tenant keeps at most ${PACKAGES_KEPT_BYTES_MAX / MIB} MiB of packages for all its deployments; those that no deployment has go after an hour`,
+      );
+    }
+    this.#keptBytes += bytes - before;
+  }
+
+  async #count(): Promise<number> {
+    let bytes = 0;
+    for (const name of await readdir(this.#root)) {
+      if (name.endsWith('.tgz')) bytes += (await stat(join(this.#root, name)).catch(() => null))?.size ?? 0;
+    }
+    return bytes;
+  }
+
+  async #unpack(sha512: string): Promise<Unpacked> {
+    const tarball = this.#tarball(sha512);
+    if ((await hashOf(tarball)) !== sha512) {
+      throw storageDamaged({
+        check: 'code',
+        stored: `a package of the deployment, packages/${sha512.slice(0, 16)}….tgz`,
+      });
+    }
+    const files: string[] = [];
+    let bytes = 0;
+    let native: string | null = null;
+    for await (const {path, content} of filesOf(tarball)) {
+      bytes += content.length;
+      if (files.length === PACKAGES_FILES_MAX) throw new TarballFault(`has more than ${PACKAGES_FILES_MAX} files`);
+      if (bytes > PACKAGES_UNPACKED_BYTES_MAX) {
+        throw new TarballFault(`takes more than ${PACKAGES_UNPACKED_BYTES_MAX / MIB} MiB`);
+      }
+      if (path.endsWith('.node') || path === 'binding.gyp') native ??= path;
+      const to = join(this.#root, sha512, path);
+      await placed(to, content);
+      files.push(path);
+    }
+    return {files, bytes, native};
+  }
+}
+
+async function placed(path: string, content: Buffer): Promise<void> {
+  const there = await readFile(path).catch(() => null); // Missing, or whatever else: it is written.
+  if (there?.equals(content) === true) return;
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    await mkdir(dirname(path), {recursive: true, mode: 0o700});
+    await writeFile(temporary, content, {mode: 0o600});
+    await rename(temporary, path);
+  } catch (caught) {
+    const {code = ''} = caught as NodeJS.ErrnoException;
+    if (!['ENOTDIR', 'EISDIR', 'EEXIST', 'ENAMETOOLONG'].includes(code)) throw caught;
+    throw new TarballFault('has a file that is also a directory, or whose name is too long');
+  }
+}
+
+/** The same file under another name; where that cannot be, a copy. */
+async function placeLink(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+    return;
+  } catch (caught) {
+    const {code = ''} = caught as NodeJS.ErrnoException;
+    if (code === 'EEXIST') {
+      const [one, other] = await Promise.all([lstat(from), lstat(to)]);
+      if (one.ino === other.ino && one.dev === other.dev) return;
+    } else if (!['EPERM', 'EMLINK', 'EXDEV', 'ENOTSUP', 'EOPNOTSUPP'].includes(code)) throw caught;
+  }
+  const temporary = `${to}.${process.pid}.tmp`;
+  await link(from, temporary).catch(() => copyFile(from, temporary)); // Whatever hinders it.
+  await rename(temporary, to);
+}
+
+/** SHA-512 of a file, hex; null: there is none. */
+async function hashOf(path: string): Promise<string | null> {
+  const hash = createHash('sha512');
+  try {
+    for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw caught;
+  }
+  return hash.digest('hex');
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** @throws session.storage_full 507 */
+async function onDisk<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (caught) {
+    const {code = ''} = caught as NodeJS.ErrnoException;
+    throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFullError() : caught;
+  }
+}
