@@ -5,7 +5,7 @@
  */
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
-import {DeploymentUploadBody} from './protocol/deployments.ts';
+import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {DocumentList, FoundDocument, InsertBody, PatchBody, WrittenDocument} from './protocol/documents.ts';
 import {Variable, VariableBody, VariableList} from './protocol/environment.ts';
 import {
@@ -101,6 +101,8 @@ export const OPERATION_TYPES = {
   'crons.delete': nothing,
 
   'deployments.create': {body: DeploymentUploadBody, answer: DeployedView, variants: {dry_run: DryRunView}},
+  'packages.missing': {body: PackagesBody, answer: MissingPackages},
+  'packages.put': nothing,
   'deployments.list': {answer: DeploymentList},
   'deployments.activate': {answer: DeploymentView},
   'functions.list': {answer: FunctionList},

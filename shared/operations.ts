@@ -5,7 +5,7 @@
  * wire types of both, which a running service does not load, are in `operation-types.ts`.
  */
 import {assert} from './assert.ts';
-import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX} from './limits.ts';
+import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX, PACKAGE_BYTES_MAX} from './limits.ts';
 
 export type OperationTraits = {
   /** HTTP status of a success. What succeeds does not know it, only what is answered. */
@@ -114,6 +114,14 @@ export const OPERATIONS = {
     variants: {dry_run: OK},
     params: none,
     streamedBytesMax: DEPLOYMENT_BYTES_MAX,
+  },
+  /** Packages that modules for Node import and that are not bundled, by the SHA-512 of their tarballs. */
+  'packages.missing': {...read, ...at('POST', '/packages/missing'), params: none},
+  'packages.put': {
+    ...change,
+    ...at('PUT', '/packages/{sha512}'),
+    params: ['sha512'],
+    streamedBytesMax: PACKAGE_BYTES_MAX,
   },
   'deployments.list': {...read, ...at('GET', '/deployments'), params: none, isShort: true},
   'deployments.activate': {

@@ -1,8 +1,26 @@
 /** Wire type of an upload. Its meaning is with the types in `functions.ts`. */
-import Type from 'typebox';
-import {BUNDLE_FILES_MAX, BUNDLE_PATH_CHARS_MAX, DEPLOYMENT_MESSAGE_CHARS_MAX} from '../limits.ts';
+import Type, {type Static} from 'typebox';
+import {BUNDLE_FILES_MAX, BUNDLE_PATH_CHARS_MAX, DEPLOYMENT_MESSAGE_CHARS_MAX, PACKAGES_MAX} from '../limits.ts';
 
 const BundlePath = Type.String({maxLength: BUNDLE_PATH_CHARS_MAX});
+
+/** SHA-512 of a tarball, hex. */
+const Sha512 = Type.String({pattern: '^[0-9a-f]{128}$'});
+const ExternalPackage = Type.Object({
+  path: BundlePath,
+  version: Type.String({maxLength: BUNDLE_PATH_CHARS_MAX}),
+  sha512: Sha512,
+  optional: Type.Optional(Type.Boolean()),
+});
+
+/** POST …/packages/missing */
+export const PackagesBody = Type.Object({
+  packages: Type.Array(Sha512, {maxItems: PACKAGES_MAX, description: 'SHA-512 of tarballs, hex'}),
+});
+export type PackagesBody = Static<typeof PackagesBody>;
+export const MissingPackages = Type.Object({
+  missing: Type.Array(Sha512, {description: 'those that are to be sent before they are deployed'}),
+});
 
 /** POST …/deployments */
 export const DeploymentUploadBody = Type.Object({
@@ -14,7 +32,12 @@ export const DeploymentUploadBody = Type.Object({
   runtimes: Type.Optional(
     Type.Record(Type.String(), Type.Union([Type.Literal('default'), Type.Literal('node'), Type.Literal('bun')])),
   ),
-  node: Type.Optional(Type.Object({version: Type.String()})),
+  node: Type.Optional(
+    Type.Object({
+      version: Type.String(),
+      packages: Type.Optional(Type.Array(ExternalPackage, {maxItems: PACKAGES_MAX})),
+    }),
+  ),
   schema: Type.Union([BundlePath, Type.Null()]),
   authConfig: Type.Union([BundlePath, Type.Null()]),
   modifiedMs: Type.Number({minimum: 0, maximum: 8.64e15}),

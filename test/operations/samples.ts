@@ -1,4 +1,5 @@
 /** For every operation requests that succeed and one that is refused, made against a tenant that has something of everything. */
+import {createHash} from 'node:crypto';
 import type {ErrorCode} from '../../shared/errors.ts';
 import type {Operation, RouterOperation} from '../../shared/operations.ts';
 import {NODE_VERSION} from '../control/service-client.ts';
@@ -270,6 +271,15 @@ export async function samplesOf(app: App): Promise<Samples> {
     'deployments.create': {
       succeeds: [{body: upload}, {body: {...upload, dryRun: true}, variant: 'dry_run'}],
       refused: {body: {...NOTHING, modules: ['none']}, code: 'op.invalid_input'},
+    },
+    'packages.missing': {
+      succeeds: [{body: {packages: []}}, {body: {packages: ['0'.repeat(128)]}}],
+      refused: {body: {packages: ['0']}, code: 'op.invalid_input'},
+    },
+    'packages.put': {
+      // Of nothing.
+      succeeds: [{params: {sha512: createHash('sha512').digest('hex')}}],
+      refused: {params: {sha512: '0'.repeat(128)}, code: 'op.invalid_input'},
     },
     'deployments.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'deployments.activate': {

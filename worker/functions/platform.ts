@@ -2,6 +2,7 @@
  * The function platform of one tenant: wires its parts, which answer its operations. Threads, isolates and the analysis start
  * when they are first needed: a tenant that only keeps documents pays for the code of this platform, and for nothing that runs.
  */
+import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -34,7 +35,7 @@ import {ExecutionLog, executionFiles} from './log/execution-log.ts';
 import {FailureLines} from './log/failure-lines.ts';
 import {type LogTarget, readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
-import {NodeRuntime} from './node-runtime/node-runtime.ts';
+import {NodeRuntime, packagesOf} from './node-runtime/node-runtime.ts';
 import {ProcessMemory} from './process-memory.ts';
 import {QueryPool} from './queries/query-pool.ts';
 import {Results} from './results/results.ts';
@@ -198,6 +199,16 @@ export class FunctionPlatform implements Stage {
       egress,
       redactErrors,
     });
+  }
+
+  /** Takes a package that modules for Node import. @throws as PackageStore.add does */
+  addPackage(sha512: string, pieces: AsyncIterable<Buffer>): Promise<void> {
+    return this.#nodes.packages.add(sha512, pieces, () => packagesOf(this.deployments.nodeParts()));
+  }
+
+  /** Those of these packages that are to be sent. */
+  missingPackages(sha512: readonly string[]): Promise<string[]> {
+    return this.#nodes.packages.missing(sha512);
   }
 
   /** Runs a scheduled function inside the write of its job. */

@@ -15,6 +15,7 @@ import type {LiveDeployment} from './call.ts';
 import type {CodeStore} from './code-store.ts';
 import {nestedError} from './function-reply.ts';
 import type {Functions} from './functions.ts';
+import {digestOfPart} from './node-runtime/code-directory.ts';
 import type {NodeCode} from './node-runtime/node-process.ts';
 import type {NodeRuntime} from './node-runtime/node-runtime.ts';
 import {ServiceWatch} from './service-watch.ts';
@@ -57,10 +58,7 @@ export class ServiceHost {
 
   /** @returns what changes with the code. @throws op.invalid_input 400: there is no such module now */
   digest(code: ServiceCode): string {
-    const {version, files} = this.#part(code);
-    return createHash('sha256')
-      .update(JSON.stringify([version, files]))
-      .digest('hex');
+    return digestOfPart(this.#part(code));
   }
 
   /** Puts the code where a process finds it. @throws op.invalid_input 400 */
@@ -128,7 +126,7 @@ export class ServiceHost {
         `source.path must be a module of the active deployment that begins with "use node"; ${there}`,
       );
     }
-    return {version: node_version ?? part.version, files};
+    return {...part, version: node_version ?? part.version};
   }
 }
 

@@ -3,20 +3,25 @@ import {Buffer} from 'node:buffer';
 import {preflightHeaders} from '../../shared/ipc/cors.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
+import {PackagesBody} from '../../shared/protocol/deployments.ts';
 import {VariableBody} from '../../shared/protocol/environment.ts';
 import {SettingsBody} from '../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 import {kept, type Request} from '../ipc/decode.ts';
+import {IncomingBody} from '../ipc/incoming-body.ts';
 import {bodyType, decodeBody} from '../wire-type.ts';
 import {type Answer, type Handler, type Handlers, json, Streamed, type StreamTarget, variant} from './answer.ts';
 import {doneAfter} from './written.ts';
 
+const packagesBody = bodyType<'packages.missing'>(PackagesBody);
 const variableBody = bodyType<'env.set'>(VariableBody);
 const settingsBody = bodyType<'settings.put'>(SettingsBody);
 
 type Of<Area extends string> = Extract<Operation, `${Area}.${string}`>;
 
-export const functions: Handlers<Of<'functions'> | Of<'deployments'> | Of<'env'> | Of<'settings'> | Of<'logs'>> = {
+export const functions: Handlers<
+  Of<'functions'> | Of<'deployments'> | Of<'packages'> | Of<'env'> | Of<'settings'> | Of<'logs'>
+> = {
   'functions.query': by(({endpoints}, request) => endpoints.call('query', request)),
   'functions.paginated': by(({endpoints}, request) => endpoints.call('paginatedQuery', request)),
   'functions.mutation': by(({endpoints}, request) => endpoints.call('mutation', request)),
@@ -40,6 +45,12 @@ export const functions: Handlers<Of<'functions'> | Of<'deployments'> | Of<'env'>
       ? variant<'deployments.create', 'dry_run'>('dry_run', made)
       : json<'deployments.create'>(made);
   }),
+  'packages.missing': by(async (platform, {body}) =>
+    json<'packages.missing'>({missing: await platform.missingPackages(decodeBody(packagesBody, body).packages)}),
+  ),
+  'packages.put': by((platform, {params, incoming}) =>
+    doneAfter(platform.addPackage(params.sha512, (incoming ?? IncomingBody.whole(Buffer.alloc(0))).chunks())),
+  ),
   'deployments.list': by(({deployments}) => json<'deployments.list'>({deployments: deployments.list()})),
   'deployments.activate': by(async ({deployments}, {params}) =>
     json<'deployments.activate'>(await deployments.activate(params.deployment_id)),

@@ -5,13 +5,14 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
 import {CodeDirectories} from '../../../worker/functions/node-runtime/code-directory.ts';
+import {PackageStore} from '../../../worker/functions/node-runtime/package-store.ts';
 
 let tenant: string;
 let directories: CodeDirectories;
 beforeEach(() => {
   tenant = mkdtempSync(join(tmpdir(), 'svc-code-'));
   for (const name of ['node-child.js', 'node-call.js']) writeFileSync(join(tenant, name), name);
-  directories = new CodeDirectories(tenant, 'services', tenant);
+  directories = new CodeDirectories(tenant, 'services', new PackageStore(tenant), tenant);
 });
 afterEach(() => rmSync(tenant, {recursive: true}));
 

@@ -38,6 +38,8 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
   if (bytes > DEPLOYMENT_CODE_BYTES_MAX) {
     add(`the code takes ${(bytes / MIB).toFixed(1)} MiB; the limit is ${DEPLOYMENT_CODE_BYTES_MAX / MIB} MiB`);
   }
+  for (const {path} of files)
+    if (!isBelow(path)) add(`${JSON.stringify(path)} cannot be the path of a file of the bundle`);
   for (const module of [...modules, schema, authConfig]) {
     if (module !== null && !paths.has(`${module}.js`)) {
       add(`the bundle has no file for the module ${module}`, `svc/${module}`);
@@ -51,7 +53,33 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
   for (const module of Object.keys(runtimes)) {
     if (!named.has(module)) add(`a runtime is given for ${module}, which is no module`);
   }
-  return [...errors, ...runtimeErrors(upload)];
+  return [...errors, ...packageErrors(upload), ...runtimeErrors(upload)];
+}
+
+/** What is put there besides. */
+const NOT_OF_BUNDLES = ['.svc', 'node_modules'];
+
+/** Files of Node modules are written below a directory. */
+function isBelow(path: string): boolean {
+  const parts = path.split('/');
+  return !NOT_OF_BUNDLES.includes(parts[0]!) && !path.includes('\0') && parts.every(part => !/^\.{0,2}$/.test(part));
+}
+
+/** As npm names them, `a` or `@b/c`. */
+const PACKAGE = '(?:@[\\w~-][\\w.~-]*/)?[\\w~-][\\w.~-]*';
+const PACKAGE_PATH = new RegExp(`^node_modules/${PACKAGE}(?:/node_modules/${PACKAGE})*$`);
+
+function packageErrors({node}: DeploymentUpload): DeploymentError[] {
+  const errors: DeploymentError[] = [];
+  const seen = new Set<string>();
+  for (const {path} of node?.packages ?? []) {
+    const add = (message: string) => errors.push({message, file: 'svc.json', line: null});
+    if (!PACKAGE_PATH.test(path))
+      add(`${JSON.stringify(path)} cannot be the path of a package; one is like node_modules/a`);
+    if (seen.has(path)) add(`there are two packages ${path}`);
+    seen.add(path);
+  }
+  return errors;
 }
 
 /** What several modules for Node import is below it, and nothing of others. */

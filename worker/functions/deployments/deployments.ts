@@ -153,7 +153,7 @@ export class Deployments {
         return {dry_run: true, functions: manifest.functions, changes};
       }
       const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
-      await this.#parts.node.forget(() => this.#nodeParts());
+      await this.#parts.node.forget(() => this.nodeParts());
       return {...view(writer.statements.deployment.get(id)!, true), changes};
     } catch (caught) {
       this.#mayHoldOrphans = true;
@@ -164,7 +164,7 @@ export class Deployments {
   }
 
   /** Of every deployment that is stored. */
-  #nodeParts(): NodePart[] {
+  nodeParts(): NodePart[] {
     const rows = this.#parts.writer.db.prepare<[], DeploymentRow>('SELECT * FROM deployments').all();
     return rows.flatMap(row => manifestOf(row).node ?? []);
   }

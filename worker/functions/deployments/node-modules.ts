@@ -1,6 +1,6 @@
 /** What a deploy needs of the Node runtime: its modules looked at, and what old ones left taken away. */
 import type {NodeVersion} from '../../../shared/node-version.ts';
-import type {FunctionEntry, NodePart} from '../../../shared/protocol/functions.ts';
+import type {FunctionEntry, NodePart, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import type {AnalysedFile} from './analysis/analysis.ts';
 
 /** What an upload has for Node. */
@@ -10,6 +10,8 @@ export type NodeUpload = {
   modules: {path: string; hash: string}[];
   /** Paths in the bundle of all their code. */
   files: string[];
+  /** What they import that is in none of those. */
+  packages: UploadedPackage[];
 };
 
 export type AnalysedNode = {part: NodePart; functions: FunctionEntry[]};

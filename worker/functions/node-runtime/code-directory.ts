@@ -2,7 +2,7 @@
  * The code of Node modules as files, which Node cannot do without: below the tenant's directory, by what is in them, so that
  * deployments with the same code share a directory and its processes.
  *
- *   node/<code>/       the bundle's files, and the scripts that run them in .svc/
+ *   node/<code>/       the bundle's files, the scripts that run them in .svc/, the packages that it imports in node_modules/
  *   services/<code>/   the same of services, whose code may be no deployment's
  *   sandboxes/<code>/  the scripts alone, one directory for each version of Node
  *
@@ -14,6 +14,7 @@ import {mkdir, readdir, readFile, realpath, rename, rm, writeFile} from 'node:fs
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
+import type {PackageStore} from './package-store.ts';
 
 /** Our own scripts lie beside the code: then the process needs to read one directory only. */
 const RUNTIME = '.svc';
@@ -24,13 +25,15 @@ const DIST = dirname(fileURLToPath(import.meta.url));
 
 export class CodeDirectories {
   readonly #root: string;
+  readonly #packages: PackageStore;
   readonly #scripts: string;
   /** Resolves when what was asked for last is done. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param tenant its directory. @param scripts where ours are */
-  constructor(tenant: string, room: 'node' | 'services' | 'sandboxes', scripts = DIST) {
+  constructor(tenant: string, room: 'node' | 'services' | 'sandboxes', packages: PackageStore, scripts = DIST) {
     this.#root = join(tenant, room);
+    this.#packages = packages;
     this.#scripts = scripts;
   }
 
@@ -59,6 +62,7 @@ export class CodeDirectories {
       await mkdir(dirname(join(root, path)), {recursive: true, mode: 0o700});
       await place(join(root, path), read(path));
     }
+    await this.#packages.layOut(root, part.packages ?? []);
     await mkdir(join(root, RUNTIME), {recursive: true, mode: 0o700});
     for (const name of SCRIPTS)
       await place(join(root, RUNTIME, name), await readFile(join(this.#scripts, name), 'utf8'));
@@ -75,10 +79,15 @@ export class CodeDirectories {
     }
   }
 
-  #of({version, files}: NodePart): string {
-    const list = JSON.stringify([version, files]);
-    return join(this.#root, createHash('sha256').update(list).digest('hex'));
+  #of(part: NodePart): string {
+    return join(this.#root, digestOfPart(part));
   }
+}
+
+/** Changes with the code, with a package that it imports, and with the version of Node. */
+export function digestOfPart({version, files, packages = []}: NodePart): string {
+  const list = packages.length === 0 ? [version, files] : [version, files, packages];
+  return createHash('sha256').update(JSON.stringify(list)).digest('hex');
 }
 
 /** Nobody sees half a file. */

@@ -17,10 +17,12 @@ import type {AnalysedNode, NodeModules} from '../deployments/node-modules.ts';
 import type {Outcome} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {CodeDirectories} from './code-directory.ts';
+import {checkedPackages} from './deployed-packages.ts';
 import {analyzeNode} from './node-analysis.ts';
 import {NodeBinaries} from './node-binary.ts';
 import {NodePool} from './node-pool.ts';
 import type {NodeCode} from './node-process.ts';
+import {PackageStore} from './package-store.ts';
 
 export type NodeRuntimeParts = {
   /** Of the tenant's file. */
@@ -39,6 +41,8 @@ export type NodeRuntimeParts = {
 const KNOWN_MAX = 4;
 
 export class NodeRuntime implements NodeModules {
+  /** What deployments have and do not bundle. */
+  readonly packages: PackageStore;
   readonly #parts: NodeRuntimeParts;
   readonly #binaries: NodeBinaries;
   readonly #directories: CodeDirectories;
@@ -52,17 +56,23 @@ export class NodeRuntime implements NodeModules {
     this.#parts = parts;
     const {env, path, log, memory, metrics} = parts;
     this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, log});
-    this.#directories = new CodeDirectories(dirname(path), 'node');
-    this.#services = new CodeDirectories(dirname(path), 'services');
-    this.#sandboxes = new CodeDirectories(dirname(path), 'sandboxes');
+    this.packages = new PackageStore(dirname(path));
+    this.#directories = new CodeDirectories(dirname(path), 'node', this.packages);
+    this.#services = new CodeDirectories(dirname(path), 'services', this.packages);
+    this.#sandboxes = new CodeDirectories(dirname(path), 'sandboxes', this.packages);
     this.#pool = new NodePool({memory, onEnd: cause => metrics.nodeEnded(cause)});
     metrics.node = this.#pool;
   }
 
   async analyze(...[upload, files, env]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {
     const {version} = upload;
+    const packages = await checkedPackages(upload.packages, this.packages);
     const binary = await this.#binaries.find(version);
-    const part: NodePart = {version, files: [...files].map(([path, {sha256}]) => ({path, sha256}))};
+    const part: NodePart = {
+      version,
+      files: [...files].map(([path, {sha256}]) => ({path, sha256})),
+      ...(packages.length === 0 ? {} : {packages}),
+    };
     const root = await this.#directories.write(part, path => files.get(path)!.source);
     const functions = await analyzeNode({
       code: {version, binary, root},
@@ -93,8 +103,9 @@ export class NodeRuntime implements NodeModules {
     return this.#services.forget(kept);
   }
 
-  forget(kept: () => readonly NodePart[]): Promise<void> {
-    return this.#directories.forget(kept);
+  async forget(kept: () => readonly NodePart[]): Promise<void> {
+    await this.#directories.forget(kept);
+    await this.packages.forget(() => packagesOf(kept()));
   }
 
   /** As an action pool does. */
@@ -128,4 +139,9 @@ export class NodeRuntime implements NodeModules {
 
 function unread(path: string): never {
   throw new Error(`${path} is in no list of files`);
+}
+
+/** SHA-512 of all that these have. */
+export function packagesOf(parts: readonly NodePart[]): ReadonlySet<string> {
+  return new Set(parts.flatMap(({packages = []}) => packages.map(({sha512}) => sha512)));
 }

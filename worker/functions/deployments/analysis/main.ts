@@ -53,7 +53,14 @@ async function answered(bytes: Buffer): Promise<Answered> {
     const nodeFiles = new Set(nodeFilesOf(upload));
     const files = dryRun ? upload.files.filter(({path}) => nodeFiles.has(path)) : upload.files;
     const node =
-      upload.node === undefined ? null : {version: upload.node.version, modules: nodeModules, files: [...nodeFiles]};
+      upload.node === undefined
+        ? null
+        : {
+            version: upload.node.version,
+            modules: nodeModules,
+            files: [...nodeFiles],
+            packages: upload.node.packages ?? [],
+          };
     const entries = files.map(({path, source, sourceMap}) => ({
       path,
       sha256: digestOf(source, sourceMap ?? ''),
