@@ -11,11 +11,13 @@ import {DEPLOYMENT_CODE_BYTES_MAX} from '../../shared/limits.ts';
 import type {BundleFile, DeploymentUpload} from '../../shared/protocol/functions.ts';
 import type {Runtime} from '../../shared/runtime-directive.ts';
 import {importThroughPlatform} from './dynamic-imports.ts';
+import {ExternalPackages} from './external-packages.ts';
+import {type LockedPackage, lockedPackages} from './lock-file.ts';
 import {runtimesOf, strangersAmong} from './module-runtimes.ts';
 import {findModules, type ProjectModules, type SourceModule} from './modules.ts';
 import {nodeTarget} from './node-bundle.ts';
 import {described, type Problem, ProjectFailure, projectFailure} from './project-failure.ts';
-import {PROJECT_FILE, type Project, readProject} from './project-file.ts';
+import {type Project, readProject} from './project-file.ts';
 import {sdkPlugin} from './sdk-location.ts';
 
 export {ProjectFailure as BundleFailed} from './project-failure.ts';
@@ -25,6 +27,8 @@ export type Bundle = {
   /** The project's own files that are in it, relative to its root, wherever they are. */
   sources: string[];
   warnings: string[];
+  /** What modules for Node import and that is not in the upload, but named there. */
+  packages: LockedPackage[];
 };
 
 export type BundleOptions = {message?: string | null; dryRun?: boolean; development?: boolean};
@@ -78,23 +82,23 @@ export async function bundle(
   const runtimes = await runtimesOf(project.root, entries);
   const isNode = ({file}: SourceModule) => runtimes.get(file) === 'node';
   const nodeEntries = entries.filter(isNode);
-  if (nodeEntries.length > 0 && project.node.externalPackages.length > 0) {
-    throw projectFailure('"node.externalPackages": this version of svc bundles all packages', PROJECT_FILE);
-  }
+  const external = await ExternalPackages.of(project);
   const both = await allOf([
     buildRuntime(
       project,
       entries.filter(entry => !isNode(entry)),
       'default',
+      external,
     ),
-    ...(nodeEntries.length === 0 ? [] : [buildRuntime(project, nodeEntries, 'node')]),
+    ...(nodeEntries.length === 0 ? [] : [buildRuntime(project, nodeEntries, 'node', external)]),
   ]);
+  const packages = nodeEntries.length === 0 ? [] : await lockedPackages(project.root, external.wanted);
   const files = both.flatMap(built => built.files);
   refuseLargeCode(files);
   return {
     upload: {
       ...namesOf(modules, runtimes),
-      ...(nodeEntries.length === 0 ? {} : {node: {version: project.node.nodeVersion}}),
+      ...(nodeEntries.length === 0 ? {} : {node: nodeOf(project, packages)}),
       files,
       modifiedMs: await newestMs(project, entries),
       message,
@@ -103,7 +107,22 @@ export async function bundle(
     },
     sources: [...new Set(both.flatMap(built => built.sources))],
     warnings: [...modules.warnings, ...both.flatMap(built => built.warnings)].map(described),
+    packages,
   };
+}
+
+function nodeOf(
+  {node: {nodeVersion}}: Project,
+  packages: readonly LockedPackage[],
+): NonNullable<DeploymentUpload['node']> {
+  if (packages.length === 0) return {version: nodeVersion};
+  const uploaded = packages.map(({path, version, sha512, optional}) => ({
+    path,
+    version,
+    sha512,
+    ...(optional ? {optional} : {}),
+  }));
+  return {version: nodeVersion, packages: uploaded};
 }
 
 type RuntimeBundle = {files: BundleFile[]; sources: string[]; warnings: Problem[]};
@@ -124,10 +143,11 @@ async function buildRuntime(
   project: Project,
   entries: SourceModule[],
   runtime: 'default' | 'node',
+  external: ExternalPackages,
 ): Promise<RuntimeBundle> {
   let built: Built;
   try {
-    built = await buildEntries(project, entries, runtime);
+    built = await buildEntries(project, entries, runtime, external);
   } catch (caught) {
     const {errors} = caught as Partial<BuildFailure>;
     if (errors === undefined) throw caught;
@@ -154,20 +174,29 @@ function namesOf({functions, schema, authConfig}: ProjectModules, runtimes: Read
 }
 
 /** @throws BuildFailure */
-async function buildEntries(project: Project, entries: SourceModule[], runtime: 'default' | 'node'): Promise<Built> {
+async function buildEntries(
+  project: Project,
+  entries: SourceModule[],
+  runtime: 'default' | 'node',
+  external: ExternalPackages,
+): Promise<Built> {
   const options: BuildOptions = {
     ...TARGET,
     absWorkingDir: project.root,
     entryPoints: entries.map(({file, path}) => ({in: `./${file}`, out: path})),
   };
   if (runtime === 'node') {
-    return (await build({...options, ...nodeTarget(project.node), plugins: [sdkPlugin()]})) as Built;
+    return (await build({
+      ...options,
+      ...nodeTarget(project.node),
+      plugins: [sdkPlugin(), external.plugin()],
+    })) as Built;
   }
   let usesContextStores = false;
   const onUse = () => {
     usesContextStores = true;
   };
-  const withStores = {...options, plugins: [sdkPlugin(), contextStoresPlugin(onUse)]};
+  const withStores = {...options, plugins: [sdkPlugin(), external.refusal(), contextStoresPlugin(onUse)]};
   const built = await build(withStores);
   return (usesContextStores ? await build({...withStores, ...AWAIT_AS_THEN}) : built) as Built;
 }

@@ -3,6 +3,7 @@ import type {DeploymentError, DeploymentView, SchemaChangesView} from '../../sha
 import {RefusedRequest} from '../client.ts';
 import {bundle} from './bundle.ts';
 import {generateCode} from './codegen.ts';
+import {sendPackages} from './package-tarballs.ts';
 import {ProjectFailure} from './project-failure.ts';
 import {pathOf, type Target} from './target.ts';
 import {type TypecheckMode, typecheck} from './typecheck.ts';
@@ -32,11 +33,12 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   if (written.length > 0) say(`generated ${written.join(', ')}`);
   const skipped = await typecheck(project, options.typecheck);
   say(skipped === null ? 'types fit' : `types were not checked: ${skipped}`);
-  const {upload, sources, warnings} = await bundle(project, options);
+  const {upload, sources, warnings, packages} = await bundle(project, options);
   for (const warning of warnings) say(`warning: ${warning}`);
   const bytes = upload.files.reduce((sum, {source}) => sum + source.length, 0);
   const modules = upload.modules.length === 1 ? '1 module' : `${upload.modules.length} modules`;
   say(`bundled ${modules}, ${(bytes / 1024).toFixed(1)} KiB`);
+  await sendPackages(target, packages, say);
   try {
     // Indexes of large tables are built before it answers: that takes as long as it takes, and once is enough.
     const reply = await client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload);

@@ -6,6 +6,7 @@ import {once} from 'node:events';
 import {isAbsolute, join, relative, sep} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {type FSWatcher, watch} from 'chokidar';
+import {LOCK_FILE} from './lock-file.ts';
 import {GENERATED_DIRECTORY} from './modules.ts';
 import {functionsRoot, PROJECT_FILE, type Project} from './project-file.ts';
 
@@ -19,7 +20,9 @@ export class SourceChanges {
 
   private constructor(project: Project) {
     this.#project = project;
-    this.#watcher = watch([functionsRoot(project), join(project.root, PROJECT_FILE)], {
+    // What is locked is deployed where packages are not bundled.
+    const locked = project.node.externalPackages.length === 0 ? [] : [join(project.root, LOCK_FILE)];
+    this.#watcher = watch([functionsRoot(project), join(project.root, PROJECT_FILE), ...locked], {
       ignoreInitial: true,
       ignored: path => this.#isIgnored(path),
     });

@@ -1,0 +1,179 @@
+/**
+ * Brings to the server what it has not yet of a deployment's external packages. Tarballs come from npm: its cache has those that
+ * `npm ci` brought, so that this works without a network; for others it knows the registries of the project and their
+ * credentials. What it brings is held against the lock file here, so that the reason is told where it can be mended, and again
+ * at the server.
+ */
+import {spawn} from 'node:child_process';
+import {createHash} from 'node:crypto';
+import {existsSync} from 'node:fs';
+import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join, resolve} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {
+  NODE_LAST_WORDS_CHARS,
+  PACKAGE_BYTES_MAX,
+  PACKAGE_UPLOADS_AT_ONCE,
+  PACKAGES_PER_NPM,
+} from '../../shared/limits.ts';
+import {CommandFailure} from '../failure.ts';
+import {LOCK_FILE, type LockedPackage} from './lock-file.ts';
+import {projectFailure} from './project-failure.ts';
+import {pathOf, type Target} from './target.ts';
+
+/** What a lock file says of packages from npm's own registry, whichever the project takes them from. */
+const NPM_REGISTRY = 'https://registry.npmjs.org/';
+const MIB = 1024 * 1024;
+
+/** @throws ProjectFailure, CommandFailure */
+export async function sendPackages(
+  target: Target,
+  packages: readonly LockedPackage[],
+  say: (text: string) => void,
+): Promise<void> {
+  if (packages.length === 0) return;
+  const bySha512 = new Map(packages.map(found => [found.sha512, found]));
+  const {missing} = await target.client.json<{missing: string[]}>('POST', pathOf(target, 'packages', 'missing'), {
+    packages: [...bySha512.keys()],
+  });
+  if (missing.length === 0) return;
+  const wanted = missing.flatMap(sha512 => bySha512.get(sha512) ?? []);
+  say(`sending ${counted(wanted.length)} of ${bySha512.size} to the server`);
+  let bytes = 0;
+  for (let at = 0; at < wanted.length; at += PACKAGES_PER_NPM) {
+    const some = wanted.slice(at, at + PACKAGES_PER_NPM);
+    const tarballs = await tarballsOf(target.project.root, some);
+    for (const tarball of tarballs.values()) bytes += tarball.length;
+    await sendAll(target, [...tarballs]);
+    if (at + some.length < wanted.length) say(`sent ${at + some.length} of ${counted(wanted.length)}`);
+  }
+  say(`sent ${counted(wanted.length)}, ${(bytes / MIB).toFixed(1)} MiB`);
+}
+
+function counted(packages: number): string {
+  return packages === 1 ? '1 package' : `${packages} packages`;
+}
+
+async function sendAll(target: Target, tarballs: [sha512: string, tarball: Buffer][]): Promise<void> {
+  const send = async () => {
+    for (let next = tarballs.pop(); next !== undefined; next = tarballs.pop()) {
+      const [sha512, tarball] = next;
+      await target.client.request('PUT', pathOf(target, 'packages', sha512), tarball);
+    }
+  };
+  await Promise.all(Array.from({length: PACKAGE_UPLOADS_AT_ONCE}, send));
+}
+
+/** By their SHA-512. */
+async function tarballsOf(root: string, packages: readonly LockedPackage[]): Promise<Map<string, Buffer>> {
+  const found = new Map<string, Buffer>();
+  const installed: LockedPackage[] = [];
+  for (const locked of packages) {
+    const file = fileOf(root, locked);
+    if (file === null) installed.push(locked);
+    else await takeFile(found, file);
+  }
+  if (installed.length > 0) await takeInstalled(found, root, installed);
+  const wrong = packages.filter(({sha512}) => !found.has(sha512));
+  if (wrong.length === 0) return found;
+  const named = wrong.map(({name, version}) => `${name}@${version}`).join(', ');
+  throw projectFailure(
+    `${named}: what npm brings is not what is locked (its integrity is another one); look where it comes from before you npm install it anew`,
+    LOCK_FILE,
+  );
+}
+
+/** From npm's cache, or else from where npm finds them. */
+async function takeInstalled(
+  found: Map<string, Buffer>,
+  root: string,
+  packages: readonly LockedPackage[],
+): Promise<void> {
+  const {cache, registry} = await npmSettings(root);
+  for (const {sha512} of packages) {
+    const path = join(cache, '_cacache/content-v2/sha512', sha512.slice(0, 2), sha512.slice(2, 4), sha512.slice(4));
+    if (existsSync(path)) await takeFile(found, path);
+  }
+  const others = packages.filter(({sha512}) => !found.has(sha512));
+  if (others.length === 0) return;
+  await take(
+    found,
+    root,
+    others.map(locked => specifier(locked, registry)),
+  );
+  // Two with the same name of a file: `@a/b` and `a-b`.
+  for (const locked of others) if (!found.has(locked.sha512)) await take(found, root, [specifier(locked, registry)]);
+}
+
+/** Of one that was installed from a tarball in the project; null: it was not. */
+function fileOf(root: string, {resolved}: LockedPackage): string | null {
+  if (resolved?.startsWith('file://') === true) return fileURLToPath(resolved);
+  return resolved?.startsWith('file:') === true ? resolve(root, resolved.slice('file:'.length)) : null;
+}
+
+/** As `npm ci` does: what is locked of npm's registry comes from the one that the project has. */
+function specifier({name, version, resolved}: LockedPackage, registry: string): string {
+  if (resolved === null) return `${name}@${version}`;
+  return resolved.startsWith(NPM_REGISTRY) ? registry + resolved.slice(NPM_REGISTRY.length) : resolved;
+}
+
+/** Of the project: its .npmrc may name another registry. */
+async function npmSettings(root: string): Promise<{cache: string; registry: string}> {
+  const output = await npm(['config', 'get', 'cache', 'registry'], root);
+  const settings = Object.fromEntries(
+    output.split('\n').map(line => [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1).trim()]),
+  );
+  const {cache = '', registry = ''} = settings;
+  return {cache, registry: registry === '' || registry.endsWith('/') ? registry || NPM_REGISTRY : `${registry}/`};
+}
+
+async function take(found: Map<string, Buffer>, root: string, specifiers: readonly string[]): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-packages-'));
+  try {
+    const flags = ['--pack-destination', directory, '--ignore-scripts', '--prefer-offline'];
+    await npm(['pack', ...specifiers, ...flags, '--loglevel=error'], root);
+    for (const name of await readdir(directory)) await takeFile(found, join(directory, name));
+  } finally {
+    await rm(directory, {recursive: true, force: true});
+  }
+}
+
+async function takeFile(found: Map<string, Buffer>, path: string): Promise<void> {
+  let tarball: Buffer;
+  try {
+    tarball = await readFile(path);
+  } catch (caught) {
+    throw projectFailure(`names ${path}, which cannot be read: ${(caught as Error).message}`, LOCK_FILE);
+  }
+  if (tarball.length > PACKAGE_BYTES_MAX) {
+    throw projectFailure(
+      `${path} has more than ${PACKAGE_BYTES_MAX / MIB} MiB, the most that a package may have`,
+      LOCK_FILE,
+    );
+  }
+  found.set(createHash('sha512').update(tarball).digest('hex'), tarball);
+}
+
+/** @returns what it wrote. @throws CommandFailure with what it says is wrong */
+async function npm(args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn('npm', args, {cwd, stdio: ['ignore', 'pipe', 'pipe']});
+  let output = '';
+  let said = '';
+  child.stdout.on('data', (piece: Buffer) => {
+    output += piece.toString();
+  });
+  child.stderr.on('data', (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+  });
+  return await new Promise((done, failed) => {
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      const reason = error.code === 'ENOENT' ? 'npm is not on the PATH' : error.message;
+      failed(new CommandFailure(`external packages come from npm: ${reason}`));
+    });
+    child.on('close', code => {
+      if (code === 0) done(output);
+      else failed(new CommandFailure(`external packages come from npm, which fails:\n${said.trimEnd()}`));
+    });
+  });
+}
