@@ -143,10 +143,14 @@ export class FunctionSocket {
     return result.value;
   }
 
-  async action(path: string, args: object = {}): Promise<MutationResult | ActionResult> {
+  sendAction(path: string, args: object): number {
     const requestId = ++this.#lastRequest;
     this.send({type: 'action', request_id: requestId, path, args});
-    return await this.result(requestId);
+    return requestId;
+  }
+
+  async action(path: string, args: object = {}): Promise<MutationResult | ActionResult> {
+    return await this.result(this.sendAction(path, args));
   }
 
   async result(requestId: number): Promise<MutationResult | ActionResult> {

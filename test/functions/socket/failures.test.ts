@@ -135,7 +135,10 @@ describe('an error that nobody expected', () => {
   test('where a token is taken ends that socket, to come again, and no other', async () => {
     const played = new Played();
     played.run = () => ran('fine');
-    played.verify = async token => ({identity: token, expMs: Number.POSITIVE_INFINITY});
+    played.verify = async token => ({
+      identity: JSON.stringify({tokenIdentifier: token}),
+      expMs: Number.POSITIVE_INFINITY,
+    });
     const sync = played.sync();
     const [bad, good] = [new PlayedClient(sync), new PlayedClient(sync)];
     for (const client of [bad, good]) client.watch(['m:a']);

@@ -7,7 +7,7 @@ import {App} from '../app.ts';
 import {IdentityProvider} from '../auth/identity-provider.ts';
 
 const FUNCTIONS = `
-  import {mutation, query} from './_generated/server';
+  import {action, mutation, query} from './_generated/server';
   export const me = query({args: {}, handler: async ctx => {
     const n = (await ctx.db.query('ticks' as never).collect() as any[]).length;
     return {n, name: (await ctx.auth.getUserIdentity())?.subject ?? null};
@@ -22,6 +22,7 @@ const FUNCTIONS = `
     await ctx.db.insert('ticks' as never, {} as never);
     return {name: (await ctx.auth.getUserIdentity())?.subject ?? null};
   }});
+  export const act = action({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? null});
   export const whoami = mutation({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? null});`;
 
 let service: Service;
@@ -77,7 +78,7 @@ describe('a token', () => {
     const app = await newApp();
     const socket = await connect(app);
     const ticks = await socket.query('who:ticks');
-    socket.authenticate('not a token');
+    socket.authenticate(await token('grace', {exp: nowS() - 10}));
     const call = socket.sendMutation('who:whoami', {});
     await socket.message('auth_error');
     await app.mutation('who:tick', {});
@@ -155,6 +156,64 @@ test('users are told apart by what looks at them alone, and as long as it looks'
     await grace.until(() => grace.value(ids[1]!) === (isEven ? 'even' : 'grace'));
     await app.mutation('who:tick', {});
   }
+});
+
+describe('a call that waited because its token was refused', () => {
+  const ended = (sub: string) => token(sub, {exp: nowS() - 10});
+
+  test.each<[string, () => Promise<string>, (() => Promise<string>) | null]>([
+    ['another user signs in', () => ended('ada'), () => token('grace')],
+    ['a user of another issuer, who has the same subject, does', () => ended('ada'), () => token('ada', {}, other)],
+    ['nobody does', () => ended('ada'), null],
+    ['somebody does, and the token named nobody', async () => 'not a token', () => token('ada')],
+  ])('is refused when %s, and did not run', async (_, made, next) => {
+    const app = await newApp();
+    await app.deploy({
+      'who.ts': FUNCTIONS,
+      'auth.config.ts': `export default {providers: ${JSON.stringify([provider, other].map(({issuer}) => ({domain: issuer, applicationID: 'chat'})))}};`,
+    });
+    const socket = await connect(app);
+    socket.authenticate(await made());
+    const calls = [socket.sendMutation('who:ticked', {}), socket.sendAction('who:act', {})];
+    await socket.message('auth_error');
+    if (next === null) socket.clearAuth();
+    else socket.authenticate(await next());
+    for (const call of calls) {
+      expect(await socket.result(call)).toEqual({
+        type: expect.any(String),
+        request_id: call,
+        ok: false,
+        code: 'auth.unauthorized',
+        error: 'The call was made by another user than who is signed in now: it did not run',
+      });
+    }
+    expect(await app.query('who:ticks', {})).toBe(0);
+    expect(await socket.mutation('who:whoami')).toEqual(next === null ? null : expect.any(String));
+  });
+
+  test('runs as the same user, by a token that is good', async () => {
+    const socket = await connect(await newApp());
+    socket.authenticate(await ended('ada'));
+    const calls = [socket.sendMutation('who:ticked', {}), socket.sendAction('who:act', {})];
+    await socket.message('auth_error');
+    socket.authenticate(await token('ada'));
+    expect(await socket.result(calls[0]!)).toMatchObject({ok: true, value: {name: 'ada'}});
+    expect(await socket.result(calls[1]!)).toMatchObject({ok: true, value: 'ada'});
+  });
+});
+
+test('calls under way and behind them are those of who made them, though another user signs in meanwhile', async () => {
+  const app = await newApp();
+  const socket = await connect(app);
+  socket.authenticate(await token('ada'));
+  const ofAda = Array.from({length: 20}, () => socket.sendMutation('who:whoami', {}));
+  socket.authenticate(await token('grace'));
+  const ofGrace = socket.sendMutation('who:whoami', {});
+  socket.clearAuth();
+  const ofNobody = socket.sendMutation('who:whoami', {});
+  for (const call of ofAda) expect(await socket.result(call)).toMatchObject({ok: true, value: 'ada'});
+  expect(await socket.result(ofGrace)).toMatchObject({ok: true, value: 'grace'});
+  expect(await socket.result(ofNobody)).toMatchObject({ok: true, value: null});
 });
 
 describe('a mutation that comes again', () => {

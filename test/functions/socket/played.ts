@@ -51,6 +51,7 @@ export class Played {
   /** Told of each commit, beside the index. */
   stage: {committed(commit: Commit): void} = {committed: () => undefined};
   sequence = 0;
+  now: () => number = Date.now;
   run: (run: Run) => Ran | Promise<Ran> = () => {
     throw new Error('nobody runs it');
   };
@@ -79,7 +80,7 @@ export class Played {
       isOpen: true,
       allowedOrigins: () => null,
       timeline: 'one',
-      clock: Date.now,
+      clock: () => this.now(),
     });
     this.stage = sync;
     return sync;

@@ -1,6 +1,6 @@
 /**
  * The mutations and actions of one session. Mutations run one after another, each after the commit of the one before; actions beside each
- * other. While it is not known who calls, calls wait.
+ * other. Each is run as who made it: while that is not known it waits, and if the client turns out to be somebody else it is refused.
  */
 
 import {Buffer} from 'node:buffer';
@@ -16,6 +16,7 @@ import {
 import type {ClientMessage} from '../../../shared/protocol/function-socket/client-message.ts';
 import type {CallResult} from '../call-result.ts';
 import type {Call} from '../functions.ts';
+import type {Caller} from './caller.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
 
@@ -39,13 +40,16 @@ export type CallParts = CaughtParts & {
   isOpen: boolean;
 };
 
+/** As whom a call is run; later: it is not known whether they are who they are; never: the client is somebody else. */
+export type RunsAs = {identity: string | null} | 'later' | 'never';
+
 /** The session, as its calls see it. */
 export interface Callers {
   clientId(): string;
-  /** JSON of who calls. */
-  identity(): string | null;
-  /** Blocks the calls if the token of who calls has ended. */
-  checkToken(): void;
+  /** Who makes the calls that come now. */
+  caller(): Caller;
+  /** As whom a call of theirs is run now. */
+  runsAs(caller: Caller): RunsAs;
   /** A moment that the client has been told of, and is to be shown. */
   owes(ts: number): void;
   /** Its socket was closed. */
@@ -53,8 +57,9 @@ export interface Callers {
 }
 
 const OVERLOADED = 1013;
+const MADE_BY_ANOTHER = 'The call was made by another user than who is signed in now: it did not run';
 
-type Waiting<Message> = {message: Message; bytes: number; identity: string | null};
+type Waiting<Message> = {message: Message; bytes: number; caller: Caller};
 
 export class SessionCalls {
   readonly #socket: ClientSocket;
@@ -63,12 +68,8 @@ export class SessionCalls {
   readonly #prefix = `ws-${randomBytes(4).toString('hex')}-`;
   #count = 0;
   #hasEnded = false;
-  /** It is not known who calls. */
-  #isBlocked = false;
-  /** What came meanwhile. */
-  #blocked: {message: MutationCall | ActionCall; bytes: number}[] = [];
   #mutations: Waiting<MutationCall>[] = [];
-  /** Those that came while answers waited for the network. */
+  /** Those that came while answers waited for the network, or while it was not known who made them. */
   #actionsWaiting: Waiting<ActionCall>[] = [];
   /** The mutation under way, or what has to come before the first. */
   #underWay: Promise<void> | null = null;
@@ -83,22 +84,22 @@ export class SessionCalls {
 
   /** @throws ServiceError: it breaks the protocol */
   add(message: MutationCall | ActionCall, bytes: number): void {
-    if (message.type === 'mutation') this.#checkOrder(message);
-    if (!this.#isBlocked) this.#session.checkToken();
-    if (this.#isBlocked) this.#blocked.push({message, bytes});
-    else this.#take(message, bytes);
+    const caller = this.#session.caller();
+    if (message.type === 'action') {
+      this.#actOrWait({message, bytes, caller});
+      return;
+    }
+    this.#checkOrder(message);
+    if (this.#mutations.length >= SOCKET_MUTATIONS_WAITING_MAX) {
+      this.#socket.handled(bytes);
+      this.#failed(message, new ServiceError('session.overloaded', 'too many mutations of this client wait'));
+      return;
+    }
+    this.#mutations.push({message, bytes, caller});
+    this.#mutateNext();
   }
 
-  block(): void {
-    this.#isBlocked = true;
-  }
-
-  unblock(): void {
-    this.#isBlocked = false;
-    for (const {message, bytes} of this.#blocked.splice(0)) this.#take(message, bytes);
-  }
-
-  /** The client's network has taken answers that waited. */
+  /** What waits may go on: the client's network has taken answers, or it is known who the client is. */
   resume(): void {
     this.#mutateNext();
     const waiting = this.#actionsWaiting.splice(0);
@@ -127,7 +128,6 @@ export class SessionCalls {
     this.#hasEnded = true;
     this.#mutations = [];
     this.#actionsWaiting = [];
-    this.#blocked = [];
   }
 
   #checkOrder({request_id: requestId, settled_below: settledBelow}: MutationCall): void {
@@ -140,31 +140,25 @@ export class SessionCalls {
     this.#lastMutation = requestId;
   }
 
-  #take(message: MutationCall | ActionCall, bytes: number): void {
-    const identity = this.#session.identity();
-    if (message.type === 'action') {
-      this.#actOrWait({message, bytes, identity});
-      return;
-    }
-    if (this.#mutations.length >= SOCKET_MUTATIONS_WAITING_MAX) {
-      this.#socket.handled(bytes);
-      this.#failed(message, new ServiceError('session.overloaded', 'too many mutations of this client wait'));
-      return;
-    }
-    this.#mutations.push({message, bytes, identity});
-    this.#mutateNext();
-  }
-
   #mutateNext(): void {
     if (this.#hasEnded || this.#underWay !== null) return;
     if (this.#socket.waitingChars > SOCKET_ANSWERS_WAITING_CHARS) return; // `resume` goes on
-    const next = this.#mutations.shift();
-    if (next === undefined) return;
-    this.#underWay = this.#mutate(next.message, next.identity).then(() => {
-      this.#underWay = null;
-      this.#socket.handled(next.bytes);
-      this.#mutateNext();
-    });
+    for (let next = this.#mutations[0]; next !== undefined; next = this.#mutations[0]) {
+      const {message, bytes} = next;
+      const as = this.#session.runsAs(next.caller);
+      if (as === 'later') return; // `resume` goes on
+      this.#mutations.shift();
+      if (as === 'never') {
+        this.#ofAnother(message, bytes);
+        continue;
+      }
+      this.#underWay = this.#mutate(message, as.identity).then(() => {
+        this.#underWay = null;
+        this.#socket.handled(bytes);
+        this.#mutateNext();
+      });
+      return;
+    }
   }
 
   async #mutate(message: MutationCall, identity: string | null): Promise<void> {
@@ -180,8 +174,12 @@ export class SessionCalls {
 
   /** Its bytes are handled when it is answered: so whoever reads no answers cannot ask without end. */
   #actOrWait(next: Waiting<ActionCall>): void {
-    if (this.#socket.waitingChars > SOCKET_ANSWERS_WAITING_CHARS) this.#actionsWaiting.push(next);
-    else void this.#act(next.message, next.identity).finally(() => this.#socket.handled(next.bytes));
+    const {message, bytes, caller} = next;
+    const hasRoom = this.#socket.waitingChars <= SOCKET_ANSWERS_WAITING_CHARS;
+    const as = hasRoom ? this.#session.runsAs(caller) : 'later';
+    if (as === 'later') this.#actionsWaiting.push(next);
+    else if (as === 'never') this.#ofAnother(message, bytes);
+    else void this.#act(message, as.identity).finally(() => this.#socket.handled(bytes));
   }
 
   async #act(message: ActionCall, identity: string | null): Promise<void> {
@@ -220,6 +218,11 @@ export class SessionCalls {
       this.#session.end();
     } else if (fits(text)) this.#socket.send(text);
     else this.#socket.send(`${head},"ok":false,"error":"What the function returned is too long to be sent"}`);
+  }
+
+  #ofAnother(message: MutationCall | ActionCall, bytes: number): void {
+    this.#socket.handled(bytes);
+    this.#failed(message, new ServiceError('auth.unauthorized', MADE_BY_ANOTHER));
   }
 
   /** The service refused it, and it did not run. */

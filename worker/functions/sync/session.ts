@@ -22,13 +22,15 @@ import type {ServerMessage, StateVersion} from '../../../shared/protocol/functio
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
 import {BUILD, VERSION} from '../../../shared/version.ts';
 import type {SocketFailure} from '../../metrics.ts';
+import {claimedUser} from '../auth/unverified.ts';
 import type {Answer, Result} from './answer.ts';
+import {type Caller, callerOf, isGood, isSameUser, refusedCaller} from './caller.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
 import type {HeldQueries} from './held-queries.ts';
 import type {HeldQuery} from './held-query.ts';
 import {commonMoment} from './moments.ts';
-import {type CallParts, SessionCalls} from './session-calls.ts';
+import {type CallParts, type RunsAs, SessionCalls} from './session-calls.ts';
 import {SessionQueries, type Subscription} from './session-queries.ts';
 import type {Move, Update} from './transition.ts';
 
@@ -74,8 +76,8 @@ export class Session {
   #token: string | null = null;
   /** Counts what makes the words of those obsolete who say who somebody is. */
   #verifiers = 0;
-  /** When the token ends that says so. */
-  #expMs = Number.POSITIVE_INFINITY;
+  /** Who makes the calls that it sends. */
+  #caller: Caller = callerOf(null, Number.POSITIVE_INFINITY, 0);
   /** What it has said, where `shown` is what it has been shown. */
   #querySet = 0;
   #identityVersion = 0;
@@ -255,13 +257,18 @@ export class Session {
       clientId: () => this.clientId,
       owes: ts => this.#owes(ts),
       end: () => this.end(),
-      identity: () => this.identity,
-      checkToken: () => {
-        if (this.#isExpired) this.#expired();
-      },
+      caller: () => this.#caller,
+      runsAs: caller => this.#runsAs(caller),
     });
-    if (this.#authState === 'refused') this.#calls.block();
     return this.#calls;
+  }
+
+  /** As whom a call is run now that one of these made. */
+  #runsAs(caller: Caller): RunsAs {
+    if (isGood(caller, this.#parts.clock(), this.#verifiers)) return {identity: caller.identity};
+    if (this.#isExpired) this.#expired();
+    if (this.#authState !== 'settled') return 'later';
+    return isSameUser(caller, this.#caller) ? {identity: this.#caller.identity} : 'never';
   }
 
   #checkVersion(
@@ -306,6 +313,7 @@ export class Session {
     } while (verifiers !== this.#verifiers);
     this.guarded('token', () => {
       if (verified instanceof ServiceError) {
+        this.#caller = refusedCaller(claimedUser(token), this.#verifiers);
         this.#refuse(verified);
         return;
       }
@@ -323,29 +331,28 @@ export class Session {
 
   #settle(identity: string | null, expMs: number): void {
     this.#authState = 'settled';
-    this.#expMs = expMs;
+    this.#caller = callerOf(identity, expMs, this.#verifiers);
     if (identity !== this.identity) {
       this.identity = identity;
       this.#gathered = null;
       this.#queries.identityChanged();
     }
-    this.#calls?.unblock();
+    this.#calls?.resume();
     this.concern();
   }
 
   #refuse(error: ServiceError): void {
     this.#authState = 'refused';
-    this.#calls?.block();
     this.#send({type: 'auth_error', identity: this.#identityVersion, error: errorEnvelope(error).error});
   }
 
   get #isExpired(): boolean {
-    return this.#parts.clock() >= this.#expMs;
+    return this.#parts.clock() >= this.#caller.untilMs;
   }
 
   #expired(): void {
     if (this.#authState !== 'settled') return;
-    const seconds = Math.floor((this.#parts.clock() - this.#expMs) / 1000);
+    const seconds = Math.floor((this.#parts.clock() - this.#caller.untilMs) / 1000);
     this.#refuse(
       new ServiceError('auth.unauthorized', `Token expired ${seconds} seconds ago`, {reason: 'InvalidAuthHeader'}),
     );
