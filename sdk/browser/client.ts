@@ -121,15 +121,16 @@ export class SvcClient {
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>> {
-    if (this.#sync === null) return await never();
-    const subscription = this.#sync.subscribe(query, args[0]);
-    try {
-      const result = this.#sync.localResult(subscription.token) ?? (await this.#firstResult(subscription.token));
-      if (!result.ok) throw result.error;
-      return result.value as FunctionReturnType<Query>;
-    } finally {
-      subscription.unsubscribe();
-    }
+    return await new Promise((resolve, reject) => {
+      // Nothing is called back before this is there.
+      const stop = this.onUpdate(query, args[0] as FunctionArgs<Query>, settled(resolve), settled(reject));
+      function settled<T>(settle: (outcome: T) => void) {
+        return (outcome: T) => {
+          stop();
+          settle(outcome);
+        };
+      }
+    });
   }
 
   /**
@@ -220,20 +221,6 @@ export class SvcClient {
     } catch (caught) {
       this.#logger.error('A callback of onUpdate failed:', caught); // The others are told all the same.
     }
-  }
-
-  #firstResult(token: QueryToken): Promise<QueryResult> {
-    return new Promise(resolve => {
-      const watcher: Watcher = {
-        token,
-        told: undefined,
-        tell: result => {
-          this.#unwatch(watcher);
-          resolve(result);
-        },
-      };
-      this.#watch(watcher);
-    });
   }
 }
 

@@ -3,6 +3,7 @@ import {decodeValue} from '../../shared/values/wire-value.ts';
 import {deploymentUrl} from '../client/deployment-url.ts';
 import {FunctionCall} from '../client/function-call.ts';
 import {type CallKind, echoLines, type Logger, type LoggerOption, loggerOf} from '../client/logger.ts';
+import {userOf} from '../client/token-lifetime.ts';
 import type {FunctionReference, FunctionReturnType, OptionalRestArgs} from '../server/function-reference.ts';
 import type {Value} from '../values/value.ts';
 import type {ArgsAndOptions} from './args-and-options.ts';
@@ -63,7 +64,12 @@ export class SvcHttpClient {
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>> {
-    return (await this.#post('query', 'query', new FunctionCall(query, args[0]))) as FunctionReturnType<Query>;
+    return (await this.#post(
+      'query',
+      'query',
+      new FunctionCall(query, args[0]),
+      this.#token,
+    )) as FunctionReturnType<Query>;
   }
 
   /** One page: `paginationOpts` are among the arguments. */
@@ -72,7 +78,7 @@ export class SvcHttpClient {
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>> {
     const call = new FunctionCall(query, args[0]);
-    return (await this.#post('query', 'query/paginated', call)) as FunctionReturnType<Query>;
+    return (await this.#post('query', 'query/paginated', call, this.#token)) as FunctionReturnType<Query>;
   }
 
   /**
@@ -84,7 +90,12 @@ export class SvcHttpClient {
     ...[args, options]: ArgsAndOptions<Mutation, HttpMutationOptions>
   ): Promise<FunctionReturnType<Mutation>> {
     const call = new FunctionCall(mutation, args);
-    const run = () => this.#post('mutation', 'mutation', call) as Promise<FunctionReturnType<Mutation>>;
+    const token = this.#token;
+    // As who called it, by a newer token if there is one.
+    const run = () =>
+      this.#post('mutation', 'mutation', call, userOf(token) === userOf(this.#token) ? this.#token : token) as Promise<
+        FunctionReturnType<Mutation>
+      >;
     if (options?.skipQueue === true) return await run();
     const answer = this.#lastMutation.then(run);
     this.#lastMutation = answer.catch(() => {}); // Its caller hears of it.
@@ -95,15 +106,20 @@ export class SvcHttpClient {
     action: Action,
     ...args: OptionalRestArgs<Action>
   ): Promise<FunctionReturnType<Action>> {
-    return (await this.#post('action', 'action', new FunctionCall(action, args[0]))) as FunctionReturnType<Action>;
+    return (await this.#post(
+      'action',
+      'action',
+      new FunctionCall(action, args[0]),
+      this.#token,
+    )) as FunctionReturnType<Action>;
   }
 
-  async #post(kind: CallKind, endpoint: string, call: FunctionCall): Promise<Value> {
+  async #post(kind: CallKind, endpoint: string, call: FunctionCall, token: string | undefined): Promise<Value> {
     const response = await this.#fetch(`${this.url}/${endpoint}`, {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',
-        ...(this.#token === undefined ? {} : {Authorization: `Bearer ${this.#token}`}),
+        ...(token === undefined ? {} : {Authorization: `Bearer ${token}`}),
       },
       body: call.message({format: 'svc_encoded_json'}),
     });

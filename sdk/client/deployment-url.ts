@@ -3,9 +3,7 @@
 /** @returns without a slash at its end. @throws Error that says what is wrong with it */
 export function deploymentUrl(url: unknown): string {
   if (url === undefined || url === null) {
-    throw new Error(
-      `Client created with undefined deployment address. If it comes from the environment, check that the variable is set where this is built.`,
-    );
+    throw new Error('Client created with undefined deployment address. Is its variable set where this is built?');
   }
   if (typeof url !== 'string') throw new Error(`Invalid deployment address: it must be a string, found ${typeof url}.`);
   if (!/^https?:\/\//.test(url)) {

@@ -21,6 +21,9 @@
  * A token that is refused does not cost the socket: the server holds what was said under it until it is told who says so, and answers of
  * actions that are under way still come.
  * setAuth and clearAuth begin anew from anywhere; what was under way before is void.
+ *
+ * A call is of who it was made by (`who`), also if it is sent later, and is not sent for anybody else. One that is made while the first token
+ * is fetched is of whom that token names.
  */
 import {
   CLIENT_BACK_OFF_MS,
@@ -30,10 +33,13 @@ import {
 } from '../../shared/client-limits.ts';
 import {backOffMs} from './back-off.ts';
 import {guarded, type Logger} from './logger.ts';
-import {decodedToken, tokenLifetimeMs} from './token-lifetime.ts';
+import {decodedToken, tokenLifetimeMs, userOf} from './token-lifetime.ts';
 
 /** @returns null or undefined: nobody is signed in */
 export type AuthTokenFetcher = (options: {forceRefreshToken: boolean}) => Promise<string | null | undefined>;
+
+/** Undefined: it is not known yet. */
+export type Who = {user?: string};
 
 type State =
   | 'nobody'
@@ -50,11 +56,13 @@ export class Identity {
   readonly #leewayMs: number;
   readonly #changed: () => void;
   #state: State = 'nobody';
-  #fetchToken: AuthTokenFetcher = async () => null;
-  #onChange: (isAuthenticated: boolean) => void = () => {};
+  /** Of the last `set`; not asked or told once somebody was cleared. */
+  #fetchToken!: AuthTokenFetcher;
+  #onChange: ((isAuthenticated: boolean) => void) | undefined;
   #isToldTrue = false;
   #isFailed = false;
   #token: string | null = null;
+  #who: Who = {user: userOf(null)};
   #revision = 0;
   /** Of what is under way: anything of an older one is void. */
   #round = 0;
@@ -78,6 +86,11 @@ export class Identity {
     return this.#revision;
   }
 
+  /** Who makes the calls that are made now. */
+  get who(): Who {
+    return this.#who;
+  }
+
   /** Nothing is to be sent: it is about to be known who the caller is. */
   get isPaused(): boolean {
     return this.#state === 'fetching' || this.#state === 'recovering';
@@ -91,13 +104,11 @@ export class Identity {
 
   set(fetchToken: AuthTokenFetcher, onChange: ((isAuthenticated: boolean) => void) | undefined): void {
     if (typeof fetchToken !== 'function') {
-      throw new Error(
-        'setAuth takes a function that fetches a token, like async () => token: it is asked again before a token ends. A token itself is for SvcHttpClient.',
-      );
+      throw new Error('setAuth takes a function that fetches a token: a token itself is for SvcHttpClient');
     }
     this.#begin(this.#isFailed ? 'nobody' : 'fetching');
     this.#fetchToken = fetchToken;
-    this.#onChange = onChange ?? (() => {});
+    this.#onChange = onChange;
     if (this.#isFailed) {
       const round = this.#round;
       queueMicrotask(() => {
@@ -105,14 +116,14 @@ export class Identity {
       });
       return;
     }
+    this.#who = {};
     this.#changed();
     this.#first();
   }
 
   clear(): void {
     this.#begin('nobody');
-    this.#fetchToken = async () => null;
-    this.#onChange = () => {};
+    this.#who = {};
     this.#tell(null);
   }
 
@@ -196,12 +207,17 @@ export class Identity {
   /** @param then is called unless it does not matter any more. Null: there is no token, or there was an exception */
   #fetch(forceRefreshToken: boolean, then: (token: string | null, hasFailed: boolean) => void): void {
     const round = ++this.#round;
+    const who = this.#who;
     const settle = (token: string | null | undefined, hasFailed: boolean) => {
       if (round === this.#round) then(token ?? null, hasFailed);
     };
     const fetched = async () => await this.#fetchToken({forceRefreshToken});
     fetched().then(
-      token => settle(token, false),
+      token => {
+        // Also if it is void: it says whose the calls are that were made meanwhile.
+        if (token != null) who.user ??= userOf(token);
+        settle(token, false);
+      },
       caught => {
         this.#logger.error('Fetching a token failed:', caught);
         settle(null, true);
@@ -240,18 +256,21 @@ export class Identity {
     const onChange = this.#onChange;
     this.#begin('nobody');
     this.#tell(null);
-    guarded(this.#logger, () => onChange(false));
+    guarded(this.#logger, () => onChange?.(false));
   }
 
   #tell(token: string | null): void {
     if (token !== null || this.#token !== null) this.#revision++;
     this.#token = token;
+    const user = userOf(token);
+    this.#who.user ??= user;
+    if (this.#who.user !== user) this.#who = {user};
     this.#changed();
   }
 
   #report(isAuthenticated: boolean): void {
     if (this.#isToldTrue) return;
     this.#isToldTrue = isAuthenticated;
-    guarded(this.#logger, () => this.#onChange(isAuthenticated));
+    guarded(this.#logger, () => this.#onChange?.(isAuthenticated));
   }
 }

@@ -56,7 +56,7 @@ export class Incoming {
   receive(session: Session, text: string): void {
     const message = parsedMessage(text);
     if (message === null) {
-      this.#parts.link.restart('a frame that is no JSON');
+      this.#parts.link.restart('no JSON');
       return;
     }
     switch (message.type) {
@@ -68,7 +68,7 @@ export class Incoming {
         break;
       case 'transition_part': {
         const whole = session.parts.add(message);
-        if (whole === undefined) this.#parts.link.restart('a part of a transition out of its order');
+        if (whole === undefined) this.#parts.link.restart('a part out of order');
         else if (whole !== null) this.receive(session, whole);
         break;
       }
@@ -89,7 +89,7 @@ export class Incoming {
       case 'ping':
         break;
       default:
-        this.#parts.verbose(`a message of an unknown type was ignored`);
+        break; // Of a newer server: what it says there may be ignored.
     }
   }
 
@@ -147,7 +147,7 @@ export class Incoming {
       }
     }
     if (!isFollowed) {
-      this.#parts.link.restart('a change of a result that is not there');
+      this.#parts.link.restart('a change of nothing');
       return;
     }
     // The server has less than was shown before: its file was put back, and it begins again from there.
@@ -191,10 +191,15 @@ export class Incoming {
         this.settleReached(this.#seen?.ts ?? 0);
       }
     }
+    this.requestsGone(session);
+    this.#parts.pump(); // There may be room for the next call.
+  }
+
+  /** What is shown does not wait for them any more. */
+  requestsGone(session: Session): void {
     this.#release(session);
     this.#checkCaughtUp(session);
     this.#parts.connectionChanged();
-    this.#parts.pump(); // There may be room for the next call.
   }
 
   /** Mutations that are done and are in all that is shown, or would be in it, were anything shown. */

@@ -161,9 +161,7 @@ export class OptimisticUpdates {
     };
     const returned: unknown = update(store, args);
     if (returned instanceof Promise) {
-      this.#logger.warn(
-        'An optimistic update returned a promise: it must be synchronous, what it does later has no effect',
-      );
+      this.#logger.warn('An optimistic update returned a promise: it must be synchronous');
     }
   }
 

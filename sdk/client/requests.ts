@@ -4,6 +4,7 @@
  *   mutation:  queued ──send──▶ sent ──ok, ts──▶ done ──a transition to ts or later is shown──▶ (resolved)
  *                ▲               │ │                ▲ socket lost: stays done, its outcome is known
  *                └──socket lost──┘ └──failed──▶ (rejected, at once)
+ *   either:    queued ──who is signed in is not who made it──▶ (rejected)
  *   action:    queued ──send──▶ sent ──answer──▶ (resolved | rejected)
  *                                └──socket lost──▶ (rejected: nobody knows whether it ran)
  *
@@ -16,6 +17,7 @@ import {
 } from '../../shared/client-limits.ts';
 import type {Value} from '../values/value.ts';
 import type {FunctionCall} from './function-call.ts';
+import type {Who} from './identity.ts';
 
 export type RequestKind = 'mutation' | 'action';
 
@@ -23,6 +25,7 @@ export type Request = {
   readonly id: number;
   readonly kind: RequestKind;
   readonly call: FunctionCall;
+  readonly who: Who;
   readonly startedMs: number;
   state: 'queued' | 'sent' | 'done';
   /** Was sent before, on a socket that is lost: it may have run. */
@@ -48,9 +51,7 @@ export class Requests {
   }
 
   count(kind: RequestKind): number {
-    let count = 0;
-    for (const request of this.#open.values()) if (request.kind === kind) count++;
-    return count;
+    return this.#all(request => request.kind === kind).length;
   }
 
   get oldest(): Request | undefined {
@@ -58,7 +59,7 @@ export class Requests {
   }
 
   /** @throws Error when too many wait already */
-  add(kind: RequestKind, call: FunctionCall): {request: Request; answer: Promise<Value>} {
+  add(kind: RequestKind, call: FunctionCall, who: Who): {request: Request; answer: Promise<Value>} {
     if (this.#open.size >= CLIENT_REQUESTS_MAX) {
       throw new Error(
         `Too many calls without an answer (${CLIENT_REQUESTS_MAX}): the connection has been lost for long`,
@@ -69,6 +70,7 @@ export class Requests {
       id: this.#nextId++,
       kind,
       call,
+      who,
       startedMs: Date.now(),
       state: 'queued',
       isRepeated: false,
@@ -102,27 +104,31 @@ export class Requests {
     return messages;
   }
 
-  /** @returns actions that nobody will answer; they are gone */
+  /** Those that wait and were made by somebody else than this user. */
+  ofOthers(user: string | undefined): Request[] {
+    return this.#all(({state, who}) => state === 'queued' && who.user !== user);
+  }
+
+  /** @returns actions that nobody will answer */
   socketLost(): Request[] {
-    const lost: Request[] = [];
-    for (const request of [...this.#open.values()]) {
-      if (request.state !== 'sent') continue;
-      if (request.kind === 'mutation') {
-        request.state = 'queued';
-        request.isRepeated = true;
-      } else {
-        this.remove(request);
-        lost.push(request);
-      }
-    }
-    return lost;
+    const sent = this.#all(({state}) => state === 'sent');
+    return sent.filter(request => {
+      if (request.kind === 'action') return true;
+      request.state = 'queued';
+      request.isRepeated = true;
+      return false;
+    });
   }
 
   /** @returns those whose effects are in the results of this moment; they are gone */
   reached(ts: number): Request[] {
-    const included = [...this.#open.values()].filter(({outcome}) => outcome !== undefined && outcome.ts <= ts);
+    const included = this.#all(({outcome}) => outcome !== undefined && outcome.ts <= ts);
     for (const request of included) this.remove(request);
     return included;
+  }
+
+  #all(is: (request: Request) => boolean): Request[] {
+    return [...this.#open.values()].filter(is);
   }
 
   /** The latest moment that some mutation waits for. */

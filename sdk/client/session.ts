@@ -6,7 +6,7 @@ export type Session = {
   /** Its socket is gone: nothing of it matters any more. */
   isLost: boolean;
   /** Of the server's history. Undefined: it has not said hello yet. */
-  timeline: string | undefined;
+  timeline?: string;
   /** Where the results are that are shown. */
   version: StateVersion;
   /** Of `Identity`, the one that was told last. */
@@ -14,7 +14,7 @@ export type Session = {
   identityVersion: number;
   isIdentityConfirmed: boolean;
   /** The query set that was sent first: once it is shown, the client has caught up. Undefined: nothing has been sent. */
-  greeted: number | undefined;
+  greeted?: number;
   hasCaughtUp: boolean;
   readonly parts: TransitionParts;
   /** Transitions that wait, with their texts' `hasFloats`. */
@@ -25,12 +25,10 @@ export type Session = {
 export function newSession(revision: number): Session {
   return {
     isLost: false,
-    timeline: undefined,
     version: {query_set: 0, identity: 0, ts: 0},
     revision,
     identityVersion: 0,
     isIdentityConfirmed: false,
-    greeted: undefined,
     hasCaughtUp: false,
     parts: new TransitionParts(),
     held: [],

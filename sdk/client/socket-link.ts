@@ -198,15 +198,6 @@ export class SocketLink {
 }
 
 function baseOf(code: number): number {
-  switch (code) {
-    case 1000:
-    case 1001:
-    case 1005:
-    case 1012:
-      return CLIENT_BACK_OFF_CLEAN_MS;
-    case 1013:
-      return CLIENT_BACK_OFF_OVERLOAD_MS;
-    default:
-      return CLIENT_BACK_OFF_MS;
-  }
+  if (code === 1013) return CLIENT_BACK_OFF_OVERLOAD_MS;
+  return [1000, 1001, 1005, 1012].includes(code) ? CLIENT_BACK_OFF_CLEAN_MS : CLIENT_BACK_OFF_MS;
 }

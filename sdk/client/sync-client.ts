@@ -9,6 +9,7 @@
 import {CLIENT_ARGS_BYTES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
 import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
+import {hex} from '../../shared/values/text-digest.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
 import type {Value} from '../values/value.ts';
 import {type ConnectionState, ConnectionStates} from './connection-state.ts';
@@ -17,9 +18,9 @@ import {type Explained, explained} from './explain.ts';
 import {FunctionCall, type QueryToken} from './function-call.ts';
 import {type AuthTokenFetcher, Identity} from './identity.ts';
 import {Incoming} from './incoming.ts';
-import {guarded, type Logger, type LoggerOption, loggerOf} from './logger.ts';
+import {functionError, guarded, type Logger, type LoggerOption, loggerOf} from './logger.ts';
 import {OptimisticUpdates} from './optimistic-updates.ts';
-import {type QueryResult, QuerySet} from './query-set.ts';
+import {type Query, type QueryResult, QuerySet} from './query-set.ts';
 import {type Request, type RequestKind, Requests} from './requests.ts';
 import {newSession, type Session} from './session.ts';
 import {SocketLink, type WebSocketConstructor} from './socket-link.ts';
@@ -210,7 +211,7 @@ export class SyncClient implements SyncEngine {
   /** @param begin runs before anything is sent; if it throws, nothing is */
   #request(kind: RequestKind, call: FunctionCall, begin: (request: Request) => void): Promise<Value> {
     if (this.#fatal !== undefined) return Promise.reject(this.#fatal);
-    const {request, answer} = this.#requests.add(kind, call);
+    const {request, answer} = this.#requests.add(kind, call, this.#identity.who);
     try {
       begin(request);
       this.#start();
@@ -247,6 +248,7 @@ export class SyncClient implements SyncEngine {
       return;
     }
     this.#sayWho(session);
+    this.#refuseOthers(session);
     for (const message of this.#queries.flush(true, isTurnOver)) this.#link.send(message);
     if (this.#queries.isChanged) this.#pumpSoon();
     for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
@@ -269,6 +271,20 @@ export class SyncClient implements SyncEngine {
     session.revision = revision;
     session.identityVersion++;
     session.isIdentityConfirmed = false;
+  }
+
+  /** What somebody else has called is not sent in the name of who is signed in. */
+  #refuseOthers(session: Session): void {
+    const others = this.#requests.ofOthers(this.#identity.who.user);
+    if (others.length === 0) return;
+    this.#fail(others, ({kind, call, isRepeated}) =>
+      functionError(
+        kind,
+        call.path,
+        `Not sent${isRepeated ? ' again, though it may have run' : ''}: another user is signed in`,
+      ),
+    );
+    this.#incoming.requestsGone(session);
   }
 
   #identityChanged(): void {
@@ -299,8 +315,7 @@ export class SyncClient implements SyncEngine {
     this.#session = null;
     if (this.#isClosed) return; // Promises stay as they are.
     this.#queries.socketLost();
-    for (const action of this.#requests.socketLost())
-      action.reject(new Error('Connection lost while action was in flight'));
+    this.#fail(this.#requests.socketLost(), () => new Error('Connection lost while action was in flight'));
   }
 
   #tell(changed: ReadonlySet<QueryToken>): void {
@@ -315,20 +330,22 @@ export class SyncClient implements SyncEngine {
     void this.#link.end();
     this.#identity.fail();
     const waiting = [...this.#queries.all()].filter(({result}) => result === undefined);
-    const requests = [...this.#requests.all()];
-    for (const request of requests) this.#requests.remove(request);
-    const fail = () => {
-      for (const query of waiting) query.result = {ok: false, error};
-    };
-    this.#tell(
-      this.#shown.replace(
-        waiting.map(({token}) => token),
-        fail,
-        requests.map(({id}) => id),
-      ),
-    );
-    for (const {reject} of requests) reject(error);
+    this.#fail([...this.#requests.all()], () => error, waiting);
     this.#connection.touch();
+  }
+
+  /** Callers are told last: what they called is not shown any more. @param queries have failed in the same way */
+  #fail(requests: Request[], errorOf: (request: Request) => Error, queries: Query[] = []): void {
+    for (const request of requests) this.#requests.remove(request);
+    const changed = this.#shown.replace(
+      queries.map(({token}) => token),
+      () => {
+        for (const query of queries) query.result = {ok: false, error: this.#fatal!};
+      },
+      requests.map(({id}) => id),
+    );
+    this.#tell(changed);
+    for (const request of requests) request.reject(errorOf(request));
   }
 
   #connectionState(): ConnectionState {
@@ -352,8 +369,7 @@ export class SyncClient implements SyncEngine {
 
 /** `crypto.randomUUID` is missing in pages that came over plain HTTP. */
 function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');
+  return [...crypto.getRandomValues(new Uint32Array(4))].map(hex).join('');
 }
 
 /** A character is at most three bytes for each of its UTF-16 units: most texts need no counting. */

@@ -1,4 +1,4 @@
-/** What a client reads of a token: its claims, unverified, and for how long it is good. */
+/** What a client reads of a token: its claims, unverified, whose it is, and for how long it is good. */
 
 /** Null: it is no JWT. */
 export function decodedToken(token: string): Record<string, unknown> | null {
@@ -11,6 +11,12 @@ export function decodedToken(token: string): Record<string, unknown> | null {
   } catch {
     return null; // No base64, or no JSON in it: what that means is the caller's to say.
   }
+}
+
+/** The same for all tokens of one user. */
+export function userOf(token: string | null | undefined): string {
+  const {iss, sub} = decodedToken(token ?? '') ?? {};
+  return sub === undefined ? (token ?? '') : `${String(iss)}|${String(sub)}`;
 }
 
 /** By the server's clock alone: this machine's may be wrong. Null: the token does not say. */

@@ -22,6 +22,7 @@ function mixed(lane: number, other: number): number {
   return high ^ (high >>> 16);
 }
 
-function hex(lane: number): string {
+/** Of 32 bits, in 8 digits. */
+export function hex(lane: number): string {
   return (lane >>> 0).toString(16).padStart(8, '0');
 }

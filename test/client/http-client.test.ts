@@ -173,12 +173,34 @@ describe('mutations', () => {
   });
 });
 
-test('setAuth takes effect for mutations that wait', async () => {
-  const {client, requests, answer} = scripted({auth: 'old'});
-  void client.mutation(send);
-  void client.mutation(send);
-  await settled();
-  client.setAuth('new');
-  await answer({status: 'success', value: null});
-  expect(requests.map(({headers}) => headers.Authorization)).toEqual(['Bearer old', 'Bearer new']);
+describe('a mutation that waits is sent as who called it', () => {
+  const token = (sub: string, jti: string) =>
+    `h.${Buffer.from(JSON.stringify({iss: 'issuer', sub, jti})).toString('base64url')}.s`;
+  const sentAs = async (first: string | undefined, next: string | undefined) => {
+    const {client, requests, answer} = scripted({auth: first});
+    const calls = [client.mutation(send), client.mutation(send)];
+    await settled();
+    if (next === undefined) client.clearAuth();
+    else client.setAuth(next);
+    for (const _ of calls) await answer({status: 'success', value: null});
+    await Promise.all(calls);
+    expect(requests).toHaveLength(2);
+    return requests[1]!.headers.Authorization;
+  };
+
+  test('by a newer token of the same user', async () => {
+    const newer = token('ada', 'new');
+    expect(await sentAs(token('ada', 'old'), newer)).toBe(`Bearer ${newer}`);
+  });
+
+  test.each([
+    ['another user', token('grace', 'new')],
+    ['nobody', undefined],
+  ])('by their token, though %s is signed in by then', async (_, next) => {
+    expect(await sentAs(token('ada', 'old'), next)).toBe(`Bearer ${token('ada', 'old')}`);
+  });
+
+  test('by none, if nobody did', async () => {
+    expect(await sentAs(undefined, token('ada', 'new'))).toBeUndefined();
+  });
 });

@@ -84,7 +84,7 @@ describe('a transition', () => {
     ],
     ['part out of order', {type: 'transition_part', index: 1, count: 2, text: ''}],
     [
-      'change of a result that is not there',
+      'change of nothing',
       {
         type: 'transition',
         from: {query_set: 0, identity: 0, ts: 0},
