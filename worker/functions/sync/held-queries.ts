@@ -98,11 +98,7 @@ export class HeldQueries {
 
   /** @throws session.overloaded when there are as many as there may be, or they take as much as they may */
   hold(holder: Holder, asked: Asked): HeldQuery {
-    const key = keyOf(asked);
-    if (!this.#byKey.has(key) && !this.#hasRoom) {
-      throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
-    }
-    return this.#hold(holder, asked, key, {cause: 'added'});
+    return this.#hold(holder, asked, keyOf(asked), {cause: 'added'});
   }
 
   /** Tells it when a query may be held again. */
@@ -119,9 +115,12 @@ export class HeldQueries {
     return this.#held.size < HELD_QUERIES_MAX && this.#bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX;
   }
 
+  /** @throws session.overloaded */
   #hold(holder: Holder, asked: Asked, key: string, because: Because): HeldQuery {
     let query = this.#byKey.get(key);
     if (query === undefined) {
+      if (!this.#hasRoom)
+        throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
       query = new HeldQuery(key, {...asked, path: canonicalPath(asked.path)});
       this.#byKey.set(key, query);
       this.#held.add(query);
@@ -138,8 +137,11 @@ export class HeldQueries {
     else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
   }
 
-  /** Who the holder is has changed. @returns what it holds from now on: its page ends where it did */
-  identityChanged(holder: Holder, query: HeldQuery): HeldQuery {
+  /**
+   * Who the holder is has changed. @returns what it holds from now on: its page ends where it did; or, when there is no room for that, what it
+   * does not hold any more and may ask for again
+   */
+  identityChanged(holder: Holder, query: HeldQuery): HeldQuery | {refused: ServiceError; asked: Asked} {
     const end = query.journalFor(holder);
     query.leave(holder);
     query.join(holder);
@@ -147,9 +149,14 @@ export class HeldQueries {
     const asked = {kind, path, args, isInternal, journal: end};
     const key = end === null || query.journalFor(holder) === end ? query.key : keyOf(asked);
     if (key !== query.key) {
-      const next = this.#hold(holder, asked, key, {cause: 'identity'});
+      // What nobody else holds makes room.
       this.release(holder, query);
-      return next;
+      try {
+        return this.#hold(holder, asked, key, {cause: 'identity'});
+      } catch (caught) {
+        if (!(caught instanceof ServiceError)) throw caught;
+        return {refused: caught, asked};
+      }
     }
     if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
     this.#wantFor(query, holder, {cause: 'identity'});

@@ -27,7 +27,7 @@ export interface Watching {
 
 export class Subscription implements Holder, Waiter {
   readonly queryId: number;
-  readonly asked: Asked;
+  asked: Asked;
   readonly #session: Watching;
   readonly #tryAgain: (subscription: Subscription) => void;
   /** Null: it cannot be held, and its answer says so. */
@@ -130,7 +130,10 @@ export class SessionQueries {
   identityChanged(): void {
     for (const subscription of this.#subscriptions.values()) {
       const {query} = subscription;
-      if (query !== null) subscription.query = this.#queries.identityChanged(subscription, query);
+      if (query === null) continue;
+      const next = this.#queries.identityChanged(subscription, query);
+      if ('refused' in next) this.#lose(subscription, next);
+      else subscription.query = next;
     }
   }
 
@@ -199,9 +202,21 @@ export class SessionQueries {
       this.#queries.forgetWaiter(subscription);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      subscription.refuse(caught);
-      if (caught.code === 'session.overloaded') this.#queries.awaitRoom(subscription);
+      this.#refused(subscription, caught);
     }
+  }
+
+  /** There is no room any more for what it held. @param asked its page ends where it did */
+  #lose(subscription: Subscription, {refused, asked}: {refused: ServiceError; asked: Asked}): void {
+    subscription.query = null;
+    subscription.asked = asked;
+    this.#held--;
+    this.#refused(subscription, refused);
+  }
+
+  #refused(subscription: Subscription, error: ServiceError): void {
+    subscription.refuse(error);
+    if (error.code === 'session.overloaded') this.#queries.awaitRoom(subscription);
   }
 
   #release(subscription: Subscription): void {
