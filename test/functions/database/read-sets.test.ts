@@ -152,13 +152,36 @@ describe('what was not looked at is not in it', () => {
   });
 
   test('a document that is there is one of its table, also when it goes and comes in another', async () => {
+    const {name} = tenant.newTable([]);
+    const other = tenant.writer.catalog.table(name)!;
     const id = tenant.insertNative(table, {c: 'D', n: 1});
-    await tenant.query(db => db.get(id));
-    const {readSet} = tenant.reads;
-    expect(readSet.intervals).toEqual([
-      {table: table.number, index: BY_ID, lower: Buffer.from(id), upper: Buffer.from(`${id}\0`)},
-    ]);
-    expect(touches(readSet, table, tenant.writer.document(table, id)!)).toBe(true);
+    const in_ = ({number}: {number: number}) => [
+      {table: number, index: BY_ID, lower: Buffer.from(id), upper: Buffer.from(`${id}\0`)},
+    ];
+    const read = async () => {
+      const found = await tenant.query(db => db.get(id));
+      return {found, readSet: tenant.reads.readSet};
+    };
+    const there = await read();
+    expect(there.readSet.intervals).toEqual(in_(table));
+    const going: DocumentRow[] = [];
+    await tenant.mutation(async db => {
+      await db.delete(id);
+      for (const {before} of tenant.writer.commit().changes) going.push(before!.row);
+    });
+    expect(going.map(row => touches(there.readSet, table, row))).toEqual([true]);
+
+    const gone = await read();
+    expect(gone.found).toBeNull();
+    tenant.insertNative(other, {n: 2}, id);
+    expect(touches(gone.readSet, other, tenant.writer.document(other, id)!)).toBe(true);
+    // Who read it where it was is told when it goes, and has no part in what becomes of its id.
+    expect(touches(there.readSet, other, tenant.writer.document(other, id)!)).toBe(false);
+
+    const elsewhere = await read();
+    expect(elsewhere.found).toMatchObject({_id: id, n: 2});
+    expect(elsewhere.readSet.intervals).toEqual(in_(other));
+    expect(touches(elsewhere.readSet, other, tenant.writer.document(other, id)!)).toBe(true);
   });
 
   test('a document that is not there is a dependency as well', async () => {
