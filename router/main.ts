@@ -16,6 +16,7 @@ import {
 } from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
+import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {ControlChannel} from './control-channel.ts';
@@ -124,15 +125,12 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
     };
+    const owed = new OwedBytes(limits.socketsOwedBytes);
     const originRule = new OriginRule(settings.host, port, settings.allowedHosts);
     const made = new Intake(parts, originRule);
-    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
+    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds, owed});
     mounted.mount(app);
-    const ofFunctions = new FunctionSockets({
-      ...parts,
-      requestIds: made.requestIds,
-      owedBytesMax: limits.functionSocketsOwedBytes,
-    });
+    const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds, owed});
     ofFunctions.mount(app);
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());

@@ -8,13 +8,13 @@ import {
   AUTH_FAILURES_DELAYED_MAX,
   BODY_BYTES_MAX,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
-  FUNCTION_SOCKETS_OWED_BYTES_MAX,
   FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
   IN_FLIGHT_REQUESTS_MAX,
   LINK_BUFFER_BYTES_MAX,
   ROUTER_HELD_BYTES_MAX,
   SOCKETS_MAX,
+  SOCKETS_OWED_BYTES_MAX,
   TENANT_HELD_BYTES_MAX,
   UNSENT_REPLY_BYTES_MAX,
   WAITING_BYTES_MAX,
@@ -33,7 +33,7 @@ export type RouterLimits = {
   linkBufferBytes: number;
   unsentReplyBytes: number;
   sockets: number;
-  functionSocketsOwedBytes: number;
+  socketsOwedBytes: number;
   /** Of one tenant. */
   functionSocketsUnhandledBytes: number;
   authFailuresAtOnce: number;
@@ -55,7 +55,7 @@ export function limitsOfOne(routers: number): RouterLimits {
     linkBufferBytes: share(LINK_BUFFER_BYTES_MAX),
     unsentReplyBytes: share(UNSENT_REPLY_BYTES_MAX),
     sockets: share(SOCKETS_MAX),
-    functionSocketsOwedBytes: share(FUNCTION_SOCKETS_OWED_BYTES_MAX),
+    socketsOwedBytes: share(SOCKETS_OWED_BYTES_MAX),
     functionSocketsUnhandledBytes: Math.max(
       FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
       share(FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX),

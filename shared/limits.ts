@@ -317,7 +317,7 @@ export const SOCKET_FRAMES_PER_SECOND = 500;
 export const SOCKET_FRAMES_AT_ONCE = 8_192;
 /** Live subscriptions of one connection. Beyond: op.failed with op.rate_limited. (design) */
 export const SUBSCRIPTIONS_PER_SOCKET_MAX = 4_096;
-/** Open sockets of one router. Beyond: 503 session.overloaded at the upgrade. (ours) */
+/** Open sockets of one router, and as many function sockets. Beyond: 503 session.overloaded, for a function socket of a tenant that has its share. (ours) */
 export const SOCKETS_MAX = 100_000;
 /** Bytes a socket may owe its reader before it gets only the newest snapshots, once it has caught up. (ours) */
 export const SOCKET_SLOW_BYTES = 256 * KIB;
@@ -343,12 +343,12 @@ export const FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX = 64 * MIB;
 export const SOCKET_MESSAGES_WAITING_MAX = 4_096;
 /** What a message that waits costs its router beside its bytes. (ours) */
 export const MESSAGE_OVERHEAD_BYTES = 256;
-/** Function sockets of a tenant. Beyond: close 1013 session.overloaded. (ours) */
+/** Function sockets of a tenant. Beyond: close 1013 session.overloaded, of one on which nothing was asked for if there is one. (ours) */
 export const FUNCTION_SOCKETS_MAX = 20_000;
 /** Bytes under way to a socket, beyond which it is shown no new moment until its network has taken some. (ours) */
 export const FUNCTION_SOCKET_WINDOW_BYTES = 128 * KIB;
-/** What all function sockets are owed together. Beyond: who is sent more and owes more than an equal share is dropped (1006). (ours) */
-export const FUNCTION_SOCKETS_OWED_BYTES_MAX = 1024 * MIB;
+/** What all sockets are owed together. Beyond: who is sent more and owes more than an equal share is dropped (1006). (ours) */
+export const SOCKETS_OWED_BYTES_MAX = 1024 * MIB;
 /** What was taken, or handled, is told to the other process when it is this much. (ours) */
 export const FUNCTION_SOCKET_CREDIT_BYTES = 32 * KIB;
 /** A transition longer than this leaves in pieces of the second length, so that what it waits for is bounded. Characters. (ours) */

@@ -22,6 +22,7 @@ import {
   SOCKET_FRAMES_AT_ONCE,
   SOCKET_FRAMES_PER_SECOND,
 } from '../../shared/limits.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {ClientMessage} from '../../shared/protocol/ws/client-message.ts';
 import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
 import {FEATURES, PROTOCOL} from '../../shared/protocol/ws/version.ts';
@@ -47,10 +48,11 @@ export class Connection {
   #frames = SOCKET_FRAMES_AT_ONCE;
   #countedMs = performance.now();
 
-  constructor(ws: WebSocket<SocketData>, tenant: PlacedTenant) {
+  /** @param ofAll what all sockets of this router are owed */
+  constructor(ws: WebSocket<SocketData>, tenant: PlacedTenant, ofAll: OwedBytes) {
     this.#ws = ws;
     this.tenant = tenant;
-    this.subscriptions = new Subscriptions(ws, this);
+    this.subscriptions = new Subscriptions(ws, this, ofAll);
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     this.send({
       type: 'hello',
@@ -106,6 +108,11 @@ export class Connection {
   end(code: number, reason: string): void {
     if (this.#state === 'closed') return;
     this.#ws.end(code, reason); // calls `closed`
+  }
+
+  /** It reads nothing: a close frame would wait behind the rest. */
+  drop(): void {
+    if (this.#state !== 'closed') this.#ws.close(); // calls `closed`
   }
 
   /** The peer is gone; the socket must not be touched any more. */

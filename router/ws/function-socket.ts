@@ -46,9 +46,20 @@ export class FunctionSocket {
   /** Of what the worker sent, what it has not been credited. */
   #uncreditedBytes = 0;
   #sentMs = performance.now();
+  /** Messages of the worker that have to come for it to be used: a greeting, and what its client has asked for. */
+  #unused = 2;
+  readonly #onUsed: () => void;
 
-  constructor(ws: WebSocket<FunctionSocketData>, stream: number, pipes: TenantPipes, ofAll: OwedBytes) {
+  /** @param onUsed told once, when its client is shown something */
+  constructor(
+    ws: WebSocket<FunctionSocketData>,
+    stream: number,
+    pipes: TenantPipes,
+    ofAll: OwedBytes,
+    onUsed: () => void,
+  ) {
     this.#ws = ws;
+    this.#onUsed = onUsed;
     this.stream = stream;
     this.origin = ws.getUserData().origin;
     this.#pipes = pipes;
@@ -89,6 +100,7 @@ export class FunctionSocket {
     if (this.#isClosed) return;
     this.#sentMs = performance.now();
     this.#uncreditedBytes += message.length;
+    if (this.#unused > 0 && --this.#unused === 0) this.#onUsed();
     this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
     this.credit();
     // It reads nothing: a close frame would wait behind the rest.

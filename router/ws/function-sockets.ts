@@ -13,7 +13,7 @@ import {
   SOCKET_OWED_BYTES_MAX,
 } from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
-import {OwedBytes} from '../../shared/owed-bytes.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
@@ -23,6 +23,7 @@ import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {CloseCode, FunctionSocket, type FunctionSocketData} from './function-socket.ts';
 import {checkOffered} from './offered-protocols.ts';
 import {PipeTraffic} from './pipe-traffic.ts';
+import {SocketShares} from './socket-shares.ts';
 
 export type FunctionSocketParts = {
   directory: TenantDirectory;
@@ -30,20 +31,20 @@ export type FunctionSocketParts = {
   observer: ExchangeObserver;
   /** Open at once, in this router. */
   socketsMax: number;
-  /** What it may owe them. */
-  owedBytesMax: number;
+  /** What it owes all its sockets. */
+  owed: OwedBytes;
 };
 
 export class FunctionSockets {
   readonly traffic = new PipeTraffic();
   readonly #parts: FunctionSocketParts;
   readonly #open = new Set<FunctionSocket>();
-  readonly #owed: OwedBytes;
+  readonly #shares: SocketShares<PlacedTenant, FunctionSocket>;
   #isDraining = false;
 
   constructor(parts: FunctionSocketParts) {
     this.#parts = parts;
-    this.#owed = new OwedBytes(parts.owedBytesMax);
+    this.#shares = new SocketShares(parts.socketsMax);
     setInterval(() => this.#look(), FUNCTION_SOCKET_LOOK_MS).unref();
   }
 
@@ -69,7 +70,7 @@ export class FunctionSockets {
   }
 
   metrics(): MetricJson[] {
-    return this.traffic.json(this.#open.size, this.#owed.owed);
+    return this.traffic.json(this.#open.size, this.#parts.owed.owed);
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
@@ -91,24 +92,31 @@ export class FunctionSockets {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    if (this.#open.size >= this.#parts.socketsMax)
-      throw new ServiceError('session.overloaded', 'too many sockets are open');
+    const displaced = this.#shares.placeFor(tenant);
+    if (displaced !== null) {
+      this.traffic.displaced();
+      displaced.end(CloseCode.overloaded, 'session.overloaded');
+    }
     return tenant;
   }
 
   #opened(ws: WebSocket<FunctionSocketData>): void {
     const data = ws.getUserData();
-    const {pipes} = data.tenant;
-    const socket = new FunctionSocket(ws, pipes.nextStream(), pipes, this.#owed);
+    const {tenant} = data;
+    const {pipes} = tenant;
+    const onUsed = () => this.#shares.isUsed(tenant, socket);
+    const socket: FunctionSocket = new FunctionSocket(ws, pipes.nextStream(), pipes, this.#parts.owed, onUsed);
     data.socket = socket;
     this.#open.add(socket);
+    this.#shares.opened(tenant, socket);
     this.#parts.directory.functionSocketOpened(data.tenant, socket);
   }
 
   #closed(ws: WebSocket<FunctionSocketData>): void {
-    const {socket} = ws.getUserData();
+    const {socket, tenant} = ws.getUserData();
     if (socket === null) return;
     this.#open.delete(socket);
+    this.#shares.closed(tenant, socket);
     socket.closed();
   }
 

@@ -6,6 +6,7 @@ export class PipeTraffic {
   #receivedBytes = 0;
   #sentMessages = 0;
   #sentBytes = 0;
+  #displaced = 0;
 
   received(bytes: number): void {
     this.#receivedMessages++;
@@ -18,10 +19,16 @@ export class PipeTraffic {
     this.#sentBytes += takers * bytes;
   }
 
+  /** One was closed for another, as there were as many as there may be. */
+  displaced(): void {
+    this.#displaced++;
+  }
+
   json(sockets: number, owedBytes: number): MetricJson[] {
     return [
       gauge('svc_function_sockets', 'Open function sockets.', sockets),
-      gauge('svc_function_socket_owed_bytes', 'Bytes of messages that their networks have not taken.', owedBytes),
+      gauge('svc_socket_owed_bytes', 'Bytes of messages that the networks of sockets have not taken.', owedBytes),
+      counter('svc_function_sockets_displaced_total', 'Function sockets closed for those of others.', this.#displaced),
       counter('svc_function_socket_received_total', 'Messages of clients on function sockets.', this.#receivedMessages),
       counter('svc_function_socket_received_bytes_total', 'Bytes of those messages.', this.#receivedBytes),
       counter('svc_function_socket_sent_total', 'Messages handed to function sockets.', this.#sentMessages),

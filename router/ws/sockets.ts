@@ -4,8 +4,14 @@
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {SOCKET_FRAME_BYTES_READ, SOCKET_IDLE_SECONDS, SOCKET_OWED_BYTES_MAX} from '../../shared/limits.ts';
+import {
+  FUNCTION_SOCKET_LOOK_MS,
+  SOCKET_FRAME_BYTES_READ,
+  SOCKET_IDLE_SECONDS,
+  SOCKET_OWED_BYTES_MAX,
+} from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import type {AdminCredential} from '../auth/admin-credential.ts';
 import {
@@ -35,6 +41,8 @@ export type SocketParts = {
   observer: ExchangeObserver;
   /** Open at once, in this router. */
   socketsMax: number;
+  /** What it owes all its sockets. */
+  owed: OwedBytes;
 };
 
 export class Sockets {
@@ -45,6 +53,7 @@ export class Sockets {
 
   constructor(parts: SocketParts) {
     this.#parts = parts;
+    setInterval(() => this.#look(), FUNCTION_SOCKET_LOOK_MS).unref();
   }
 
   mount(app: TemplatedApp): void {
@@ -120,7 +129,7 @@ export class Sockets {
 
   #opened(ws: WebSocket<SocketData>): void {
     const data = ws.getUserData();
-    const connection = new Connection(ws, data.tenant);
+    const connection = new Connection(ws, data.tenant, this.#parts.owed);
     data.connection = connection;
     this.#open.add(connection);
     this.#parts.directory.socketOpened(data.tenant, connection);
@@ -132,5 +141,10 @@ export class Sockets {
     this.#open.delete(connection);
     tenant.live.connections.delete(connection);
     connection.closed();
+  }
+
+  /** What was published is under way only later, and nobody is told when a network takes nothing. */
+  #look(): void {
+    for (const connection of this.#open) connection.subscriptions.look();
   }
 }

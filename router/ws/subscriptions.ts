@@ -1,11 +1,13 @@
 /**
  * What one connection holds, and how far behind its reader is. A reader that falls behind is taken off its topics and gets
  * only the newest result of each subscription once it has caught up, so it costs the router at most SOCKET_SLOW_BYTES and
- * one result, however many it misses.
+ * one result, however many it misses. What it costs counts among what all sockets of the router are owed: beyond that, who is about to be given
+ * more and is owed more than an equal share is dropped.
  */
 import type {WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../shared/limits.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {Connection, SocketData} from './connection.ts';
 import type {Slot} from './live-topic.ts';
 
@@ -21,10 +23,16 @@ export class Subscriptions {
   #turn = 0;
   #turnBytes = 0;
   #ended = false;
+  readonly #ofAll: OwedBytes;
+  /** Of `#ofAll`, as it was last looked at. */
+  #owedBytes = 0;
 
-  constructor(ws: WebSocket<SocketData>, connection: Connection) {
+  /** @param ofAll what all sockets are owed */
+  constructor(ws: WebSocket<SocketData>, connection: Connection, ofAll: OwedBytes) {
     this.#ws = ws;
     this.#connection = connection;
+    this.#ofAll = ofAll;
+    ofAll.opened();
   }
 
   get size(): number {
@@ -59,6 +67,7 @@ export class Subscriptions {
   /** The connection is closed. */
   end(): void {
     this.#ended = true;
+    this.#ofAll.closed(this.#owedBytes);
     for (const slot of this.#slots.values()) slot.live.leave(slot, this);
     this.#slots.clear();
     this.#owed.clear();
@@ -122,8 +131,21 @@ export class Subscriptions {
     return this.#owed.has(slot);
   }
 
+  /** What its network has not taken is counted. @returns how much */
+  look(): number {
+    const bytes = this.#ws.getBufferedAmount();
+    this.#ofAll.changed(bytes - this.#owedBytes);
+    this.#owedBytes = bytes;
+    return bytes;
+  }
+
   /** The reader may have taken something: give it what it is owed, oldest change first, until it is behind again. */
   drained(): void {
+    if (this.#ended) return;
+    if (this.#ofAll.isTooMuch(this.look()) && this.#owed.size > 0) {
+      this.#connection.drop();
+      return;
+    }
     const owed = [...this.#owed].sort(([a], [b]) => a.live.sequence - b.live.sequence);
     for (const [slot, requestId] of owed) {
       if (this.#ws.getBufferedAmount() > SOCKET_SLOW_BYTES) return;
@@ -134,7 +156,9 @@ export class Subscriptions {
 
   /** While anything is owed, nothing else goes first: so the sequences behind the frames never go back. */
   #isBehind(turnBytes: number): boolean {
-    return this.#owed.size > 0 || this.#ws.getBufferedAmount() + turnBytes > SOCKET_SLOW_BYTES;
+    if (this.#owed.size > 0) return true;
+    const bytes = this.look();
+    return bytes + turnBytes > SOCKET_SLOW_BYTES || this.#ofAll.isTooMuch(bytes);
   }
 
   #give(slot: Slot, requestId: string | null): void {

@@ -53,9 +53,10 @@ export type SessionParts = CallParts &
     onEnd: (session: Session) => void;
   };
 
-/** RFC 6455: what the client did was wrong; something failed that is not its fault. */
+/** RFC 6455 and its registry: what the client did was wrong; something failed that is not its fault; come again later. */
 const VIOLATION = 1008;
 const FAILED = 1011;
+const OVERLOADED = 1013;
 
 export class Session {
   readonly socket: ClientSocket;
@@ -118,6 +119,11 @@ export class Session {
     return this.#queries.size;
   }
 
+  /** Nobody has asked for anything on it. */
+  get isSilent(): boolean {
+    return this.#queries.size === 0 && this.#calls === null && this.#identityVersion === 0;
+  }
+
   /** Says why, and ends it. */
   fatal(error: ServiceError): void {
     if (this.#state === 'ended') return;
@@ -162,6 +168,12 @@ export class Session {
   /** Resolves when what it has under way is settled. */
   settled(): Promise<void> {
     return this.#calls?.settled() ?? Promise.resolve();
+  }
+
+  /** There are as many as there may be. */
+  displaced(): void {
+    this.socket.close(OVERLOADED, 'session.overloaded');
+    this.end();
   }
 
   /** Another socket of its client has come. */

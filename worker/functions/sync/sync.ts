@@ -34,6 +34,8 @@ export class Sync implements Stage, SocketEvents {
   readonly #ofSessions: SessionParts;
   readonly #sessions = new Map<SocketLink, Map<number, Session>>();
   #count = 0;
+  /** Those that nobody has asked for anything, oldest first. */
+  readonly #silent = new Set<Session>();
   /** What waits for sockets that read slowly. Characters. */
   readonly #waiting = new OwedBytes(SOCKETS_WAITING_CHARS_MAX);
   readonly #byClient = new Map<string, Session>();
@@ -89,6 +91,7 @@ export class Sync implements Stage, SocketEvents {
   opened(link: SocketLink, stream: number, origin: string): void {
     this.closed(link, stream); // a number stands for one socket
     const socket = new ClientSocket(link, stream, this.#waiting);
+    if (this.#count >= FUNCTION_SOCKETS_MAX) this.#displaceSilent();
     if (this.#count >= FUNCTION_SOCKETS_MAX || this.#isClosed) {
       socket.close(OVERLOADED, 'session.overloaded');
       return;
@@ -101,6 +104,7 @@ export class Sync implements Stage, SocketEvents {
     }
     sessions.set(stream, session);
     this.#count++;
+    this.#silent.add(session);
     const allowed = this.#parts.allowedOrigins();
     if (origin === '' || allowed === null || allowed.includes(origin)) return;
     session.fatal(new ServiceError('auth.origin_forbidden', 'pages of this Origin may not connect'));
@@ -115,6 +119,7 @@ export class Sync implements Stage, SocketEvents {
       if (caught instanceof ServiceError) session.fatal(caught);
       else this.#failed(session, 'message', caught);
     }
+    if (!session.isSilent) this.#silent.delete(session);
   }
 
   credited(link: SocketLink, stream: number, bytes: number): void {
@@ -161,6 +166,13 @@ export class Sync implements Stage, SocketEvents {
       this.#leave(session);
     }
     this.#concerned.delete(session);
+    this.#silent.delete(session);
+  }
+
+  /** The oldest on which nothing was asked for goes: nobody misses it. */
+  #displaceSilent(): void {
+    const [oldest] = this.#silent;
+    oldest?.displaced();
   }
 
   /** What it has under way is settled before the next socket of its client does anything. */
