@@ -1,7 +1,7 @@
 /** Sessions whose queries never meet in one moment by themselves: their queries are run in one snapshot, once for all who ask for the same. */
 import {beforeEach, describe, expect, test, vi} from 'vitest';
 import {FUNCTION_SOCKET_WINDOW_BYTES, MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
-import type {Run} from '../../../worker/functions/sync/query-runs.ts';
+import type {Ran, Run} from '../../../worker/functions/sync/query-runs.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 
@@ -52,6 +52,47 @@ test('queries that miss each other in every moment are run in one snapshot, and 
   isBusy = false;
   await until('the newest moment', () => client.transitions.at(-1)!.to.ts === played.sequence);
   client.leave();
+});
+
+describe('what is not written to is not run again beside them', () => {
+  beforeEach(() => {
+    const {run, runTogether} = played;
+    const readSetOf = ({path}: Run) => reads(path === 'm:slow' ? 'other' : 'k');
+    const ofSlow = (asked: Run, one: Ran) => ({...one, readSet: readSetOf(asked)});
+    played.run = async asked => ofSlow(asked, await run(asked));
+    played.runTogether = async runs => {
+      const {rans, sequence} = await runTogether(runs);
+      return {rans: rans.map((one, i) => ofSlow(runs[i]!, one)), sequence};
+    };
+  });
+
+  test('and holds up nobody', async () => {
+    const client = new PlayedClient(played.sync());
+    client.watch(['m:slow', 'm:a', 'm:b']);
+    await until('five transitions', () => shows(client).length >= 5);
+    expect(alone.filter(({path}) => path === 'm:slow')).toHaveLength(1);
+    for (const {runs} of together) expect(runs.map(({path}) => path)).toEqual(['m:a', 'm:b']);
+    expect(together.map(({moment}) => moment)).toContain(client.transitions.at(-1)!.to.ts);
+    isBusy = false;
+    client.leave();
+  });
+
+  test('unless it is written to before the others have their snapshot: then all are run in one', async () => {
+    const client = new PlayedClient(played.sync());
+    client.watch(['m:slow', 'm:a', 'm:b']);
+    const {runTogether} = played;
+    played.runTogether = async runs => {
+      if (runs.length === 2) played.write('other');
+      return await runTogether(runs);
+    };
+    await until('what was run with it', () => together.some(({runs}) => runs.length === 3));
+    const {moment} = together.find(({runs}) => runs.length === 3)!;
+    await until('its moment', () => shows(client).some(({to}) => to.ts === moment));
+    isBusy = false;
+    await until('the newest moment', () => client.transitions.at(-1)!.to.ts === played.sequence);
+    for (const id of [2, 3]) expect(client.shown(id)).toBe(client.transitions.at(-1)!.to.ts);
+    client.leave();
+  });
 });
 
 describe('of many sessions that watch the same', () => {
