@@ -20,6 +20,8 @@ export const HEADERS_BYTES_MAX = 16 * KIB;
 export const URL_BYTES_MAX = 4 * KIB;
 /** `Idempotency-Key` header. Beyond: 400 op.invalid_input. (design) */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
+/** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
+export const CONDITION_TAGS_MAX = 100;
 
 /** A client's `X-Request-Id`, printable ASCII. Beyond, or other characters: the router's own id is used instead. (ours) */
 export const REQUEST_ID_CHARS_MAX = 64;

@@ -6,7 +6,7 @@
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
 import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
-import {DocumentList, FoundDocument, InsertBody, PatchBody, WrittenDocument} from './protocol/documents.ts';
+import {DocumentList, FoundDocument, InsertBody, PatchBody, PutBody, WrittenDocument} from './protocol/documents.ts';
 import {Variable, VariableBody, VariableList} from './protocol/environment.ts';
 import {
   FunctionCallBody,
@@ -81,6 +81,7 @@ export const OPERATION_TYPES = {
   'documents.insert': {body: InsertBody, answer: WrittenDocument},
   'documents.list': {answer: DocumentList},
   'documents.get': {answer: FoundDocument},
+  'documents.put': {body: PutBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'documents.patch': {body: PatchBody, answer: WrittenDocument},
   'documents.delete': nothing,
   'query.run': {body: QueryObject, answer: QueryResult},

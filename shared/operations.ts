@@ -26,6 +26,8 @@ export type OperationTraits = {
   readonly params: readonly string[];
   /** It takes parameters of the query string. */
   readonly takesQuery?: true;
+  /** `If-None-Match` is passed on, and of writes `If-Match` as well. */
+  readonly takesConditions?: true;
   /** A read that is over in a moment whatever the tenant holds: it cannot have ended a worker, so it may be sent once more. */
   readonly isShort?: true;
   /** Runs when it arrives, before reads that may be long: by a document's id, or handed on to others at once. So do all writes. */
@@ -58,6 +60,7 @@ const SWITCHING_PROTOCOLS = 101;
 const OK = 200;
 const CREATED = 201;
 const NO_CONTENT = 204;
+const NOT_MODIFIED = 304;
 
 const read = {kind: 'read', of: 'tenant', success: OK} as const;
 /** Answers what came of it. */
@@ -78,18 +81,29 @@ export const OPERATIONS = {
     ...read,
     ...at('GET', '/documents/{table}/{document_id}'),
     params: ['table', 'document_id'],
+    variants: {not_modified: NOT_MODIFIED},
+    takesConditions: true,
     isShort: true,
     isAtOnce: true,
+  },
+  'documents.put': {
+    ...write,
+    ...at('PUT', '/documents/{table}/{document_id}'),
+    variants: {created: CREATED},
+    params: ['table', 'document_id'],
+    takesConditions: true,
   },
   'documents.patch': {
     ...write,
     ...at('PATCH', '/documents/{table}/{document_id}'),
     params: ['table', 'document_id'],
+    takesConditions: true,
   },
   'documents.delete': {
     ...change,
     ...at('DELETE', '/documents/{table}/{document_id}'),
     params: ['table', 'document_id'],
+    takesConditions: true,
   },
   'query.run': {...read, ...at('POST', '/query'), params: none},
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},

@@ -3,6 +3,7 @@
  * becomes an error of the contract here. What is not a ServiceError is logged with its cause and shown as op.failed; an
  * assertion or a storage error is not caught: it ends the process.
  */
+import {Buffer} from 'node:buffer';
 import {asServiceError, ServiceError} from '../shared/errors.ts';
 import type {RequestMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
@@ -79,7 +80,8 @@ export class Dispatch {
       isSettled = true;
       asked.settled();
       if (outcome instanceof ServiceError) this.#fail(asked, outcome);
-      else asked.succeed(outcome);
+      else if (Buffer.isBuffer(outcome)) asked.succeed(outcome);
+      else succeed(asked, outcome);
     });
     if (giveUp !== undefined && !isSettled) asked.onCancel(giveUp);
   }
@@ -98,7 +100,7 @@ export class Dispatch {
 
 function succeed(asked: Asked, answer: Answer): void {
   if (typeof answer === 'string') asked.succeed(answer);
-  else asked.succeed(answer.json, answer.variant);
+  else asked.succeed(answer.json, answer.variant, answer.etag);
 }
 
 const queryBody = wireType(QueryObject);

@@ -54,6 +54,7 @@ function said({keyword, params, message}: Fault): string {
   if (keyword === 'enum' && allowedValues !== undefined) {
     return `must be ${allowedValues.length === 1 ? '' : 'one of '}${allowedValues.map(shown).join(', ')}`;
   }
+  if (keyword === 'boolean') return 'is not a member that is known here';
   return keyword === 'const' ? `must be ${shown(allowedValue)}` : message;
 }
 

@@ -146,7 +146,10 @@ export class Intake {
     const tenant = this.#tenantOf(exchange, route, parameters, query);
     for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
-    exchange.meta = requestMeta(operation, parameters, route.takesQuery ? query : '', key, exchange.requestId);
+    const ifNoneMatch = route.takesConditions ? req.getHeader('if-none-match') : '';
+    const ifMatch = route.takesConditions && !route.isRead ? req.getHeader('if-match') : '';
+    const parts = route.takesQuery ? query : '';
+    exchange.meta = requestMeta(operation, parameters, parts, key, exchange.requestId, ifMatch, ifNoneMatch);
     if (route.isEndless) this.#keepEndless(exchange);
     if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);
     else this.#forward(exchange, route, tenant, req);

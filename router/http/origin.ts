@@ -18,7 +18,10 @@ const HOST_CHARS_SHOWN = 80;
 
 const PREFLIGHT: HeaderList = [
   ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
-  ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Svc-Admin-Token'],
+  [
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, X-Svc-Admin-Token',
+  ],
   // Two hours is the longest that browsers take.
   ['Access-Control-Max-Age', '7200'],
 ];
@@ -93,7 +96,7 @@ export function pageHeaders(origin: string): HeaderList | null {
   if (origin === '') return null;
   return [
     ['Access-Control-Allow-Origin', origin],
-    ['Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Allow'],
+    ['Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Allow, ETag'],
     ['Vary', 'Origin'],
   ];
 }

@@ -43,9 +43,10 @@ export function hasNoBody(status: number): boolean {
 
 /** What a worker's answer adds to the headers of every answer; null: nothing, as most do. */
 export function workerHeaders(meta: ResponseMeta): HeaderList | null {
-  if (meta.t === undefined && meta.ra === undefined) return meta.h ?? null;
-  const {ra: retryAfterS = 0, h = [], t = ''} = meta;
+  if (meta.t === undefined && meta.ra === undefined && meta.e === undefined) return meta.h ?? null;
+  const {ra: retryAfterS = 0, h = [], t = '', e = ''} = meta;
   const headers = [...h];
+  if (e !== '') headers.push(['ETag', e]);
   if (t !== '') headers.push(['Content-Type', t]);
   if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
   return headers;

@@ -10,6 +10,7 @@ const TILDE = 0x7e;
  * @param parameters of the path, decoded, without the tenant
  * @param query the raw query string; empty when there is none or the operation takes none
  * @param idempotencyKey empty when there is none or the operation is a read
+ * @param ifMatch,ifNoneMatch empty when there is none or the operation takes no conditions
  */
 export function requestMeta(
   operation: Operation,
@@ -17,12 +18,16 @@ export function requestMeta(
   query: string,
   idempotencyKey: string,
   requestId: string,
+  ifMatch = '',
+  ifNoneMatch = '',
 ): string {
   let meta = `{"op":"${operation}"`;
   for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quoted(parameters[i]!)}`;
   if (parameters.length > 0) meta += ']';
   if (query !== '') meta += `,"q":${quoted(query)}`;
   if (idempotencyKey !== '') meta += `,"k":${quoted(idempotencyKey)}`;
+  if (ifMatch !== '') meta += `,"im":${quoted(ifMatch)}`;
+  if (ifNoneMatch !== '') meta += `,"nm":${quoted(ifNoneMatch)}`;
   return `${meta},"r":${quoted(requestId)}}`;
 }
 

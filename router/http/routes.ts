@@ -28,6 +28,8 @@ export type Route = {
   readonly takesBody: boolean;
   /** The query string is passed on. */
   readonly takesQuery: boolean;
+  /** `If-None-Match`, and of writes `If-Match`, are passed on. */
+  readonly takesConditions: boolean;
   /** Changes nothing. */
   readonly isRead: boolean;
   /** See `isShort` and `runsUserCode` of an operation. */
@@ -62,6 +64,7 @@ function ownRow(own: RouterOperation): Row {
     tenantIn: 'path',
     takesBody: hasBody(method),
     takesQuery: false,
+    takesConditions: false,
     isRead: false,
     isShort: false,
     isUserCall: false,
@@ -94,6 +97,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     tenantIn: traits.tenantIn ?? 'path',
     takesBody: hasBody(method),
     takesQuery: traits.takesQuery === true,
+    takesConditions: traits.takesConditions === true,
     isRead: traits.kind === 'read',
     isShort: traits.isShort === true,
     isUserCall: traits.runsUserCode === true,

@@ -15,10 +15,20 @@ let kept: {bytes: Buffer; meta: ResponseMeta} | null = null;
 /** @returns not to be changed @throws MalformedFrame */
 export function parseResponseMeta(meta: Buffer): ResponseMeta {
   if (meta.length === 0) return PLAIN;
+  if (meta[0] === QUOTE) return {s: 200, e: checkedTag(meta.toString('latin1'))};
   if (kept !== null && meta.equals(kept.bytes)) return kept.meta;
   const parsed = checked(meta);
   if (parsed.h !== undefined && meta.length <= KEPT_BYTES_MAX) kept = {bytes: Buffer.from(meta), meta: parsed};
   return parsed;
+}
+
+const QUOTE = 0x22;
+/** Of what a worker makes of numbers: not all that RFC 9110 allows. */
+const TAG = /^"[0-9.-]{1,100}"$/;
+
+function checkedTag(tag: string): string {
+  if (!TAG.test(tag)) throw new MalformedFrame('response meta with an entity tag that is none');
+  return tag;
 }
 
 function checked(meta: Buffer): ResponseMeta {
@@ -28,9 +38,10 @@ function checked(meta: Buffer): ResponseMeta {
   } catch (cause) {
     throw new MalformedFrame('response meta is not JSON', {cause});
   }
-  const {s, ra, h = [], t = ''} = (parsed ?? {}) as Partial<ResponseMeta>;
+  const {s, ra, e, h = [], t = ''} = (parsed ?? {}) as Partial<ResponseMeta>;
   if (!isWithin(s, 200, 599)) throw new MalformedFrame('response meta without a status');
   if (ra !== undefined && !isWithin(ra, 0, 86_400)) throw new MalformedFrame('response meta with a bad Retry-After');
+  if (e !== undefined) checkedTag(String(e));
   if (!isHeaderList(h) || typeof t !== 'string') throw new MalformedFrame('response meta with headers that are none');
   const fault = headersFault(t === '' ? h : [...h, ['Content-Type', t]]);
   if (fault !== null) throw new MalformedFrame(`response meta with headers that cannot be sent: ${fault}`);

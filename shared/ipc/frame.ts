@@ -17,7 +17,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Raised whenever what the frames mean changes. Both ends come from one build unless the files of a running server are
  * replaced: then its router speaks the old version and each worker started from now on the new one.
  */
-export const IPC_VERSION = 4;
+export const IPC_VERSION = 5;
 
 /** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
 export const FrameKind = {

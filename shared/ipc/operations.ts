@@ -23,6 +23,9 @@ export type RequestMeta = {
   q?: string;
   /** The `Idempotency-Key` header, only on writes of the native API. */
   k?: string;
+  /** The `If-Match` and `If-None-Match` headers, only where the operation takes conditions. */
+  im?: string;
+  nm?: string;
   /** X-Request-Id, for logs. */
   r?: string;
   /** `settings.put` only: the operator's word for the body (shared/egress/voucher.ts). */
@@ -45,10 +48,15 @@ export type RequestMeta = {
   h?: HeaderList;
 };
 
-/** Meta of a `response` frame, as JSON. An empty meta stands for `{"s":200}`. */
+/**
+ * Meta of a `response` frame, as JSON. An empty meta stands for `{"s":200}`, and one that is an entity tag as it stands in a
+ * header (`"…"`) for a 200 with that `ETag`.
+ */
 export type ResponseMeta = {
   /** HTTP status. */
   s: number;
+  /** `ETag`. */
+  e?: string;
   /** Seconds for `Retry-After`. */
   ra?: number;
   /** More headers; never those that frame the message or that the router sets (`response-headers.ts`). */

@@ -8,11 +8,36 @@ export const InsertBody = Type.Object({
 });
 export type InsertBody = Static<typeof InsertBody>;
 
-/** PATCH …/documents/{table}/{document_id}: a shallow merge of top-level fields; null is stored as null. */
-export const PatchBody = Type.Object({
-  patch: Type.Object({}, {description: 'top-level fields to set'}),
-});
-export type PatchBody = Static<typeof PatchBody>;
+/** What a patch does to top-level fields: any of these, and none of them twice to one field. */
+const changes = {
+  patch: Type.Optional(
+    Type.Object({}, {description: 'fields to set, replacing what they hold; null is stored as null'}),
+  ),
+  unset: Type.Optional(Type.Array(Type.String(), {description: 'fields to remove'})),
+  increment: Type.Optional(
+    Type.Record(Type.String(), Type.Number(), {description: 'what to add to a number; a missing field counts as 0'}),
+  ),
+  append: Type.Optional(
+    Type.Record(Type.String(), Type.Array(Type.Unknown()), {
+      description: 'values to put at the end of an array; a missing field counts as []',
+    }),
+  ),
+  remove: Type.Optional(
+    Type.Record(Type.String(), Type.Array(Type.Unknown()), {
+      description: 'values of which all equal elements leave an array; a missing field stays missing',
+    }),
+  ),
+};
+
+/** PATCH …/documents/{table}/{document_id} */
+export const PatchBody = Type.Object(changes, {additionalProperties: false});
+export type FieldChanges = Static<typeof PatchBody>;
+
+/** PUT …/documents/{table}/{document_id}: what the document is from then on. */
+export const PutBody = Type.Object(
+  {fields: Type.Object({}, {description: "the document's own fields, all of them"})},
+  {additionalProperties: false},
+);
 
 /** A document as it is shown: the system fields, then its own. Times are epoch milliseconds, fractions possible. */
 export const Document = Type.Object(
@@ -25,7 +50,7 @@ export const Document = Type.Object(
 );
 export type Document = Static<typeof Document> & Record<string, unknown>;
 
-/** Of an insert and a patch. */
+/** Of an insert, a patch and a put. */
 export const WrittenDocument = Type.Object({id: Type.String()});
 export const FoundDocument = Type.Object({document: Document});
 export const DocumentList = Type.Object({data: Type.Array(Document, {description: 'in order of creation'})});

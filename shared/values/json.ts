@@ -57,7 +57,7 @@ export function checkValue(value: unknown, path: string): number {
 }
 
 /** As `checkValue`, -0 included, and no top-level key may begin with `_`. @throws op.invalid_input 400 */
-export function checkFields(fields: object, what: 'fields' | 'patch'): number {
+export function checkFields(fields: object, what: string): number {
   for (const key of Object.keys(fields)) {
     if (key.startsWith('_')) {
       throw invalid(`${what}${step(key)} begins with an underscore, which only system fields may`);

@@ -57,7 +57,7 @@ describe('an Origin of a loopback page on the own port is accepted:', () => {
 });
 
 describe('such a page may read the answers, whichever of its names it calls the server by:', () => {
-  const CORS = {'access-control-expose-headers': 'X-Request-Id, Retry-After, Allow', vary: 'Origin'};
+  const CORS = {'access-control-expose-headers': 'X-Request-Id, Retry-After, Allow, ETag', vary: 'Origin'};
 
   test('successes and failures', async () => {
     const origin = `http://localhost:${service.port}`;

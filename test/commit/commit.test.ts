@@ -52,8 +52,8 @@ describe('a commit', () => {
     const insert = groups.perform(insertEffect('t', {n: 1, text: 'a'}));
     const id = await insert;
     await Promise.all([
-      groups.perform(patchEffect('t', id, {n: 2})),
-      groups.perform(patchEffect('t', id, {n: 3})),
+      groups.perform(patchEffect('t', id, {patch: {n: 2}})),
+      groups.perform(patchEffect('t', id, {patch: {n: 3}})),
       groups.perform(deleteEffect('t', id)),
     ]);
     expect(commits.map(fieldsOf)).toEqual([
@@ -86,7 +86,7 @@ describe('a commit', () => {
       ];
       return insertEffect('t', {n: 1, text: 'a'})(writer);
     });
-    await groups.perform(patchEffect('t', id, {n: 2}));
+    await groups.perform(patchEffect('t', id, {patch: {n: 2}}));
     await groups.perform(deleteEffect('t', id));
     for (const {indexes, before, after} of commits.flatMap(({changes}) => changes)) {
       expect(indexes.map(({number}) => number)).toEqual([1, 3]);

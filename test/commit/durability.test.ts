@@ -149,7 +149,7 @@ class Tenant implements LiveHolder {
       const state = new Map(this.#states.at(-1));
       if (kind === 'insert' || kind === 'refused' || id === undefined)
         state.set(insertEffect('t', {n, text})(writer), n);
-      else if (kind === 'patch') state.set(patchEffect('t', id, {n, text})(writer), n);
+      else if (kind === 'patch') state.set(patchEffect('t', id, {patch: {n, text}})(writer).id, n);
       else state.delete(deleteEffect('t', id)(writer));
       if (kind === 'refused') throw new Error('it is taken back');
       sequence = this.#states.push(state) - 1;

@@ -191,11 +191,40 @@ export async function samplesOf(app: App): Promise<Samples> {
       refused: {params: {table: '1'}, code: 'op.invalid_input'},
     },
     'documents.get': {
-      succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}})],
+      succeeds: [
+        async () => ({params: {table: 'cities', document_id: await insertCity(app)}}),
+        async () => ({
+          params: {table: 'cities', document_id: await insertCity(app)},
+          headers: {'if-none-match': '*'},
+          variant: 'not_modified',
+        }),
+      ],
       refused: {params: gone, code: 'op.not_found'},
     },
+    'documents.put': {
+      succeeds: [
+        async () => ({
+          params: {table: 'cities', document_id: await insertCity(app)},
+          headers: {'if-match': '*'},
+          body: {fields: {name: 'Kiruna'}},
+        }),
+        {params: {table: 'cities', document_id: 'mine'}, body: {fields: {name: 'Bodø'}}, variant: 'created'},
+      ],
+      refused: {
+        params: {table: 'cities', document_id: 'other'},
+        headers: {'if-match': '*'},
+        body: {fields: {name: 'Luleå'}},
+        code: 'op.precondition_failed',
+      },
+    },
     'documents.patch': {
-      succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}, body: {patch: {n: 5}}})],
+      succeeds: [
+        async () => ({params: {table: 'cities', document_id: await insertCity(app)}, body: {patch: {n: 5}}}),
+        async () => ({
+          params: {table: 'cities', document_id: await insertCity(app)},
+          body: {patch: {n: 5}, unset: ['o'], increment: {m: 1}, append: {tags: ['a']}, remove: {marks: [null]}},
+        }),
+      ],
       refused: {params: gone, body: {patch: {}}, code: 'op.not_found'},
     },
     'documents.delete': {

@@ -57,7 +57,7 @@ describe('anything else is an unknown route', () => {
 });
 
 test('an entry names the methods it takes, for Allow', () => {
-  expect(findPath('/api/tenants/a/documents/t/1', [])?.allow).toBe('GET, HEAD, PATCH, DELETE');
+  expect(findPath('/api/tenants/a/documents/t/1', [])?.allow).toBe('GET, HEAD, PUT, PATCH, DELETE');
 });
 
 test('only deployments are exempt from the rules about origins, and nothing else is for their users', () => {

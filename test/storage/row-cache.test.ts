@@ -41,7 +41,7 @@ describe('a reader that keeps rows', () => {
             all.push(inserted);
             model.set(inserted, n);
           } else if (kind === 'patch' && model.has(id)) {
-            tenant.write(patchEffect(name, id, {n}));
+            tenant.write(patchEffect(name, id, {patch: {n}}));
             model.set(id, n);
           } else if (kind === 'delete' && model.has(id)) {
             tenant.write(deleteEffect(name, id));

@@ -30,23 +30,35 @@ export function requestDigest(op: string, params: readonly string[], body: Buffe
     .digest('hex');
 }
 
-/** `request`: its digest. `status`: what a success of it is answered with, for whoever reads the file. */
-export type OnceRequest = {readonly key: string; readonly request: string; readonly status: number};
+/** `request`: its digest. */
+export type OnceRequest = {readonly key: string; readonly request: string};
+/** The HTTP status, and JSON or nothing. */
+export type FirstReply = {readonly status: number; readonly body: string};
 
-/** @param run answers JSON, or nothing. @throws op.conflict 409 when the key was used with another request */
-export function once(writer: Writer, {key, request, status}: OnceRequest, run: (writer: Writer) => string): string {
+/** @throws op.conflict 409 when the key was used with another request */
+export function once(writer: Writer, request: OnceRequest, run: () => FirstReply): FirstReply {
+  const first = firstReply(writer, request);
+  if (first !== null) return first;
+  const reply = run();
+  keepReply(writer, request, reply);
+  return reply;
+}
+
+/** What was answered when the request was made first; null: it is made now. @throws op.conflict 409 */
+export function firstReply(writer: Writer, {key, request}: OnceRequest): FirstReply | null {
+  const stored = writer.statements.idempotent.get(key);
+  if (stored === undefined) return null;
+  checkedRowOf('idempotency', stored);
+  if (stored.created_ms < writer.nowMs() - IDEMPOTENCY_KEEP_MS) return null;
+  if (stored.request === request) return stored;
+  throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
+}
+
+/** In the same write as what it answers. */
+export function keepReply(writer: Writer, {key, request}: OnceRequest, {status, body}: FirstReply): void {
   const {statements} = writer;
-  const expiredMs = writer.nowMs() - IDEMPOTENCY_KEEP_MS;
-  const stored = statements.idempotent.get(key);
-  if (stored !== undefined) checkedRowOf('idempotency', stored);
-  if (stored !== undefined && stored.created_ms >= expiredMs) {
-    if (stored.request === request) return stored.body;
-    throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
-  }
-  const body = run(writer);
   const nowMs = writer.nowMs();
   const checksum = rowChecksum('idempotency', {key, request, status, body, created_ms: nowMs});
   statements.insertIdempotent.run(key, request, status, body, nowMs, checksum);
-  statements.expireIdempotent.run(expiredMs, IDEMPOTENCY_EXPIRE_AT_ONCE);
-  return body;
+  statements.expireIdempotent.run(nowMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
 }

@@ -1,20 +1,26 @@
 /**
- * The three document mutations: what a client's body becomes before it may enter a group, and what it does inside. All that
+ * The document mutations: what a client's body becomes before it may enter a group, and what it does inside. All that
  * can be checked without the data is checked first, outside the transaction.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {checkDocumentSize, checkFields, mergeFields, storedText} from '../../shared/values/json.ts';
+import type {FieldChanges} from '../../shared/protocol/documents.ts';
+import {checkDocumentSize, checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeDocument, holdsFloats} from '../../shared/values/wire-value.ts';
 import {FLAG_FLOATS, parseFields} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import {type Condition, checkCondition, NO_CONDITION} from '../documents/version.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
-import {checkChosenId} from '../storage/ids.ts';
+import {checkChosenId, decodeId} from '../storage/ids.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Fields} from './commit.ts';
+import {changedFields, changesNothing, checkChanges} from './field-changes.ts';
 import type {Writer} from './writer.ts';
 
 /** A checked change of one document; returns its id. Throws what the data says against it. */
 export type Effect = (writer: Writer) => string;
+/** The same, with the document as it is afterwards. */
+export type RowEffect = (writer: Writer) => DocumentRow;
+export type PutEffect = (writer: Writer) => {row: DocumentRow; isNew: boolean};
 
 /** @throws op.invalid_input 400, op.too_large 413; the effect op.schema_violation 400, op.conflict 409 */
 export function insertEffect(tableName: string, fields: Fields, chosenId?: string): Effect {
@@ -26,28 +32,68 @@ export function insertEffect(tableName: string, fields: Fields, chosenId?: strin
   return writer => writer.insert(writer.table(tableName), fields, body, chosenId);
 }
 
-/** A shallow merge. @throws op.invalid_input 400; the effect op.not_found 404, op.too_large 413, op.schema_violation 400 */
-export function patchEffect(tableName: string, id: string, patch: Fields): Effect {
+/**
+ * Changes some fields, see field-changes.ts.
+ * @throws op.invalid_input 400; the effect op.not_found 404, op.precondition_failed 412, op.conflict 409, op.too_large 413,
+ *   op.schema_violation 400
+ */
+export function patchEffect(
+  tableName: string,
+  id: string,
+  changes: FieldChanges,
+  condition: Condition = NO_CONDITION,
+): RowEffect {
   checkTableName(tableName);
-  checkFields(patch, 'patch');
+  checkChanges(changes);
   return writer => {
     const [table, row] = existing(writer, tableName, id);
-    if (Object.keys(patch).length === 0) return row.id; // it sets nothing: nothing is written
+    checkCondition(condition, id, row);
+    if (changesNothing(changes)) return row; // nothing is written
     const old = parseFields(row);
-    const fields = mergeFields(old, patch) as Fields;
+    const fields = changedFields(old, changes);
     // A function may have stored numbers that JSON cannot hold: those that the patch leaves alone stay as they are.
     const hasFloats = (row.flags & FLAG_FLOATS) !== 0;
-    const body = hasFloats ? encodeDocument(fields) : storedText(fields);
+    const body = hasFloats ? encodeDocument(fields as typeof old) : storedText(fields);
     checkDocumentSize(body);
     writer.update(table, row, old, fields, body, hasFloats && holdsFloats(body) ? FLAG_FLOATS : 0);
-    return row.id;
+    return writer.lastStored;
   };
 }
 
-/** @throws op.invalid_input 400; the effect op.not_found 404 */
-export function deleteEffect(tableName: string, id: string): Effect {
+/**
+ * The document is these fields from then on. One that is not there is made, if a caller may choose its id.
+ * @throws op.invalid_input 400, op.too_large 413; the effect op.not_found 404, op.precondition_failed 412, op.schema_violation 400
+ */
+export function putEffect(
+  tableName: string,
+  id: string,
+  fields: Fields,
+  condition: Condition = NO_CONDITION,
+): PutEffect {
+  checkTableName(tableName);
+  const traits = checkFields(fields, 'fields');
+  const body = storedText(fields, traits);
+  checkDocumentSize(body);
+  return writer => {
+    const table = writer.catalog.table(tableName);
+    const row = table === undefined ? undefined : writer.document(table, id);
+    checkCondition(condition, id, row);
+    if (table === undefined || row === undefined) {
+      if (decodeId(id) !== null) throw documentNotFound(tableName, id);
+      checkChosenId(id);
+      writer.insert(writer.table(tableName), fields, body, id);
+    } else {
+      writer.update(table, row, parseFields(row), fields, body);
+    }
+    return {row: writer.lastStored, isNew: row === undefined};
+  };
+}
+
+/** @throws op.invalid_input 400; the effect op.not_found 404, op.precondition_failed 412 */
+export function deleteEffect(tableName: string, id: string, condition: Condition = NO_CONDITION): Effect {
   checkTableName(tableName);
   return writer => {
+    if (condition !== NO_CONDITION) checkCondition(condition, id, existing(writer, tableName, id)[1]);
     const table = writer.catalog.table(tableName);
     if (table === undefined || !writer.deleteById(table, id)) throw documentNotFound(tableName, id);
     return id;

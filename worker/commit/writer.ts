@@ -5,7 +5,8 @@
  * Invariants
  * - The journal's sequence is gapless: a record is appended at the end of each write, and taken back with it.
  * - Whatever is kept in memory (head of the journal, catalog, counters) equals the file again after every roll-back.
- * - Creation times strictly increase within a table, so document numbers and creation times have one order.
+ * - Creation times strictly increase within a table, so document numbers and creation times have one order; update times strictly
+ *   increase within a document.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -321,12 +322,19 @@ export class Writer {
     return id;
   }
 
+  /** What the last insert or update of the group has stored. */
+  get lastStored(): DocumentRow {
+    const row = this.#changes.at(-1)?.after?.row;
+    assert(row !== undefined, 'a document was stored');
+    return row;
+  }
+
   /** Replaces the fields of an existing document. @param old its parsed fields, @param body the stored text of `fields` */
   update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string, flags = 0): void {
     this.#checkSchema(table, fields);
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
-    const updated = Math.max(this.#documentMs, row.updated);
+    const updated = after(row.updated, this.#documentMs);
     const now: DocumentRow = {doc: row.doc, id: row.id, created: row.created, updated, body, flags};
     const {changes} = this.statements.updateDocument.run(updated, body, flags, documentChecksum(now), row.doc);
     assert(changes === 1, `document ${row.doc} is there to be replaced`);
@@ -517,7 +525,10 @@ function newRecord(): PendingRecord {
   return {events: [], writes: [], scheduledExecutionId: null};
 }
 
-/** Creation times are milliseconds of the clock, or a fraction above the table's newest one: 1,024 fit in a millisecond. */
+/**
+ * Creation times in a table and update times of a document are milliseconds of the clock, or a fraction above the newest one:
+ * 1,024 fit in a millisecond. So no two are equal, which versions rest on (`documents/version.ts`).
+ */
 function after(newest: number, nowMs: number): number {
   return nowMs > newest ? nowMs : newest + 2 ** -10;
 }

@@ -33,11 +33,12 @@ export class Asked {
   /**
    * Answers JSON, or nothing when it is empty. Bytes are taken over.
    * @param variant which kind of success it is, where the operation has several
+   * @param etag of what is answered; empty: none
    */
-  succeed(json: string | Buffer, variant: string | null = null): void {
+  succeed(json: string | Buffer, variant: string | null = null, etag = ''): void {
     const status = this.#status(variant);
     if (typeof json === 'string') {
-      this.#link.reply(this.#stream, status, json, this.#origins.headersOf(this.request));
+      this.#link.reply(this.#stream, status, json, this.#origins.headersOf(this.request), etag);
       return;
     }
     assert(status === 200, 'what answers bytes answers 200');

@@ -21,6 +21,9 @@ export type Request<O extends Operation = Operation> = {
   readonly query: string;
   /** The `Idempotency-Key`; null: none. */
   readonly key: string | null;
+  /** The `If-Match` and `If-None-Match` headers; null: none. */
+  readonly ifMatch: string | null;
+  readonly ifNoneMatch: string | null;
   readonly requestId: string;
   readonly caller: Credentials;
   /** An operator's word for the body, which the supervisor can judge. Null: none. */
@@ -37,12 +40,15 @@ export type Request<O extends Operation = Operation> = {
 const NOBODY: Credentials = {authorization: null, isAdmin: false};
 
 export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Request {
-  const {op, p, q = '', k = null, r = '', v = null, a = null, w, o = null, m, u = '/', h = []} = meta;
+  const {op, p, q = '', k = null, im = null, nm = null, r = '', v = null, a = null, w, o = null} = meta;
+  const {m, u = '/', h = []} = meta;
   return {
     op,
     params: named(traitsOf(op).params, p),
     query: q,
     key: k,
+    ifMatch: im,
+    ifNoneMatch: nm,
     requestId: r,
     caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
     voucher: v,

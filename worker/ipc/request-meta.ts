@@ -18,10 +18,17 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   if (typeof value !== 'object' || value === null || !OPERATION_NAMES.has(value.op)) {
     throw new MalformedFrame('request meta names no operation');
   }
-  const {p, q, k, r, a, o, m, u, h, w} = value;
+  const {p, q, k, im, nm, r, a, o, m, u, h, w} = value;
   // Written out, because it runs for every request: a list of all of them and its callbacks took as long as the parse.
   const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
-  if (!areTexts || !areTextList(p) || (h !== undefined && !isHeaderList(h)) || (w !== undefined && w !== 1)) {
+  const areConditions = isText(im) && isText(nm);
+  if (
+    !areTexts ||
+    !areConditions ||
+    !areTextList(p) ||
+    (h !== undefined && !isHeaderList(h)) ||
+    (w !== undefined && w !== 1)
+  ) {
     throw new MalformedFrame('request meta holds what no request has');
   }
   return value as RequestMeta;

@@ -79,6 +79,10 @@ function metaWith(status: number, headers: HeaderList): string {
   return made.meta;
 }
 
+function taggedMeta(status: number, headers: HeaderList | null, etag: string): string {
+  return JSON.stringify({s: status, e: etag, ...(headers === null ? {} : {h: headers})} satisfies ResponseMeta);
+}
+
 /** A stream id has up to ten digits, and a meta has room for so many. */
 const SOCKETS_A_FRAME = Math.floor(FRAME_META_BYTES_MAX / 11);
 
@@ -125,15 +129,16 @@ export class RouterLink implements LiveHolder, SocketLink {
     socket.on('close', () => this.#closed());
   }
 
-  /** Answers a request with JSON. An empty body is none. @param headers further ones, CORS for instance */
-  reply(stream: number, status: number, body: string, headers: HeaderList | null = null): void {
+  /** Answers a request with JSON. An empty body is none. @param headers further ones, CORS for instance, @param etag empty: none */
+  reply(stream: number, status: number, body: string, headers: HeaderList | null = null, etag = ''): void {
     if (body.length * 3 > FRAME_BODY_BYTES_MAX && Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) {
       this.fail(stream, answerTooLarge(), headers);
       return;
     }
     this.#bodies.answered(stream);
     let meta = '';
-    if (headers !== null && headers.length > 0) meta = metaWith(status, headers);
+    if (etag !== '') meta = status === 200 && headers === null ? etag : taggedMeta(status, headers, etag);
+    else if (headers !== null && headers.length > 0) meta = metaWith(status, headers);
     else if (status !== 200) meta = `{"s":${status}}`;
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body);
   }

@@ -8,8 +8,11 @@ import type {Request} from '../ipc/decode.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
-/** JSON, empty where it is only said that it is done; of an operation that may end well in several ways with the way it did. */
-export type Answer = string | {readonly variant: string; readonly json: string};
+/**
+ * JSON, empty where it is only said that it is done; of an operation that may end well in several ways with the way it did, and of
+ * one document with its entity tag.
+ */
+export type Answer = string | {readonly json: string; readonly variant?: string; readonly etag?: string};
 
 /** The answer of what has it as a value. */
 export function json<O extends Operation>(value: AnswerOf<O>): string {
@@ -28,7 +31,7 @@ export type Handler<O extends Operation> = (request: Request<O>, tenant: OpenTen
 export type Handlers<O extends Operation = Operation> = {readonly [each in O]: Handler<each>};
 
 /** JSON in UTF-8 that was made elsewhere is answered as it is; its bytes are taken over. */
-export type Settle = (outcome: string | Buffer | ServiceError) => void;
+export type Settle = (outcome: Answer | Buffer | ServiceError) => void;
 
 /** Answered once something else has happened: a commit, a scan. Cheaper than a promise, of which each write would make one. */
 export class Later {

@@ -1,12 +1,15 @@
 /** Documents and queries of the native API. */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
-import {InsertBody, PatchBody} from '../../shared/protocol/documents.ts';
+import {InsertBody, PatchBody, PutBody} from '../../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
 import type {Fields} from '../commit/commit.ts';
-import {deleteEffect, documentNotFound, insertEffect, patchEffect} from '../commit/mutation.ts';
+import {CHANGES} from '../commit/field-changes.ts';
+import {deleteEffect, documentNotFound, insertEffect, patchEffect, putEffect} from '../commit/mutation.ts';
 import {documentText} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import {type Condition, entityTag, isKnown, NO_CONDITION, parseTags} from '../documents/version.ts';
+import type {Request} from '../ipc/decode.ts';
 import {HAND_OVER, InlinePace} from '../reads/pace.ts';
 import {runScan} from '../reads/run.ts';
 import type {RequestScan} from '../reads/scan-message.ts';
@@ -16,6 +19,7 @@ import type {OpenTenant} from './open-tenant.ts';
 import {done, written} from './written.ts';
 
 const insertBody = bodyType<'documents.insert'>(InsertBody);
+const putBody = bodyType<'documents.put'>(PutBody);
 const patchBody = bodyType<'documents.patch'>(PatchBody);
 const queryBody = bodyType<'query.run'>(QueryObject);
 const paginatedQueryBody = bodyType<'query.paginated'>(PaginatedQueryBody);
@@ -27,13 +31,33 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
     return written(request, tenant, writer => `{"id":"${insert(writer)}"}`);
   },
   'documents.patch': (request, tenant) => {
-    const {patch} = decodeBody(patchBody, request.body);
-    const change = patchEffect(request.params.table, request.params.document_id, patch as Fields);
-    return written(request, tenant, writer => `{"id":${JSON.stringify(change(writer))}}`);
+    const changes = decodeBody(patchBody, request.body);
+    if (!CHANGES.some(kind => changes[kind] !== undefined)) {
+      throw new ServiceError('op.invalid_input', `the body must have one or more of ${CHANGES.join(', ')}`);
+    }
+    const {table, document_id: id} = request.params;
+    const change = patchEffect(table, id, changes, conditionOf(request));
+    return written(request, tenant, writer => {
+      const row = change(writer);
+      return {json: idText(row.id), etag: entityTag(row)};
+    });
+  },
+  'documents.put': (request, tenant) => {
+    const {fields} = decodeBody(putBody, request.body);
+    const {table, document_id: id} = request.params;
+    const put = putEffect(table, id, fields as Fields, conditionOf(request));
+    return written(request, tenant, writer => {
+      const {row, isNew} = put(writer);
+      return {json: idText(row.id), etag: entityTag(row), ...(isNew ? {variant: 'created'} : {})};
+    });
   },
   'documents.delete': (request, tenant) =>
-    written(request, tenant, done(deleteEffect(request.params.table, request.params.document_id))),
-  'documents.get': ({params}, {reader}) => {
+    written(
+      request,
+      tenant,
+      done(deleteEffect(request.params.table, request.params.document_id, conditionOf(request))),
+    ),
+  'documents.get': ({params, ifNoneMatch}, {reader}) => {
     const {table, document_id: id} = params;
     reader.inSnapshot();
     const info = reader.table(table);
@@ -42,7 +66,10 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
       checkTableName(table);
       throw documentNotFound(table, id);
     }
-    return `{"document":${documentText(row)}}`;
+    const etag = entityTag(row);
+    const known = parseTags('If-None-Match', ifNoneMatch);
+    if (known !== null && isKnown(known, row)) return {json: '', etag, variant: 'not_modified'};
+    return {json: `{"document":${documentText(row)}}`, etag};
   },
   'documents.list': ({params}, tenant) => {
     checkTableName(params.table);
@@ -51,6 +78,15 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
   'query.run': ({body}, tenant) => scanned({kind: 'query', query: decodeBody(queryBody, body)}, tenant),
   'query.paginated': ({body}, tenant) => scanned({kind: 'page', page: decodeBody(paginatedQueryBody, body)}, tenant),
 };
+
+function conditionOf({ifMatch, ifNoneMatch}: Pick<Request, 'ifMatch' | 'ifNoneMatch'>): Condition {
+  if (ifMatch === null && ifNoneMatch === null) return NO_CONDITION;
+  return {ifMatch: parseTags('If-Match', ifMatch), ifNoneMatch: parseTags('If-None-Match', ifNoneMatch)};
+}
+
+function idText(id: string): string {
+  return `{"id":${JSON.stringify(id)}}`;
+}
 
 /** Answers at once a query that reads little; one that reads more is handed to a scan thread. */
 function scanned(scan: RequestScan, {reader, count, scans, groups}: OpenTenant): string | Later {

@@ -1,36 +1,60 @@
 /** An answer that is given once a write is on disk. */
-import {traitsOf} from '../../shared/operations.ts';
-import {checkIdempotencyKey, once, requestDigest} from '../commit/idempotency.ts';
+import {type Operation, traitsOf} from '../../shared/operations.ts';
+import {checkIdempotencyKey, type FirstReply, once, requestDigest} from '../commit/idempotency.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
-import {Later} from './answer.ts';
+import {type Answer, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /** Of any operation: what a repeated one is known by. */
-type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> & {readonly params: Readonly<Record<string, string>>};
+type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
+  Partial<Pick<Request, 'ifMatch' | 'ifNoneMatch'>> & {readonly params: Readonly<Record<string, string>>};
 
 /**
  * Makes the change in the turn's commit group; with an `Idempotency-Key` once, whenever it is asked for again.
  * @param run answers JSON, or nothing
  */
-export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => string): Later {
+export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => Answer): Later {
   const guarded = guardedByKey(request, run);
   return new Later(settle => {
-    groups.submit<string>({run: guarded, settle});
+    groups.submit<Answer>({run: guarded, settle});
     return undefined;
   });
 }
 
-/** The change of a request: with an `Idempotency-Key` made once, and answered so whenever it is asked for again. */
-export function guardedByKey(
-  {op, params, key, body}: WriteRequest,
-  run: (writer: Writer) => string,
-): (writer: Writer) => string {
+/**
+ * The change of a request: with an `Idempotency-Key` made once, and answered so whenever it is asked for again; without its ETag
+ * then, for the document may be another by now. What tells two requests apart besides the body are the conditions.
+ */
+export function guardedByKey<A extends Answer>(
+  request: WriteRequest,
+  run: (writer: Writer) => A,
+): (writer: Writer) => A {
+  const {op, params, key, body, ifMatch = null, ifNoneMatch = null} = request;
   if (key === null) return run;
   checkIdempotencyKey(key);
-  const request = requestDigest(op, Object.values(params), body);
-  const {success} = traitsOf(op);
-  return writer => once(writer, {key, request, status: success}, run);
+  const conditions = ifMatch === null && ifNoneMatch === null ? [] : [ifMatch ?? '', ifNoneMatch ?? ''];
+  const digest = requestDigest(op, [...Object.values(params), ...conditions], body);
+  return writer => {
+    let made: A | null = null;
+    const first = once(writer, {key, request: digest}, () => {
+      made = run(writer);
+      return replyOf(op, made);
+    });
+    return made ?? (answerOf(op, first) as A);
+  };
+}
+
+function replyOf(op: Operation, answer: Answer): FirstReply {
+  const {success, variants} = traitsOf(op);
+  if (typeof answer === 'string') return {status: success, body: answer};
+  const {json, variant} = answer;
+  return {status: variant === undefined ? success : variants![variant]!, body: json};
+}
+
+function answerOf(op: Operation, {status, body}: FirstReply): Answer {
+  const variant = Object.entries(traitsOf(op).variants ?? {}).find(([, other]) => other === status)?.[0];
+  return variant === undefined ? body : {json: body, variant};
 }
 
 /** Answers nothing but that it is done. */

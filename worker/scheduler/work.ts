@@ -5,7 +5,7 @@ import {SCHEDULED_ERROR_CHARS_MAX} from '../../shared/limits.ts';
 import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
 import type {Fields} from '../commit/commit.ts';
-import {deleteEffect, type Effect, insertEffect, patchEffect} from '../commit/mutation.ts';
+import {deleteEffect, insertEffect, patchEffect} from '../commit/mutation.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkWireType, wireType} from '../wire-type.ts';
 
@@ -67,12 +67,12 @@ export function failureText(failure: ServiceError | null, work: string): string 
   return `${text.slice(0, SCHEDULED_ERROR_CHARS_MAX - 1).toWellFormed()}…`;
 }
 
-function effectOf(mutation: Mutation): Effect {
+function effectOf(mutation: Mutation): (writer: Writer) => unknown {
   switch (mutation.type) {
     case 'insert':
       return insertEffect(mutation.table, mutation.fields as Fields, mutation.id);
     case 'update':
-      return patchEffect(mutation.table, mutation.id, mutation.patch as Fields);
+      return patchEffect(mutation.table, mutation.id, {patch: mutation.patch});
     case 'delete':
       return deleteEffect(mutation.table, mutation.id);
     default:

@@ -182,7 +182,7 @@ describe('NaN, the infinities and -0', () => {
   test('a native patch of other fields keeps them, and its answers show null', async () => {
     const {name} = tenant.newTable([['a']]);
     const id = await tenant.mutation(db => db.insert(name, {a: Number.NaN, b: -0}));
-    await tenant.mutation(() => void patchEffect(name, id, {c: 1})(tenant.writer));
+    await tenant.mutation(() => void patchEffect(name, id, {patch: {c: 1}})(tenant.writer));
     expect(own(await tenant.query(db => db.get(id)))).toEqual({a: Number.NaN, b: -0, c: 1});
     expect(
       await tenant.query(db =>
@@ -194,7 +194,7 @@ describe('NaN, the infinities and -0', () => {
     ).not.toBeNull();
     const table = tenant.writer.catalog.table(name)!;
     expect(JSON.parse(documentText(tenant.writer.document(table, id)!))).toMatchObject({a: null, b: 0, c: 1});
-    await tenant.mutation(() => void patchEffect(name, id, {a: 2, b: 3})(tenant.writer));
+    await tenant.mutation(() => void patchEffect(name, id, {patch: {a: 2, b: 3}})(tenant.writer));
     expect(tenant.writer.document(table, id)!.flags).toBe(0);
   });
 });
