@@ -43,7 +43,7 @@ describe('the ETag of a document', () => {
     for (let round = 0; round < 20; round++) {
       seen.push(etagOf(await tenant.request('PUT', at(mine), {fields: {round}})));
       seen.push(etagOf(await tenant.request('PATCH', at(mine), {patch: {round: 0}})));
-      await tenant.delete('t', 'mine');
+      await tenant.delete('t', mine);
     }
     expect(new Set(seen).size).toBe(seen.length);
   });
