@@ -576,6 +576,8 @@ export const NODE_FRAME_BYTES_MAX = 64 * MIB;
 /** What the process of a service or a sandbox may say in one moment; the rest waits for the next. (ours) */
 export const NODE_MESSAGES_MAX = 1_000;
 export const NODE_HEARING_MS = 100;
+/** What waits to be read by a Node process. Beyond, it is ended: it does not read what it asked for. (ours) */
+export const NODE_UNREAD_BYTES_MAX = 192 * MIB;
 /** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
 export const NODE_LAST_WORDS_CHARS = 4_000;
 /** Installing a version of Node. Beyond: the deploy is refused. (ours) */
@@ -911,6 +913,11 @@ export const SERVICE_EXIT_CHARS_MAX = 4_000;
 export const SERVICE_NICENESS = 5;
 /** A tenant with services that gave its worker up to others is awake at least so long before it is asked to for tenants that nobody asks. (ours) */
 export const IN_USE_TURN_MS = 30_000;
+/** As long, a tenant that had traffic in this time is not asked to for those. (ours) */
+export const RECENT_TRAFFIC_MS = 2_000;
+/** Loading service control when a tenant with services is opened: the pause after the first failure, which doubles up to the second. (ours) */
+export const CONTROL_WARM_RETRY_MS = 500;
+export const CONTROL_WARM_RETRY_MS_MAX = 60_000;
 
 /* Service control: sandboxes and sessions */
 

@@ -4,11 +4,17 @@
  *
  * Tenants a router asked for go first, WAKES_AT_ONCE_MAX of them at a time: opened all at once, none of them would be ready
  * before all of them are. One that takes longer than WAKE_SLOW_MS does not count any more, so slow ones hold up nobody. The others (after a start, when due, after a death) are never refused and only SILENT_WAKES_MAX of
- * them open at a time, and a tenant that wants to stay awake keeps its worker for IN_USE_TURN_MS before it gives it up to one of them:
- * when more tenants have services than there are slots, they take turns.
+ * them open at a time, and a tenant that wants to stay awake, or had traffic a moment ago, keeps its worker for IN_USE_TURN_MS before
+ * it gives it up to one of them: when more tenants have services than there are slots, they take turns.
  */
 import type {ErrorObject} from '../shared/errors.ts';
-import {IN_USE_TURN_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../shared/limits.ts';
+import {
+  IN_USE_TURN_MS,
+  RECENT_TRAFFIC_MS,
+  SILENT_WAKES_MAX,
+  WAKE_SLOW_MS,
+  WAKES_AT_ONCE_MAX,
+} from '../shared/limits.ts';
 import type {Place} from './place.ts';
 import {hasWorker, type Input} from './residence.ts';
 
@@ -80,7 +86,8 @@ export class Slots {
     for (const place of this.#occupied) {
       const {residence} = place;
       if (residence.state !== 'awake' || place.busyUntilMs > nowMs) continue;
-      const isItsTurn = place.inUseUntilMs > nowMs && nowMs - residence.sinceMs < IN_USE_TURN_MS;
+      const isInUse = place.inUseUntilMs > nowMs || nowMs - place.lastActiveMs < RECENT_TRAFFIC_MS;
+      const isItsTurn = isInUse && nowMs - residence.sinceMs < IN_USE_TURN_MS;
       if (isItsTurn && !isAskedFor) continue;
       if (least === null || isUsedLess(place, least, nowMs)) least = place;
     }

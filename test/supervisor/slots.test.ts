@@ -1,5 +1,11 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {IN_USE_TURN_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../../shared/limits.ts';
+import {
+  IN_USE_TURN_MS,
+  RECENT_TRAFFIC_MS,
+  SILENT_WAKES_MAX,
+  WAKE_SLOW_MS,
+  WAKES_AT_ONCE_MAX,
+} from '../../shared/limits.ts';
 import {Place} from '../../supervisor/place.ts';
 import type {Residence} from '../../supervisor/residence.ts';
 import {Slots} from '../../supervisor/slots.ts';
@@ -101,6 +107,20 @@ describe('who gets a worker', () => {
     expect(decision(IN_USE_TURN_MS)).toBe('let_go first');
     place('asked', asked);
     expect(decision()).toBe('let_go first');
+  });
+
+  test('who had traffic a moment ago has its turn before it goes for one that nobody asked for', () => {
+    slots = new Slots(1);
+    const used = place('used', {...awake, sinceMs: NOW_MS - 100}, NOW_MS - 1);
+    place('due', silent);
+    expect(decision()).toBe('nothing');
+    expect(decision(NOW_MS + RECENT_TRAFFIC_MS)).toBe('let_go used');
+    // Traffic that never pauses keeps nobody's work from its time for long.
+    used.lastActiveMs = NOW_MS + IN_USE_TURN_MS;
+    expect(decision(NOW_MS + IN_USE_TURN_MS)).toBe('let_go used');
+    place('asked', asked);
+    used.lastActiveMs = NOW_MS;
+    expect(decision()).toBe('let_go used');
   });
 
   test('no free slot: the least recently used worker is asked to let go', () => {
