@@ -22,6 +22,7 @@ import {
   NODE_LOOK_MS,
   NODE_PROCESS_BYTES_MAX,
   NODE_START_MS_MAX,
+  NODE_UNREAD_BYTES_MAX,
 } from '../../../shared/limits.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
@@ -152,7 +153,11 @@ export class NodeProcess {
 
   send(message: ToNode, text = ''): void {
     if (message.type === 'look') this.#asked++;
-    if (this.#channel?.writable === true) this.#channel.write(frame({...message, text}));
+    if (this.#channel?.writable !== true) return;
+    this.#channel.write(frame({...message, text}));
+    // It asks, and reads no answer: what it asks for would be kept here for as long as it lives.
+    if (this.#channel.writableLength > NODE_UNREAD_BYTES_MAX)
+      this.kill({cause: 'crash', message: 'The Node process did not read what it asked for'});
   }
 
   /** While it has calls: whether it takes too much. */
