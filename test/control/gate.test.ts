@@ -5,18 +5,23 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import {ControlGate} from '../../worker/control/gate.ts';
+import {serviceRecords} from '../../worker/control/record-table.ts';
 import type {Connection} from '../../worker/storage/connection.ts';
 import {openWriter} from '../../worker/storage/database.ts';
+import {until} from '../harness/until.ts';
 
 type GateParts = ConstructorParameters<typeof ControlGate>[0];
 
 let directory: string;
 let db: Connection;
 let gate: ControlGate;
+/** Lines of the log. */
+let failures: unknown[];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'svc-gate-'));
+  failures = [];
   db = openWriter(join(directory, 'tenant.sqlite'));
-  const parts = {directory, db, log: createLogger({}, {write: () => undefined}), clock: Date.now};
+  const parts = {directory, db, log: createLogger({}, {write: line => failures.push(line)}), clock: Date.now};
   gate = new ControlGate(parts as unknown as GateParts, () => undefined);
 });
 afterEach(() => {
@@ -29,6 +34,17 @@ test('after a load that failed the next need tries again', async () => {
   await expect(gate.loaded()).rejects.toThrow('no such table: services');
   db.exec('ALTER TABLE elsewhere RENAME TO services');
   expect((await gate.loaded()).services.all()).toEqual([]);
+  await gate.close();
+});
+
+test('a tenant with services loads it again by itself when it failed', async () => {
+  serviceRecords(db).put('s', JSON.stringify({name: 's', state: 'stopped', desired_state: 'stopped', created_at: 1}));
+  db.exec('ALTER TABLE control_records RENAME TO elsewhere');
+  gate.warm();
+  await until('it failed', () => failures.length > 0);
+  expect(gate.sizes.services.size).toBe(0);
+  db.exec('ALTER TABLE elsewhere RENAME TO control_records');
+  await until('it is loaded', () => gate.sizes.services.get('stopped') === 1);
   await gate.close();
 });
 

@@ -4,6 +4,7 @@
  * loads it when it is opened, because they start by themselves.
  */
 import {ServiceError} from '../../shared/errors.ts';
+import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from '../../shared/limits.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Gauges} from '../metrics.ts';
 import type {Control, ControlParts} from './control.ts';
@@ -14,6 +15,7 @@ export class ControlGate implements Stage {
   readonly #onUse: (untilMs: number | null) => void;
   #loading: Promise<Control> | null = null;
   #control: Control | null = null;
+  #retry: NodeJS.Timeout | null = null;
   #isClosed = false;
 
   constructor(parts: Omit<ControlParts, 'changed'>, onUse: (untilMs: number | null) => void) {
@@ -33,10 +35,18 @@ export class ControlGate implements Stage {
     return this.#loading;
   }
 
-  /** Loads it if this tenant has services. */
+  /** Loads it if this tenant has services, which nobody else would start. */
   warm(): void {
-    if (!hasServices(this.#parts.db)) return;
-    this.loaded().catch(error => this.#parts.log.error('service control could not be loaded', {error}));
+    if (hasServices(this.#parts.db)) this.#warm(CONTROL_WARM_RETRY_MS);
+  }
+
+  #warm(retryMs: number): void {
+    this.loaded().catch(error => {
+      if (this.#isClosed) return;
+      this.#parts.log.error('service control could not be loaded', {error, retry_ms: retryMs});
+      const again = () => this.#warm(Math.min(retryMs * 2, CONTROL_WARM_RETRY_MS_MAX));
+      this.#retry = setTimeout(again, retryMs).unref();
+    });
   }
 
   /** Sandboxes that run, sessions that are open, services by state, and what processes take. */
@@ -64,6 +74,7 @@ export class ControlGate implements Stage {
   /** Nothing is loaded afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    if (this.#retry !== null) clearTimeout(this.#retry);
     await this.#loading?.catch(() => undefined); // Whoever needed it is told.
     await this.#control?.close();
   }

@@ -19,6 +19,14 @@ export function storedSettings(db: Connection): TenantFunctionSettings {
   return stored === undefined ? DEFAULT : (JSON.parse(String(stored)) as TenantFunctionSettings);
 }
 
+/** Since when the deployment that serves does; 0: there is none. Damage is for whoever needs the deployment to find. */
+export function activatedMs(db: Connection): number {
+  const select = db.prepare<[string], number>(
+    'SELECT activated_at FROM deployments WHERE id = (SELECT value FROM meta WHERE key = ?)',
+  );
+  return select.pluck().get(ACTIVE_KEY) ?? 0;
+}
+
 /** A deployment as the journal tells of it: what names its code, not the code. */
 export function journalDeployment(row: Omit<DeploymentRow, 'manifest'>): JournalDeployment {
   const {id, created_at, activated_at, message, hash} = row;

@@ -2,7 +2,7 @@
  * What is asked of a service is on disk when it is answered, whatever the service does by itself meanwhile. On a real file and real commit groups,
  * whose syncs end when the test says so; a process never comes to be.
  */
-import {mkdtempSync, rmSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -16,10 +16,13 @@ import type {ControlParts} from '../../../worker/control/control.ts';
 import {serviceRecords} from '../../../worker/control/record-table.ts';
 import {Services} from '../../../worker/control/services/services.ts';
 import type {FunctionPlatform} from '../../../worker/functions/platform.ts';
+import {ACTIVE_KEY} from '../../../worker/functions/stored-settings.ts';
 import {WorkerMetrics} from '../../../worker/metrics.ts';
+import {guardedByKey} from '../../../worker/operations/written.ts';
 import {Catalog} from '../../../worker/storage/catalog.ts';
 import type {Connection} from '../../../worker/storage/connection.ts';
 import {openWriter} from '../../../worker/storage/database.ts';
+import {metaRow, SET_META} from '../../../worker/storage/meta.ts';
 
 type HostAsked = PromiseWithResolvers<FunctionPlatform>;
 
@@ -32,6 +35,9 @@ let syncs: (() => void)[] | null;
 /** What waits for the function platform: first the check of a definition, then each process that is being prepared. */
 let hosts: HostAsked[];
 let isHostThere: boolean;
+/** Whether the active deployment has the module of a service. */
+let isCodeThere: boolean;
+let parts: ControlParts;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'svc-services-'));
@@ -39,6 +45,7 @@ beforeEach(() => {
   syncs = null;
   hosts = [];
   isHostThere = true;
+  isCodeThere = true;
   const log = createLogger({}, {write: () => undefined});
   const metrics = new WorkerMetrics();
   const sync = (done: (error: Error | null) => void) => {
@@ -49,14 +56,21 @@ beforeEach(() => {
   const background = new BackgroundWrites(groups, log, (kind, error) => {
     throw new Error(`${kind} failed`, {cause: error});
   });
-  const platform = {services: {digest: () => '', forgetOthers: () => Promise.resolve()}} as unknown as FunctionPlatform;
+  const digest = () => {
+    if (isCodeThere) return '';
+    throw new ServiceError('op.invalid_input', 'there is no such module');
+  };
+  const platform = {services: {digest, forgetOthers: () => Promise.resolve()}} as unknown as FunctionPlatform;
   const functions = (): Promise<FunctionPlatform> => {
     if (isHostThere) return Promise.resolve(platform);
     hosts.push(Promise.withResolvers());
     return hosts.at(-1)!.promise;
   };
-  const parts = {directory, db, groups, background, metrics, log, clock: Date.now, functions, changed: () => undefined};
-  services = new Services(parts as unknown as ControlParts);
+  const clock = Date.now;
+  parts = {
+    ...{directory, db, groups, background, metrics, log, clock, functions, changed: () => undefined},
+  } as unknown as ControlParts;
+  services = new Services(parts);
 });
 afterEach(async () => {
   endSyncs();
@@ -153,4 +167,52 @@ test('what waits for its turn when the tenant is closed starts nothing any more'
   expect(await restarting).toBe('session.worker_unavailable');
   await turns();
   expect([hosts.length, services.get('it').state]).toEqual([asked, 'stopped']);
+});
+
+test('what was answered under an Idempotency-Key is answered again when its module has gone', async () => {
+  const body = {name: 'it', source: {type: 'module', path: 'gone'}, autostart: false} as const;
+  const request = {op: 'services.create', params: {}, key: 'once', body: Buffer.from(JSON.stringify(body))} as const;
+  const create = () =>
+    services.create(body, store =>
+      groups.perform(guardedByKey(request, writer => JSON.stringify({service: store(writer)}))),
+    );
+  const first = await create();
+  isCodeThere = false;
+  expect(await create()).toBe(first);
+  await expect(services.create({...body, name: 'other'}, store => groups.perform(store))).rejects.toThrow(
+    'there is no such module',
+  );
+});
+
+test('a new service has no line of one of its name whose log outlived it', async () => {
+  const left = join(directory, 'service-logs/it');
+  mkdirSync(left, {recursive: true});
+  writeFileSync(join(left, 'service-0.jsonl'), '{"n":1,"at":1,"level":"info","line":"of another"}\n');
+  await services.create({name: 'it', source: SOURCE, autostart: false}, store => groups.perform(store));
+  expect(existsSync(left)).toBe(false);
+});
+
+test.each([
+  ['before the deployment that serves was made is started, as that deploy would have done', 10, 'starting'],
+  ['with it stays failed', 30, 'failed'],
+])('one that failed %s', async (_name, failedAt, state) => {
+  const record = {
+    name: 'old',
+    source: SOURCE,
+    restart: 'never',
+    state: 'failed',
+    desired_state: 'running',
+    restarts: 0,
+  };
+  const last_exit = {at: failedAt, reason: 'threw', message: null};
+  serviceRecords(db).put('old', JSON.stringify({...record, env: {}, memory_mb: 64, last_exit, created_at: 1}));
+  db.exec(`INSERT INTO deployments (id, created_at, activated_at, manifest, files, modified_ms, seed, hash)
+    VALUES (1, 20, 20, '{}', '[]', 1, '', '')`);
+  db.prepare(SET_META).run(...metaRow(ACTIVE_KEY, 1));
+  isHostThere = false;
+  const next = new Services(parts);
+  expect(next.get('old').state).toBe(state);
+  const closing = next.close();
+  for (const {reject} of hosts) reject(NOT_NOW);
+  await closing;
 });

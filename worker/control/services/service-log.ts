@@ -45,7 +45,7 @@ export class ServiceLog {
 
   /** @param tenant its directory */
   constructor(tenant: string, service: string, log: Logger, clock: () => number) {
-    this.#directory = join(tenant, 'service-logs', service);
+    this.#directory = directoryOf(tenant, service);
     this.#clock = clock;
     this.#files = new LogFiles({
       directory: this.#directory,
@@ -132,6 +132,15 @@ export class ServiceLog {
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
   }
+}
+
+function directoryOf(tenant: string, service: string): string {
+  return join(tenant, 'service-logs', service);
+}
+
+/** Of a service that is no more. @param tenant its directory */
+export function removeLog(tenant: string, service: string): Promise<void> {
+  return rm(directoryOf(tenant, service), {recursive: true, force: true});
 }
 
 function entryIn(json: unknown): ServiceLogEntry | null {

@@ -21,12 +21,13 @@ import type {Commit} from '../../commit/commit.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {LogTarget} from '../../functions/log/read-log.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
+import {activatedMs} from '../../functions/stored-settings.ts';
 import {refusalOf} from '../../storage/failure.ts';
 import type {ControlParts} from '../control.ts';
 import {ControlRecords} from '../control-records.ts';
 import {checkEnvironment} from '../environment-check.ts';
 import {serviceRecords} from '../record-table.ts';
-import {ServiceLog} from './service-log.ts';
+import {removeLog, ServiceLog} from './service-log.ts';
 import {ServiceRunner, startingPoint} from './service-runner.ts';
 
 type Running = {runner: ServiceRunner; log: ServiceLog};
@@ -55,9 +56,12 @@ export class Services {
   constructor(parts: ControlParts) {
     this.#parts = parts;
     this.#records = new ControlRecords(serviceRecords(parts.db), ({name}) => name);
+    const codeSinceMs = activatedMs(parts.db);
     for (const record of [...this.#records.sound()]) {
-      const isWanted = record.desired_state === 'running' && record.state !== 'failed';
-      const state = record.state === 'failed' ? 'failed' : 'stopped';
+      // A worker that was killed behind a deploy has not seen to it that this starts what had failed.
+      const isFailed = record.state === 'failed' && !(codeSinceMs >= (record.last_exit?.at ?? 0));
+      const isWanted = record.desired_state === 'running' && !isFailed;
+      const state = isFailed ? 'failed' : 'stopped';
       this.#records.took({...record, state});
       const {runner} = this.#add(record.name, state);
       if (isWanted) runner.start();
@@ -102,41 +106,35 @@ export class Services {
   create<T>(body: ServiceBody, write: (store: (writer: Writer) => ServiceRecord) => Promise<T>): Promise<T> {
     const {name} = body;
     return this.#inTurn(name, async () => {
-      const definition = await this.#checked(body);
-      const nowMs = Math.floor(this.#parts.clock());
-      const isWanted = definition.autostart;
-      const record: ServiceRecord = {
-        name,
-        ...definition,
-        state: isWanted ? 'starting' : 'stopped',
-        desired_state: isWanted ? 'running' : 'stopped',
-        restarts: 0,
-        started_at: null,
-        last_exit: null,
-        created_at: nowMs,
-        updated_at: nowMs,
-      };
-      let isStored = false;
+      const host = await this.#host();
+      // What is left of a service of that name, should a process have ended between its end and that of its log.
+      if (!this.#records.isTaken(name)) await removeLog(this.#parts.directory, name);
+      const stored: ServiceRecord[] = [];
       const answer = await write(writer => {
+        // Not before: what was answered is answered again, though its module may have gone.
+        const record = newRecord(name, checked(body, host), Math.floor(this.#parts.clock()));
         if (this.#records.isTaken(name)) {
           throw new ServiceError('op.conflict', `there is a service ${name} already; PUT changes it`);
         }
         if (this.#records.size >= SERVICES_MAX) {
           throw new ServiceError('op.rate_limited', `a tenant has at most ${SERVICES_MAX} services; delete some`);
         }
-        if (isWanted) this.#checkMemory(record);
+        if (record.autostart) this.#checkMemory(record);
         this.#records.store(writer, record);
-        isStored = true;
+        stored.push(record);
         return record;
       });
-      if (isStored) {
-        this.#records.took({...record, state: 'stopped'});
-        this.#add(name, 'stopped');
-        if (isWanted) this.#run(name, 'start');
-        this.#parts.changed();
-      }
+      for (const made of stored) this.#begin(made);
       return answer;
     });
+  }
+
+  #begin(record: ServiceRecord): void {
+    const {name, autostart} = record;
+    this.#records.took({...record, state: 'stopped'});
+    this.#add(name, 'stopped');
+    if (autostart) this.#run(name, 'start');
+    this.#parts.changed();
   }
 
   /** One that runs, or is to, is started again as it is defined now. @throws op.not_found 404, op.invalid_input 400, op.rate_limited 429 */
@@ -149,7 +147,7 @@ export class Services {
     }
     return this.#inTurn(name, async () => {
       this.get(name);
-      const definition = await this.#checked(body);
+      const definition = checked(body, await this.#host());
       const updated_at = Math.floor(this.#parts.clock());
       const record = await this.#change(name, before => ({...before, ...definition, restarts: 0, updated_at}));
       if (record.desired_state === 'running') this.#run(name, 'restart');
@@ -293,18 +291,6 @@ export class Services {
     }
   }
 
-  /** @throws op.invalid_input 400 */
-  async #checked(body: ServiceUpdateBody): Promise<Definition> {
-    const {source, env = {}, node_version = null, autostart = true} = body;
-    checkEnvironment(env, SERVICE_ENV_CHARS_MAX);
-    const {memory_mb = SERVICE_MEMORY_MB_DEFAULT, restart = 'always'} = body;
-    const isInline = source.type === 'inline';
-    const version = isInline ? (node_version ?? NODE_VERSION_DEFAULT) : node_version;
-    const definition = {source: sourceOf(source), env, node_version: version, memory_mb, restart, autostart};
-    (await this.#host()).digest(definition);
-    return definition;
-  }
-
   /** @throws op.rate_limited 429 */
   #checkMemory({name, memory_mb}: ServiceRecord): void {
     let sum = memory_mb;
@@ -383,6 +369,32 @@ export class Services {
     this.#turns.set(name, over);
     return turn;
   }
+}
+
+/** @throws op.invalid_input 400 */
+function checked(body: ServiceUpdateBody, host: ServiceHost): Definition {
+  const {source, env = {}, node_version = null, autostart = true} = body;
+  checkEnvironment(env, SERVICE_ENV_CHARS_MAX);
+  const {memory_mb = SERVICE_MEMORY_MB_DEFAULT, restart = 'always'} = body;
+  const isInline = source.type === 'inline';
+  const version = isInline ? (node_version ?? NODE_VERSION_DEFAULT) : node_version;
+  const definition = {source: sourceOf(source), env, node_version: version, memory_mb, restart, autostart};
+  host.digest(definition);
+  return definition;
+}
+
+function newRecord(name: string, definition: Definition, nowMs: number): ServiceRecord {
+  return {
+    name,
+    ...definition,
+    state: definition.autostart ? 'starting' : 'stopped',
+    desired_state: definition.autostart ? 'running' : 'stopped',
+    restarts: 0,
+    started_at: null,
+    last_exit: null,
+    created_at: nowMs,
+    updated_at: nowMs,
+  };
 }
 
 /** Somebody starts it anew; one that runs already is left as it is. */
