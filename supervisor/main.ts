@@ -25,6 +25,7 @@ import {EgressProcess} from './egress-process.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
 import {MetricsPage} from './metrics-page.ts';
+import {NodeInstalls} from './node-installs.ts';
 import {openRegistry} from './open-registry.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
 import type {Registry} from './registry.ts';
@@ -140,9 +141,11 @@ export class Supervisor {
       voucherKey,
       log,
     });
+    const installs = new NodeInstalls({env, directory: join(settings.data, 'node'), log});
     this.#placement = new Placement({
       settings,
       egress,
+      installNode: version => installs.install(version),
       registry: this.#registry,
       files,
       reservePath: this.#reserve.path,

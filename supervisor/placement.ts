@@ -12,6 +12,7 @@ import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts
 import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
 import {Deaths, type Verdict} from './deaths.ts';
 import {DueTimer} from './due-timer.ts';
 import type {SupervisorMetrics} from './metrics.ts';
@@ -44,6 +45,8 @@ export type PlacementParts = {
   runDirectory: RunDirectory;
   pool: WorkerPool;
   egress: TenantEgress;
+  /** @throws Error with the reason for people */
+  installNode: (version: NodeVersion) => Promise<void>;
   metrics: SupervisorMetrics;
   /** @returns false when there is no router at this place now */
   sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
@@ -374,6 +377,9 @@ export class Placement {
       case 'egress_wanted':
         this.#parts.egress.wanted();
         return;
+      case 'node_wanted':
+        void this.#installNode(place, message);
+        return;
       case 'egress_put':
         void this.#putEgress(place, message);
         return;
@@ -393,6 +399,17 @@ export class Placement {
       default:
         unreachable(message);
     }
+  }
+
+  async #installNode(place: Place, {id, version}: Extract<WorkerMessage, {type: 'node_wanted'}>): Promise<void> {
+    const {worker} = place;
+    // What comes from a worker may not be what it says.
+    if (!NODE_VERSIONS.includes(version)) return;
+    const error = await this.#parts.installNode(version).then(
+      () => null,
+      (caught: unknown) => (caught as Error).message,
+    );
+    worker?.child.send({type: 'node_settled', id, error});
   }
 
   async #putEgress(place: Place, {id, body, voucher}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {

@@ -2,11 +2,12 @@
  * One router process: started, watched and started again with a growing pause, on the port it had. Workers live on while it
  * is gone, and so do other routers.
  */
+
+import {Answers} from '../shared/answers.ts';
 import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspects} from '../shared/ipc/control.ts';
 import {HEALTHY_MS, METRICS_TIMEOUT_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
-import {Answers} from './answers.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 import {StartError} from './start-error.ts';

@@ -5,10 +5,10 @@
  * because a starting process takes the processor from those that serve.
  */
 
+import {Answers} from '../shared/answers.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {METRICS_TIMEOUT_MS, SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
-import {Answers} from './answers.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 

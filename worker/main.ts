@@ -11,11 +11,13 @@
  */
 import {enableCompileCache} from 'node:module';
 import {performance} from 'node:perf_hooks';
+import {Answers} from '../shared/answers.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import {closeInherited} from '../shared/inherited-descriptors.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
+import type {NodeVersion} from '../shared/node-version.ts';
 import {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {rehearse} from './rehearsal.ts';
 import {Serving} from './serving.ts';
@@ -28,6 +30,7 @@ closeInherited(DESCRIPTORS);
 let log = createLogger({process: 'worker'});
 let serving: Serving | null = null;
 let egress: WorkerEgress | null = null;
+const installs = new Answers<{error: string | null}>();
 let lagSeconds = 0;
 
 process.on('SIGINT', () => undefined);
@@ -44,6 +47,9 @@ process.on('message', (message: SupervisorToWorker) => {
   switch (message.type) {
     case 'open':
       open(message.settings).catch(openFailed);
+      return;
+    case 'node_settled':
+      installs.settle(message.id, message);
       return;
     case 'egress_taken':
       egress?.taken(message);
@@ -82,11 +88,18 @@ function beat(): void {
   }, HEARTBEAT_INTERVAL_MS);
 }
 
+/** @throws Error with the reason for people */
+async function installNode(version: NodeVersion): Promise<void> {
+  const settled = await installs.ask(null, id => send({type: 'node_wanted', id, version}));
+  if (settled !== null && settled.error !== null) throw new Error(settled.error);
+}
+
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
   await rehearsed;
   egress = new WorkerEgress(settings.egress, send);
-  serving = await Serving.open(settings, log, {egress, onUse: untilMs => send({type: 'in_use', untilMs})});
+  const onUse = (untilMs: number | null) => send({type: 'in_use', untilMs});
+  serving = await Serving.open(settings, log, {egress, onUse, installNode});
   send({type: 'opened', egress: serving.tenant.storedEgress});
 }
 

@@ -28,6 +28,7 @@ export async function rehearse(directory: string, log: Logger): Promise<void> {
     const serving = await Serving.open(settings, log, {
       egress: new WorkerEgress(settings.egress, () => undefined),
       onUse: () => undefined,
+      installNode: () => Promise.resolve(),
     });
     try {
       await askAll(settings);

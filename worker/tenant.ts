@@ -8,6 +8,7 @@ import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
 import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {BackgroundWrites} from './commit/background.ts';
@@ -56,6 +57,8 @@ import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-fi
 /** What a tenant tells the supervisor. */
 export type Upwards = {
   egress: WorkerEgress;
+  /** A version of Node is wanted. @throws Error: it cannot be had, with the reason for people */
+  installNode: (version: NodeVersion) => Promise<void>;
   /** Until when something goes on that no request waits for, epoch milliseconds; null: nothing does. */
   onUse: (untilMs: number | null) => void;
 };
@@ -104,7 +107,7 @@ export class Tenant {
     }
   }
 
-  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, {onUse, egress}: Upwards) {
+  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, {onUse, egress, installNode}: Upwards) {
     this.#lock = lock;
     this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
@@ -190,6 +193,7 @@ export class Tenant {
       log,
       metrics: this.metrics,
       egress,
+      installNode,
       redactErrors: settings.redactErrors,
     });
     this.sockets = new SocketGate(this.#functions);

@@ -8,6 +8,7 @@
  */
 import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metric-json.ts';
+import type {NodeVersion} from '../node-version.ts';
 import type {EgressDoor, EgressSettings} from './egress.ts';
 
 /** Where a router reaches a tenant's worker. The secret is made anew for every worker and never leaves memory. */
@@ -134,6 +135,8 @@ export type SupervisorToWorker =
   | {type: 'open'; settings: TenantSettings}
   /** Answer to `egress_put`: the policy holds, or why not. */
   | {type: 'egress_taken'; id: number; error: ErrorObject | null}
+  /** Answer to `node_wanted`: it is there, or why not, for people. */
+  | {type: 'node_settled'; id: number; error: string | null}
   /** Answered by `metrics`. */
   | {type: 'metrics'; id: number}
   /** Finish what is under way, checkpoint, close the file, answer `closed`, exit 0. */
@@ -148,6 +151,8 @@ export type WorkerToSupervisor =
   | {type: 'egress_wanted'}
   /** An operator changes the tenant's egress policy, with this body of a request and this voucher. Answered by `egress_taken`. */
   | {type: 'egress_put'; id: number; body: string; voucher: string}
+  /** A version of Node is to be installed below the data directory. Answered by `node_settled`. */
+  | {type: 'node_wanted'; id: number; version: NodeVersion}
   | {type: 'open_failed'; error: ErrorObject}
   /**
    * Something goes on in the tenant that no request waits for: it wants to stay awake until then, epoch milliseconds. Null:

@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {createLogger} from '../../shared/log.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
+import {NodeInstalls} from '../../supervisor/node-installs.ts';
 import {NodeBinaries} from '../../worker/functions/node-runtime/node-binary.ts';
 import {run} from '../react/project.ts';
 
@@ -13,10 +14,12 @@ const HOME = join(tmpdir(), 'svc-test-runtimes');
 /** A command that runs the module behind it. */
 export type Command = [executable: string, ...args: string[]];
 
+const VERSIONS = join(tmpdir(), 'svc-test-node');
+const installs = new NodeInstalls({env: process.env, directory: VERSIONS, log: createLogger({process: 'test'})});
 const nodes = new NodeBinaries({
   env: process.env,
-  directory: join(tmpdir(), 'svc-test-node'),
-  log: createLogger({process: 'test'}),
+  directory: VERSIONS,
+  install: version => installs.install(version),
 });
 
 export const RUNTIMES: readonly {name: string; hasWebSocket: boolean; command(): Promise<Command>}[] = [

@@ -6,6 +6,7 @@ import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {NodeVersion} from '../../shared/node-version.ts';
 import type {FunctionList} from '../../shared/protocol/functions.ts';
 import type {Commit, CommittedEvent, Stage} from '../commit/commit.ts';
 import type {CommitGroups} from '../commit/group.ts';
@@ -62,6 +63,8 @@ export type PlatformParts = {
   metrics: WorkerMetrics;
   /** The way out of the tenant's code. */
   egress: Pick<WorkerEgress, 'door' | 'put'>;
+  /** Has a version of Node installed. */
+  installNode: (version: NodeVersion) => Promise<void>;
   /** Clients learn that a function failed, but not why. */
   redactErrors: boolean;
 };
@@ -118,6 +121,7 @@ export class FunctionPlatform implements Stage {
     this.#nodes = new NodeRuntime({
       path,
       env: process.env,
+      installNode: parts.installNode,
       code,
       partOf,
       egress,

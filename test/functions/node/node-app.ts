@@ -2,7 +2,8 @@
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {createLogger} from '../../../shared/log.ts';
-import {NODE_VERSIONS} from '../../../shared/node-version.ts';
+import {NODE_VERSIONS, type NodeVersion} from '../../../shared/node-version.ts';
+import {NodeInstalls} from '../../../supervisor/node-installs.ts';
 import {NodeBinaries} from '../../../worker/functions/node-runtime/node-binary.ts';
 
 /** Installed once on a machine, as a server does it, for all tests. */
@@ -10,7 +11,9 @@ const VERSIONS = join(tmpdir(), 'svc-test-node');
 
 /** The server's variables that name an executable of each version. */
 export async function nodeVariables(): Promise<Record<string, string>> {
-  const binaries = new NodeBinaries({env: process.env, directory: VERSIONS, log: createLogger({process: 'test'})});
+  const installs = new NodeInstalls({env: process.env, directory: VERSIONS, log: createLogger({process: 'test'})});
+  const install = (version: NodeVersion) => installs.install(version);
+  const binaries = new NodeBinaries({env: process.env, directory: VERSIONS, install});
   const variables: Record<string, string> = {};
   for (const version of NODE_VERSIONS) variables[`SVC_NODE_${version}`] = await binaries.find(version);
   return variables;

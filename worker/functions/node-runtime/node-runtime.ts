@@ -29,6 +29,8 @@ export type NodeRuntimeParts = {
   path: string;
   /** Where versions of Node come from: the server's environment. */
   env: NodeJS.ProcessEnv;
+  /** Has a version installed. */
+  installNode: (version: NodeVersion) => Promise<void>;
   code: CodeStore;
   partOf: (deployment: number) => NodePart | null;
   egress: () => EgressDoor;
@@ -54,8 +56,8 @@ export class NodeRuntime implements NodeModules {
 
   constructor(parts: NodeRuntimeParts) {
     this.#parts = parts;
-    const {env, path, log, memory, metrics} = parts;
-    this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, log});
+    const {env, path, installNode, memory, metrics} = parts;
+    this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, install: installNode});
     this.packages = new PackageStore(dirname(path));
     this.#directories = new CodeDirectories(dirname(path), 'node', this.packages);
     this.#services = new CodeDirectories(dirname(path), 'services', this.packages);

@@ -1,0 +1,101 @@
+/**
+ * Versions of Node that workers want are installed here, because workers have no network: what one says is only which of four. No
+ * script of any package is run.
+ */
+import {spawn} from 'node:child_process';
+import {existsSync} from 'node:fs';
+import {mkdir, mkdtemp, rename, rm} from 'node:fs/promises';
+import {join} from 'node:path';
+import {NODE_INSTALL_MS_MAX, NODE_LAST_WORDS_CHARS} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {nodeExecutable, nodeHome, nodePackage} from '../shared/node-package.ts';
+import type {NodeVersion} from '../shared/node-version.ts';
+
+export type NodeInstallsParts = {
+  /** Of the server. */
+  env: NodeJS.ProcessEnv;
+  /** Of all versions. */
+  directory: string;
+  log: Logger;
+};
+
+export class NodeInstalls {
+  readonly #parts: NodeInstallsParts;
+  readonly #underWay = new Map<NodeVersion, Promise<void>>();
+
+  constructor(parts: NodeInstallsParts) {
+    this.#parts = parts;
+  }
+
+  /** Once for all who want it. @throws Error with the reason for people */
+  install(version: NodeVersion): Promise<void> {
+    const known = this.#underWay.get(version);
+    if (known !== undefined) return known;
+    const installing = this.#install(version).finally(() => this.#underWay.delete(version));
+    this.#underWay.set(version, installing);
+    return installing;
+  }
+
+  /** Another server on this directory may do the same: the first to finish gives it its name. */
+  async #install(version: NodeVersion): Promise<void> {
+    const {directory, env, log} = this.#parts;
+    const home = nodeHome(directory, version);
+    if (existsSync(nodeExecutable(home))) return;
+    await mkdir(directory, {recursive: true, mode: 0o755});
+    const staging = await mkdtemp(join(directory, `${version}-`));
+    const startedMs = performance.now();
+    log.info('a version of Node is being installed; deploys that need it wait', {version, package: nodePackage()});
+    try {
+      await npm(['install', '--no-save', '--no-package-lock', `${nodePackage()}@${version}`], staging, env);
+      await rename(staging, home).catch((caught: NodeJS.ErrnoException) => {
+        if (caught.code !== 'ENOTEMPTY' && caught.code !== 'EEXIST') throw caught;
+      });
+      log.info('a version of Node is installed', {version, ms: Math.round(performance.now() - startedMs)});
+    } catch (caught) {
+      log.warn('a version of Node could not be installed', {version, error: caught});
+      throw caught;
+    } finally {
+      await rm(staging, {recursive: true, force: true});
+    }
+  }
+}
+
+/** Runs npm without scripts of packages. @throws Error with the reason that npm gives */
+function npm(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const {PATH, HOME, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE} = env;
+  const passed = {PATH, HOME, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE};
+  const given = Object.fromEntries(Object.entries(passed).filter(([, value]) => value !== undefined));
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
+  const child = spawn('npm', [...args, ...flags, '--prefix', cwd], {
+    cwd,
+    env: given as NodeJS.ProcessEnv,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: NODE_INSTALL_MS_MAX,
+    killSignal: 'SIGKILL',
+  });
+  let said = '';
+  child.stderr.on('data', (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      reject(new Error(error.code === 'ENOENT' ? 'npm is not on its PATH' : error.message));
+    });
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve();
+      else if (signal !== null) reject(new Error('npm took too long'));
+      else reject(new Error(`npm failed: ${reasonIn(said)}`));
+    });
+  });
+}
+
+/** The first lines of what npm said that say something. */
+function reasonIn(said: string): string {
+  const lines = said.split('\n').map(line => line.replace(/^npm (?:error|ERR!) ?/, '').trim());
+  return (
+    lines
+      .filter(line => line !== '' && !/complete log|\.log$/.test(line))
+      .slice(0, 4)
+      .join('; ') || 'it does not say why'
+  );
+}
