@@ -25,6 +25,7 @@ function workerLayers(): Layer[] {
     limits([`--data=${WORKER_DATA_BYTES_MAX}`, `--nofile=${descriptors}`]),
     // When the machine has no memory left, a worker goes before routers and the supervisor do.
     {wall: 'limits', candidates: [['choom', '-n', String(WORKER_OOM_ADJUSTMENT), '--']]},
+    network(),
     privileges([]),
   ];
 }
@@ -37,6 +38,19 @@ function routerLayers(): Layer[] {
 /** No core dump: it would be what the process knows, as a file. */
 function limits(more: readonly string[]): Layer {
   return {wall: 'limits', candidates: [['prlimit', '--core=0', ...more, '--']]};
+}
+
+/**
+ * A network of its own with nothing in it, not even loopback: the way out is the egress process, over Unix sockets with names in the file system.
+ * Its own and not one for all, so that workers do not share abstract sockets and IPC either (decision 0039).
+ */
+function network(): Layer {
+  const own = ['--net', '--ipc', '--'];
+  const isRoot = process.geteuid?.() === 0;
+  return {
+    wall: 'network',
+    candidates: [isRoot ? ['unshare', ...own] : ['unshare', '--user', '--map-current-user', ...own]],
+  };
 }
 
 /** Taking capabilities out of the bounding set needs one; that none can be gained by running a program needs none. */

@@ -13,8 +13,8 @@ export type Layer = {
   candidates: readonly (readonly string[])[];
 };
 
-/** `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. */
-export type WallName = 'privileges' | 'limits';
+/** `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. `network`: none. */
+export type WallName = 'privileges' | 'limits' | 'network';
 
 /** `missing`: why it does not stand, a clause for the operator; null: it does. */
 export type Wall = {name: WallName; missing: string | null};
