@@ -159,7 +159,7 @@ export class Service {
   }
 
   /** The process ids of the router or of the workers, oldest first. */
-  children(entry: 'router' | 'worker'): number[] {
+  children(entry: 'router' | 'worker' | 'egress'): number[] {
     return descendants(this.pid).filter(pid => commandLine(pid).includes(`${entry}.js`));
   }
 

@@ -127,6 +127,8 @@ export class WayOut {
       for (const line of lines) this.#answered(JSON.parse(line) as EgressAnswer);
     });
     link.on('error', () => undefined);
+    // Not with its close, which comes later: connections whose end is seen in the same moment are to know that it is none.
+    link.on('end', () => this.#broken(link, gone()));
     link.on('close', () => this.#broken(link, gone()));
     return link;
   }

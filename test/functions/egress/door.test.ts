@@ -1,0 +1,248 @@
+/** The door of a worker, as code meets it that has taken the worker over: it speaks the protocol, and as it likes. */
+import {once} from 'node:events';
+import {type AddressInfo, connect, createServer, type Server, type Socket} from 'node:net';
+import {createInterface} from 'node:readline';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
+import {
+  EGRESS_CONNECTIONS_PER_TENANT_MAX,
+  EGRESS_LINE_BYTES_MAX,
+  EGRESS_LINKS_PER_TENANT_MAX,
+  EGRESS_LOOKUPS_PER_TENANT_MAX,
+} from '../../../shared/limits.ts';
+import {WayOut} from '../../../worker/functions/egress/way-out.ts';
+import {TestEgress} from '../../harness/egress.ts';
+import {until} from '../../harness/until.ts';
+
+let network: TestEgress;
+let outside: Server;
+let port: number;
+/** Connections that arrived outside. */
+let arrived: Socket[];
+/** What a name leads to; set by the test that looks one up. */
+let resolve: (name: string) => Promise<string[]>;
+let ways: WayOut[];
+
+beforeEach(async () => {
+  arrived = [];
+  ways = [];
+  resolve = () => Promise.resolve(['127.0.0.1']);
+  network = new TestEgress(name => resolve(name));
+  outside = createServer({allowHalfOpen: true}, socket => {
+    arrived.push(socket);
+    socket.on('error', () => undefined);
+  });
+  outside.listen(0, '127.0.0.1');
+  await once(outside, 'listening');
+  port = (outside.address() as AddressInfo).port;
+});
+afterEach(async () => {
+  for (const way of ways) way.close();
+  await network.close();
+  for (const socket of arrived) socket.destroy();
+  outside.close();
+});
+
+const OPEN = {allow: ['127.0.0.1'], deny: []};
+
+function wayOut(door: EgressDoor): WayOut {
+  const way = new WayOut(door);
+  ways.push(way);
+  return way;
+}
+
+/** A link that says what the test says. */
+async function link(door: EgressDoor, first = JSON.stringify({secret: door.secret})) {
+  await network.use(door);
+  const socket = connect({path: door.socketPath});
+  socket.on('error', () => undefined);
+  const answers: EgressAnswer[] = [];
+  createInterface({input: socket})
+    .on('line', line => answers.push(JSON.parse(line) as EgressAnswer))
+    .on('error', () => undefined);
+  const closed = new Promise(done => socket.once('close', done));
+  socket.write(`${first}\n`);
+  return {socket, answers, closed, say: (question: object) => socket.write(`${JSON.stringify(question)}\n`)};
+}
+
+const toOutside = (id: number) => ({type: 'connect', id, host: '127.0.0.1', port, family: 0});
+
+/** A connection to the outside. */
+async function carried(way: WayOut): Promise<Socket> {
+  const opened = await way.open('127.0.0.1', port);
+  const socket = connect({path: opened.path, allowHalfOpen: true});
+  way.carries(opened, socket);
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function textOf(socket: Socket): Promise<string> {
+  let text = '';
+  socket.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  await once(socket, 'end');
+  return text;
+}
+
+describe('whose it is', () => {
+  test.each([
+    ['a secret that is none', () => JSON.stringify({secret: 'x'})],
+    ["another worker's secret", (other: EgressDoor) => JSON.stringify({secret: other.secret})],
+    ['a question', () => JSON.stringify(toOutside(1))],
+    ['no JSON', () => 'GET / HTTP/1.1'],
+  ])('whoever says first %s is not answered', async (_, first) => {
+    const other = network.door(OPEN);
+    const {closed, answers, say} = await link(network.door(OPEN), first(other));
+    say(toOutside(1));
+    await closed;
+    expect(answers).toEqual([]);
+    expect(arrived).toEqual([]);
+  });
+
+  test('each is answered under its own policy', async () => {
+    const [opened, closed] = [await link(network.door(OPEN)), await link(network.door({allow: [], deny: []}))];
+    for (const {say} of [opened, closed]) say(toOutside(1));
+    await until('both to be answered', () => opened.answers.length + closed.answers.length === 2);
+    expect(opened.answers[0]).toMatchObject({type: 'open'});
+    expect(closed.answers[0]).toMatchObject({type: 'failed', error: {refused: true}});
+  });
+
+  test('a door that was taken away answers nobody', async () => {
+    const door = network.door(OPEN);
+    const {closed} = await link(door);
+    const socket = await carried(wayOut(door));
+    const broken = new Promise(done => socket.once('close', done));
+    await network.revoke(door);
+    await Promise.all([closed, broken]);
+    const again = connect({path: door.socketPath});
+    expect(await once(again, 'error').then(([{code}]) => code as string)).toMatch(/ENOENT|ECONNREFUSED/);
+  });
+});
+
+describe('what it is asked', () => {
+  test.each([
+    ['a question that is none', '{"type":"bind","id":1,"port":80}'],
+    ['a port that is none', '{"type":"connect","id":1,"host":"127.0.0.1","port":65536,"family":0}'],
+    ['a path as a port', '{"type":"connect","id":1,"host":"127.0.0.1","port":"/run/x.sock","family":0}'],
+    ['what is too long for a question', `{"type":"lookup","id":1,"host":"${'x'.repeat(EGRESS_LINE_BYTES_MAX)}`],
+  ])('%s ends the link', async (_, text) => {
+    const {socket, closed, answers} = await link(network.door(OPEN));
+    socket.write(`${text}\n`);
+    await closed;
+    expect(answers).toEqual([]);
+  });
+
+  test('a name that leads elsewhere the second time is connected to where it led when it was checked', async () => {
+    const asked: string[] = [];
+    resolve = name => {
+      asked.push(name);
+      return Promise.resolve(asked.length === 1 ? ['127.0.0.1'] : ['10.0.0.1']);
+    };
+    const {address} = await wayOut(network.door(OPEN)).open('rebind.example', port);
+    expect([address, asked]).toEqual(['127.0.0.1', ['rebind.example']]);
+  });
+
+  test('connections beyond the limit fail, and room is again when one has ended', async () => {
+    const {say, answers} = await link(network.door(OPEN));
+    for (let id = 1; id <= EGRESS_CONNECTIONS_PER_TENANT_MAX + 5; id++) say({...toOutside(id), host: 'slow.example'});
+    await until('the last to be answered', () => answers.filter(({type}) => type === 'failed').length === 5);
+    for (const answer of answers.filter(({type}) => type === 'failed'))
+      expect(answer).toMatchObject({error: {code: 'EMFILE', message: expect.stringContaining('Too many connections')}});
+    say({type: 'drop', id: 1});
+    say(toOutside(9_999));
+    await until('it to be open', () => answers.some(({id, type}) => id === 9_999 && type === 'open'));
+  });
+
+  test('links beyond the limit are closed, others stay', async () => {
+    const door = network.door(OPEN);
+    const first = await link(door);
+    const more = await Promise.all(Array.from({length: EGRESS_LINKS_PER_TENANT_MAX}, () => link(door)));
+    await Promise.race(more.map(({closed}) => closed));
+    first.say(toOutside(1));
+    await until('the first to be answered', () => first.answers.length === 1);
+    for (const {socket} of [first, ...more]) socket.destroy();
+  });
+
+  test('so many names are looked up at once; others wait, and another tenant does not', async () => {
+    let waiting = 0;
+    let release: () => void = () => undefined;
+    const released = new Promise<void>(done => {
+      release = done;
+    });
+    resolve = async name => {
+      if (name === 'slow.example') {
+        waiting++;
+        await released;
+      }
+      return ['127.0.0.1'];
+    };
+    const slow = wayOut(network.door(OPEN));
+    const answers = Array.from({length: 3 * EGRESS_LOOKUPS_PER_TENANT_MAX}, () => slow.lookup('slow.example'));
+    await until('lookups to wait', () => waiting === EGRESS_LOOKUPS_PER_TENANT_MAX);
+    expect(await wayOut(network.door(OPEN)).lookup('quick.example')).toEqual(['127.0.0.1']);
+    expect(waiting).toBe(EGRESS_LOOKUPS_PER_TENANT_MAX);
+    release();
+    expect(new Set((await Promise.all(answers)).flat())).toEqual(new Set(['127.0.0.1']));
+  });
+});
+
+describe('what a connection says', () => {
+  test('a server that speaks first is heard, both directions end one by one', async () => {
+    const socket = await carried(wayOut(network.door(OPEN)));
+    await until('it to arrive', () => arrived.length === 1);
+    const far = arrived[0]!;
+    far.write('first ');
+    socket.end('question');
+    expect(await textOf(far)).toBe('question');
+    far.end('and last');
+    expect(await textOf(socket)).toBe('first and last');
+  });
+
+  test('one that is reset is an error, not an end', async () => {
+    const socket = await carried(wayOut(network.door(OPEN)));
+    await until('it to arrive', () => arrived.length === 1);
+    arrived[0]!.write('half');
+    await once(socket, 'data');
+    arrived[0]!.resetAndDestroy();
+    const [error] = (await Promise.race([
+      once(socket, 'error'),
+      once(socket, 'end').then(() => ['it ended']),
+    ])) as unknown[];
+    expect(error).toMatchObject({code: 'ECONNRESET'});
+  });
+
+  test('one that its client destroys is seen to end outside', async () => {
+    const socket = await carried(wayOut(network.door(OPEN)));
+    await until('it to arrive', () => arrived.length === 1);
+    arrived[0]!.resume();
+    const ended = once(arrived[0]!, 'end');
+    socket.destroy();
+    await ended;
+  });
+
+  test('a policy that closes it breaks it off', async () => {
+    const door = network.door(OPEN);
+    const socket = await carried(wayOut(door));
+    const [failure] = [once(socket, 'error')];
+    await network.use({...door, policy: {allow: [], deny: []}});
+    expect((await failure)[0]).toMatchObject({message: 'The connection was ended: the egress policy changed'});
+  });
+
+  test('who does not read holds up the sender, and nothing is kept for it', async () => {
+    const socket = await carried(wayOut(network.door(OPEN)));
+    await until('it to arrive', () => arrived.length === 1);
+    const far = arrived[0]!;
+    const piece = Buffer.alloc(64 * 1024);
+    let written = 0;
+    while (far.write(piece)) written += piece.length;
+    const sent = far.bytesWritten;
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+    let received = 0;
+    socket.on('data', (bytes: Buffer) => {
+      received += bytes.length;
+    });
+    await until('it to go on', () => received >= sent);
+  });
+});
