@@ -40,9 +40,16 @@ import type {Linger} from './linger.ts';
 import type {StorageQuota} from './storage-quota.ts';
 import type {Mark, Writer} from './writer.ts';
 
-export type Write<T> = {
-  /** Makes the change. A throw takes back this write alone. Runs synchronously, inside the group's transaction. */
-  run(writer: Writer): T;
+export type Write<T> = (
+  | {
+      /** Makes the change. A throw takes back this write alone. Runs synchronously, inside the group's transaction. */
+      run(writer: Writer): T;
+    }
+  | {
+      /** The same of one that may take long: where it yields, others get the thread if its turn is over, but no other write runs. */
+      slices(writer: Writer): Generator<void, T, void>;
+    }
+) & {
   /** Called once: with what `run` returned after the commit is durable, or with the error. */
   settle(outcome: T | ServiceError): void;
 };
@@ -82,6 +89,10 @@ type Group = {
   /** To be called when it is durable, and settled. */
   waiting: (() => void)[];
 };
+/** A write of the open group that goes on in the next turn. */
+type UnderWay = {readonly mark: Mark; readonly slices: Generator<void, unknown, void>};
+const UNFINISHED = Symbol('a write goes on in the next turn');
+
 /** A group in the log. */
 type Committed = {group: Group; commit: Commit; isDurable: boolean};
 
@@ -92,6 +103,8 @@ export class CommitGroups {
   #queue: Write<unknown>[] = [];
   /** Its transaction is open. */
   #open: Group | null = null;
+  /** The last of its writes; it is not committed before that has ended. */
+  #underWay: UnderWay | null = null;
   #committed: Committed | null = null;
   #durableSequence: number;
   #scheduled = false;
@@ -190,13 +203,17 @@ export class CommitGroups {
       this.#checkpoints.make();
       this.#parts.snapshot?.advance();
     }
-    if (this.#queue.length > 0 && this.#takesWrites) this.#execute();
+    if (this.#hasWork) this.#execute();
     this.#step();
   }
 
   /** The close makes one of its own. */
   get #isCheckpointDue(): boolean {
     return this.#checkpoints.isDue && !this.#closed;
+  }
+
+  get #hasWork(): boolean {
+    return this.#underWay !== null || (this.#queue.length > 0 && this.#takesWrites);
   }
 
   /** Whether a write may run now. While a checkpoint is due, the group under way is the last before it. */
@@ -217,12 +234,13 @@ export class CommitGroups {
         this.#parts.linger?.told(durable.group.writes.length, performance.now());
       }
       // The disk has work again while everybody is told.
-      if (this.#committed === null && this.#open !== null && !this.#lingers()) this.#commit(this.#open);
+      const isReady = this.#committed === null && this.#open !== null && this.#underWay === null;
+      if (isReady && !this.#lingers()) this.#commit(this.#open!);
       else if (durable === null) break;
       if (durable !== null) this.#tell(durable);
     }
     this.#isStepping = false;
-    if (this.#isCheckpointDue ? this.#committed === null : this.#queue.length > 0 && this.#takesWrites) {
+    if (this.#underWay !== null || (this.#isCheckpointDue ? this.#committed === null : this.#hasWork)) {
       this.#schedule();
     }
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
@@ -248,11 +266,12 @@ export class CommitGroups {
     let again: Write<unknown>[] = [];
     const group = this.#open ?? this.#begin();
     try {
-      while (taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
+      if (this.#underWay !== null) this.#ended(group, this.#advance(this.#underWay, started));
+      while (this.#underWay === null && taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
         const write = this.#queue[taken++]!;
         group.writes.push(write);
         this.#parts.linger?.ran();
-        group.outcomes.push(this.#runAlone(write));
+        this.#ended(group, this.#runAlone(write, started));
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
     } catch (caught) {
@@ -264,6 +283,10 @@ export class CommitGroups {
     this.#queue.splice(0, taken, ...again);
   }
 
+  #ended(group: Group, outcome: unknown): void {
+    if (outcome !== UNFINISHED) group.outcomes.push(outcome);
+  }
+
   #begin(): Group {
     const {statements} = this.#writer;
     statements.begin.run();
@@ -273,29 +296,54 @@ export class CommitGroups {
     return this.#open;
   }
 
-  #runAlone(write: Write<unknown>): unknown {
-    const {quota, log} = this.#parts;
-    const {statements, db} = this.#writer;
+  #runAlone(write: Write<unknown>, started: number): unknown {
+    const {statements} = this.#writer;
     const mark = this.#writer.mark();
     statements.savepoint.run();
+    if ('slices' in write) return this.#advance({mark, slices: write.slices(this.#writer)}, started);
     try {
-      const result = write.run(this.#writer);
-      this.#writer.appendRecord();
-      quota?.check(this.#writer, mark);
-      statements.release.run();
-      return result;
+      return this.#made(write.run(this.#writer), mark);
     } catch (caught) {
-      if (caught instanceof AssertionError) throw caught;
-      // A storage error may have ended the transaction, with all that came before in it. One in which SQLite met a broken
-      // structure can neither be written any more nor committed.
-      if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
-      statements.rollbackTo.run();
-      statements.release.run();
-      this.#writer.returnTo(mark);
-      const error = asServiceError(caught);
-      if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
-      return error;
+      return this.#takenBack(caught, mark);
     }
+  }
+
+  /** Goes on with a write until it has ended or its turn has. @param started the turn */
+  #advance(underWay: UnderWay, started: number): unknown {
+    const {slices, mark} = underWay;
+    this.#underWay = null;
+    try {
+      for (let step = slices.next(); ; step = slices.next()) {
+        if (step.done === true) return this.#made(step.value, mark);
+        if (performance.now() - started < GROUP_WORK_MS_MAX) continue;
+        this.#underWay = underWay;
+        return UNFINISHED;
+      }
+    } catch (caught) {
+      return this.#takenBack(caught, mark);
+    }
+  }
+
+  #made(result: unknown, mark: Mark): unknown {
+    this.#writer.appendRecord();
+    this.#parts.quota?.check(this.#writer, mark);
+    this.#writer.statements.release.run();
+    return result;
+  }
+
+  #takenBack(caught: unknown, mark: Mark): ServiceError {
+    const {log} = this.#parts;
+    const {statements, db} = this.#writer;
+    if (caught instanceof AssertionError) throw caught;
+    // A storage error may have ended the transaction, with all that came before in it. One in which SQLite met a broken
+    // structure can neither be written any more nor committed.
+    if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
+    statements.rollbackTo.run();
+    statements.release.run();
+    this.#writer.returnTo(mark);
+    const error = asServiceError(caught);
+    if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
+    return error;
   }
 
   #commit(group: Group): void {

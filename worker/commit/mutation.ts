@@ -89,6 +89,32 @@ export function putEffect(
   };
 }
 
+/** As `putEffect`, of a document that is there. @throws op.invalid_input 400, op.too_large 413; the effect op.not_found 404 too */
+export function replaceEffect(tableName: string, id: string, fields: Fields, condition: Condition): RowEffect {
+  const put = putEffect(tableName, id, fields, condition);
+  return writer => {
+    existing(writer, tableName, id);
+    return put(writer).row;
+  };
+}
+
+/** Changes a document that is there, as a patch, and makes one that is not. @throws as `patchEffect` and `putEffect` */
+export function upsertEffect(
+  tableName: string,
+  id: string,
+  fields: Fields,
+  changes: FieldChanges,
+  condition: Condition,
+): PutEffect {
+  const put = putEffect(tableName, id, fields, condition);
+  const patch = patchEffect(tableName, id, changes, condition);
+  return writer => {
+    const table = writer.catalog.table(tableName);
+    if (table === undefined || writer.document(table, id) === undefined) return put(writer);
+    return {row: patch(writer), isNew: false};
+  };
+}
+
 /** @throws op.invalid_input 400; the effect op.not_found 404, op.precondition_failed 412 */
 export function deleteEffect(tableName: string, id: string, condition: Condition = NO_CONDITION): Effect {
   checkTableName(tableName);

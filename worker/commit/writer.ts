@@ -471,6 +471,21 @@ export class Writer {
     }
   }
 
+  /**
+   * What the current write does from now on is taken back by calling what this returns: it ends as if it had not begun, but for
+   * numbers of documents, which are not given twice. Called before the write has done anything else.
+   */
+  rehearse(): () => void {
+    assert(this.#record.events.length === 0, 'a rehearsal comes first in a write');
+    const mark = this.mark();
+    this.statements.savepointAttempt.run();
+    return () => {
+      this.statements.rollbackToAttempt.run();
+      this.statements.releaseAttempt.run();
+      this.returnTo(mark);
+    };
+  }
+
   /* ── journal ── */
 
   event(event: JournalEvent): void {
