@@ -20,6 +20,9 @@ export const HEADERS_BYTES_MAX = 16 * KIB;
 export const URL_BYTES_MAX = 4 * KIB;
 /** `Idempotency-Key` header. Beyond: 400 op.invalid_input. (design) */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
+/** Operations of a transaction, beyond: 400 op.invalid_input; and what it may write of documents and jobs, beyond: 413 op.too_large. (ours) */
+export const TRANSACTION_OPERATIONS_MAX = 1_000;
+export const TRANSACTION_BYTES_MAX = 16 * MIB;
 /** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
 export const CONDITION_TAGS_MAX = 100;
 

@@ -50,6 +50,7 @@ import {
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody} from './protocol/settings.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
+import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
 
 export type OperationTypes = {
   /** The JSON of the request's body. Absent: it is not looked at. */
@@ -84,6 +85,7 @@ export const OPERATION_TYPES = {
   'documents.put': {body: PutBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'documents.patch': {body: PatchBody, answer: WrittenDocument},
   'documents.delete': nothing,
+  'transactions.run': {body: TransactionBody, answer: TransactionResult},
   'query.run': {body: QueryObject, answer: QueryResult},
   'query.paginated': {body: PaginatedQueryBody, answer: QueryPage},
   'journal.page': {query: JournalQuery, answer: JournalPage},

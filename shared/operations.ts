@@ -105,6 +105,7 @@ export const OPERATIONS = {
     params: ['table', 'document_id'],
     takesConditions: true,
   },
+  'transactions.run': {...write, ...at('POST', '/transactions'), params: none},
   'query.run': {...read, ...at('POST', '/query'), params: none},
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
   'journal.page': {...read, ...at('GET', '/journal'), params: none, takesQuery: true, isShort: true},

@@ -35,7 +35,7 @@ export const ScheduleBody = Type.Object({run_after_ms: RunAfterMs, mutation: Mut
 export const CronBody = Type.Object({name: Type.String(), schedule: Interval, mutation: Mutation});
 
 /** The envelope of a mutation: its members are checked one by one, so that a message can name the field at fault. */
-const MutationTag = Type.Object({type: Type.Enum(['insert', 'update', 'delete'])});
+export const MutationTag = Type.Object({type: Type.Enum(['insert', 'update', 'delete'])});
 /** What is checked of the two bodies before their mutation is. */
 export const ScheduleEnvelope = Type.Object({run_after_ms: RunAfterMs, mutation: MutationTag});
 export const CronEnvelope = Type.Object({name: Type.String(), schedule: Interval, mutation: MutationTag});

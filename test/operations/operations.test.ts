@@ -29,7 +29,13 @@ const NAMES = [...Object.keys(ROUTER_OPERATIONS), ...Object.keys(OPERATIONS)] as
 const JSON_TYPE = 'application/json';
 
 /** Operations that look at their bodies in steps, and say more than the type could. */
-const IN_OWN_WORDS: Name[] = ['tenants.create', 'schedule.create', 'crons.create', 'sessions.create'];
+const IN_OWN_WORDS: Name[] = [
+  'tenants.create',
+  'transactions.run',
+  'schedule.create',
+  'crons.create',
+  'sessions.create',
+];
 
 /** Their bodies have no member that they must have. */
 const ALL_OPTIONAL: Name[] = ['sandboxes.create', 'documents.patch'];

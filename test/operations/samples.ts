@@ -231,6 +231,23 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}})],
       refused: {params: gone, code: 'op.not_found'},
     },
+    'transactions.run': {
+      succeeds: [
+        {
+          body: {
+            operations: [
+              {type: 'insert', table: 'cities', fields: {name: 'Oslo'}},
+              {type: 'patch', table: 'cities', id: {$ref: 0}, increment: {n: 1}},
+              {type: 'upsert', table: 'cities', id: 'own', fields: {name: 'Bergen'}},
+              {type: 'schedule', run_after_ms: MINUTES, mutation: INSERT},
+              {type: 'delete', table: 'cities', id: {$ref: 0}},
+            ],
+          },
+        },
+        {body: {operations: [{type: 'insert', table: 'cities', fields: {name: 'Tromsø'}}], dry_run: true}},
+      ],
+      refused: {body: {operations: [{type: 'delete', table: 'cities', id: 'none'}]}, code: 'op.not_found'},
+    },
     'query.run': {
       succeeds: [
         {body: query},

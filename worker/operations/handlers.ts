@@ -6,5 +6,14 @@ import {functions} from './functions.ts';
 import {journal} from './journal.ts';
 import {schedule} from './schedule.ts';
 import {schema} from './schema.ts';
+import {transactions} from './transactions.ts';
 
-export const HANDLERS: Handlers = {...documents, ...journal, ...schema, ...schedule, ...functions, ...control};
+export const HANDLERS: Handlers = {
+  ...documents,
+  ...transactions,
+  ...journal,
+  ...schema,
+  ...schedule,
+  ...functions,
+  ...control,
+};

@@ -1,6 +1,6 @@
 /** An answer that is given once a write is on disk. */
 import {type Operation, traitsOf} from '../../shared/operations.ts';
-import {checkIdempotencyKey, type FirstReply, once, requestDigest} from '../commit/idempotency.ts';
+import {checkIdempotencyKey, type FirstReply, type OnceRequest, once, requestDigest} from '../commit/idempotency.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
 import {type Answer, Later} from './answer.ts';
@@ -30,19 +30,26 @@ export function guardedByKey<A extends Answer>(
   request: WriteRequest,
   run: (writer: Writer) => A,
 ): (writer: Writer) => A {
-  const {op, params, key, body, ifMatch = null, ifNoneMatch = null} = request;
-  if (key === null) return run;
-  checkIdempotencyKey(key);
-  const conditions = ifMatch === null && ifNoneMatch === null ? [] : [ifMatch ?? '', ifNoneMatch ?? ''];
-  const digest = requestDigest(op, [...Object.values(params), ...conditions], body);
+  const {op} = request;
+  const known = onceRequestOf(request);
+  if (known === null) return run;
   return writer => {
     let made: A | null = null;
-    const first = once(writer, {key, request: digest}, () => {
+    const first = once(writer, known, () => {
       made = run(writer);
       return replyOf(op, made);
     });
     return made ?? (answerOf(op, first) as A);
   };
+}
+
+/** What it is known by when it comes again; null: it has no `Idempotency-Key`. @throws op.invalid_input 400 */
+export function onceRequestOf(request: WriteRequest): OnceRequest | null {
+  const {op, params, key, body, ifMatch = null, ifNoneMatch = null} = request;
+  if (key === null) return null;
+  checkIdempotencyKey(key);
+  const conditions = ifMatch === null && ifNoneMatch === null ? [] : [ifMatch ?? '', ifNoneMatch ?? ''];
+  return {key, request: requestDigest(op, [...Object.values(params), ...conditions], body)};
 }
 
 function replyOf(op: Operation, answer: Answer): FirstReply {

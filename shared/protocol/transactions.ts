@@ -1,0 +1,100 @@
+/**
+ * Wire types of transactions. POST /api/tenants/{tenant_id}/transactions
+ *
+ * Operations are made in their order, in one commit and one record of the journal, all or none. `{"$ref": n}` stands for the id that
+ * operation n, an earlier one, wrote (of a `schedule`: its job's): as an `id`, and anywhere inside `fields`, `patch`, `append`,
+ * `remove` and `mutation`. No value can have such a key, so it cannot be meant as data.
+ */
+import Type, {type Static} from 'typebox';
+import {RUN_AFTER_MS_MAX, TRANSACTION_OPERATIONS_MAX} from '../limits.ts';
+import {PatchBody} from './documents.ts';
+import {Mutation, MutationTag} from './schedule.ts';
+
+const Reference = Type.Object({$ref: Type.Integer({minimum: 0})}, {additionalProperties: false});
+const Id = Type.Union([Type.String(), Reference]);
+const Fields = Type.Object({}, {description: "the document's own fields, all of them"});
+const closed = {additionalProperties: false} as const;
+const table = {table: Type.String()};
+const condition = {
+  if_match: Type.Optional(Type.String({description: 'the version that the document must have; *: any'})),
+};
+const changes = PatchBody.properties;
+
+export const InsertOperation = Type.Object(
+  {
+    type: Type.Literal('insert'),
+    ...table,
+    fields: Fields,
+    id: Type.Optional(Type.String({description: 'chosen by the caller; unique in the tenant'})),
+  },
+  closed,
+);
+export const PatchOperation = Type.Object(
+  {type: Type.Literal('patch'), ...table, id: Id, ...condition, ...changes},
+  closed,
+);
+export const ReplaceOperation = Type.Object(
+  {type: Type.Literal('replace'), ...table, id: Id, fields: Fields, ...condition},
+  closed,
+);
+export const UpsertOperation = Type.Object(
+  {type: Type.Literal('upsert'), ...table, id: Id, fields: Fields, ...condition, ...changes},
+  {
+    ...closed,
+    description: 'makes the document, or replaces it; with any change of a patch, one that is there is changed so',
+  },
+);
+export const DeleteOperation = Type.Object({type: Type.Literal('delete'), ...table, id: Id, ...condition}, closed);
+const scheduled = {
+  type: Type.Literal('schedule'),
+  run_after_ms: Type.Number({minimum: 0, maximum: RUN_AFTER_MS_MAX}),
+};
+export const ScheduleOperation = Type.Object({...scheduled, mutation: Mutation}, closed);
+/** What is checked of it before its mutation is, for a message that names the field at fault. */
+export const ScheduleOperationEnvelope = Type.Object({...scheduled, mutation: MutationTag}, closed);
+
+const OPERATION_KINDS = ['insert', 'patch', 'replace', 'upsert', 'delete', 'schedule'] as const;
+
+const envelope = {
+  dry_run: Type.Optional(Type.Boolean({description: 'true: all is taken back, and told nevertheless'})),
+};
+const size = {minItems: 1, maxItems: TRANSACTION_OPERATIONS_MAX};
+
+/** What is checked before each operation is, so that a message can name the one at fault. */
+export const TransactionEnvelope = Type.Object(
+  {operations: Type.Array(Type.Object({type: Type.Enum([...OPERATION_KINDS])}), size), ...envelope},
+  closed,
+);
+export type TransactionEnvelope = Static<typeof TransactionEnvelope>;
+
+export const TransactionBody = Type.Object(
+  {
+    operations: Type.Array(
+      Type.Union([
+        InsertOperation,
+        PatchOperation,
+        ReplaceOperation,
+        UpsertOperation,
+        DeleteOperation,
+        ScheduleOperation,
+      ]),
+      size,
+    ),
+    ...envelope,
+  },
+  closed,
+);
+
+export const TransactionResult = Type.Object({
+  results: Type.Array(
+    Type.Union([
+      Type.Object({job_id: Type.String()}),
+      Type.Object({
+        id: Type.String(),
+        version: Type.Optional(Type.String({description: 'as its ETag, without the quotes; not of what was deleted'})),
+        created: Type.Optional(Type.Boolean({description: 'of an upsert: the document was not there'})),
+      }),
+    ]),
+    {description: 'by position'},
+  ),
+});

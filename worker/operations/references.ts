@@ -1,0 +1,58 @@
+/**
+ * `{"$ref": n}` inside an operation of a transaction: the id that operation n wrote. Each is found, judged and taken out before
+ * anything runs, for values may have no such key, and its place is filled in when the operation is made.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+
+/** Where operations may have them. */
+const MEMBERS = ['id', 'fields', 'patch', 'append', 'remove', 'mutation'];
+
+export type Place = {
+  readonly holder: Record<string | number, unknown>;
+  readonly key: string | number;
+  readonly of: number;
+};
+
+/**
+ * Takes the references out of an operation; an empty text stands in their places.
+ * @param kinds of the operations before it. @throws op.invalid_input 400
+ */
+export function takeReferences(operation: object, kinds: readonly string[]): Place[] {
+  const places: Place[] = [];
+  const holder = operation as Record<string, unknown>;
+  for (const member of MEMBERS) if (Object.hasOwn(holder, member)) look(holder, member, kinds, places);
+  for (const place of places) place.holder[place.key] = '';
+  return places;
+}
+
+/** @param ids by position */
+export function fillReferences(places: readonly Place[], ids: readonly string[]): void {
+  for (const {holder, key, of} of places) holder[key] = ids[of];
+}
+
+function look(holder: Place['holder'], key: string | number, kinds: readonly string[], places: Place[]): void {
+  const value = holder[key];
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) look(value as never, i, kinds, places);
+  } else if (Object.hasOwn(value, '$ref')) {
+    places.push({holder, key, of: judged(value as Record<string, unknown>, kinds)});
+  } else {
+    for (const name of Object.keys(value)) look(value as never, name, kinds, places);
+  }
+}
+
+function judged(reference: Record<string, unknown>, kinds: readonly string[]): number {
+  const of = reference.$ref;
+  if (Object.keys(reference).length > 1) throw invalid('a reference has no member but $ref');
+  if (typeof of !== 'number' || !Number.isInteger(of) || of < 0 || of >= kinds.length) {
+    const shown = JSON.stringify(of)?.slice(0, 40);
+    throw invalid(`{"$ref": ${shown}} must be the position of an earlier operation, counted from 0`);
+  }
+  if (kinds[of] === 'delete') throw invalid(`{"$ref": ${of}} is a delete: it leaves no id behind`);
+  return of;
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}

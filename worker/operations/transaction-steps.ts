@@ -1,0 +1,170 @@
+/**
+ * The operations of a transaction as steps of one write. What can be said against one without the data is said before any runs; what
+ * refers to another is made when that one's id is known. An error names the operation in its detail.
+ */
+import {Buffer} from 'node:buffer';
+import {unreachable} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {TRANSACTION_BYTES_MAX} from '../../shared/limits.ts';
+import type {FieldChanges} from '../../shared/protocol/documents.ts';
+import {
+  DeleteOperation,
+  InsertOperation,
+  PatchOperation,
+  ReplaceOperation,
+  ScheduleOperationEnvelope,
+  type TransactionEnvelope,
+  UpsertOperation,
+} from '../../shared/protocol/transactions.ts';
+import type {Fields} from '../commit/commit.ts';
+import {CHANGES} from '../commit/field-changes.ts';
+import {deleteEffect, insertEffect, patchEffect, putEffect, replaceEffect, upsertEffect} from '../commit/mutation.ts';
+import type {Writer} from '../commit/writer.ts';
+import {type Condition, NO_CONDITION, versionOf, versionTags} from '../documents/version.ts';
+import {scheduleJob} from '../scheduler/jobs.ts';
+import {checkedMutation} from '../scheduler/work.ts';
+import type {DocumentRow} from '../storage/rows.ts';
+import {checkWireType, wireType} from '../wire-type.ts';
+import {fillReferences, takeReferences} from './references.ts';
+
+const insertOperation = wireType(InsertOperation);
+const patchOperation = wireType(PatchOperation);
+const replaceOperation = wireType(ReplaceOperation);
+const upsertOperation = wireType(UpsertOperation);
+const deleteOperation = wireType(DeleteOperation);
+const scheduleOperation = wireType(ScheduleOperationEnvelope);
+
+/** What an operation came to: the id that others may refer to, its result as JSON, and how much it wrote. */
+type Made = {readonly id: string; readonly result: string; readonly bytes: number};
+type Effect = (writer: Writer) => Made;
+/** @param ids of the operations before it */
+export type Step = (writer: Writer, ids: readonly string[]) => Made;
+
+type Operation = TransactionEnvelope['operations'][number];
+
+/** @param clock epoch milliseconds. @throws op.invalid_input 400, op.too_large 413 */
+export function stepOf(operations: readonly Operation[], position: number, clock: () => number): Step {
+  return at<Step>(position, () => {
+    const operation = operations[position]!;
+    const places = takeReferences(
+      operation,
+      operations.slice(0, position).map(({type}) => type),
+    );
+    const effect = effectOf(operation, `operations[${position}].`, clock);
+    if (places.length === 0) return effect;
+    return (writer, ids) => {
+      fillReferences(places, ids);
+      return effectOf(operation, '', clock)(writer);
+    };
+  });
+}
+
+/** All of them, with a pause after each. @returns the answer */
+export function* madeInTurn(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
+  const ids: string[] = [];
+  const results: string[] = [];
+  let left = TRANSACTION_BYTES_MAX;
+  for (const [position, step] of steps.entries()) {
+    if (position > 0) yield;
+    const {id, result, bytes} = at(position, () => {
+      const made = step(writer, ids);
+      if (made.bytes <= left) return made;
+      throw new ServiceError(
+        'op.too_large',
+        `a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`,
+      );
+    });
+    left -= bytes;
+    ids.push(id);
+    results.push(result);
+  }
+  return `{"results":[${results.join(',')}]}`;
+}
+
+/** Says of an error which operation it is about. What is the service's own fault is left as it is. */
+function at<T>(position: number, run: () => T): T {
+  try {
+    return run();
+  } catch (caught) {
+    if (!(caught instanceof ServiceError) || caught.isOurs) throw caught;
+    const name = `operations[${position}]`;
+    const message = caught.message.startsWith(name) ? caught.message : `${name}: ${caught.message}`;
+    throw new ServiceError(caught.code, message, {...caught.detail, operation: position});
+  }
+}
+
+function effectOf(operation: Operation, prefix: string, clock: () => number): Effect {
+  switch (operation.type) {
+    case 'insert': {
+      const {table, fields, id} = checkWireType(insertOperation, operation, prefix);
+      const insert = insertEffect(table, fields as Fields, id);
+      return writer => {
+        insert(writer);
+        return stored(writer.lastStored);
+      };
+    }
+    case 'patch': {
+      const checked = checkWireType(patchOperation, operation, prefix);
+      const changes = changesIn(checked);
+      if (changes === null)
+        throw new ServiceError('op.invalid_input', `it must have one or more of ${CHANGES.join(', ')}`);
+      const patch = patchEffect(checked.table, idOf(checked), changes, conditionOf(checked));
+      return writer => stored(patch(writer));
+    }
+    case 'replace': {
+      const checked = checkWireType(replaceOperation, operation, prefix);
+      const replace = replaceEffect(checked.table, idOf(checked), checked.fields as Fields, conditionOf(checked));
+      return writer => stored(replace(writer));
+    }
+    case 'upsert': {
+      const checked = checkWireType(upsertOperation, operation, prefix);
+      const {table, fields} = checked;
+      const changes = changesIn(checked);
+      const upsert =
+        changes === null
+          ? putEffect(table, idOf(checked), fields as Fields, conditionOf(checked))
+          : upsertEffect(table, idOf(checked), fields as Fields, changes, conditionOf(checked));
+      return writer => {
+        const {row, isNew} = upsert(writer);
+        return stored(row, `,"created":${isNew}`);
+      };
+    }
+    case 'delete': {
+      const checked = checkWireType(deleteOperation, operation, prefix);
+      const remove = deleteEffect(checked.table, idOf(checked), conditionOf(checked));
+      return writer => {
+        const id = remove(writer);
+        return {id, result: `{"id":${JSON.stringify(id)}}`, bytes: 0};
+      };
+    }
+    case 'schedule': {
+      const {run_after_ms: runAfterMs, mutation} = checkWireType(scheduleOperation, operation, prefix);
+      const work = checkedMutation(mutation);
+      return writer => {
+        const id = scheduleJob(writer, clock(), runAfterMs, work);
+        return {id, result: `{"job_id":"${id}"}`, bytes: Buffer.byteLength(work)};
+      };
+    }
+    default:
+      return unreachable(operation.type);
+  }
+}
+
+function stored(row: DocumentRow, more = ''): Made {
+  const result = `{"id":${JSON.stringify(row.id)},"version":"${versionOf(row)}"${more}}`;
+  return {id: row.id, result, bytes: Buffer.byteLength(row.body)};
+}
+
+/** References have been filled in. */
+function idOf({id}: {readonly id: unknown}): string {
+  return String(id);
+}
+
+function changesIn(operation: FieldChanges): FieldChanges | null {
+  const named = CHANGES.filter(kind => operation[kind] !== undefined);
+  return named.length === 0 ? null : Object.fromEntries(named.map(kind => [kind, operation[kind]]));
+}
+
+function conditionOf({if_match: ifMatch}: {readonly if_match?: string}): Condition {
+  return ifMatch === undefined ? NO_CONDITION : {ifMatch: versionTags(ifMatch), ifNoneMatch: null};
+}

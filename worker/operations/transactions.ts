@@ -1,0 +1,60 @@
+/**
+ * Transactions: up to so many operations in one commit and one record of the journal, all or none. Checked and made in slices, so that
+ * a long one does not hold up whoever reads; other writes wait for it.
+ */
+import {performance} from 'node:perf_hooks';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {ServiceError} from '../../shared/errors.ts';
+import {SLICE_MS} from '../../shared/limits.ts';
+import {TransactionEnvelope} from '../../shared/protocol/transactions.ts';
+import {firstReply, keepReply} from '../commit/idempotency.ts';
+import type {Writer} from '../commit/writer.ts';
+import {decodeBody, wireType} from '../wire-type.ts';
+import type {Handlers} from './answer.ts';
+import {madeInTurn, type Step, stepOf} from './transaction-steps.ts';
+import {onceRequestOf} from './written.ts';
+
+const transactionBody = wireType(TransactionEnvelope);
+
+export const transactions: Handlers<'transactions.run'> = {
+  'transactions.run': (request, {groups, clock}) => {
+    const {operations, dry_run: isDryRun = false} = decodeBody(transactionBody, request.body);
+    // A dry run is nothing that could have been done already.
+    const once = isDryRun ? null : onceRequestOf(request);
+    return stepsOf(operations, clock).then(
+      steps =>
+        new Promise<string>((resolve, reject) => {
+          groups.submit<string>({
+            *slices(writer) {
+              const first = once === null ? null : firstReply(writer, once);
+              if (first !== null) return first.body;
+              const body = yield* isDryRun ? rehearsed(writer, steps) : madeInTurn(writer, steps);
+              if (once !== null) keepReply(writer, once, {status: 200, body});
+              return body;
+            },
+            settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(outcome)),
+          });
+        }),
+    );
+  },
+};
+
+async function stepsOf(operations: TransactionEnvelope['operations'], clock: () => number): Promise<Step[]> {
+  const steps: Step[] = [];
+  let ends = performance.now() + SLICE_MS;
+  for (let position = 0; position < operations.length; position++) {
+    steps.push(stepOf(operations, position, clock));
+    if (performance.now() < ends) continue;
+    await nextTurn();
+    ends = performance.now() + SLICE_MS;
+  }
+  return steps;
+}
+
+/** Makes them, takes all of it back, and answers what they came to. */
+function* rehearsed(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
+  const takeBack = writer.rehearse();
+  const body = yield* madeInTurn(writer, steps);
+  takeBack();
+  return body;
+}
