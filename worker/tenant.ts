@@ -147,14 +147,13 @@ export class Tenant {
       count,
     });
     // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
-    const checkFile = () => {
-      const finding = this.#watch.finding();
+    const check = (finding: string | null) => {
       if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
     };
-    this.#watchTimer = setInterval(checkFile, FILE_LOOK_MS).unref();
+    this.#watchTimer = setInterval(() => check(this.#watch.findingOfAll()), FILE_LOOK_MS).unref();
     /** What a commit passes, in this order; then its writes are settled, which is where the replies come from. */
     const stages: Stage[] = [
-      {committed: checkFile},
+      {committed: () => check(this.#watch.finding())},
       {committed: () => this.#logNote.make()},
       this.#reader, // the row cache: what follows reads what was committed
       index, // who watches what was written is told

@@ -3,6 +3,9 @@
  * into files that nobody finds again, and acknowledge it. Looking costs two system calls, some 10 µs a commit group.
  *
  * A file may grow and be written by us alone: SQLite shrinks a database only in a VACUUM and cuts its log only at the close.
+ *
+ * The index of the log (`-shm`) has nothing that the log has not: no commit is lost with it, so it is not looked at with each. But whoever opens the
+ * file from then on, a query thread too, makes another one and would read the past for ever.
  */
 import {statSync} from 'node:fs';
 
@@ -10,17 +13,28 @@ type Seen = {dev: number; ino: number; size: number};
 
 export class FileWatch {
   readonly #paths: readonly string[];
+  readonly #logIndex: string;
   readonly #seen = new Map<string, Seen>();
 
   /** @param path of the tenant's file, which is open */
   constructor(path: string) {
     this.#paths = [path, `${path}-wal`];
-    this.finding();
+    this.#logIndex = `${path}-shm`;
+    this.findingOfAll();
   }
 
-  /** What was done to the files since the last look; null: nothing. */
+  /** What was done to the files that hold commits since the last look; null: nothing. */
   finding(): string | null {
-    for (const path of this.#paths) {
+    return this.#look(this.#paths);
+  }
+
+  /** The same, with the index of the log. */
+  findingOfAll(): string | null {
+    return this.#look([...this.#paths, this.#logIndex]);
+  }
+
+  #look(paths: readonly string[]): string | null {
+    for (const path of paths) {
       const seen = this.#seen.get(path);
       const now = statSync(path, {throwIfNoEntry: false});
       if (seen === undefined && now === undefined) continue; // The log is made by the first write.

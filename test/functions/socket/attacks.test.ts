@@ -1,0 +1,251 @@
+/**
+ * What the machine may do to a tenant while clients of it write and watch: syncs of its file fail, files vanish under it, the clock is set.
+ * Nothing that was acknowledged is lost or there twice, nothing that was shown is taken back, and clients come back by themselves.
+ */
+import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
+import {cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {afterEach, describe, expect, test} from 'vitest';
+import {SvcClient} from '../../../sdk/browser/client.ts';
+import {makeFunctionReference} from '../../../sdk/server/function-reference.ts';
+import {FunctionSocket} from '../../harness/function-socket.ts';
+import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
+import {App} from '../app.ts';
+
+const FUNCTIONS = `
+  import {v} from 'svc/values';
+  import {mutation, query} from './_generated/server';
+  export const add = mutation({args: {n: v.number()}, handler: async (ctx, {n}) => { await ctx.db.insert('entries' as never, {n} as never); }});
+  export const all = query({args: {}, handler: async ctx => (await ctx.db.query('entries' as never).collect() as any[]).map(({n}) => n)});`;
+const add = makeFunctionReference<'mutation', {n: number}, null>('entries:add');
+const all = makeFunctionReference<'query', Record<string, never>, number[]>('entries:all');
+const WRITERS = 3;
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+
+let service: Service | null = null;
+let load: Load | null = null;
+afterEach(async () => {
+  await load?.end();
+  await service?.stop();
+  service = load = null;
+});
+
+/** Clients that write one entry after another, and one that watches. */
+class Load {
+  readonly app: App;
+  readonly #clients: SvcClient[] = [];
+  #entries = 0;
+  #isEnding = false;
+  readonly acknowledged = new Set<number>();
+  readonly refused = new Map<number, string>();
+  readonly shown = new Set<number>();
+  /** What was shown and then was not any more. */
+  readonly takenBack: number[] = [];
+  readonly #writers: Promise<void>[];
+
+  constructor(of: Service, app: App) {
+    this.app = app;
+    const connect = () => {
+      const client = new SvcClient(`${of.url}/svc/${app.tenant}`, {logger: false});
+      this.#clients.push(client);
+      return client;
+    };
+    connect().onUpdate(
+      all,
+      {},
+      entries => {
+        const now = new Set(entries);
+        for (const n of this.shown) if (!now.has(n)) this.takenBack.push(n);
+        for (const n of now) this.shown.add(n);
+      },
+      () => undefined,
+    );
+    this.#writers = Array.from({length: WRITERS}, () => this.#write(connect()));
+  }
+
+  async #write(client: SvcClient): Promise<void> {
+    while (!this.#isEnding) {
+      const n = ++this.#entries;
+      try {
+        await client.mutation(add, {n});
+        this.acknowledged.add(n);
+      } catch (caught) {
+        this.refused.set(n, (caught as Error).message);
+      }
+    }
+  }
+
+  async progress(by = 30): Promise<void> {
+    const from = this.acknowledged.size;
+    await until(`${by} more acknowledged writes`, () => this.acknowledged.size >= from + by);
+  }
+
+  async expectKept(): Promise<void> {
+    this.#isEnding = true;
+    await Promise.all(this.#writers);
+    const there = (await this.app.query('entries:all', {})) as number[];
+    expect(there.length).toBe(new Set(there).size);
+    expect([...this.acknowledged].filter(n => !there.includes(n))).toEqual([]);
+    expect([...this.shown].filter(n => !there.includes(n))).toEqual([]);
+    expect(this.takenBack).toEqual([]);
+    await until('the newest to be shown', () => there.every(n => this.shown.has(n)));
+  }
+
+  /** How often each client has connected. */
+  connections(): number[] {
+    return this.#clients.map(client => client.connectionState().connectionCount);
+  }
+
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    await Promise.all(this.#clients.map(client => client.close()));
+  }
+}
+
+async function started(options: Parameters<typeof Service.start>[0] = {}): Promise<{service: Service; load: Load}> {
+  service = await Service.start(options);
+  service.showLogOnFailure();
+  load = new Load(service, await App.deploy(service, {'entries.ts': FUNCTIONS}));
+  await load.progress();
+  return {service, load};
+}
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+
+/** Makes syncs of a process fail, while it is attached. */
+class FailingSyncs {
+  readonly #strace: ChildProcess;
+  #said = '';
+
+  constructor(pid: number, when: string) {
+    const inject = `inject=fsync,fdatasync:error=EIO${when}`;
+    this.#strace = spawn('strace', ['-f', '-p', String(pid), '-e', 'trace=fsync,fdatasync', '-e', inject], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#strace.stderr!.on('data', chunk => {
+      this.#said += String(chunk);
+    });
+  }
+
+  get injected(): number {
+    return this.#said.split('(INJECTED)').length - 1;
+  }
+
+  async end(): Promise<void> {
+    if (this.#strace.exitCode !== null) return;
+    const ended = new Promise(resolve => this.#strace.once('exit', resolve));
+    this.#strace.kill('SIGINT');
+    await ended;
+  }
+}
+
+describe.skipIf(!hasStrace)('syncs of the file that fail (EIO)', () => {
+  test.each([
+    ['once', ':when=2'],
+    ['as long as the disk is broken', ''],
+  ])('%s', async (_, when) => {
+    const {service, load} = await started();
+    const syncs = new FailingSyncs(await service.workerOf(load.app.tenant), when);
+    try {
+      await until('a sync to fail', () => syncs.injected > 0);
+    } finally {
+      await syncs.end();
+    }
+    await load.progress();
+    await load.expectKept();
+  });
+});
+
+describe('files that vanish under it', () => {
+  test.each([
+    ['its log', ['-wal']],
+    ['the index of that', ['-shm']],
+    ['both', ['-wal', '-shm']],
+  ])('%s: what is said from then on is refused, not lost, and what is shown stays', async (_, suffixes) => {
+    const {service, load} = await started();
+    const path = join(service.directoryOf(load.app.tenant)!, 'tenant.sqlite');
+    for (const suffix of suffixes) rmSync(`${path}${suffix}`);
+    await until('the finding in the log', () =>
+      service.log.includes("the tenant's file is not the one that was opened"),
+    );
+    await until('the tenant to be refused', async () => {
+      return (await load.app.admin('GET', '/documents/entries')).text.includes('op.storage_damaged');
+    });
+    // The commits that were in it are gone with it: an older state is not shown, and nothing more is acknowledged.
+    const acknowledged = load.acknowledged.size;
+    const socket = await FunctionSocket.open(service, load.app.tenant).then(one => one.closed);
+    expect(socket.code).toBe(1013);
+    expect(load.acknowledged.size).toBe(acknowledged);
+    expect(load.takenBack).toEqual([]);
+  });
+});
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A build whose router and workers take the clock's time from a file: so many milliseconds off. */
+class MovableClock {
+  /** Below the packages that it uses. */
+  readonly dist = mkdtempSync(join(ROOT, 'node_modules/.svc-clock-'));
+  readonly #file = join(this.dist, 'offset');
+
+  constructor() {
+    cpSync(join(ROOT, 'dist'), this.dist, {recursive: true});
+    this.set(0);
+    const shim = `
+      import {readFileSync} from 'node:fs';
+      const Real = Date;
+      const now = () => Real.now() + Number(readFileSync(${JSON.stringify(this.#file)}, 'utf8'));
+      globalThis.Date = class extends Real {
+        constructor(...given) { if (given.length === 0) super(now()); else super(...given); }
+        static now() { return now(); }
+      };`;
+    writeFileSync(join(this.dist, 'movable-clock.js'), shim);
+    for (const entry of ['worker.js', 'router.js']) {
+      const path = join(this.dist, entry);
+      writeFileSync(path, `import './movable-clock.js';\n${readFileSync(path, 'utf8')}`);
+    }
+  }
+
+  set(offsetMs: number): void {
+    writeFileSync(this.#file, String(offsetMs));
+  }
+
+  remove(): void {
+    rmSync(this.dist, {recursive: true});
+  }
+}
+
+describe('a clock that is set', () => {
+  test('forward and back, by seconds and by days: writes go on, once each and in order, and sockets stay', async () => {
+    const clock = new MovableClock();
+    try {
+      const {load} = await started({dist: clock.dist});
+      for (const offset of [2_000, -2_000, 2 * DAY_MS, 0, -2 * DAY_MS, 3_600_000]) {
+        clock.set(offset);
+        await load.progress();
+      }
+      await load.expectKept();
+      expect([...load.refused]).toEqual([]);
+      expect(load.connections()).toEqual(Array(WRITERS + 1).fill(1));
+    } finally {
+      clock.remove();
+    }
+  });
+
+  test('while the worker is killed: what it has written is there, and no mutation runs twice', async () => {
+    const clock = new MovableClock();
+    try {
+      const {service, load} = await started({dist: clock.dist});
+      for (const offset of [-DAY_MS / 2, DAY_MS / 2]) {
+        clock.set(offset);
+        process.kill(await service.workerOf(load.app.tenant), 'SIGKILL');
+        await load.progress();
+      }
+      await load.expectKept();
+    } finally {
+      clock.remove();
+    }
+  });
+});
