@@ -7,7 +7,7 @@ const SCHEMA = `
   import {defineSchema, defineTable} from 'svc/server';
   import {v} from 'svc/values';
   export default defineSchema({
-    messages: defineTable({channel: v.string(), text: v.string()}).index('by_channel', ['channel']),
+    messages: defineTable({channel: v.string(), text: v.string()}).index('by_channel', ['channel']).index('by_text', ['channel', 'text']),
     counters: defineTable({name: v.string(), n: v.number()}).index('by_name', ['name']),
   });`;
 const CHAT = `
@@ -18,7 +18,7 @@ const CHAT = `
   export const count = query({args: {channel: v.string()}, handler: async (ctx, {channel}) =>
     (await ctx.db.query('messages').withIndex('by_channel', q => q.eq('channel', channel)).collect()).length});
   export const page = query({args: {channel: v.string(), paginationOpts: v.any()}, handler: async (ctx, {channel, paginationOpts}) => {
-    const page = await ctx.db.query('messages').withIndex('by_channel', q => q.eq('channel', channel)).paginate(paginationOpts);
+    const page = await ctx.db.query('messages').withIndex('by_text', q => q.eq('channel', channel)).paginate(paginationOpts);
     return {...page, page: page.page.map(m => m.text)};
   }});
   export const send = mutation({args: {channel: v.string(), text: v.string()}, handler: (ctx, message) => ctx.db.insert('messages', message)});
@@ -247,8 +247,13 @@ describe('a page that is held', () => {
     expect(page(second).page).toEqual(['3']);
     await socket.mutation('chat:remove', {channel, text: '2'});
     expect([page(first).page, page(second).page]).toEqual([['1'], ['3']]);
+    await socket.mutation('chat:send', {channel, text: '1½'});
+    expect([page(first).page, page(second).page]).toEqual([['1', '1½'], ['3']]);
     await socket.mutation('chat:send', {channel, text: '4'});
-    expect([page(first).page, page(second).page]).toEqual([['1'], ['3', '4']]);
+    expect([page(first).page, page(second).page]).toEqual([
+      ['1', '1½'],
+      ['3', '4'],
+    ]);
   });
 
   test('[39] of an empty table shows all that comes', async () => {
