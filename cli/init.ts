@@ -1,13 +1,14 @@
 /** `svc init [DIRECTORY]`: a starter project. Nothing that is there is overwritten. */
 import {existsSync} from 'node:fs';
 import {mkdir, writeFile} from 'node:fs/promises';
-import {basename, dirname, join, relative, resolve} from 'node:path';
+import {basename, dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';
 import {shellQuoted} from './shell-quoted.ts';
 import {starterFiles} from './starter/files.ts';
+import {ownPackage} from './starter/own-package.ts';
 import {reactStarterFiles} from './starter/react-files.ts';
 
 export function register(program: Command): void {
@@ -28,14 +29,14 @@ export function register(program: Command): void {
 const TEMPLATES = ['functions', 'react'] as const;
 type Template = (typeof TEMPLATES)[number];
 
-/** This package, which the project depends on where it lies: the folder above the bundle of this command. */
+/** This package, which the project depends on: the folder above the bundle of this command. */
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 
 async function init(directory: string, template: Template): Promise<void> {
   const root = resolve(directory);
   const name = projectName(root);
   const filesOf = template === 'react' ? reactStarterFiles : starterFiles;
-  const files = Object.entries(filesOf(name, `file:${relative(root, PACKAGE)}`));
+  const files = Object.entries(filesOf(name, ownPackage(PACKAGE, root)));
   const taken = files.map(([path]) => path).filter(path => existsSync(join(root, path)));
   if (taken.length > 0) throw new CommandFailure(`${taken.join(', ')} exists already in ${root}; nothing was written`);
   for (const [path, text] of files) {
