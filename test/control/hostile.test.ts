@@ -14,6 +14,7 @@ import {LOG_CALL_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
+import {probing} from './probes.ts';
 import {execute, newSandbox, sandboxOf} from './sandbox-client.ts';
 
 let service: Service;
@@ -73,11 +74,7 @@ async function alone(code: string, args: object = {}, options: object = {}): Pro
 
 /** Tries each expression. @returns those that did not throw, with what they gave */
 async function succeeded(probes: Record<string, string>, args: object = {}, options: object = {}): Promise<object> {
-  const tries = Object.entries(probes).map(
-    ([name, expression]) =>
-      `try { found[${JSON.stringify(name)}] = String(await (async () => (${expression}))()).slice(0, 200); } catch {}`,
-  );
-  const reply = await alone(`const found = {}; ${tries.join('\n')} return found;`, args, options);
+  const reply = await alone(probing(probes), args, options);
   expect({status: reply.status, text: reply.text}).toEqual({status: 200, text: expect.any(String)});
   return (reply.body as {value: object}).value;
 }

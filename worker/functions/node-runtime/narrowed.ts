@@ -1,5 +1,5 @@
 /**
- * What Node's permission model leaves open to code that it confines, and a tenant's code has no business with: signals to other
+ * What Node's permission model leaves open to code that it confines, and a tenant's code has no business with: signals to
  * processes of the same user, SQLite (whose ATTACH opens any file), the inspector, and the ways to what is inside Node.
  */
 import {syncBuiltinESMExports} from 'node:module';
@@ -35,10 +35,9 @@ export class NotPermitted extends Error {
 
 /** Before any code of the deployment. */
 export function narrow(): void {
-  const {kill} = process;
-  replace(process, 'kill', (pid: number, signal?: string | number) => {
-    if (pid !== process.pid) throw new NotPermitted('process.kill of another process');
-    return kill.call(process, pid, signal as NodeJS.Signals);
+  // Its own process is that of other calls, too.
+  replace(process, 'kill', () => {
+    throw new NotPermitted('process.kill');
   });
   const {setPriority} = os;
   replace(os, 'setPriority', (...args: [number] | [number, number]) => {

@@ -1,0 +1,483 @@
+/**
+ * What code in a Node sandbox must not reach, and what it must not be able to do to others, on each version of Node that there is here. It has
+ * Node itself, so its wall is the process: what is tried is what Node offers. Whatever comes of it, the tenant, its other sandboxes and
+ * other tenants serve on.
+ */
+import {mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync} from 'node:fs';
+import {createServer as createHttpServer, type Server} from 'node:http';
+import {type AddressInfo, createServer as createSocketServer, type Server as SocketServer} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
+import {LOG_CALL_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
+import {NODE_VERSIONS} from '../../shared/node-version.ts';
+import {nodeVariables} from '../functions/node/node-app.ts';
+import {isAlive, type Reply, Service} from '../harness/service.ts';
+import {Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+import {probing} from './probes.ts';
+import {execute, newSandbox, sandboxOf} from './sandbox-client.ts';
+import {NODE_VERSION} from './service-client.ts';
+
+const INSTALL_MS = 300_000;
+
+let service: Service;
+let tenant: Tenant;
+let inside: Server;
+let socket: SocketServer;
+let directory: string;
+let socketPath: string;
+let reached = 0;
+beforeAll(async () => {
+  service = await Service.start({env: {...(await nodeVariables()), SECRET_OF_THE_SERVER: 'x'}});
+  tenant = await Tenant.make(service);
+  await tenant.request('PUT', '/env/SECRET', {value: 'of the tenant'});
+  inside = createHttpServer((_, response) => response.end('inside'));
+  inside.on('connection', () => reached++);
+  await new Promise<void>(resolve => inside.listen(0, '127.0.0.1', resolve));
+  directory = mkdtempSync(join(tmpdir(), 'svc-node-hostile-'));
+  socketPath = join(directory, 'worker.sock');
+  writeFileSync(join(directory, 'secret.js'), 'module.exports = 1');
+  writeFileSync(join(directory, 'secret.json'), '{"a": 1}');
+  writeFileSync(join(directory, '.env'), 'SECRET_IN_A_FILE=1');
+  socket = createSocketServer(() => reached++);
+  await new Promise<void>(resolve => socket.listen(socketPath, resolve));
+}, INSTALL_MS);
+afterAll(async () => {
+  inside.close();
+  socket.close();
+  rmSync(directory, {recursive: true});
+  await service.stop();
+});
+const made: string[] = [];
+/** Whatever was tried: everybody else is as they were. */
+afterEach(async () => {
+  for (const id of made.splice(0)) await tenant.request('POST', `/sandboxes/${id}/stop`);
+  await tenant.insert('witness', {});
+});
+
+async function make(options: object = {}): Promise<string> {
+  const {id} = await newSandbox(tenant, {runtime: 'node', node_version: NODE_VERSION, cpu_ms: 5_000, ...options});
+  made.push(id);
+  return id;
+}
+
+async function attempt(id: string, code: string, args: object = {}, timeout_ms = 20_000): Promise<Reply> {
+  const reply = await tenant.request('POST', `/sandboxes/${id}/execute`, {code, args, timeout_ms});
+  expect([200, 409, 422]).toContain(reply.status);
+  return reply;
+}
+
+/** @returns what came off, with what it gave */
+async function succeeded(probes: Record<string, string>, options: object, args: object = {}): Promise<object> {
+  const {value} = await execute(tenant, await make(options), {code: probing(probes), args});
+  return value as object;
+}
+
+async function pidOf(id: string): Promise<number> {
+  return (await execute(tenant, id, {code: 'return process.pid'})).value as number;
+}
+
+const port = () => (inside.address() as AddressInfo).port;
+
+describe.each(NODE_VERSIONS)('on Node %s', node_version => {
+  test('its code runs on that version', async () => {
+    const {value} = await execute(tenant, await make({node_version}), {code: 'return process.versions.node'});
+    expect(value).toMatch(new RegExp(`^${node_version}\\.`));
+  });
+
+  test('escape: neither what is inside of Node nor our own side of the process', async () => {
+    const found = await succeeded(
+      {
+        'process.binding': 'process.binding("fs")',
+        'process._linkedBinding': 'process._linkedBinding("fs")',
+        'an internal module': 'require("internal/bootstrap/realm")',
+        internalBinding: 'internalBinding("fs")',
+        'native code': 'process.dlopen({exports: {}}, "/lib/x86_64-linux-gnu/libz.so.1")',
+        'native code through require': 'require("/tmp/x.node")',
+        'an engine of OpenSSL': 'require("node:crypto").setEngine("/lib/x86_64-linux-gnu/libz.so.1")',
+        'another program in its place': 'process.execve("/bin/true", ["true"], {})',
+        wasi: 'new (require("node:wasi").WASI)({version: "preview1", preopens: {"/": "/"}})',
+        'a debugger': 'require("node:inspector").open(0)',
+        'a debugger session': 'new (require("node:inspector").Session)().connect()',
+        'a module loader of its own': 'require("node:module").register("data:text/javascript,export{}")',
+        SQLite: 'new (process.getBuiltinModule("node:sqlite").DatabaseSync)("/tmp/x.db")',
+        'more rights':
+          'process.permission.has("fs.write") || process.permission.has("child") || (() => { throw 1; })()',
+        'the channel to its worker': 'process.channel.fd',
+        'a message to its worker': 'process.send({})',
+      },
+      {node_version},
+    );
+    expect(found).toEqual({});
+  });
+
+  test('files: nothing is read but the scripts that run it, and nothing is written', async () => {
+    const found = await succeeded(
+      {
+        read: 'require("node:fs").readFileSync("/etc/hostname", "utf8")',
+        'read the data of the tenant': 'require("node:fs").readFileSync(args.database)',
+        'read the credential of the server': 'require("node:fs").readFileSync(args.admin)',
+        'read through promises': 'require("node:fs").promises.readFile("/proc/self/environ")',
+        'read the process above': 'require("node:fs").readFileSync("/proc/" + process.ppid + "/environ")',
+        'its own memory': 'require("node:fs").openSync("/proc/self/mem", "r+")',
+        list: 'require("node:fs").readdirSync("/")',
+        'list the tenants': 'require("node:fs").readdirSync(process.cwd() + "/../../..")',
+        stat: 'require("node:fs").statSync(args.database).size',
+        watch: 'require("node:fs").watch(args.directory).close()',
+        'a module': 'require(args.directory + "/secret.js")',
+        'a module, imported': 'import(args.directory + "/secret.js")',
+        JSON: 'require(args.directory + "/secret.json")',
+        variables: 'process.loadEnvFile(args.directory + "/.env")',
+        blob: 'require("node:fs").openAsBlob(args.database)',
+        'a directory': 'require("node:fs").opendirSync(args.directory)',
+        copy: 'require("node:fs").cpSync(args.directory, "/tmp/svc-copied", {recursive: true})',
+        write: 'require("node:fs").writeFileSync("/tmp/svc-written", "")',
+        'write its scripts': 'require("node:fs").writeFileSync(process.cwd() + "/.svc/node-child.js", "")',
+        'write beside them': 'require("node:fs").writeFileSync("x.txt", "")',
+        'a temporary directory': 'require("node:fs").mkdtempSync("/tmp/x")',
+        link: 'require("node:fs").symlinkSync("/etc", "x")',
+        'hard link': 'require("node:fs").linkSync("/etc/hostname", "x")',
+        'a heap snapshot': 'require("node:v8").writeHeapSnapshot("/tmp/x.heapsnapshot")',
+        'a report': 'process.report.writeReport("/tmp/x.json")',
+        'a compile cache': 'require("node:module").enableCompileCache("/tmp/x").status === 1 || (() => { throw 1; })()',
+      },
+      {node_version},
+      {database: `${service.directoryOf(tenant.id)}/tenant.sqlite`, admin: `${service.data}/admin.json`, directory},
+    );
+    expect(found).toEqual({});
+    expect(readdirSync(tmpdir()).filter(name => /^svc-(copied|written)/.test(name))).toEqual([]);
+  });
+
+  test('fork: no processes, no threads, no signals to others', async () => {
+    const worker = await service.workerOf(tenant.id);
+    const found = await succeeded(
+      {
+        spawn: '(({error}) => { if (error) throw error; })(require("node:child_process").spawnSync("true"))',
+        exec: 'require("node:child_process").execSync("true")',
+        fork: 'require("node:child_process").fork(process.cwd() + "/.svc/node-child.js").pid',
+        cluster: 'require("node:cluster").fork().id',
+        'a thread': 'new (require("node:worker_threads").Worker)("1", {eval: true}).threadId',
+        'a signal to its worker': `process.kill(${worker}, 0)`,
+        'a signal below process.kill': `process._kill(${worker}, 0)`,
+        'a signal to its group': 'process.kill(0, 0)',
+        'a signal to everybody': 'process.kill(-1, 0)',
+        'a debugger in another': `process._debugProcess(${worker})`,
+        'the priority of another': `require("node:os").setPriority(${worker}, 19)`,
+        'another user': 'process.setuid(65534)',
+      },
+      {node_version},
+    );
+    expect(found).toEqual({});
+    expect([isAlive(worker), await service.workerOf(tenant.id)]).toEqual([true, worker]);
+  });
+
+  test('the environment is its own alone', async () => {
+    const id = await make({node_version, env: {MINE: 'a', NODE_OPTIONS: '--allow-fs-read=/'}});
+    const {value} = await execute(tenant, id, {
+      code: 'try { require("node:fs").readFileSync("/etc/hostname"); return "read"; } catch { return Object.keys(process.env).sort(); }',
+    });
+    expect(value).toEqual(['MINE', 'NODE_OPTIONS', 'TZ']);
+  });
+
+  const connected = (socket: string) =>
+    `new Promise((resolve, reject) => ${socket}.on("connect", () => resolve("connected")).on("response", resolve).on("error", reject))`;
+  const ways = (at: number, path: string): Record<string, string> => ({
+    fetch: `fetch("http://127.0.0.1:${at}/").then(r => r.text())`,
+    'fetch by name': `fetch("http://localhost:${at}/").then(r => r.text())`,
+    http: connected(`require("node:http").get("http://127.0.0.1:${at}/")`),
+    'http over a Unix socket': connected(`require("node:http").get({socketPath: ${JSON.stringify(path)}})`),
+    net: connected(`require("node:net").connect(${at}, "127.0.0.1")`),
+    'net, IPv6': connected(`require("node:net").connect(${at}, "::ffff:127.0.0.1")`),
+    'a look-up of its own': connected(
+      `require("node:net").connect({port: ${at}, host: "example.com", lookup: (h, o, f) => o.all ? f(null, [{address: "127.0.0.1", family: 4}]) : f(null, "127.0.0.1", 4)})`,
+    ),
+    tls: connected(`require("node:tls").connect(${at}, "127.0.0.1")`),
+    http2: connected(`require("node:http2").connect("http://127.0.0.1:${at}")`),
+    'the sockets of workers': connected(`require("node:net").connect(${JSON.stringify(path)})`),
+    'an abstract socket': connected('require("node:net").connect({path: "\\0svc"})'),
+    listen:
+      'new Promise((resolve, reject) => require("node:net").createServer().on("error", reject).listen(0, resolve))',
+    'listen on a Unix socket':
+      'new Promise((resolve, reject) => require("node:net").createServer().on("error", reject).listen("/tmp/svc-x.sock", resolve))',
+    'a datagram':
+      'new Promise((resolve, reject) => { const s = require("node:dgram").createSocket("udp4").on("error", reject); s.send("x", 53, "127.0.0.1", e => e ? reject(e) : resolve()); })',
+    'a question to a name server': 'require("node:dns").promises.resolveTxt("secret.example.com")',
+    'a question by a resolver of its own':
+      'new (require("node:dns").promises.Resolver)().resolve4("secret.example.com")',
+    'a handle of its own': `(() => {
+      const socket = require("node:net").connect({host: "93.184.216.34", port: 9}).on("error", () => {});
+      const {constructor: Handle} = socket._handle;
+      socket.destroy();
+      const status = new Handle(0).connect({}, "127.0.0.1", ${at});
+      if (status !== 0) throw new Error(status);
+    })()`,
+  });
+
+  test('the network is off unless it was asked for: no connection, no question to anybody', async () => {
+    const before = reached;
+    const outside = {
+      'a name': 'require("node:dns").promises.lookup("example.com").then(() => 1)',
+      localhost: 'require("node:dns").promises.lookup("localhost").then(() => 1)',
+      'an address outside': connected('require("node:net").connect(80, "93.184.216.34")'),
+    };
+    expect(await succeeded({...ways(port(), socketPath), ...outside}, {node_version})).toEqual({});
+    expect(reached).toBe(before);
+  });
+
+  test('on, it goes where the egress policy of the tenant lets it: not to this machine, nor to sockets of others', async () => {
+    const before = reached;
+    expect(await succeeded(ways(port(), socketPath), {node_version, network: true})).toEqual({});
+    expect(reached).toBe(before);
+  });
+});
+
+describe('the egress policy', () => {
+  const policy = (allow: string[], deny: string[] = []) =>
+    tenant.request('PUT', '/settings', {egress: {allow, deny}, allowed_origins: null});
+  const ask = () => `return (await fetch("http://127.0.0.1:${port()}/")).status`;
+
+  test('opens what it opens for a sandbox with a network, and nothing for one without', async () => {
+    await policy([`127.0.0.1:${port()}`]);
+    const [open, closed] = [await make({network: true}), await make()];
+    expect((await execute(tenant, open, {code: ask()})).value).toBe(200);
+    expect((await attempt(closed, ask())).status).toBe(422);
+    await policy([]);
+  });
+
+  test('that is changed ends the sandboxes that have a network, connections and all; others go on', async () => {
+    await policy([`127.0.0.1:${port()}`]);
+    const [open, closed] = [await make({network: true}), await make()];
+    await execute(tenant, open, {
+      code: `globalThis.held = require("node:net").connect(${port()}, "127.0.0.1"); await new Promise(done => held.on("connect", done))`,
+    });
+    await execute(tenant, closed, {code: 'globalThis.n = 1'});
+    const pid = await pidOf(open);
+    await policy([]);
+    await until('its process to be gone', () => !isAlive(pid));
+    expect(await sandboxOf(tenant, open)).toMatchObject({
+      state: 'failed',
+      error: expect.stringContaining('egress policy'),
+    });
+    expect((await execute(tenant, closed, {code: 'return n'})).value).toBe(1);
+  });
+});
+
+describe('its process', () => {
+  test('has no variables, no file and no socket of anybody but the pipe to its worker', async () => {
+    const pid = await pidOf(await make({network: true}));
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+    expect(variables).toEqual(['TZ=UTC']);
+    const files = readdirSync(`/proc/${pid}/fd`).map(fd => {
+      try {
+        return readlinkSync(`/proc/${pid}/fd/${fd}`);
+      } catch {
+        return ''; // closed meanwhile
+      }
+    });
+    expect(files.filter(path => path.startsWith('/') && path !== '/dev/null')).toEqual([]);
+    // The pipe to its worker and its standard error, which Node makes of sockets.
+    expect(files.filter(path => path.startsWith('socket:'))).toHaveLength(2);
+  });
+
+  test('stands still between executions, and its end is that of its worker all the same', async () => {
+    const other = await Tenant.make(service);
+    const {id} = await newSandbox(other, {runtime: 'node', node_version: NODE_VERSION});
+    const {value: pid} = await execute(other, id, {code: 'setInterval(() => {}, 1); return process.pid'});
+    const stateOf = () => /^State:\t(\w)/m.exec(readFileSync(`/proc/${pid as number}/status`, 'utf8'))![1];
+    await until('it stands still', () => stateOf() === 'T');
+    process.kill(await service.workerOf(other.id), 'SIGKILL');
+    await until('it is gone', () => !isAlive(pid as number));
+    expect((await sandboxOf(other, id)).state).toBe('failed');
+  });
+
+  test.each([
+    ['process.exit', 'process.exit(0)', 'exit code 0'],
+    ['process.abort', 'process.abort()', 'SIGABRT'],
+    [
+      'an abort of V8',
+      'require("node:v8").setFlagsFromString("--allow-natives-syntax"); Function("%Abort(1)")()',
+      'The Node process ended',
+    ],
+    [
+      'bytes on its pipe that mean nothing',
+      'require("node:fs").writeSync(3, Buffer.alloc(64, 255)); await new Promise(done => setTimeout(done, 1e4))',
+      'what nobody understands',
+    ],
+    [
+      'an answer that is no JSON',
+      'forge({type: "executed", action: args.n, fault: null}, "{"); await new Promise(done => setTimeout(done, 1e4))',
+      'what nobody understands',
+    ],
+    [
+      'an answer with a reason of its own',
+      'forge({type: "executed", action: args.n, fault: "well"}, "1"); await new Promise(done => setTimeout(done, 1e4))',
+      'what nobody understands',
+    ],
+    [
+      'a call of the tenant’s functions',
+      'forge({type: "start", action: args.n, call: 1, operation: "runQuery"}, "{}"); await new Promise(done => setTimeout(done, 1e4))',
+      'what nobody understands',
+    ],
+    [
+      'signs of life that nobody asked for',
+      'for (let i = 0; i < 1e4; i++) forge({type: "alive"}, ""); await new Promise(done => setTimeout(done, 1e4))',
+      'what nobody understands',
+    ],
+  ])('ended by %s: the sandbox has failed, and nobody else', async (_, code, error) => {
+    const bystander = await make();
+    await execute(tenant, bystander, {code: 'globalThis.kept = 1'});
+    const id = await make();
+    const worker = await service.workerOf(tenant.id);
+    const forge = `const forge = (head, text) => {
+      const [json, body] = [Buffer.from(JSON.stringify(head)), Buffer.from(text)];
+      const frame = Buffer.alloc(8);
+      frame.writeUInt32LE(json.length + body.length, 0);
+      frame.writeUInt32LE(json.length, 4);
+      const whole = Buffer.concat([frame, json, body]);
+      for (let at = 0; at < whole.length; ) { try { at += require("node:fs").writeSync(3, whole, at); } catch (e) { if (e.code !== "EAGAIN") throw e; } }
+    };`;
+    const {status, body} = await attempt(id, `${forge} ${code}`, {n: 1});
+    const {detail} = (body as {error: {detail: object}}).error;
+    expect([status, detail]).toEqual([422, expect.objectContaining({reason: 'ended', state: 'failed'})]);
+    expect(await sandboxOf(tenant, id)).toMatchObject({state: 'failed', error: expect.stringContaining(error)});
+    expect((await execute(tenant, bystander, {code: 'return kept'})).value).toBe(1);
+    expect(await service.workerOf(tenant.id)).toBe(worker);
+  });
+
+  test('kill -9 of it while code runs, and while nothing does: it has failed, and what it holds is not found empty', async () => {
+    const [busy, idle] = [await make(), await make()];
+    const [busyPid, idlePid] = [await pidOf(busy), await pidOf(idle)];
+    const running = attempt(busy, 'globalThis.n = 1; await new Promise(done => setTimeout(done, 1e5))');
+    const stateOf = () => /^State:\t(\w)/m.exec(readFileSync(`/proc/${busyPid}/status`, 'utf8'))![1];
+    await until('it runs', () => stateOf() !== 'T');
+    for (const pid of [busyPid, idlePid]) process.kill(pid, 'SIGKILL');
+    const {error} = (await running).body as {error: {detail: object}};
+    expect(error.detail).toMatchObject({reason: 'ended', state: 'failed'});
+    await until('both have failed', async () => (await sandboxOf(tenant, idle)).state === 'failed');
+    expect((await attempt(idle, 'return 1')).status).toBe(409);
+  });
+});
+
+describe('memory, time and output', () => {
+  test.each([
+    ['objects', 'const a = []; for (;;) a.push({a: [1, 2, 3], b: "x" + a.length});', 'out_of_memory'],
+    ['buffers', 'const a = []; for (;;) a.push(Buffer.alloc(4e6, 1));', 'out_of_memory'],
+    [
+      'buffers, slowly',
+      'const a = []; for (;;) { a.push(Buffer.alloc(4e6, 1)); await new Promise(done => setImmediate(done)); }',
+      'out_of_memory',
+    ],
+    [
+      'WebAssembly',
+      'const a = []; for (;;) { const m = new WebAssembly.Memory({initial: 64}); new Uint8Array(m.buffer).fill(1); a.push(m); }',
+      'out_of_memory',
+    ],
+    ['a loop', 'for (;;);', 'timed_out'],
+    [
+      'a loop of microtasks',
+      '(function again() { Promise.resolve().then(again); })(); await new Promise(() => {});',
+      'timed_out',
+    ],
+    ['a loop of turns', 'for (;;) { await new Promise(done => setImmediate(done)); }', 'timed_out'],
+    [
+      'a loop of process.nextTick',
+      'await new Promise(() => { (function f() { process.nextTick(f); })(); })',
+      'timed_out',
+    ],
+    ['a regular expression', '/^(a+)+$/.test("a".repeat(40) + "b");', 'timed_out'],
+    [
+      'threads of its pool',
+      'for (;;) await Promise.all([1, 2, 3, 4].map(() => new Promise(done => require("node:crypto").pbkdf2("a", "b", 1e7, 64, "sha512", done))));',
+      'timed_out',
+    ],
+    ['getters of the result', 'return {get a() { for (;;); }};', 'timed_out'],
+    [
+      'what is thrown',
+      'throw {toString() { for (;;); }, get message() { for (;;); }, toJSON() { for (;;); }};',
+      'timed_out',
+    ],
+  ])('%s without end cost the sandbox and nobody else', async (_, code, reason) => {
+    const worker = await service.workerOf(tenant.id);
+    const bystander = await make();
+    await execute(tenant, bystander, {code: 'globalThis.kept = 1'});
+    const id = await make({memory_mb: 32, cpu_ms: reason === 'timed_out' ? 500 : 30_000});
+    const running = attempt(id, code);
+    await tenant.insert('witness', {}); // The tenant answers while it runs.
+    const {error} = (await running).body as {error: {detail: object}};
+    expect(error.detail).toMatchObject({reason, state: 'failed'});
+    expect((await execute(tenant, bystander, {code: 'return kept'})).value).toBe(1);
+    expect(await service.workerOf(tenant.id)).toBe(worker);
+  });
+
+  test('standing still without computing is not waiting: it is cut off when its time is over', async () => {
+    const id = await make();
+    const {body} = await attempt(id, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);', {}, 500);
+    expect((body as {error: {detail: object}}).error.detail).toMatchObject({reason: 'timed_out', state: 'failed'});
+  });
+
+  test('what it logs without end is cut', async () => {
+    const {log_lines} = await execute(tenant, await make({cpu_ms: 30_000}), {
+      code: 'for (let i = 0; i < 1e4; i++) console.log("x".repeat(1e4)); return 1',
+    });
+    expect(log_lines.length).toBeLessThanOrEqual(LOG_LINES_MAX);
+    expect(log_lines.join('').length).toBeLessThan(LOG_CALL_CHARS_MAX * 1.1);
+    expect(log_lines.at(-1)).toContain('Log overflow');
+  });
+
+  test.each([
+    ['its standard error', 'process.stderr.write(big)'],
+    ['its standard error, past Node', 'require("node:fs").writeSync(2, big)'],
+    ['its standard output', 'process.stdout.write(big)'],
+    ['lines that it frames itself', 'require("node:fs").writeSync(3, line)'],
+  ])('endless output to %s costs its own time: the tenant answers meanwhile', async (_, write) => {
+    const id = await make({cpu_ms: 1_000});
+    const running = attempt(
+      id,
+      `const big = Buffer.alloc(1e6, 97);
+       const json = Buffer.from('{"type":"log","action":1}');
+       const head = Buffer.alloc(8); head.writeUInt32LE(json.length + 1e3, 0); head.writeUInt32LE(json.length, 4);
+       const line = Buffer.concat([head, json, Buffer.alloc(1e3, 97)]);
+       for (;;) { try { ${write}; } catch (e) { if (e.code !== 'EAGAIN') throw e; } }`,
+    );
+    for (let i = 0; i < 5; i++) await tenant.insert('witness', {i});
+    const {status, body} = await running;
+    expect([status, (body as {error: {detail: object}}).error.detail]).toEqual([
+      422,
+      expect.objectContaining({state: 'failed'}),
+    ]);
+  });
+
+  test('never reading what it is told: executions that wait for it are refused in time, and memory is not', async () => {
+    const id = await make();
+    const code = `require("node:fs").fstatSync(3); for (;;);//${'x'.repeat(9e5)}`;
+    const all = await Promise.all(Array.from({length: 8}, () => attempt(id, code, {}, 1_000)));
+    expect(all.map(({status}) => status).filter(status => status === 200)).toEqual([]);
+    expect((await sandboxOf(tenant, id)).state).toBe('failed');
+  });
+});
+
+describe('other tenants', () => {
+  test('neither their sandboxes nor their processes are in reach', async () => {
+    const other = await Tenant.make(service);
+    const theirs = await newSandbox(other, {runtime: 'node', node_version: NODE_VERSION, env: {SECRET: 'theirs'}});
+    const {value: theirPid} = await execute(other, theirs.id, {
+      code: 'globalThis.secret = process.env.SECRET; return process.pid',
+    });
+    const found = await succeeded(
+      {
+        'a signal': `process.kill(${theirPid as number}, 9)`,
+        'their environment': `require("node:fs").readFileSync("/proc/${theirPid as number}/environ")`,
+        'their memory': `require("node:fs").openSync("/proc/${theirPid as number}/mem", "r")`,
+        'their pipe': `require("node:fs").openSync("/proc/${theirPid as number}/fd/3", "r+")`,
+        'their secret': 'secret',
+        'their file': 'require("node:fs").readFileSync(args.database)',
+      },
+      {},
+      {database: `${service.directoryOf(other.id)}/tenant.sqlite`},
+    );
+    expect(found).toEqual({});
+    expect((await tenant.request('POST', `/sandboxes/${theirs.id}/execute`, {code: 'return secret'})).status).toBe(404);
+    expect((await execute(other, theirs.id, {code: 'return secret'})).value).toBe('theirs');
+  });
+});
