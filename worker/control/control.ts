@@ -67,7 +67,6 @@ export class Control implements Stage {
 
   committed(commit: Commit): void {
     this.services.committed(commit);
-    this.sandboxes.committed(commit);
   }
 
   async close(): Promise<void> {

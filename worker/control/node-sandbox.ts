@@ -53,7 +53,6 @@ const OTHERS = /svc:call|\.svc\/node-child\.js|node:(internal|vm)/;
 
 export class NodeSandbox {
   readonly ready: Promise<void>;
-  readonly policy: string | null;
   readonly #parts: NodeSandboxParts;
   readonly #process: NodeProcess;
   readonly #onEnd: (reason: string) => void;
@@ -73,7 +72,6 @@ export class NodeSandbox {
     this.#parts = parts;
     this.#onEnd = onEnd;
     const {code, env, egress, lifeline, memoryMb} = parts;
-    this.policy = egress === null ? null : JSON.stringify(egress);
     this.ready = this.#opening.promise;
     this.#process = new NodeProcess(
       {

@@ -17,8 +17,6 @@ export type SandboxHost = {
   readonly endedBecause: string | null;
   /** Without mapped files; 0: it has ended. */
   readonly bytes: number;
-  /** The egress policy, as JSON, that it began with and keeps; null: it connects to nobody, or is told the newest with each execution. */
-  readonly policy: string | null;
   /** One at a time of a sandbox. Rejects when the host ends, after its sandboxes were told of as ended. */
   execute(sandbox: string, request: ExecutionRequest): Promise<ExecutionResult>;
   /** Whatever it does: it is gone. */

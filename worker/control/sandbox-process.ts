@@ -36,7 +36,6 @@ const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'sandboxes.js');
 const LAST_WORDS_CHARS = 2_000;
 
 export class SandboxProcess {
-  readonly policy = null;
   readonly #child: ChildProcess;
   readonly #events: SandboxProcessEvents;
   readonly #log: Logger;

@@ -19,7 +19,6 @@ import {
   SANDBOXES_MAX,
 } from '../../shared/limits.ts';
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import type {Commit} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
 import {askedOf} from './asked-sandbox.ts';
 import type {ControlParts} from './control.ts';
@@ -231,11 +230,6 @@ export class Sandboxes {
     for (const {id, expires_at} of [...this.#runningRecords()]) if (expires_at <= nowMs) this.#end(id, EXPIRED);
   }
 
-  /** Node sandboxes with a network end when the policy is another one. */
-  committed({events}: Pick<Commit, 'events'>): void {
-    if (events.some(({type}) => type === 'settings.changed')) this.#followPolicy();
-  }
-
   /** The worker ends: what runs is gone. */
   async close(): Promise<void> {
     const end: End = {state: 'failed', error: 'its worker was closed, and all that it held is gone'};
@@ -292,7 +286,6 @@ export class Sandboxes {
       this.#parts.changed();
       // It may have ended while the write was under way.
       if (host.endedBecause !== null) this.#end(id, {state: 'failed', error: host.endedBecause});
-      this.#followPolicy();
       return answer;
     } catch (caught) {
       host.close(id);
@@ -389,14 +382,6 @@ export class Sandboxes {
     return count;
   }
 
-  /** What the policy closes now must not stay open because it was open before. */
-  #followPolicy(): void {
-    const policy = JSON.stringify(this.#parts.egress());
-    for (const [id, {host}] of [...this.#live]) {
-      if (host.policy !== null && host.policy !== policy) this.#end(id, POLICY_CHANGED);
-    }
-  }
-
   #rest(): void {
     this.#hosts.rest(this.#count('isolate') + this.#opening - this.#openingNodes > 0);
   }
@@ -404,10 +389,6 @@ export class Sandboxes {
 
 const STOPPED: End = {state: 'stopped', error: null};
 const EXPIRED: End = {state: 'expired', error: null};
-const POLICY_CHANGED: End = {
-  state: 'failed',
-  error: "the tenant's egress policy was changed, and what it had opened under the one before is closed",
-};
 /** Records that were written when there was one runtime. */
 const BEFORE_NODE = {node_version: null};
 

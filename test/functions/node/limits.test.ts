@@ -43,13 +43,12 @@ afterEach(() => void vi.useRealTimers());
 
 const CODE = {version: '22', binary: 'node', root: '/'} as const;
 const ENV = {};
-const EGRESS = {allow: [], deny: []};
-const REQUEST = {args: '', env: ENV, egress: EGRESS} as unknown as ActionRequest;
+const REQUEST = {args: '', env: ENV, egress: null} as unknown as ActionRequest;
 const LINK = {lines: {add: () => undefined}} as unknown as ActionLink;
 
 function started(events: Partial<NodeProcessEvents>): NodeProcess {
   const all = {onReady: vi.fn(), onAlive: vi.fn(), onMessage: vi.fn(), onEnd: vi.fn(), ...events};
-  const process = new NodeProcess({code: CODE, env: ENV, egress: EGRESS, lifeline: {command: []}}, all);
+  const process = new NodeProcess({code: CODE, env: ENV, egress: null, lifeline: {command: []}}, all);
   played.channel.emit('data', frame({type: 'ready', text: ''}));
   return process;
 }

@@ -83,6 +83,8 @@ export class WayOut {
     const id = ++this.#lastId;
     return await new Promise((resolve, reject) => {
       this.#answers.set(id, {resolve, reject});
+      // Whoever looks whether anything is under way finds that it is (node-runtime/child-sandbox.ts).
+      link.ref();
       this.#say(link, {...asked, id} as EgressQuestion);
     });
   }
@@ -116,7 +118,7 @@ export class WayOut {
 
   #opened(link: Socket): Socket {
     this.#linked = link;
-    // What waits for an answer keeps its process by itself.
+    // Without a question it keeps no process.
     link.unref();
     link.write(`${JSON.stringify({secret: this.#door.secret})}\n`);
     let text = '';
@@ -136,6 +138,7 @@ export class WayOut {
   #answered(answer: EgressAnswer): void {
     const waiting = this.#answers.get(answer.id);
     this.#answers.delete(answer.id);
+    if (this.#answers.size === 0) this.#linked?.unref();
     if (answer.type === 'broken') this.#sockets.get(answer.id)?.destroy(errorOf(answer.error));
     else if (answer.type === 'failed') waiting?.reject(errorOf(answer.error));
     else waiting?.resolve(answer);
