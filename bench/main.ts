@@ -12,6 +12,7 @@ import {machine} from './measure/machine.ts';
 import {measureWakes} from './peers/svc/wake.ts';
 import {printed, type Results, report} from './report.ts';
 import {runRound, startPeers, stopPeers} from './round.ts';
+import {measureSandboxes} from './sandboxes/measure.ts';
 import {benchSettings} from './settings.ts';
 
 const WAKES = 8;
@@ -39,7 +40,8 @@ for (let i = 1; i <= settings.rounds; i++) {
   const functions = settings.functions ? await measureFunctions(join(root, `functions-${i}`), settings, say) : null;
   const churned = settings.seconds > 1 ? CHURN_TENANTS : CHURN_TENANTS_QUICK;
   const churn = settings.churn ? await measureChurn(join(root, `churn-${i}`), churned, say) : null;
-  rounds.push({rows, wake, live, functions, churn});
+  const sandboxes = settings.sandboxes ? await measureSandboxes(join(root, `sandboxes-${i}`), say) : null;
+  rounds.push({rows, wake, live, functions, churn, sandboxes});
 }
 await stopPeers(peers);
 

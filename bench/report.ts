@@ -11,6 +11,8 @@ import {median} from './measure/statistics.ts';
 import type {WakeResult} from './peers/svc/wake.ts';
 import type {Figures, Round} from './round.ts';
 import {ROWS, type Row} from './rows.ts';
+import type {SandboxRound} from './sandboxes/measure.ts';
+import {sandboxesPrinted, sandboxTargets} from './sandboxes/report.ts';
 import type {BenchSettings} from './settings.ts';
 import {TARGETS} from './targets.ts';
 
@@ -18,13 +20,14 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** live, functions, churn: null when they were left out. */
+  /** live, functions, churn, sandboxes: null when they were left out. */
   rounds: {
     rows: Round;
     wake: WakeResult;
     live: LiveRound | null;
     functions: FunctionRound | null;
     churn: ChurnRound | null;
+    sandboxes: SandboxRound | null;
   }[];
 };
 
@@ -51,6 +54,7 @@ export type Report = Omit<Results, 'rounds'> & {
   live: string[];
   functions: string[];
   churn: string[];
+  sandboxes: string[];
   targets: TargetReport[];
   rounds: Results['rounds'];
 };
@@ -61,6 +65,7 @@ export function report(results: Results): Report {
   const {rounds} = results;
   const live = rounds.flatMap(round => round.live ?? []);
   const functions = rounds.flatMap(round => round.functions ?? []);
+  const sandboxes = rounds.flatMap(round => round.sandboxes ?? []);
   return {
     ...results,
     rows: ROWS.flatMap(row => {
@@ -77,6 +82,7 @@ export function report(results: Results): Report {
     live: livePrinted(live),
     functions: functionsPrinted(functions),
     churn: churnPrinted(rounds.flatMap(round => round.churn ?? [])),
+    sandboxes: sandboxesPrinted(sandboxes),
     targets: [
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
@@ -86,6 +92,7 @@ export function report(results: Results): Report {
       }),
       ...(live.length === 0 ? [] : liveTargets(live)),
       ...functionTargets(functions),
+      ...sandboxTargets(sandboxes),
     ],
   };
 }
@@ -99,6 +106,7 @@ export function printed({
   live,
   functions,
   churn,
+  sandboxes,
   targets,
 }: Report): string {
   const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
@@ -137,6 +145,8 @@ export function printed({
     ...functions,
     '',
     ...churn,
+    '',
+    ...sandboxes,
     '',
     ...targets.map(
       ({what, measured, wanted, isMet}) =>

@@ -17,6 +17,7 @@ export type BenchSettings = {
   live: boolean;
   functions: boolean;
   churn: boolean;
+  sandboxes: boolean;
   directory: string;
   output: string;
 };
@@ -41,6 +42,7 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--no-live', 'leave live queries and scheduled jobs out')
     .option('--no-functions', 'leave functions out')
     .option('--no-churn', 'leave out 1,000 tenants of which 32 may be awake (some ten minutes a round)')
+    .option('--no-sandboxes', 'leave sandboxes out')
     .option('--directory <directory>', 'where the data directories are made; a tmpfs has no fsync to measure', tmpdir())
     .option('--output <file>', 'the result as JSON', 'bench/results/latest.json')
     .parse(argv)
