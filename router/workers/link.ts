@@ -14,20 +14,32 @@
  *   a stream                                          cut, visibly for the client
  *   a write                                           session.outcome_unknown
  */
-import type {Buffer} from 'node:buffer';
+import {Buffer} from 'node:buffer';
 import {connect, type Socket} from 'node:net';
+import {assert} from '../../shared/assert.ts';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {READ_AGAIN_MS_MAX} from '../../shared/limits.ts';
+import {FRAME_CHUNK_BYTES, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes, type RequestUpload} from './forwarded.ts';
 import {type HeldBytes, tooManyBytes} from './held-bytes.ts';
+import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
 import {parseResponseMeta} from './response-meta.ts';
 
 /** Stream ids are u32; 0 is the hello's. */
 const STREAM_MAX = 0xffff_ffff;
+
+/**
+ * What comes from workers is read into this by all links, one after the other: what a frame holds is taken during the call.
+ * With a buffer for each read Node makes 64 KiB for what is a few hundred bytes, and the collector has to follow.
+ */
+const READ_BUFFER = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
+assert(
+  FRAME_CHUNK_BYTES <= LARGE_REPLY_BYTES,
+  'a reply that is kept until its client has taken it is in no such buffer',
+);
 
 export type LinkClosed = {
   link: WorkerLink;
@@ -109,7 +121,16 @@ export class WorkerLink implements Holder {
     this.#onClosed = onClosed;
     this.#live = live;
     this.#pipes = pipes;
-    this.#socket = connect({path: address.socketPath});
+    this.#socket = connect({
+      path: address.socketPath,
+      onread: {
+        buffer: READ_BUFFER,
+        callback: bytes => {
+          this.#read(READ_BUFFER.subarray(0, bytes));
+          return true;
+        },
+      },
+    });
     this.#writer = new FrameWriter(bytes => {
       if (this.#socket.destroyed) return;
       this.#writtenOrder = this.#order;
@@ -127,7 +148,6 @@ export class WorkerLink implements Holder {
       this.#letGo();
     });
     this.#socket.on('drain', () => this.#countBuffered());
-    this.#socket.on('data', chunk => this.#read(chunk as Buffer));
     this.#socket.on('error', error => log.debug('a worker connection failed', {tenant: address.tenant, error}));
     this.#socket.on('close', () => this.#closed());
     this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, address.secret, String(IPC_VERSION));
@@ -451,50 +471,4 @@ function bytesOf(meta: Buffer): number {
 
 function streamOf(order: number): number {
   return order % (STREAM_MAX + 1);
-}
-
-/** It never reached the worker, but a part of its body may have been given up with the link. */
-function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
-  if (request.upload?.hasBegun === true) {
-    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it got the request"));
-    return;
-  }
-  request.upload?.detach();
-  unanswered.push(request);
-}
-
-/** A scan that had just begun is not what a worker hung on: the watch takes longer than that to find one that does. */
-function mayHaveEndedIt(request: Forwarded, nowMs: number): boolean {
-  return request.call !== null || (!request.isShort && nowMs - request.sentMs > READ_AGAIN_MS_MAX);
-}
-
-/** A dying worker may take a connection once more before its socket is gone: losing it again is not a second death. */
-function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
-  if (request.lostWorker !== null && request.lostWorker !== worker) {
-    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended twice during this read"));
-    return;
-  }
-  request.lostWorker = worker;
-  unanswered.push(request);
-}
-
-/** Its answer was under way. */
-function endStreamed(request: Forwarded): void {
-  if (request.hasBegun) request.endStream(true);
-  else if (!request.isRead) request.fail(outcomeUnknown());
-  else request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it answered"));
-}
-
-function outcomeUnknown(): ServiceError {
-  return new ServiceError(
-    'session.outcome_unknown',
-    "the tenant's worker ended before it answered; the write may or may not have happened",
-  );
-}
-
-function notSentAgain(): ServiceError {
-  return new ServiceError(
-    'session.worker_unavailable',
-    "the tenant's worker ended while it had this request, which is not sent to the next one by itself; nothing was changed",
-  );
 }

@@ -5,7 +5,7 @@
  * FrameWriter collects every frame of one event-loop turn and hands them to the socket in one write; FrameReader finds the
  * frames in whatever chunks arrive. A frame that breaks a rule throws MalformedFrame: the owner closes that connection,
  * never the process. Body and meta passed to a handler are views that are valid only during the call, unless they were
- * larger than one chunk; whoever keeps one copies it.
+ * larger than one chunk; whoever keeps one copies it. A chunk is never longer than FRAME_CHUNK_BYTES.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../assert.ts';
@@ -213,11 +213,12 @@ function writeText(to: Buffer, text: string, at: number): number {
   return length;
 }
 
-/** Finds frames in a byte stream and hands each to `handler`. */
+/** Finds frames in a byte stream and hands each to `handler`. The chunks that it is given may be used again by whoever gives them. */
 export class FrameReader {
   readonly #handler: FrameHandler;
-  /** Bytes of a frame that has not arrived whole: pieces, joined once all are there. */
-  #pieces: Buffer[] = [];
+  /** The beginning of a frame, in a buffer of its own: as long as the frame, or as its head while that is not whole. */
+  #partial = EMPTY;
+  /** Bytes of it that have come; 0: none is waited for. */
   #have = 0;
   #need = FRAME_HEADER_BYTES;
 
@@ -227,24 +228,30 @@ export class FrameReader {
 
   /** @throws MalformedFrame when the bytes cannot be a frame; the reader is of no use afterwards. */
   push(chunk: Buffer): void {
-    let rest = chunk;
-    if (this.#have > 0) {
-      this.#pieces.push(chunk);
-      this.#have += chunk.length;
-      if (this.#have < this.#need) return;
-      rest = Buffer.concat(this.#pieces, this.#have);
-      this.#pieces = [];
-      this.#have = 0;
+    let at = 0;
+    while (this.#have > 0) {
+      const copied = chunk.copy(this.#partial, this.#have, at);
+      at += copied;
+      this.#have += copied;
+      if (this.#have < this.#partial.length) return;
+      if (this.#readFrames(this.#partial, 0) > 0) {
+        this.#partial = EMPTY;
+        this.#have = 0;
+      } else this.#wait(this.#partial);
     }
-    const used = this.#readFrames(rest);
-    if (used < rest.length) {
-      this.#pieces = [rest.subarray(used)];
-      this.#have = rest.length - used;
-    }
+    at = this.#readFrames(chunk, at);
+    if (at < chunk.length) this.#wait(chunk.subarray(at));
   }
 
-  #readFrames(bytes: Buffer): number {
-    let at = 0;
+  /** For the rest of a frame, of which this is there. */
+  #wait(beginning: Buffer): void {
+    this.#partial = Buffer.allocUnsafe(this.#need);
+    this.#have = beginning.copy(this.#partial);
+  }
+
+  /** Hands over the whole frames from `from` on. @returns where the next one begins, of which #need says how much has to come */
+  #readFrames(bytes: Buffer, from: number): number {
+    let at = from;
     while (bytes.length - at >= FRAME_HEADER_BYTES) {
       const bodyBytes = bytes.readUInt32LE(at);
       const kind = bytes[at + 8]!;

@@ -139,6 +139,37 @@ describe('frames', () => {
     ]);
   });
 
+  test('arrive whole in whatever chunks, all of them in one buffer that is used again', () => {
+    const sizes = fc.constantFrom(1, 5, FRAME_HEADER_BYTES, 13, 200, 4_096, 65_536);
+    fc.assert(
+      fc.property(fc.array(frame, {minLength: 1, maxLength: 12}), fc.array(sizes, {minLength: 1}), (frames, chunks) => {
+        const bytes = Buffer.concat(
+          written(writer => {
+            for (const {kind, stream, flags, meta, body} of frames) writer.frame(kind, stream, flags, meta, body);
+          }),
+        );
+        const received = reader();
+        const shared = Buffer.alloc(65_536);
+        for (let at = 0, i = 0; at < bytes.length; i++) {
+          const chunk = shared.subarray(0, bytes.copy(shared, 0, at, at + chunks[i % chunks.length]!));
+          at += chunk.length;
+          received.reader.push(chunk);
+          shared.fill(0xee);
+        }
+        expect(received.frames.map(got => ({...got, body: got.body.toString('latin1')}))).toEqual(
+          frames.map(({kind, stream, flags, meta, body}) => ({
+            kind,
+            stream,
+            flags,
+            meta,
+            body: Buffer.from(body as string).toString('latin1'),
+          })),
+        );
+      }),
+      {numRuns: 60},
+    );
+  });
+
   test('of one turn leave in one write while they fit one chunk', () => {
     const pieces = written(writer => {
       for (let stream = 0; stream < 100; stream++) writer.frame(FrameKind.response, stream, 0, '', '{"ok":true}');

@@ -1,0 +1,50 @@
+/** What becomes of each request that a link still holds when it closes; which is which is said in `link.ts`. */
+import {ServiceError} from '../../shared/errors.ts';
+import {READ_AGAIN_MS_MAX} from '../../shared/limits.ts';
+import type {Forwarded} from './forwarded.ts';
+
+/** It never reached the worker, but a part of its body may have been given up with the link. */
+export function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
+  if (request.upload?.hasBegun === true) {
+    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it got the request"));
+    return;
+  }
+  request.upload?.detach();
+  unanswered.push(request);
+}
+
+/** A scan that had just begun is not what a worker hung on: the watch takes longer than that to find one that does. */
+export function mayHaveEndedIt(request: Forwarded, nowMs: number): boolean {
+  return request.call !== null || (!request.isShort && nowMs - request.sentMs > READ_AGAIN_MS_MAX);
+}
+
+/** A dying worker may take a connection once more before its socket is gone: losing it again is not a second death. */
+export function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
+  if (request.lostWorker !== null && request.lostWorker !== worker) {
+    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended twice during this read"));
+    return;
+  }
+  request.lostWorker = worker;
+  unanswered.push(request);
+}
+
+/** Its answer was under way. */
+export function endStreamed(request: Forwarded): void {
+  if (request.hasBegun) request.endStream(true);
+  else if (!request.isRead) request.fail(outcomeUnknown());
+  else request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it answered"));
+}
+
+export function outcomeUnknown(): ServiceError {
+  return new ServiceError(
+    'session.outcome_unknown',
+    "the tenant's worker ended before it answered; the write may or may not have happened",
+  );
+}
+
+export function notSentAgain(): ServiceError {
+  return new ServiceError(
+    'session.worker_unavailable',
+    "the tenant's worker ended while it had this request, which is not sent to the next one by itself; nothing was changed",
+  );
+}
