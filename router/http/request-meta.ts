@@ -1,10 +1,6 @@
 /** Writes the meta of a `request` frame. It is text joined by hand because it is made for every request. */
 import type {Operation} from '../../shared/operations.ts';
-
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const TILDE = 0x7e;
+import {quotedText} from '../../shared/values/quoted-text.ts';
 
 /**
  * @param parameters of the path, decoded, without the tenant
@@ -22,22 +18,13 @@ export function requestMeta(
   ifNoneMatch = '',
 ): string {
   let meta = `{"op":"${operation}"`;
-  for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quoted(parameters[i]!)}`;
+  for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quotedText(parameters[i]!)}`;
   if (parameters.length > 0) meta += ']';
-  if (query !== '') meta += `,"q":${quoted(query)}`;
-  if (idempotencyKey !== '') meta += `,"k":${quoted(idempotencyKey)}`;
-  if (ifMatch !== '') meta += `,"im":${quoted(ifMatch)}`;
-  if (ifNoneMatch !== '') meta += `,"nm":${quoted(ifNoneMatch)}`;
-  return `${meta},"r":${quoted(requestId)}}`;
-}
-
-/** A text as JSON. Most need no escape, and a look at each of so few characters costs less than a call into the engine. */
-function quoted(text: string): string {
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit < SPACE || unit > TILDE || unit === QUOTE || unit === BACKSLASH) return JSON.stringify(text);
-  }
-  return `"${text}"`;
+  if (query !== '') meta += `,"q":${quotedText(query)}`;
+  if (idempotencyKey !== '') meta += `,"k":${quotedText(idempotencyKey)}`;
+  if (ifMatch !== '') meta += `,"im":${quotedText(ifMatch)}`;
+  if (ifNoneMatch !== '') meta += `,"nm":${quotedText(ifNoneMatch)}`;
+  return `${meta},"r":${quotedText(requestId)}}`;
 }
 
 /** The same with an operator's word for the body. */

@@ -110,13 +110,13 @@ function joinFitting(rows: readonly DocumentRow[], most: number): {text: string;
 
 function joinDocuments(rows: DocumentRow[]): string {
   let text = '';
-  let bytes = 0;
   for (const row of rows) {
     const document = documentText(row);
-    bytes += Buffer.byteLength(document) + 1;
-    if (bytes > RESULT_BYTES_MAX) throw resultTooLarge();
     text += text === '' ? document : `,${document}`;
+    if (text.length >= RESULT_BYTES_MAX) throw resultTooLarge();
   }
+  // A UTF-16 unit is at most 3 bytes of UTF-8: few results have to be measured.
+  if (text.length * 3 >= RESULT_BYTES_MAX && Buffer.byteLength(text) >= RESULT_BYTES_MAX) throw resultTooLarge();
   return text;
 }
 

@@ -242,7 +242,7 @@ function prepare(db: Connection) {
       .pluck(),
     entries: db.prepare<[number, Buffer, number, number], Entry>(
       `SELECT e.key AS key, e.doc AS entryDoc, d.* FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc
-         WHERE e.index_number = ? AND (e.key, e.doc) > (?, ?) ORDER BY e.key, e.doc LIMIT ? + 0`,
+         WHERE e.index_number = (? + 0) AND (e.key, e.doc) > (?, ?) ORDER BY e.key, e.doc LIMIT ? + 0`,
     ),
     floor: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'journal_floor'").pluck(),
     floorDigest: db.prepare<[], string>("SELECT value FROM meta WHERE key = 'floor_previous_digest'").pluck(),

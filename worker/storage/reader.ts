@@ -25,11 +25,13 @@ const shortBody = (body: string) => `CASE WHEN octet_length(${body}) <= ${SCAN_R
 const SHORT_DOCUMENT = DOCUMENT.replace('body', shortBody('body'));
 const JOINED = `e.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags,
   d.checksum AS checksum`;
+/** `+ 0`: a parameter by itself whose value could tell SQLite how many rows there are has the statement planned anew for each run. */
+const OF_INDEX = 'e.index_number = (? + 0)';
 /** LEFT: an entry without its document is damage, and must not be passed over. */
-const FROM_ENTRIES = 'FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc WHERE e.index_number = ?';
+const FROM_ENTRIES = `FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc WHERE ${OF_INDEX}`;
 const ENTRIES = `SELECT ${JOINED} ${FROM_ENTRIES}`;
 const SHORT_ENTRIES = `SELECT ${JOINED.replace('d.body AS body', shortBody('d.body'))} ${FROM_ENTRIES}`;
-const NUMBERS = 'SELECT e.doc AS doc FROM index_entries e WHERE e.index_number = ?';
+const NUMBERS = `SELECT e.doc AS doc FROM index_entries e WHERE ${OF_INDEX}`;
 
 /** The index knows the document numbers: rows of other tables are passed over without being read. */
 const BY_IDS = `SELECT ${SHORT_DOCUMENT} FROM documents INDEXED BY documents_by_id
@@ -38,7 +40,8 @@ const BY_IDS = `SELECT ${SHORT_DOCUMENT} FROM documents INDEXED BY documents_by_
 /** `body` null: it is long, or damaged. */
 type ShortRow = Omit<StoredRow, 'body'> & {body: string | null};
 type RangeShape = {hasUpper: boolean; hasAfter: boolean; reverse: boolean};
-type Prepared<Row> = Record<string, Database.Statement<unknown[], Row>>;
+/** By the number of their shape. */
+type Prepared<Row> = (Database.Statement<unknown[], Row> | undefined)[];
 
 export class Reader implements FunctionReader {
   readonly timeline: string;
@@ -55,9 +58,9 @@ export class Reader implements FunctionReader {
   readonly #numbersBackward: Database.Statement<[number, number, number], number>;
   readonly #idsForward: Database.Statement<unknown[], ShortRow>;
   readonly #idsBackward: Database.Statement<unknown[], ShortRow>;
-  readonly #joined: Prepared<StoredRow> = {};
-  readonly #shortJoined: Prepared<ShortRow> = {};
-  readonly #numbers: Prepared<number> = {};
+  readonly #joined: Prepared<StoredRow> = [];
+  readonly #shortJoined: Prepared<ShortRow> = [];
+  readonly #numbers: Prepared<number> = [];
   /** Null: rows may change under it, as on the writer's connection. */
   readonly #cache: RowCache | null;
   readonly #db: Connection;
@@ -266,7 +269,7 @@ export class Reader implements FunctionReader {
 
   /** One statement for each shape of range, prepared when first used. */
   #statement<Row>(prepared: Prepared<Row>, select: string, {hasUpper, hasAfter, reverse}: RangeShape, isValue = false) {
-    const shape = `${hasUpper}${hasAfter}${reverse}`;
+    const shape = (hasUpper ? 1 : 0) + (hasAfter ? 2 : 0) + (reverse ? 4 : 0);
     const known = prepared[shape];
     if (known !== undefined) return known;
     const upper = hasUpper ? ' AND e.key < ?' : '';

@@ -111,11 +111,11 @@ export function prepareStatements(db: Connection) {
     insertEntry: () => run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
     deleteEntry: () =>
       run<[number, Buffer, number]>('DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?'),
-    deleteEntriesOf: () => run<[number, number]>('DELETE FROM index_entries WHERE index_number = ? AND doc = ?'),
+    deleteEntriesOf: () => run<[number, number]>('DELETE FROM index_entries WHERE index_number = (? + 0) AND doc = ?'),
     deleteEntries: () =>
       run<[number, number]>(
         `DELETE FROM index_entries WHERE (index_number, key, doc) IN
-         (SELECT index_number, key, doc FROM index_entries WHERE index_number = ? LIMIT ? + 0)`,
+         (SELECT index_number, key, doc FROM index_entries WHERE index_number = (? + 0) LIMIT ? + 0)`,
       ),
 
     insertTable: () =>

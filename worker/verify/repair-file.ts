@@ -122,7 +122,7 @@ function replace(db: Connection, kind: RowKind, row: object, by: object): void {
 
 function remove(db: Connection, kind: RowKind, row: object): void {
   const [where, key] = keyOf(kind, row);
-  if (kind === 'indexes') db.prepare('DELETE FROM index_entries WHERE index_number = ?').run(...key);
+  if (kind === 'indexes') db.prepare('DELETE FROM index_entries WHERE index_number = (? + 0)').run(...key);
   db.prepare(`DELETE FROM ${kind} WHERE ${where}`).run(...key);
 }
 

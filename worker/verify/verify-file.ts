@@ -212,7 +212,9 @@ function checkIndexes(db: Connection, table: CatalogTable, report: VerifyReport)
   const entry = db
     .prepare<[number, Buffer, number], 1>('SELECT 1 FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?')
     .pluck();
-  const entries = db.prepare<[number], number>('SELECT count(*) FROM index_entries WHERE index_number = ?').pluck();
+  const entries = db
+    .prepare<[number], number>('SELECT count(*) FROM index_entries WHERE index_number = (? + 0)')
+    .pluck();
   const documents = db.prepare<[number, number], StoredRow>('SELECT * FROM documents WHERE doc BETWEEN ? AND ?');
   let count = 0;
   for (const row of documents.iterate(table.info.lowDoc, table.info.highDoc)) {
