@@ -114,9 +114,9 @@ export class ServiceClient {
    * A request that must not happen twice and may take as long as it takes. It is sent again only when the server says that
    * nothing was done; a broken connection leaves open whether it happened. @throws RefusedRequest
    */
-  async jsonOnce<T>(method: Method, path: string, body: unknown): Promise<T> {
+  async jsonOnce<T>(method: Method, path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#attempt(method, path, JSON.stringify(body), {}, NO_TIMEOUT);
+      const outcome = await this.#attempt(method, path, JSON.stringify(body), headers, NO_TIMEOUT);
       if (!('again' in outcome)) return JSON.parse(outcome.body.toString()) as T;
       const {again, retryAfterMs} = outcome;
       const isUndone = again instanceof RefusedRequest && NOTHING_WAS_DONE.has(again.code);

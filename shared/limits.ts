@@ -782,6 +782,8 @@ export const PACKAGES_UNPACKED_BYTES_MAX = 256 * MIB;
 export const PACKAGES_KEPT_BYTES_MAX = 512 * MIB;
 /** A package that no deployment has stays for so long: its deploy may be about to come. (ours) */
 export const PACKAGE_UNUSED_KEEP_MS = 60 * 60 * 1000;
+/** How often a command asks what the server does with its deploy. (ours) */
+export const DEPLOY_PROGRESS_MS = 500;
 /** Packages that a command sends at once, and that npm is asked for at once. (ours) */
 export const PACKAGE_UPLOADS_AT_ONCE = 4;
 export const PACKAGES_PER_NPM = 50;

@@ -138,6 +138,8 @@ export const OPERATIONS = {
     params: ['sha512'],
     streamedBytesMax: PACKAGE_BYTES_MAX,
   },
+  /** What those do that are not answered yet. */
+  'deployments.progress': {...read, ...at('GET', '/deployments/progress'), params: none, isShort: true, isAtOnce: true},
   'deployments.list': {...read, ...at('GET', '/deployments'), params: none, isShort: true},
   'deployments.activate': {
     ...write,

@@ -1,8 +1,10 @@
 /** Brings a project to its tenant: generated code, types, bundle, upload. Each step is told on stderr. */
+import {randomUUID} from 'node:crypto';
 import type {DeploymentError, DeploymentView, SchemaChangesView} from '../../shared/protocol/functions.ts';
 import {RefusedRequest} from '../client.ts';
 import {bundle} from './bundle.ts';
 import {generateCode} from './codegen.ts';
+import {telling} from './deploy-progress.ts';
 import {sendPackages} from './package-tarballs.ts';
 import {ProjectFailure} from './project-failure.ts';
 import {pathOf, type Target} from './target.ts';
@@ -41,7 +43,10 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   await sendPackages(target, packages, say);
   try {
     // Indexes of large tables are built before it answers: that takes as long as it takes, and once is enough.
-    const reply = await client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload);
+    const requestId = randomUUID();
+    const reply = await telling(target, requestId, say, () =>
+      client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload, {'x-request-id': requestId}),
+    );
     const changes = changeLines(reply.changes);
     if ('dry_run' in reply) return {deployment: null, functions: reply.functions.length, changes, sources};
     return {deployment: reply, functions: reply.functions, changes, sources};

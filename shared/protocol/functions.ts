@@ -205,6 +205,27 @@ export type DryRunView = Static<typeof DryRunView>;
 
 export const DeploymentList = Type.Object({deployments: Type.Array(DeploymentView, {description: 'newest first'})});
 
+export const DeployStep = Type.Enum([
+  'waiting',
+  'checking',
+  'storing',
+  'unpacking_packages',
+  'installing_node',
+  'loading_node_modules',
+  'activating',
+]);
+export type DeployStep = Static<typeof DeployStep>;
+/** A deploy that has not been answered yet. */
+export const DeployProgress = Type.Object({
+  request_id: Type.String({description: 'of the request that is the deploy'}),
+  step: DeployStep,
+  detail: Type.Union([Type.String(), Type.Null()], {description: 'the version of Node, how many packages; for people'}),
+  since: EpochMs,
+});
+export type DeployProgress = Static<typeof DeployProgress>;
+export const DeployProgressList = Type.Object({deploys: Type.Array(DeployProgress, {description: 'the oldest first'})});
+export type DeployProgressList = Static<typeof DeployProgressList>;
+
 /** Functions of the active deployment; null: there is none. */
 export const FunctionList = Type.Object({
   deployment: Type.Union([Type.Integer(), Type.Null()]),

@@ -327,6 +327,7 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [{params: {sha512: createHash('sha512').digest('hex')}}],
       refused: {params: {sha512: '0'.repeat(128)}, code: 'op.invalid_input'},
     },
+    'deployments.progress': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'deployments.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'deployments.activate': {
       succeeds: [{params: {deployment_id: '2'}}],

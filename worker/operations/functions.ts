@@ -38,9 +38,9 @@ export const functions: Handlers<
       to.whole(preflightHeaders(origin ?? undefined, functions.allowedOrigins), '');
       return undefined;
     }),
-  'deployments.create': by(async ({deployments}, {incoming}) => {
+  'deployments.create': by(async ({deployments}, {incoming, requestId}) => {
     const body = (await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0);
-    const made = await deployments.upload(body);
+    const made = await deployments.upload(body, requestId);
     return 'dry_run' in made
       ? variant<'deployments.create', 'dry_run'>('dry_run', made)
       : json<'deployments.create'>(made);
@@ -51,6 +51,7 @@ export const functions: Handlers<
   'packages.put': by((platform, {params, incoming}) =>
     doneAfter(platform.addPackage(params.sha512, (incoming ?? IncomingBody.whole(Buffer.alloc(0))).chunks())),
   ),
+  'deployments.progress': by(({deployments}) => json<'deployments.progress'>({deploys: deployments.underWay})),
   'deployments.list': by(({deployments}) => json<'deployments.list'>({deployments: deployments.list()})),
   'deployments.activate': by(async ({deployments}, {params}) =>
     json<'deployments.activate'>(await deployments.activate(params.deployment_id)),

@@ -1,12 +1,18 @@
 /** External packages over HTTP, as whoever deploys without the command line sends them, and as somebody hostile does. */
 import {createHash} from 'node:crypto';
-import {existsSync, readdirSync} from 'node:fs';
+import {existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {ServiceClient} from '../../../cli/client.ts';
+import {readProject} from '../../../cli/project/project-file.ts';
+import {push} from '../../../cli/project/push.ts';
 import type {DeploymentUpload, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
 import {App, uploadOf} from '../app.ts';
-import {onNode} from './node-app.ts';
+import {projectDirectory} from '../cli/project.ts';
+import {nodeVariables, onNode} from './node-app.ts';
 import {tarball} from './tar.ts';
 
 const OWN = process.versions.node.split('.')[0]!;
@@ -103,3 +109,41 @@ test('one that is optional and has native code is left out; one that is not refu
   expect((await app.admin('POST', '/deployments', await uploadWith([A, {...addon, optional: true}]))).status).toBe(201);
   expect(await app.action('m:value', {})).toBe('from a');
 });
+
+test('whoever deploys is shown that the server installs a version of Node, for as long as it does', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-progress-'));
+  const version = ['20', '22', '24', '26'].find(each => each !== OWN)!;
+  const variables = await nodeVariables();
+  // In the place of npm: brings it when it is let.
+  const npm = `#!/bin/sh
+    for prefix; do :; done
+    while [ ! -e ${directory}/let ]; do sleep 0.05; done
+    mkdir -p "$prefix/node_modules/node-${process.platform}-${process.arch}/bin"
+    cp ${variables[`SVC_NODE_${version}`]} "$prefix/node_modules/node-${process.platform}-${process.arch}/bin/node"`;
+  writeFileSync(join(directory, 'npm'), npm, {mode: 0o755});
+  const slow = await Service.start({env: {PATH: `${directory}:${process.env.PATH}`}});
+  process.env.SVC_ACCESS_TOKEN = slow.accessToken;
+  const client = await ServiceClient.open({url: slow.url}, 4);
+  try {
+    const app = await App.empty(slow);
+    const said: string[] = [];
+    const files = {'svc.json': JSON.stringify({node: {nodeVersion: version}}), 'svc/m.ts': '"use node";\nexport {};\n'};
+    const project = await readProject(projectDirectory(files));
+    const pushing = push(
+      {project, client, tenant: app.tenant},
+      {typecheck: 'disable', message: null, dryRun: false},
+      text => said.push(text),
+    );
+    await until('it is told', () => said.some(text => text.startsWith(`the server installs Node ${version}`)));
+    const {deploys} = (await app.admin('GET', '/deployments/progress')).body as {deploys: object[]};
+    expect(deploys).toMatchObject([{step: 'installing_node', detail: version}]);
+    writeFileSync(join(directory, 'let'), '');
+    expect((await pushing).deployment?.active).toBe(true);
+    expect((await app.admin('GET', '/deployments/progress')).body).toEqual({deploys: []});
+  } finally {
+    delete process.env.SVC_ACCESS_TOKEN;
+    await client.close();
+    await slow.stop();
+    rmSync(directory, {recursive: true});
+  }
+}, 300_000);

@@ -18,7 +18,14 @@ import {
   DEPLOYS_WAITING_MAX,
   ROWS_SUMMED_MAX,
 } from '../../../shared/limits.ts';
-import type {DeployedView, DeploymentView, DryRunView, Manifest, NodePart} from '../../../shared/protocol/functions.ts';
+import type {
+  DeployedView,
+  DeploymentView,
+  DeployProgress,
+  DryRunView,
+  Manifest,
+  NodePart,
+} from '../../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../../commit/group.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {SchemaChanges} from '../../schema/change.ts';
@@ -35,9 +42,10 @@ import {ACTIVE_KEY, journalDeployment} from '../stored-settings.ts';
 import {ActiveDeployment} from './active-deployment.ts';
 import type {Analysed, AnalysedFile} from './analysis/analysis.ts';
 import type {AnalysisTask, UploadFacts} from './analysis/analysis-message.ts';
+import {DeploysUnderWay, type TellStep} from './deploy-progress.ts';
 import {refusal} from './deployment-upload.ts';
 import {digestOf} from './file-digest.ts';
-import type {NodeModules, NodeUpload} from './node-modules.ts';
+import type {NodeAnalysisOptions, NodeModules, NodeUpload} from './node-modules.ts';
 
 export type DeploymentParts = {
   writer: Writer;
@@ -56,6 +64,7 @@ type StoredCode = {list: string; nodeFiles: ReadonlyMap<string, AnalysedFile>};
 
 export class Deployments {
   readonly #parts: DeploymentParts;
+  readonly #progress: DeploysUnderWay;
   readonly #committed: Database.Statement<[], DeploymentRow>;
   readonly #committedActive: Database.Statement<[string], number>;
   #active: ActiveDeployment | null = null;
@@ -69,6 +78,7 @@ export class Deployments {
 
   constructor(parts: DeploymentParts) {
     this.#parts = parts;
+    this.#progress = new DeploysUnderWay(parts.clock);
     const {statements, catalog} = parts.writer;
     const {db} = parts.reader;
     this.#committed = db.prepare('SELECT * FROM deployments ORDER BY id DESC');
@@ -87,8 +97,13 @@ export class Deployments {
   }
 
   /** @throws op.invalid_input 400 with every reason in `detail.errors`; session.overloaded 503 */
-  async upload(body: Buffer): Promise<DeployedView | DryRunView> {
-    return await this.#inTurn(() => this.#deploy(body));
+  async upload(body: Buffer, requestId: string): Promise<DeployedView | DryRunView> {
+    return await this.#progress.during(requestId, tell => this.#inTurn(() => this.#deploy(body, tell)));
+  }
+
+  /** Uploads that are not answered yet. */
+  get underWay(): DeployProgress[] {
+    return this.#progress.all;
   }
 
   /** Makes a deployment of the history the active one. @throws op.not_found 404; op.invalid_input 400 */
@@ -139,14 +154,17 @@ export class Deployments {
     return await turn;
   }
 
-  async #deploy(body: Buffer): Promise<DeployedView | DryRunView> {
+  async #deploy(body: Buffer, tell: TellStep): Promise<DeployedView | DryRunView> {
     const {environment, schemas, writer, analyze} = this.#parts;
     const seed = randomBytes(16).toString('hex');
     const env = environment.current;
+    tell('checking');
     const {upload, manifest: found, files, close} = await analyze(body, {seed, env});
     try {
+      tell('storing');
       const {list, nodeFiles} = await this.#storeCode(files, upload);
-      const manifest = upload.node === null ? found : await this.#withNode(found, upload.node, nodeFiles, env);
+      const manifest = upload.node === null ? found : await this.#withNode(found, upload.node, nodeFiles, {env, tell});
+      tell('activating');
       const changes = schemaChanges(writer.catalog, manifest.schema);
       if (upload.dryRun) {
         await fitting(schemas.check(manifest.schema));
@@ -174,9 +192,9 @@ export class Deployments {
     manifest: Manifest,
     upload: NodeUpload,
     files: ReadonlyMap<string, AnalysedFile>,
-    env: Readonly<Record<string, string>>,
+    how: NodeAnalysisOptions,
   ): Promise<Manifest> {
-    const {part, functions} = await this.#parts.node.analyze(upload, files, env);
+    const {part, functions} = await this.#parts.node.analyze(upload, files, how);
     const all = [...manifest.functions, ...functions].sort((one, other) => compare(one.module, other.module));
     return {...manifest, functions: all, node: part};
   }

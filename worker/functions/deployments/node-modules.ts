@@ -2,6 +2,7 @@
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {FunctionEntry, NodePart, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import type {AnalysedFile} from './analysis/analysis.ts';
+import type {TellStep} from './deploy-progress.ts';
 
 /** What an upload has for Node. */
 export type NodeUpload = {
@@ -16,6 +17,13 @@ export type NodeUpload = {
 
 export type AnalysedNode = {part: NodePart; functions: FunctionEntry[]};
 
+export type NodeAnalysisOptions = {
+  /** The tenant's variables. */
+  env: Readonly<Record<string, string>>;
+  /** Told what takes a moment. */
+  tell: TellStep;
+};
+
 export type NodeModules = {
   /**
    * Runs the modules once, in a Node process of their own.
@@ -25,7 +33,7 @@ export type NodeModules = {
   analyze(
     upload: NodeUpload,
     files: ReadonlyMap<string, AnalysedFile>,
-    env: Readonly<Record<string, string>>,
+    how: NodeAnalysisOptions,
   ): Promise<AnalysedNode>;
   /** Takes away what no deployment has any more. */
   forget(kept: () => readonly NodePart[]): Promise<void>;

@@ -25,22 +25,24 @@ const ASK_MS_MAX = 10_000;
 export class NodeBinaries {
   readonly #parts: NodeBinaryParts;
   readonly #found = new Map<NodeVersion, Promise<string>>();
+  readonly #installing = new Set<NodeVersion>();
 
   constructor(parts: NodeBinaryParts) {
     this.#parts = parts;
   }
 
-  /** @throws op.invalid_input 400: it is not there and cannot be had, with what to do */
-  find(version: NodeVersion): Promise<string> {
+  /** @param onInstall it takes longer: npm brings it. @throws op.invalid_input 400: it is not there and cannot be had, with what to do */
+  find(version: NodeVersion, onInstall?: () => void): Promise<string> {
     const known = this.#found.get(version);
+    if (this.#installing.has(version)) onInstall?.();
     if (known !== undefined) return known;
-    const found = this.#look(version);
+    const found = this.#look(version, onInstall);
     this.#found.set(version, found);
     found.catch(() => this.#found.delete(version)); // The next one tries again.
     return found;
   }
 
-  async #look(version: NodeVersion): Promise<string> {
+  async #look(version: NodeVersion, onInstall?: () => void): Promise<string> {
     const {env, directory, install} = this.#parts;
     const given = env[`SVC_NODE_${version}`];
     if (given !== undefined && given !== '') {
@@ -52,7 +54,10 @@ export class NodeBinaries {
     if (directory === null) throw notThere(version, 'the server has no directory to install it in');
     const binary = nodeExecutable(nodeHome(directory, version));
     if (!existsSync(binary)) {
-      await install(version).catch((caught: unknown) => {
+      onInstall?.();
+      this.#installing.add(version);
+      const installed = install(version).finally(() => this.#installing.delete(version));
+      await installed.catch((caught: unknown) => {
         throw notThere(version, (caught as Error).message, caught);
       });
     }

@@ -66,10 +66,13 @@ export class NodeRuntime implements NodeModules {
     metrics.node = this.#pool;
   }
 
-  async analyze(...[upload, files, env]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {
+  async analyze(...[upload, files, {env, tell}]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {
     const {version} = upload;
+    const count = upload.packages.length;
+    if (count > 0) tell('unpacking_packages', count === 1 ? '1 package' : `${count} packages`);
     const packages = await checkedPackages(upload.packages, this.packages);
-    const binary = await this.#binaries.find(version);
+    const binary = await this.#binaries.find(version, () => tell('installing_node', version));
+    tell('loading_node_modules', version);
     const part: NodePart = {
       version,
       files: [...files].map(([path, {sha256}]) => ({path, sha256})),
