@@ -6,7 +6,7 @@ import {afterEach, describe, expect, test} from 'vitest';
 import {isAlive, Service} from '../../harness/service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
-import {ServiceClient, serviceProcesses} from '../service-client.ts';
+import {NODE_VERSION, ServiceClient, serviceProcesses} from '../service-client.ts';
 
 let service: Service;
 afterEach(() => service.stop());
@@ -111,6 +111,45 @@ describe.each(ENDS)('%s', (_, end) => {
     await end(tenant);
     await stopping;
     expect(await services.get('it')).toMatchObject({state: 'stopped', desired_state: 'stopped'});
+    expect(serviceProcesses(await service.workerOf(tenant.id))).toEqual([]);
+  });
+
+  test('an update under way → the definition before or the new one, whole, and it runs once', async () => {
+    const {tenant, services} = await start();
+    await services.inline('it', STAYS, {env: {WHO: 'a'}});
+    await services.is('it', 'running');
+    const worker = await service.workerOf(tenant.id);
+    const body = {
+      source: {type: 'inline', code: STAYS.replace("'here'", "'new'")},
+      env: {WHO: 'b'},
+      node_version: NODE_VERSION,
+    };
+    const updating = tenant.request('PUT', '/services/it', body).catch(() => null);
+    await services.untilIt('it', 'the update is known', ({env}) => env.WHO === 'b').catch(() => undefined);
+    await end(tenant);
+    const reply = await updating;
+    const next = await nextWorker(tenant, worker);
+    await until('its service to run again', () => serviceProcesses(next).length === 1);
+    const {env, source} = await services.is('it', 'running');
+    const isNew = env.WHO === 'b';
+    if (reply?.status === 200) expect(isNew).toBe(true);
+    expect(source).toEqual({type: 'inline', code: isNew ? body.source.code : STAYS});
+    await services.says('it', isNew ? "'new'" : "'here'");
+    expect(serviceProcesses(next)).toHaveLength(1);
+  });
+
+  test('a delete under way → gone, or stopped for good: nothing of it runs', async () => {
+    const {tenant, services} = await start();
+    await services.inline('it', DEAF);
+    await services.is('it', 'running');
+    const deleting = tenant.request('DELETE', '/services/it').catch(() => null);
+    await services.says('it', 'heard it');
+    await end(tenant);
+    await deleting;
+    const {services: left}: {services: {state: string; desired_state: string}[]} = (
+      await tenant.request('GET', '/services')
+    ).body;
+    expect(left.filter(({state, desired_state}) => state !== 'stopped' || desired_state !== 'stopped')).toEqual([]);
     expect(serviceProcesses(await service.workerOf(tenant.id))).toEqual([]);
   });
 
