@@ -4,7 +4,7 @@ import {twoRoutersRow} from './peers/svc/two-routers.ts';
 
 export type RowName =
   | 'uws static'
-  | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal'} ${'1 tenant' | '8 tenants'}`
+  | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
   | `2-routers ${'get' | 'insert'}`
   | `before ${'get' | 'insert' | 'query' | 'list'}`
   | `hand ${'get' | 'insert' | 'query'}`
@@ -22,6 +22,7 @@ const WORKLOADS = {
   query: '20 of 10,000 by index, ordered',
   list: 'a table of 20 documents',
   journal: 'a page of 100 records',
+  transaction: '10 documents in one transaction',
 } as const;
 
 /** In the order they run: what is compared with each other is measured one after the other. */
@@ -37,6 +38,7 @@ export const ROWS: readonly Row[] = [
   {name: 'before insert', what: WORKLOADS.insert, durability: SVC_WRITES},
   {name: 'hand insert', what: WORKLOADS.insert, durability: HAND_WRITES},
   {name: 'pocketbase insert', what: WORKLOADS.insert, durability: 'no fsync per reply (WAL, synchronous=NORMAL)'},
+  ...svcRows('transaction'),
   ...svcRows('query'),
   {name: 'before query', what: WORKLOADS.query, durability: NO_WRITES},
   {name: 'hand query', what: WORKLOADS.query, durability: NO_WRITES},
@@ -57,7 +59,7 @@ export const ROWS: readonly Row[] = [
 ];
 
 function svcRows(workload: keyof typeof WORKLOADS): Row[] {
-  const durability = workload === 'insert' ? SVC_WRITES : NO_WRITES;
+  const durability = workload === 'insert' || workload === 'transaction' ? SVC_WRITES : NO_WRITES;
   return (['1 tenant', '8 tenants'] as const).map(tenants => ({
     name: `svc ${workload} ${tenants}`,
     what: WORKLOADS[workload],

@@ -7,12 +7,14 @@ import {benchDocument, CATEGORIES, ITEMS, QUERY_LIMIT, SMALL_ITEMS} from '../../
 import {requestText} from '../../load/job.ts';
 import type {SvcPeer} from './start.ts';
 
-export type Workload = 'get' | 'insert' | 'query' | 'list' | 'journal';
+export type Workload = 'get' | 'insert' | 'query' | 'list' | 'journal' | 'transaction';
 export type SvcRequests = Record<Workload, string[]>;
 
 /** Documents whose ids are asked for, of each tenant. */
 const IDS = 1_000;
 const JOURNAL_PAGE = 100;
+/** Inserts in one transaction. */
+const TRANSACTION_INSERTS = 10;
 
 export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequests> {
   const {client, token} = peer;
@@ -36,6 +38,15 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
   return {
     get: page.data.map(({_id}) => requestText('GET', `${path}/documents/items/${_id}`, headers)),
     insert: many(IDS, i => post('documents', {table: 'inserts', fields: benchDocument(i)})),
+    transaction: many(IDS, i =>
+      post('transactions', {
+        operations: many(TRANSACTION_INSERTS, n => ({
+          type: 'insert',
+          table: 'inserts',
+          fields: benchDocument(i * TRANSACTION_INSERTS + n),
+        })),
+      }),
+    ),
     query: many(CATEGORIES, i =>
       post('query', {
         table: 'items',
