@@ -1,14 +1,7 @@
 /** A page that keeps its end for somebody else becomes another held query: that needs room as any other does. */
-import {expect, test, vi} from 'vitest';
-import type * as Limits from '../../../shared/limits.ts';
+import {expect, test} from 'vitest';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
-
-vi.mock('../../../shared/limits.ts', async original => ({
-  ...(await original<typeof Limits>()),
-  HELD_QUERIES_MAX: 2,
-  LIVE_RUN_AGAIN_MS: 10,
-}));
 
 const identity = (user: string) => JSON.stringify({tokenIdentifier: `issuer|${user}`});
 
@@ -20,7 +13,7 @@ test('a page that moves to a key of its own asks for room, and comes back with i
     const endCursor = run.journal ?? `end ${++ends}`;
     return ran([endCursor, run.identity], {readSet: reads('k'), identityUsed: true, endCursor});
   };
-  const sync = played.sync();
+  const sync = played.sync({heldMax: 2});
   const watching = async (user: string, path: string) => {
     const client = new PlayedClient(sync);
     client.authenticate(user);

@@ -71,8 +71,9 @@ export class Played {
     };
   }
 
-  sync(): Sync {
+  sync(limits: Pick<SyncParts, 'heldMax' | 'socketsMax'> = {}): Sync {
     const sync = new Sync({
+      ...limits,
       ...this.heldParts(),
       call: call => this.call(call),
       mutate: (...mutation) => this.mutate(...mutation),

@@ -1,13 +1,7 @@
 /** When a tenant has as many function sockets as it may: those on which nobody has asked for anything keep nobody out. */
-import {expect, test, vi} from 'vitest';
-import type * as Limits from '../../../shared/limits.ts';
+import {expect, test} from 'vitest';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran} from './played.ts';
-
-vi.mock('../../../shared/limits.ts', async original => ({
-  ...(await original<typeof Limits>()),
-  FUNCTION_SOCKETS_MAX: 3,
-}));
 
 const OVERLOADED = {code: 1013, reason: 'session.overloaded'};
 
@@ -15,7 +9,7 @@ test('the oldest of them goes for a further one; without any the further one doe
   const played = new Played();
   played.run = () => ran('shown');
   played.verify = async () => ({identity: JSON.stringify({tokenIdentifier: 'issuer|ada'}), expMs: 1e15});
-  const sync = played.sync();
+  const sync = played.sync({socketsMax: 3});
   const silent = [new PlayedClient(sync), new PlayedClient(sync), new PlayedClient(sync)];
   const watching = new PlayedClient(sync);
   watching.watch(['m:a']);

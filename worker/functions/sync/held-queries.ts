@@ -44,6 +44,8 @@ export type HeldQueriesParts = CaughtParts & {
   shown: (error: string, requestId: string) => string;
   /** The newest durable one. */
   sequence: number;
+  /** Distinct ones that are held. Default: HELD_QUERIES_MAX. */
+  heldMax?: number;
 };
 
 type Wanted = {query: HeldQuery; slot: Slot};
@@ -112,7 +114,8 @@ export class HeldQueries {
 
   /** One more can be held, however much it reads. */
   get #hasRoom(): boolean {
-    return this.#held.size < HELD_QUERIES_MAX && this.#bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX;
+    const {heldMax = HELD_QUERIES_MAX} = this.#parts;
+    return this.#held.size < heldMax && this.#bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX;
   }
 
   /** @throws session.overloaded */

@@ -22,6 +22,8 @@ export type SyncParts = HeldQueriesParts &
     metrics: WorkerMetrics;
     /** Pages of these origins may connect; null: any. */
     allowedOrigins: () => readonly string[] | null;
+    /** Sockets that are open. Default: FUNCTION_SOCKETS_MAX. */
+    socketsMax?: number;
   };
 
 const OVERLOADED = 1013;
@@ -91,8 +93,9 @@ export class Sync implements Stage, SocketEvents {
   opened(link: SocketLink, stream: number, origin: string): void {
     this.closed(link, stream); // a number stands for one socket
     const socket = new ClientSocket(link, stream, this.#waiting);
-    if (this.#count >= FUNCTION_SOCKETS_MAX) this.#displaceSilent();
-    if (this.#count >= FUNCTION_SOCKETS_MAX || this.#isClosed) {
+    const {socketsMax = FUNCTION_SOCKETS_MAX} = this.#parts;
+    if (this.#count >= socketsMax) this.#displaceSilent();
+    if (this.#count >= socketsMax || this.#isClosed) {
       socket.close(OVERLOADED, 'session.overloaded');
       return;
     }
