@@ -4,7 +4,7 @@
  */
 import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
-import {mkdir, mkdtemp, rename, rm} from 'node:fs/promises';
+import {chmod, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import {NODE_INSTALL_MS_MAX, NODE_LAST_WORDS_CHARS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
@@ -27,6 +27,11 @@ export class NodeInstalls {
     this.#parts = parts;
   }
 
+  /** What an earlier version of this service put there was for its user alone. */
+  async letAllRead(): Promise<void> {
+    if (existsSync(this.#parts.directory)) await letAllRead(this.#parts.directory);
+  }
+
   /** Once for all who want it. @throws Error with the reason for people */
   install(version: NodeVersion): Promise<void> {
     const known = this.#underWay.get(version);
@@ -41,12 +46,14 @@ export class NodeInstalls {
     const {directory, env, log} = this.#parts;
     const home = nodeHome(directory, version);
     if (existsSync(nodeExecutable(home))) return;
-    await mkdir(directory, {recursive: true, mode: 0o755});
+    await mkdir(directory, {recursive: true});
+    await chmod(directory, 0o755);
     const staging = await mkdtemp(join(directory, `${version}-`));
     const startedMs = performance.now();
     log.info('a version of Node is being installed; deploys that need it wait', {version, package: nodePackage()});
     try {
       await npm(['install', '--no-save', '--no-package-lock', `${nodePackage()}@${version}`], staging, env);
+      await letAllRead(staging);
       await rename(staging, home).catch((caught: NodeJS.ErrnoException) => {
         if (caught.code !== 'ENOTEMPTY' && caught.code !== 'EEXIST') throw caught;
       });
@@ -57,6 +64,16 @@ export class NodeInstalls {
     } finally {
       await rm(staging, {recursive: true, force: true});
     }
+  }
+}
+
+/** Those who run it may have another user than who installed it. Nothing in it is a secret. */
+async function letAllRead(path: string): Promise<void> {
+  await chmod(path, 0o755);
+  for (const entry of await readdir(path, {withFileTypes: true})) {
+    const at = join(path, entry.name);
+    if (entry.isDirectory()) await letAllRead(at);
+    else if (entry.isFile()) await chmod(at, ((await stat(at)).mode & 0o100) === 0 ? 0o644 : 0o755);
   }
 }
 

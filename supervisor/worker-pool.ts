@@ -6,10 +6,11 @@
  */
 
 import {Answers} from '../shared/answers.ts';
-import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
+import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor, WorkerUser} from '../shared/ipc/control.ts';
 import {METRICS_TIMEOUT_MS, SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
+import {endAllOf} from './confinement/leftovers.ts';
 import type {KillPace} from './kill-pace.ts';
 
 /** What a worker says that is not an answer to a question of ours. */
@@ -42,11 +43,15 @@ const NODE_FLAGS = ['--no-node-snapshot'];
 export class Worker {
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
   readonly #reports = new Answers<string>();
+  readonly #log: Logger;
   #events: WorkerEvents;
   #isOpening = false;
+  /** What it became with its tenant. */
+  #user: WorkerUser | null = null;
 
   constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, args: readonly string[] = []) {
     this.#events = events;
+    this.#log = log;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
       confinement: settings.confinement,
       entry: settings.entry,
@@ -59,7 +64,7 @@ export class Worker {
       onMessage: message => this.#received(message),
       onEnd: end => {
         this.#reports.end();
-        this.#events.onEnd(end);
+        void this.#ended(end);
       },
     });
   }
@@ -72,8 +77,16 @@ export class Worker {
   /** Tells it its tenant. It may have started long ago, or not yet. */
   open(settings: TenantSettings): void {
     this.#isOpening = true;
+    this.#user = settings.user;
     this.child.starts();
     this.child.send({type: 'open', settings});
+  }
+
+  /** It has ended when nothing of its user runs any more. */
+  async #ended(end: ChildEnd): Promise<void> {
+    const failure = this.#user === null ? null : await endAllOf(this.#user);
+    if (failure !== null) this.#log.error('what a worker left behind could not be ended', {failure});
+    this.#events.onEnd(end);
   }
 
   #received(message: WorkerToSupervisor): void {

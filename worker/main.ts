@@ -9,7 +9,7 @@
  * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored
  * while its channel is open.
  */
-import {enableCompileCache} from 'node:module';
+import {enableCompileCache, flushCompileCache} from 'node:module';
 import {performance} from 'node:perf_hooks';
 import {Answers} from '../shared/answers.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
@@ -71,6 +71,9 @@ const [rehearsalDirectory] = process.argv.slice(2);
 /** A tenant may be told meanwhile: it is opened then. */
 const rehearsed = rehearsalDirectory === undefined ? null : rehearse(rehearsalDirectory, log);
 await rehearsed;
+// What is compiled by now is our own code, and nobody's has run: others may take it as it is. Once there is a tenant, none of its
+// workers writes what others read.
+flushCompileCache();
 send({type: 'spare'});
 
 function send(message: WorkerToSupervisor): void {

@@ -107,8 +107,13 @@ export type RouterToSupervisor =
 
 /* ── worker ── */
 
+/** Numbers of the system. The group is that of all workers, which may pass through directories that are nobody else's. */
+export type WorkerUser = {id: number; group: number};
+
 export type TenantSettings = {
   tenant: string;
+  /** What the worker becomes before it opens anything; null: it stays what it is. */
+  user: WorkerUser | null;
   /** Its file says the same of itself, or is refused. */
   generation: number;
   createdMs: number;
