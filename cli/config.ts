@@ -12,6 +12,7 @@ import {
 } from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
 import {isLoopback} from '../shared/loopback.ts';
+import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import {coresToUse} from './cores.ts';
 
 export type StartOptions = {
@@ -22,6 +23,8 @@ export type StartOptions = {
   /** Milliseconds; 0: never. */
   idleStop: number;
   spareWorkers: number;
+  workerUsers: UsersSetting;
+  requireSandbox: boolean;
   maxAwake: number;
   metricsPort?: number;
   allowedHost: string[];
@@ -36,6 +39,9 @@ export type StartOptions = {
 
 const MINUTE_MS = 60_000;
 const DURATION_UNITS_MS = {ms: 1, s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS} as const;
+/** Smaller ones are the system's own; the largest one is nobody's, and means "as it is" to it. */
+const USER_ID_MIN = 1_000;
+const USER_ID_MAX = 4_294_967_293;
 const SIZE_POWERS = {m: 2, g: 3, t: 4} as const;
 /** A year: beyond it a number was mistyped. */
 const DURATION_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
@@ -57,6 +63,16 @@ export function addStartOptions(command: Command): Command {
     new Option('--spare-workers <count>', 'started workers that wait for a tenant')
       .argParser(integer(0, 64))
       .default(1),
+    new Option(
+      '--worker-users <range>',
+      'numbers of users for tenants, as 300000-400000, that nobody else has; auto: free ones; none: all have that of the server',
+    )
+      .argParser(users)
+      .default('auto'),
+    new Option('--require-sandbox [yes]', 'refuse to start where a wall around workers is missing')
+      .preset('yes')
+      .argParser(yesOrNo)
+      .default(false),
     new Option('--max-awake <count>', 'tenants with a worker at the same time')
       .argParser(integer(1, 10_000))
       .default(128),
@@ -130,6 +146,16 @@ function integer(least: number, most: number): (text: string) => number {
       most === Number.MAX_SAFE_INTEGER ? `an integer from ${least} on` : `an integer from ${least} to ${most}`;
     throw new InvalidArgumentError(`It must be ${range}.`);
   };
+}
+
+/** The first is a group for all of them. */
+function users(text: string): UsersSetting {
+  if (text === 'auto' || text === 'none') return text;
+  const [first = 0, last = 0] = (/^(\d+)-(\d+)$/.exec(text)?.slice(1) ?? []).map(Number);
+  if (first >= USER_ID_MIN && last > first && last <= USER_ID_MAX) return {first, last};
+  throw new InvalidArgumentError(
+    `It must be two numbers from ${USER_ID_MIN} to ${USER_ID_MAX} with a dash between, the smaller first, or auto, or none.`,
+  );
 }
 
 function duration(text: string): number {

@@ -1,5 +1,5 @@
 /** The doors of all workers that serve a tenant, by the paths of their sockets. What is asked of a door is done in order. */
-import {mkdir, rm} from 'node:fs/promises';
+import {chmod, mkdir, rm} from 'node:fs/promises';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
 import {Door, type DoorParts} from './door.ts';
@@ -18,7 +18,8 @@ export class Doors {
   static async in(directory: string, resolve?: Resolve): Promise<Doors> {
     await rm(directory, {recursive: true, force: true});
     // Whoever may enter has to know a name in it.
-    await mkdir(directory, {mode: 0o711});
+    await mkdir(directory);
+    await chmod(directory, 0o711);
     return new Doors({directory, metrics: new EgressMetrics(), ...(resolve === undefined ? {} : {resolve})});
   }
 

@@ -104,6 +104,8 @@ export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
  * once a second being less; descriptors. (ours) */
 export const WORKER_DATA_BYTES_MAX = 2 * PROCESS_BYTES_MAX;
 export const WORKER_DESCRIPTORS_MAX = 16_384;
+/** Threads of a worker and its children together, where tenants have users of their own; a process of Node has some eleven. (ours) */
+export const WORKER_THREADS_MAX = 4_096;
 /** When the machine has no memory left, a process with more of this goes first: workers before routers. (ours) */
 export const WORKER_OOM_ADJUSTMENT = 500;
 /** A program that confines children is tried for this long at a start. (ours) */

@@ -38,7 +38,7 @@ function reasonOf(caught: unknown): string {
       return 'it, or something above it, is not a directory';
     case 'EACCES':
     case 'EPERM':
-      return 'this user may not read and write it';
+      return 'this user may not read and write it (a server that ran as root leaves it to root and to users of tenants; chown -R gives it to one user)';
     case 'EROFS':
       return 'its file system is read-only';
     case 'ENOSPC':

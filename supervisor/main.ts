@@ -6,6 +6,8 @@
  *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
  */
 import {randomBytes} from 'node:crypto';
+import {readdirSync} from 'node:fs';
+import {createRequire} from 'node:module';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
@@ -18,6 +20,8 @@ import {BUILD, VERSION} from '../shared/version.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
 import {type Confinement, findConfinement} from './confinement/confinement.ts';
 import {wallFields} from './confinement/layers.ts';
+import {endLeftovers} from './confinement/leftovers.ts';
+import type {UsersNeed, UsersSetting} from './confinement/users.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
@@ -31,10 +35,11 @@ import {Placement, type PlacementSettings} from './placement.ts';
 import type {Registry} from './registry.ts';
 import type {Listening, RouterMessage} from './router-process.ts';
 import {Routers} from './routers.ts';
-import {RunDirectory} from './run-directory.ts';
-import {registryRefusal} from './start-refusal.ts';
+import {RunDirectory, runBases} from './run-directory.ts';
+import {registryRefusal, requireAll} from './start-refusal.ts';
 import {TenantEgress} from './tenant-egress.ts';
 import {TenantFiles} from './tenant-files.ts';
+import {TenantUsers} from './tenant-users.ts';
 import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
 
@@ -43,6 +48,9 @@ export type SupervisorSettings = PlacementSettings &
     /** Absolute path of the data directory. */
     data: string;
     spareWorkers: number;
+    workerUsers: UsersSetting;
+    /** No start without every wall. */
+    requireSandbox: boolean;
     logLevel: string;
     logFormat: string;
     /** Bundles of the child processes. */
@@ -65,6 +73,8 @@ export class Supervisor {
   readonly #registry: Registry;
   readonly #reserve: DiskReserve;
   readonly #runDirectory: RunDirectory;
+  readonly #users: TenantUsers;
+  readonly #installs: NodeInstalls;
   readonly #pool: WorkerPool;
   readonly #egress: EgressProcess;
   readonly #metrics: SupervisorMetrics;
@@ -78,7 +88,8 @@ export class Supervisor {
     const lock = await ownDataDirectory(settings.data);
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
-    const confinement = await findConfinement();
+    const confinement = await findConfinement(usersNeed(settings));
+    if (settings.requireSandbox) requireAll(confinement.walls);
     return new Supervisor(settings, env, log, lock, credentials, files, confinement);
   }
 
@@ -104,7 +115,8 @@ export class Supervisor {
     this.#registryPath = join(settings.data, 'registry.sqlite');
     this.#registry = openRegistry(this.#registryPath, files);
     this.#reserve = new DiskReserve(join(settings.data, 'reserve'), log);
-    this.#runDirectory = new RunDirectory(log);
+    this.#runDirectory = new RunDirectory(log, confinement.users?.first ?? null);
+    this.#users = new TenantUsers(confinement.users, files.root, log);
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
     const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data), TZ: 'UTC'};
@@ -137,17 +149,18 @@ export class Supervisor {
     const egress = new TenantEgress({
       registry: this.#registry,
       process: this.#egress,
-      nextSocketPath: () => this.#runDirectory.nextSocketPath(),
+      nextSocketPath: user => this.#runDirectory.nextSocketPath(user),
       voucherKey,
       log,
     });
-    const installs = new NodeInstalls({env, directory: join(settings.data, 'node'), log});
+    this.#installs = new NodeInstalls({env, directory: join(settings.data, 'node'), log});
     this.#placement = new Placement({
       settings,
       egress,
-      installNode: version => installs.install(version),
+      installNode: version => this.#installs.install(version),
       registry: this.#registry,
       files,
+      users: this.#users,
       reservePath: this.#reserve.path,
       runDirectory: this.#runDirectory,
       pool: this.#pool,
@@ -202,6 +215,9 @@ export class Supervisor {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
+    if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
+    const leftovers = endLeftovers(this.#users.ids);
+    if (leftovers.length > 0) this.#log.warn('processes of an earlier server are ended', {pids: leftovers});
     const listening = await this.#routers.start();
     this.#log.info('walls around workers', wallFields(this.#walls));
     this.#pool.refill();
@@ -283,4 +299,22 @@ export class Supervisor {
         return unreachable(message);
     }
   }
+}
+
+/** What workers read and run once they have their tenant's user: the code of this build, packages beside it, Node. */
+function usersNeed({workerUsers, data, entries}: SupervisorSettings): UsersNeed {
+  const code = dirname(entries.worker);
+  const {resolve} = createRequire(import.meta.url);
+  const bundles = readdirSync(code).filter(name => /\.c?js$/.test(name));
+  return {
+    setting: workerUsers,
+    data,
+    reads: [
+      ...bundles.map(name => join(code, name)),
+      ...['better-sqlite3', 'isolated-vm', 'piscina'].map(name => resolve(name)),
+    ],
+    runs: [process.execPath],
+    passes: code,
+    socketBases: runBases(),
+  };
 }

@@ -9,7 +9,7 @@ import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../shared/assert.ts';
 import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts';
-import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../shared/ipc/control.ts';
+import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress, WorkerUser} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
@@ -23,6 +23,7 @@ import type {RunDirectory} from './run-directory.ts';
 import {Slots} from './slots.ts';
 import type {TenantEgress} from './tenant-egress.ts';
 import type {TenantFiles} from './tenant-files.ts';
+import {NoUser, type TenantUsers} from './tenant-users.ts';
 import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
 
 export type PlacementSettings = {
@@ -42,6 +43,7 @@ export type PlacementParts = {
   registry: Registry;
   files: TenantFiles;
   reservePath: string;
+  users: TenantUsers;
   runDirectory: RunDirectory;
   pool: WorkerPool;
   egress: TenantEgress;
@@ -147,7 +149,9 @@ export class Placement {
 
   /** The deletion is complete: the id is free. */
   forget(id: string): void {
-    assert(this.#places.get(id)?.residence.state === 'deleting', `tenant ${id} is being deleted`);
+    const place = this.#places.get(id);
+    assert(place?.residence.state === 'deleting', `tenant ${id} is being deleted`);
+    this.#parts.users.forget(this.#parts.files.path(id, place.generation));
     this.#places.delete(id);
   }
 
@@ -348,24 +352,44 @@ export class Placement {
       },
     });
     place.worker = worker;
+    const directory = files.path(place.id, place.generation);
+    const user = this.#userOf(place, worker, directory);
+    if (user === undefined) return;
     place.address = {
       tenant: place.id,
-      socketPath: runDirectory.nextSocketPath(),
+      socketPath: runDirectory.nextSocketPath(user),
       secret: randomBytes(24).toString('hex'),
     };
-    place.door = this.#parts.egress.begin(place);
+    place.door = this.#parts.egress.begin(place, user);
     worker.open({
       ...place.address,
       egress: place.door,
+      user,
       generation: place.generation,
       createdMs: place.createdMs,
-      directory: files.path(place.id, place.generation),
+      directory,
       reservePath: this.#parts.reservePath,
       journalKeepRecords: settings.journalKeepRecords,
       storageBytesMax: settings.tenantStorageMax,
       redactErrors: settings.redactErrors,
       routers: settings.routers,
     });
+  }
+
+  /** Undefined: it has none, and its worker ends without having opened anything. */
+  #userOf(place: Place, worker: Worker, directory: string): WorkerUser | null | undefined {
+    try {
+      return this.#parts.users.own(directory);
+    } catch (caught) {
+      if (!(caught instanceof NoUser)) throw caught;
+      this.#log.error('a tenant cannot be opened under a user of its own', {tenant: place.id, error: caught});
+      place.openError = {
+        code: 'session.worker_unavailable',
+        message: 'the tenant could not be opened; the log says why',
+      };
+      worker.child.kill();
+      return undefined;
+    }
   }
 
   #workerSaid(place: Place, message: WorkerMessage): void {
@@ -439,7 +463,11 @@ export class Placement {
       });
     }
     const socketPath = place.address?.socketPath ?? '';
-    if (place.door !== null) this.#parts.egress.ended(place.door);
+    if (place.door !== null) {
+      this.#parts.egress.ended(place.door);
+      this.#parts.runDirectory.forget(place.door.socketPath);
+    }
+    this.#parts.runDirectory.forget(socketPath);
     place.worker = null;
     place.address = null;
     place.door = null;

@@ -1,5 +1,6 @@
 /**
- * The run directory: where workers listen, readable by this user alone. Socket names are short and numbered, because an
+ * The run directory: where workers listen, readable by this user alone. Where tenants have users of their own, each worker has a
+ * directory in it for its socket, which others do not get through: routers by its group, the worker as its owner. Socket names are short and numbered, because an
  * operating system cuts a longer path silently and two workers would then share one.
  *
  * XDG_RUNTIME_DIR set to nothing is as if it were not set, as its specification says.
@@ -7,28 +8,45 @@
  * The name holds the process id of its supervisor, so that what a killed one left behind is found and removed. Whatever else
  * tidies temporary folders may remove it, too, while the server runs: it is made again then, or another one.
  */
-import {lstatSync, mkdtempSync, readdirSync, rmSync} from 'node:fs';
+import {chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {assert} from '../shared/assert.ts';
-import {SOCKET_PATH_BYTES_MAX} from '../shared/limits.ts';
+import type {WorkerUser} from '../shared/ipc/control.ts';
+import {SOCKET_LOOK_MS, SOCKET_PATH_BYTES_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {ensurePrivateDirectory, isPrivateDirectory} from '../shared/private-directory.ts';
+import {closedTo, letPass} from './confinement/users.ts';
 import {StartError} from './start-error.ts';
 
 const NAME = /^svc-(\d+)-\w+$/;
 /** Room for the largest number a socket can have. */
-const SOCKET_NAME_CHARS_MAX = `w${Number.MAX_SAFE_INTEGER}`.length;
+const SOCKET_NAME_CHARS_MAX = `w${Number.MAX_SAFE_INTEGER}/s`.length;
+/** The owner may do anything, the group go through. */
+const PASSED_MODE = 0o710;
 
 export class RunDirectory {
   readonly #log: Logger;
+  /** Of all workers; null: they have our user. */
+  readonly #group: number | null;
   #path: string;
   #sockets = 0;
+  /** It is not there, and none could be made: said once. */
+  #isLost = false;
+  /** Of workers that live, the user of each. */
+  readonly #own = new Map<string, WorkerUser>();
+  readonly #timer: NodeJS.Timeout | null;
 
   /** @throws StartError */
-  constructor(log: Logger, base = process.env.XDG_RUNTIME_DIR || tmpdir()) {
+  constructor(log: Logger, group: number | null) {
     this.#log = log;
-    this.#path = makeIn(base);
+    this.#group = group;
+    const [base, ...others] = runBases();
+    // Workers with users of their own have to go through what is above it.
+    this.#path = this.#make(
+      (group === null ? null : [base, ...others].find(path => closedTo(group, path) === null)) ?? base,
+    );
+    this.#timer = group === null ? null : setInterval(() => this.#look(), SOCKET_LOOK_MS).unref();
   }
 
   get path(): string {
@@ -36,29 +54,81 @@ export class RunDirectory {
   }
 
   /** A socket path that no worker of this server had before. */
-  nextSocketPath(): string {
-    if (!isPrivateDirectory(this.#path)) this.#renew();
+  nextSocketPath(user: WorkerUser | null): string {
+    this.#look();
     this.#sockets++;
-    const path = join(this.#path, `w${this.#sockets}`);
+    const path = join(this.#path, `w${this.#sockets}`, ...(user === null ? [] : ['s']));
     assert(Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX, 'a socket path fits what the system keeps of it');
+    if (user !== null) {
+      this.#own.set(dirname(path), user);
+      this.#makeOwn(dirname(path), user);
+    }
     return path;
   }
 
+  /** The worker that listened there has ended. */
+  forget(socketPath: string): void {
+    const directory = dirname(socketPath);
+    if (!this.#own.delete(directory)) return;
+    rmSync(directory, {recursive: true, force: true});
+  }
+
   remove(): void {
-    if (isPrivateDirectory(this.#path)) rmSync(this.#path, {recursive: true, force: true});
+    if (this.#timer !== null) clearInterval(this.#timer);
+    if (isPrivateDirectory(this.#path, this.#mode)) rmSync(this.#path, {recursive: true, force: true});
+  }
+
+  get #mode(): number {
+    return this.#group === null ? 0o700 : PASSED_MODE;
+  }
+
+  #make(base: string): string {
+    const path = makeIn(base);
+    if (this.#group !== null) letPass(path, this.#group);
+    return path;
+  }
+
+  /** Whether it is still there. Workers with users of their own cannot make what they listen in. */
+  #look(): void {
+    if (!isPrivateDirectory(this.#path, this.#mode)) this.#renew();
+    for (const [path, user] of this.#own) {
+      // Under a path that is something else's by now there is nothing to be made.
+      const isHere = dirname(path) === this.#path;
+      if (isHere && lstatSync(path, {throwIfNoEntry: false}) === undefined) this.#makeOwn(path, user);
+    }
+  }
+
+  /** A directory that cannot be made is one that the worker cannot listen in, as it says then. */
+  #makeOwn(path: string, user: WorkerUser): void {
+    try {
+      mkdirSync(path, {mode: PASSED_MODE});
+      chmodSync(path, PASSED_MODE);
+      // The group is the routers'.
+      chownSync(path, user.id, process.getegid!());
+    } catch (error) {
+      this.#log.error('the directory of a socket cannot be made', {path, error});
+    }
   }
 
   /** Under its old name, which workers that are awake look at. When that cannot be had: under another, where one can be. */
   #renew(): void {
     const lost = this.#path;
     try {
-      if (!ensurePrivateDirectory(lost)) this.#path = makeIn(tmpdir());
+      if (!ensurePrivateDirectory(lost)) this.#path = this.#make(tmpdir());
+      else if (this.#group !== null) letPass(lost, this.#group);
+      this.#isLost = false;
       this.#log.warn('the run directory was removed; it is made again', {lost, path: this.#path});
     } catch (error) {
       // Those awake are served; a worker that is started now says that it cannot listen.
-      this.#log.error('the run directory was removed, and none can be made', {lost, error});
+      if (!this.#isLost) this.#log.error('the run directory was removed, and none can be made', {lost, error});
+      this.#isLost = true;
     }
   }
+}
+
+/** Where it may be, the best first. */
+export function runBases(): [string, ...string[]] {
+  return [process.env.XDG_RUNTIME_DIR || tmpdir(), tmpdir()];
 }
 
 /** @throws StartError */

@@ -10,6 +10,7 @@ import {randomBytes} from 'node:crypto';
 import {egressSettingsIn} from '../shared/egress/settings.ts';
 import {isVouchedFor} from '../shared/egress/voucher.ts';
 import {ServiceError} from '../shared/errors.ts';
+import type {WorkerUser} from '../shared/ipc/control.ts';
 import type {EgressDoor, EgressSettings} from '../shared/ipc/egress.ts';
 import type {Logger} from '../shared/log.ts';
 import {parseJson} from '../shared/values/json.ts';
@@ -21,7 +22,7 @@ export type TenantEgressParts = {
   registry: Pick<Registry, 'egressOf' | 'setEgress'>;
   process: Pick<EgressProcess, 'grant' | 'revoke' | 'want'>;
   /** A path that no worker of this server had before. */
-  nextSocketPath: () => string;
+  nextSocketPath: (user: WorkerUser | null) => string;
   voucherKey: string;
   log: Logger;
 };
@@ -36,10 +37,10 @@ export class TenantEgress {
     this.#parts = parts;
   }
 
-  /** For a worker that is about to open this tenant. */
-  begin(tenant: PlacedTenant): DoorKey {
+  /** For a worker that is about to open this tenant. @param user of the worker, who is let through to its door */
+  begin(tenant: PlacedTenant, user: WorkerUser | null): DoorKey {
     const {registry, nextSocketPath} = this.#parts;
-    const key = {socketPath: nextSocketPath(), secret: randomBytes(24).toString('hex')};
+    const key = {socketPath: nextSocketPath(user), secret: randomBytes(24).toString('hex')};
     const policy = registry.egressOf(tenant.id, tenant.generation);
     if (policy !== null) this.#grant(tenant, key, policy);
     return key;

@@ -51,6 +51,7 @@ function makeTenant(directory: string): void {
 function settingsIn(directory: string): TenantSettings {
   return {
     tenant: TENANT,
+    user: null,
     generation: 1,
     createdMs: 0,
     directory,

@@ -4,7 +4,9 @@ import type {Logger} from '../shared/log.ts';
 import {LinkShare} from './ipc/link-share.ts';
 import {RouterLink} from './ipc/router-link.ts';
 import {WorkerSocket} from './ipc/worker-socket.ts';
+import {Reserve} from './storage/reserve.ts';
 import {Tenant, type Upwards} from './tenant.ts';
+import {become} from './user.ts';
 
 export class Serving {
   readonly tenant: Tenant;
@@ -13,12 +15,18 @@ export class Serving {
 
   /** Resolves when routers can connect. */
   static async open(settings: TenantSettings, log: Logger, upwards: Upwards): Promise<Serving> {
-    const serving = new Serving(await Tenant.open(settings, log, upwards), settings, log);
-    await serving.#socket.listen();
-    return serving;
+    const reserve = new Reserve(settings.reservePath);
+    try {
+      if (settings.user !== null) become(settings.user);
+      const serving = new Serving(await Tenant.open(settings, reserve, log, upwards), settings, log);
+      await serving.#socket.listen();
+      return serving;
+    } finally {
+      reserve.close();
+    }
   }
 
-  private constructor(tenant: Tenant, {routers, secret, socketPath}: TenantSettings, log: Logger) {
+  private constructor(tenant: Tenant, {routers, secret, socketPath, user}: TenantSettings, log: Logger) {
     this.tenant = tenant;
     const share = new LinkShare(routers);
     const events = {
@@ -34,6 +42,7 @@ export class Serving {
     };
     this.#socket = new WorkerSocket(
       socketPath,
+      user !== null,
       socket => this.#links.add(new RouterLink(socket, secret, share, events, log)),
       log,
     );

@@ -50,7 +50,7 @@ import {LogNote} from './storage/log-note.ts';
 import {LogSync} from './storage/log-sync.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
-import {openWithReserve} from './storage/reserve.ts';
+import type {Reserve} from './storage/reserve.ts';
 import type {TableInfo} from './storage/rows.ts';
 import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
 
@@ -93,13 +93,13 @@ export class Tenant {
   readonly #sync: LogSync;
   readonly #crons: CronReader;
 
-  static async open(settings: TenantSettings, log: Logger, upwards: Upwards): Promise<Tenant> {
+  static async open(settings: TenantSettings, reserve: Reserve, log: Logger, upwards: Upwards): Promise<Tenant> {
     const note = join(settings.directory, DAMAGED_FILE);
     if (existsSync(note)) throw damagedError(`the tenant stays stopped: its file was found damaged, as ${note} says`);
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-      const tenant = new Tenant(settings, lock, log, upwards);
+      const tenant = new Tenant(settings, reserve, lock, log, upwards);
       await tenant.#scrub.first();
       return tenant;
     } catch (caught) {
@@ -107,7 +107,13 @@ export class Tenant {
     }
   }
 
-  private constructor(settings: TenantSettings, lock: OwnerLock, log: Logger, {onUse, egress, installNode}: Upwards) {
+  private constructor(
+    settings: TenantSettings,
+    reserve: Reserve,
+    lock: OwnerLock,
+    log: Logger,
+    {onUse, egress, installNode}: Upwards,
+  ) {
     this.#lock = lock;
     this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
@@ -115,9 +121,7 @@ export class Tenant {
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
     });
     this.#path = join(settings.directory, TENANT_FILE);
-    this.#writerDb = openWithReserve(settings.reservePath, settings.directory, () =>
-      openTenantFile(settings.directory, settings),
-    );
+    this.#writerDb = reserve.openWith(settings.directory, () => openTenantFile(settings.directory, settings));
     this.#watch = new FileWatch(this.#path);
     this.#logNote = new LogNote(settings.directory);
     this.#readerDb = openReader(this.#path);

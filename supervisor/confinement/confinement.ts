@@ -3,10 +3,18 @@
  * found out at start by trying it (`layers.ts`).
  */
 import {readFileSync} from 'node:fs';
-import {WORKER_DATA_BYTES_MAX, WORKER_DESCRIPTORS_MAX, WORKER_OOM_ADJUSTMENT} from '../../shared/limits.ts';
+import {
+  WORKER_DATA_BYTES_MAX,
+  WORKER_DESCRIPTORS_MAX,
+  WORKER_OOM_ADJUSTMENT,
+  WORKER_THREADS_MAX,
+} from '../../shared/limits.ts';
 import {type Layer, stack, type Wall} from './layers.ts';
+import {findUsers, type UserRange, type UsersNeed} from './users.ts';
 
 export type Confinement = {
+  /** Of which each tenant has one; null: all have the server's. */
+  users: UserRange | null;
   /** What stands before the executable of a worker, of a spare too. */
   worker: readonly string[];
   router: readonly string[];
@@ -14,19 +22,28 @@ export type Confinement = {
   walls: readonly Wall[];
 };
 
-export async function findConfinement(): Promise<Confinement> {
-  const [worker, router] = await Promise.all([stack(workerLayers()), stack(routerLayers())]);
-  return {worker: worker.command, router: router.command, walls: worker.walls};
+export async function findConfinement(need: UsersNeed): Promise<Confinement> {
+  const {users, missing} = await findUsers(need);
+  const [worker, router] = await Promise.all([stack(workerLayers(users !== null)), stack(routerLayers())]);
+  return {
+    users,
+    worker: worker.command,
+    router: router.command,
+    walls: [...worker.walls, {name: 'users', missing}],
+  };
 }
 
-function workerLayers(): Layer[] {
+/** @param changesUser it becomes its tenant's when it is told which that is (worker/user.ts) */
+function workerLayers(changesUser: boolean): Layer[] {
   const descriptors = Math.min(WORKER_DESCRIPTORS_MAX, descriptorsMax());
+  // Counted by user: of the server's own it would be no limit, or one for all tenants together.
+  const processes = changesUser ? [`--nproc=${WORKER_THREADS_MAX}`] : [];
   return [
-    limits([`--data=${WORKER_DATA_BYTES_MAX}`, `--nofile=${descriptors}`]),
+    limits([`--data=${WORKER_DATA_BYTES_MAX}`, `--nofile=${descriptors}`, ...processes]),
     // When the machine has no memory left, a worker goes before routers and the supervisor do.
     {wall: 'limits', candidates: [['choom', '-n', String(WORKER_OOM_ADJUSTMENT), '--']]},
     network(),
-    privileges([]),
+    privileges(changesUser ? ['setuid', 'setgid'] : []),
   ];
 }
 
@@ -55,10 +72,10 @@ function network(): Layer {
 
 /** Taking capabilities out of the bounding set needs one; that none can be gained by running a program needs none. */
 function privileges(kept: readonly string[]): Layer {
-  const keptIn = (set: string) => `--${set}=${['-all', ...kept.map(name => `+${name}`)].join(',')}`;
+  const bounding = `--bounding-set=${['-all', ...kept.map(name => `+${name}`)].join(',')}`;
   const [command, last] = [['setpriv', '--no-new-privs'], '--'];
   const isRoot = process.geteuid?.() === 0;
-  const full = [...command, '--clear-groups', keptIn('inh-caps'), keptIn('bounding-set'), last];
+  const full = [...command, '--clear-groups', '--inh-caps=-all', bounding, last];
   const candidates = [
     [...command, '--inh-caps=-all', last],
     [...command, last],

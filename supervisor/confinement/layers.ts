@@ -13,8 +13,11 @@ export type Layer = {
   candidates: readonly (readonly string[])[];
 };
 
-/** `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. `network`: none. */
-export type WallName = 'privileges' | 'limits' | 'network';
+/**
+ * `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. `users`: each tenant has a user of
+ * the system, other than the server's. `network`: none but the way out.
+ */
+export type WallName = 'privileges' | 'limits' | 'users' | 'network';
 
 /** `missing`: why it does not stand, a clause for the operator; null: it does. */
 export type Wall = {name: WallName; missing: string | null};
@@ -58,7 +61,7 @@ export function failureOf([command, ...args]: readonly string[]): Promise<string
     execFile(command!, args, {cwd: '/', timeout: CONFINEMENT_TRY_MS_MAX}, (error, _stdout, stderr) => {
       if (error === null) resolve(null);
       else if (error.code === 'ENOENT') resolve(`${command} is not on the PATH`);
-      else resolve(stderr.trim().split('\n')[0] || error.message);
+      else resolve(stderr.trim().split('\n')[0] || `${command} ended with ${error.signal ?? error.code}`);
     });
   });
 }

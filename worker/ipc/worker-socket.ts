@@ -11,15 +11,21 @@ import {SOCKET_LOOK_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {ensurePrivateDirectory} from '../../shared/private-directory.ts';
 
+/** Its owner is the worker, and its group the routers', which pass through it to the socket. */
+const SHARED_DIRECTORY_MODE = 0o710;
+
 export class WorkerSocket {
   readonly #path: string;
+  /** The socket has a directory for itself, which says who may connect. */
+  readonly #hasDirectory: boolean;
   readonly #onConnection: (socket: Socket) => void;
   readonly #log: Logger;
   #server: Server | null = null;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(path: string, onConnection: (socket: Socket) => void, log: Logger) {
+  constructor(path: string, hasDirectory: boolean, onConnection: (socket: Socket) => void, log: Logger) {
     this.#path = path;
+    this.#hasDirectory = hasDirectory;
     this.#onConnection = onConnection;
     this.#log = log;
   }
@@ -42,14 +48,15 @@ export class WorkerSocket {
     return new Promise((resolve, reject) => {
       const server = createServer(this.#onConnection);
       server.once('error', reject);
-      server.listen(this.#path, () => resolve(server));
+      server.listen({path: this.#path, writableAll: this.#hasDirectory}, () => resolve(server));
     });
   }
 
   async #look(): Promise<void> {
     // Null: the last look has not ended.
     if (this.#server === null || existsSync(this.#path)) return;
-    if (!ensurePrivateDirectory(dirname(this.#path))) return;
+    const mode = this.#hasDirectory ? SHARED_DIRECTORY_MODE : undefined;
+    if (!ensurePrivateDirectory(dirname(this.#path), mode)) return;
     // Its end removes whatever has the name, so it comes first.
     this.#server.close();
     this.#server = null;
