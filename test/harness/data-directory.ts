@@ -17,9 +17,9 @@ export function copyOf(data: string, to: string): string {
 }
 
 /** The service, or what it said when it refused to start: sentences, never a stack. */
-export async function startOrRefusal(data: string): Promise<Service | string> {
+export async function startOrRefusal(data: string, args: string[] = []): Promise<Service | string> {
   try {
-    return await Service.start({data});
+    return await Service.start({data, args});
   } catch (caught) {
     const said = /^svc start ended with 1: (svc: .*)$/s.exec((caught as Error).message)?.[1];
     if (said === undefined) throw caught;

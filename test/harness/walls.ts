@@ -2,6 +2,11 @@
 import type {WallName} from '../../supervisor/confinement/layers.ts';
 import type {Service} from './service.ts';
 
+/** The mode of a directory that users of tenants go through where they have some of their own, and of one for the server alone. */
+export function passedMode(service: Service): string {
+  return missingWall(service, 'users') === null ? '710' : '700';
+}
+
 /** Null: it stands. */
 export function missingWall(service: Service, wall: WallName): string | null {
   const line = service.log.split('\n').find(text => text.includes('"walls around workers"'));

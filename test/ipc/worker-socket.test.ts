@@ -12,6 +12,7 @@ import {FRAME_HEADER_BYTES, FrameKind, FrameWriter} from '../../shared/ipc/frame
 import {FRAME_BODY_BYTES_MAX, SOCKET_PATH_BYTES_MAX} from '../../shared/limits.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
+import {missingWall, passedMode} from '../harness/walls.ts';
 
 let service: Service;
 let tenant: Tenant;
@@ -31,7 +32,7 @@ beforeEach(() => service.showLogOnFailure());
 function socketPath(): string {
   const [name, ...others] = readdirSync(runDirectory);
   expect(others).toEqual([]);
-  return join(runDirectory, name!);
+  return missingWall(service, 'users') === null ? join(runDirectory, name!, 's') : join(runDirectory, name!);
 }
 
 /** What comes back until the worker closes the connection. Our end stays open: closing is the worker's decision. */
@@ -60,12 +61,12 @@ function frames(...given: [kind: FrameKind, meta: string, body?: string][]): Buf
 const LIST = JSON.stringify({op: 'documents.list', p: ['t']});
 
 describe('the run directory', () => {
-  test('is for its owner alone', () => {
-    expect((statSync(runDirectory).mode & 0o777).toString(8)).toBe('700');
+  test('is for its owner alone, and for workers to go through', () => {
+    expect((statSync(runDirectory).mode & 0o777).toString(8)).toBe(passedMode(service));
   });
 
   test('holds one socket for each worker with a tenant, under a short numbered name', () => {
-    expect(socketPath()).toMatch(/\/w\d+$/);
+    expect(socketPath()).toMatch(/\/w\d+(\/s)?$/);
     expect(statSync(socketPath()).isSocket()).toBe(true);
     expect(Buffer.byteLength(socketPath())).toBeLessThanOrEqual(SOCKET_PATH_BYTES_MAX);
   });

@@ -1,11 +1,12 @@
 /** The run directory is taken away while the server runs, as whatever tidies temporary folders does. */
-import {mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
+import {chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
+import {passedMode} from '../harness/walls.ts';
 
 let base: string;
 let service: Service;
@@ -14,6 +15,7 @@ let asleep: Tenant;
 let run: string;
 beforeEach(async () => {
   base = mkdtempSync(join(tmpdir(), 'run-'));
+  chmodSync(base, 0o711);
   service = await Service.start({env: {XDG_RUNTIME_DIR: base}});
   service.showLogOnFailure();
   awake = await Tenant.make(service);
@@ -38,7 +40,7 @@ async function expectServed(): Promise<void> {
 test('it is made again, for its owner alone: a tenant that sleeps is woken, and one that is awake is served', async () => {
   rmSync(run, {recursive: true});
   await expectServed();
-  expect((statSync(run).mode & 0o777).toString(8)).toBe('700');
+  expect((statSync(run).mode & 0o777).toString(8)).toBe(passedMode(service));
   expect(service.log).toContain('the run directory was removed; it is made again');
 });
 
@@ -59,7 +61,7 @@ test('a router that starts then finds the workers that are awake', async () => {
 });
 
 test('only its sockets are removed: the same', async () => {
-  for (const name of sockets(run)) rmSync(join(run, name));
+  for (const name of sockets(run)) rmSync(join(run, name), {recursive: true});
   await expectServed();
   await until('sockets of both', () => sockets(run).length === 2);
 });
@@ -74,7 +76,7 @@ describe('and something else has its name', () => {
     const others = new Set(mine());
     await expectServed();
     const [made] = mine().filter(name => !others.has(name));
-    expect((statSync(join(tmpdir(), made!)).mode & 0o777).toString(8)).toBe('700');
+    expect((statSync(join(tmpdir(), made!)).mode & 0o777).toString(8)).toBe(passedMode(service));
     await service.end('SIGTERM');
     expect(statSync(run).mode & 0o055).not.toBe(0);
     expect(mine()).toEqual([...others]);
