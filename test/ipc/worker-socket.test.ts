@@ -3,7 +3,7 @@
  * and whatever is sent, it costs that connection alone.
  */
 import {randomBytes} from 'node:crypto';
-import {readdirSync, statSync} from 'node:fs';
+import {existsSync, readdirSync, statSync} from 'node:fs';
 import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -30,9 +30,12 @@ afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 function socketPath(): string {
-  const [name, ...others] = readdirSync(runDirectory);
+  const names = readdirSync(runDirectory).map(name => join(runDirectory, name));
+  // Where tenants have users of their own, each socket lies in a directory, and that of the way out is there before its socket.
+  const paths = missingWall(service, 'users') === null ? names.map(name => join(name, 's')) : names;
+  const [path, ...others] = paths.filter(found => existsSync(found));
   expect(others).toEqual([]);
-  return missingWall(service, 'users') === null ? join(runDirectory, name!, 's') : join(runDirectory, name!);
+  return path!;
 }
 
 /** What comes back until the worker closes the connection. Our end stays open: closing is the worker's decision. */
