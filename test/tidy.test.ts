@@ -136,6 +136,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/operations',
     'worker/dispatch.ts',
     'worker/tenant.ts',
+    'worker/user.ts',
     'worker/serving.ts',
     'worker/rehearsal.ts',
     'worker/main.ts',
