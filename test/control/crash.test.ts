@@ -7,7 +7,17 @@ import {afterEach, describe, expect, test} from 'vitest';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {execute, executeIn, newSandbox, openSession, type Sandbox, sandboxOf, sessionOf} from './sandbox-client.ts';
+import {
+  execute,
+  executeIn,
+  newSandbox,
+  openSession,
+  RUNTIMES,
+  type Runtime,
+  type Sandbox,
+  sandboxOf,
+  sessionOf,
+} from './sandbox-client.ts';
 
 let service: Service;
 afterEach(() => service.stop());
@@ -63,17 +73,24 @@ const ENDS: [string, (tenant: Tenant) => Promise<void>][] = [
 ];
 
 describe.each(ENDS)('%s', (_, end) => {
-  test('running → failed, with what it held gone and not another one in its place', async () => {
-    const tenant = await start();
-    const made = await newSandbox(tenant, {env: {A: 'b'}});
-    await execute(tenant, made.id, {code: 'globalThis.n = 1'});
-    await end(tenant);
-    const {state, error, ended_at, ...rest} = await sandboxOf(tenant, made.id);
-    expect(rest).toEqual((({state: _s, error: _e, ended_at: _a, ...kept}) => kept)(made));
-    expect([state, error, ended_at]).toEqual(['failed', expect.stringContaining('its worker'), expect.any(Number)]);
-    const reply = await tenant.request('POST', `/sandboxes/${made.id}/execute`, {code: 'return typeof n'});
-    expect(expectError(reply, 409, 'op.conflict').detail).toEqual({state: 'failed'});
-  });
+  const runtimes = Object.keys(RUNTIMES) as Runtime[];
+  test.each(runtimes)(
+    '%s: running → failed, with what it held gone and not another one in its place',
+    async runtime => {
+      const tenant = await start();
+      const made = await newSandbox(tenant, {...RUNTIMES[runtime], env: {A: 'b'}});
+      await execute(tenant, made.id, {code: 'globalThis.n = 1'});
+      const left = sandboxProcesses(await service.workerOf(tenant.id));
+      expect(left.length).toBeGreaterThan(0);
+      await end(tenant);
+      await until('no process of it is left over', () => !left.some(isAlive));
+      const {state, error, ended_at, ...rest} = await sandboxOf(tenant, made.id);
+      expect(rest).toEqual((({state: _s, error: _e, ended_at: _a, ...kept}) => kept)(made));
+      expect([state, error, ended_at]).toEqual(['failed', expect.stringContaining('its worker'), expect.any(Number)]);
+      const reply = await tenant.request('POST', `/sandboxes/${made.id}/execute`, {code: 'return typeof n'});
+      expect(expectError(reply, 409, 'op.conflict').detail).toEqual({state: 'failed'});
+    },
+  );
 
   test('stopped, closed: they stay what was acknowledged', async () => {
     const tenant = await start();
@@ -109,6 +126,46 @@ describe.each(ENDS)('%s', (_, end) => {
     expect((await executeIn(service, unused.id, {code: 'return 1'})).value).toBe(1);
     const reply = await service.post(`/api/sessions/${used.id}/execute`, {code: 'return typeof n'});
     expect(expectError(reply, 409, 'op.conflict').message).toContain('is failed');
+  });
+
+  test.each(runtimes)('%s: being made → not there, or failed: never one that runs', async runtime => {
+    const tenant = await start();
+    await tenant.insert('t', {}); // It is awake.
+    const worker = await service.workerOf(tenant.id);
+    const made = tenant.request('POST', '/sandboxes', {...RUNTIMES[runtime]}).catch(() => null);
+    await until('its process is being started', () => sandboxProcesses(worker).length > 0);
+    const left = sandboxProcesses(worker);
+    await end(tenant);
+    await made;
+    await until('no process of it is left over', () => !left.some(isAlive));
+    const {sandboxes}: {sandboxes: Sandbox[]} = (await tenant.request('GET', '/sandboxes')).body;
+    expect(sandboxes.map(({state}) => state).filter(state => state !== 'failed')).toEqual([]);
+  });
+
+  test.each(runtimes)('%s: executing → failed, and who waits is told', async runtime => {
+    const tenant = await start();
+    const {id} = await newSandbox(tenant, {...RUNTIMES[runtime], cpu_ms: 30_000, network: true});
+    await execute(tenant, id, {code: 'return 1'});
+    const code = 'await new Promise(done => setTimeout(done, 20_000))';
+    const running = tenant.request('POST', `/sandboxes/${id}/execute`, {code}).catch(() => null);
+    const waiting = tenant.request('POST', `/sandboxes/${id}/execute`, {code}).catch(() => null);
+    await execute(tenant, (await newSandbox(tenant)).id, {code: 'return 1'});
+    await end(tenant);
+    for (const reply of [await running, await waiting]) {
+      if (reply !== null) expect([409, 422, 503]).toContain(reply.status);
+    }
+    expect((await sandboxOf(tenant, id)).state).toBe('failed');
+  });
+
+  test.each(runtimes)('%s: being stopped → stopped or failed, and what was acknowledged stays', async runtime => {
+    const tenant = await start();
+    const {id} = await newSandbox(tenant, {...RUNTIMES[runtime]});
+    const stopping = tenant.request('POST', `/sandboxes/${id}/stop`).catch(() => null);
+    await end(tenant);
+    const reply = await stopping;
+    const {state} = await sandboxOf(tenant, id);
+    expect(['stopped', 'failed']).toContain(state);
+    if (reply?.status === 200) expect(state).toBe((reply.body as {sandbox: Sandbox}).sandbox.state);
   });
 
   test('a lease that ended meanwhile has expired', async () => {
