@@ -148,6 +148,7 @@ export class Link {
           metrics.count(error.refused ? 'refused' : 'failed');
           this.#answer({type: 'failed', id, error});
         },
+        ended: () => this.#answer({type: 'ended', id}),
         broken: error => this.#answer({type: 'broken', id, error}),
         relayed: (received, sent) => {
           metrics.receivedBytes += received;
@@ -170,7 +171,7 @@ export class Link {
 const ENDED = {
   refused: false,
   message: 'The connection was ended: the egress policy changed',
-  code: 'ECONNRESET',
+  code: 'ECONNABORTED',
   syscall: 'read',
 };
 

@@ -22,6 +22,8 @@ import {
 export type OutgoingEvents = {
   open(path: string, address: string, port: number): void;
   failed(error: EgressFailure): void;
+  /** What comes from outside is at its end; the client is about to see that. */
+  ended(): void;
   broken(error: EgressFailure): void;
   /** Bytes that came from outside, and that went there. */
   relayed(received: number, sent: number): void;
@@ -140,6 +142,7 @@ export class Outgoing {
       far.end();
       this.drop();
     });
+    far.once('end', () => this.#events.ended()); // before the pipe ends the other side
     near.pipe(far);
     far.pipe(near);
     const ended = () => {

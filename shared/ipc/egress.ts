@@ -3,13 +3,13 @@
  * each worker (its door), one connection (a link) for each thread and process of that worker. The first line shows the
  * door's secret. What comes from a worker is outside input: code of a tenant may have left its isolate.
  *
- *   connect ──▶ open {path} ──data connection to the path──▶ bytes both ways, as they are ──▶ both have ended
+ *   connect ──▶ open {path} ──data connection to the path──▶ bytes both ways, as they are ──▶ ended
  *      │                                                        └▶ broken: it did not end, it broke off
  *      └▶ failed
  *
  * Bytes have a connection of their own, without a word of ours in it: TLS, and what a server says first, work as over TCP. A
- * Unix socket cannot say that a connection was reset, so the link does; until the client has closed, the data connection
- * stays open, so that what broke off is never taken for what ended.
+ * Unix socket cannot say that a connection was reset, so the link says which it was: the end of a data connection is one if
+ * the link says `ended`. When the egress process dies, both are closed and nothing was said.
  */
 import type {MetricJson} from '../metric-json.ts';
 
@@ -34,6 +34,8 @@ export type EgressAnswer =
   | {type: 'open'; id: number; path: string; address: string; port: number}
   | {type: 'addresses'; id: number; addresses: string[]}
   | {type: 'failed'; id: number; error: EgressFailure}
+  /** What came from the other end of an open connection is at its end, in order. */
+  | {type: 'ended'; id: number}
   /** An open connection broke off. */
   | {type: 'broken'; id: number; error: EgressFailure};
 

@@ -14,7 +14,7 @@ import {
   EGRESS_ORIGINS_MAX,
   EGRESS_SOCKET_MESSAGE_BYTES_MAX,
 } from '../../../shared/limits.ts';
-import {WayOut} from './way-out.ts';
+import {type Opened, WayOut} from './way-out.ts';
 
 export class Egress {
   readonly #wayOut: WayOut;
@@ -56,9 +56,15 @@ function connector(wayOut: WayOut, port: number): buildConnector.connector {
   const secure = buildConnector({timeout: EGRESS_CONNECT_TIMEOUT_MS});
   return (options, callback) => {
     through(wayOut, options.hostname, port).then(
-      socket => {
-        if (options.protocol === 'https:') secure({...options, httpSocket: socket}, callback);
-        else callback(null, socket);
+      ([socket, opened]) => {
+        if (options.protocol !== 'https:') {
+          callback(null, socket);
+          return;
+        }
+        secure({...options, httpSocket: socket}, (...made) => {
+          if (made[1] !== null) wayOut.carries(opened, made[1]);
+          callback(...made);
+        });
       },
       (error: Error) => callback(error, null),
     );
@@ -66,7 +72,7 @@ function connector(wayOut: WayOut, port: number): buildConnector.connector {
 }
 
 /** A connection to the outside, as a socket. */
-async function through(wayOut: WayOut, host: string, port: number): Promise<Socket> {
+async function through(wayOut: WayOut, host: string, port: number): Promise<[Socket, Opened]> {
   const opened = await wayOut.open(host, port);
   return await new Promise((resolve, reject) => {
     const socket = connect({path: opened.path});
@@ -74,7 +80,7 @@ async function through(wayOut: WayOut, host: string, port: number): Promise<Sock
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.removeListener('error', reject);
-      resolve(socket);
+      resolve([socket, opened]);
     });
   });
 }

@@ -14,6 +14,11 @@ import {EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../../../shared/limits.
 /** A connection that waits for its client at `path`. */
 export type Opened = {id: number; path: string; address: string; port: number};
 type Answered = {resolve(answer: EgressAnswer): void; reject(error: Error): void};
+type Carried = {
+  socket: Socket /** The link has said that it ended. */;
+  isEnded: boolean /** Its end was seen, and is not told yet. */;
+  end: (() => void) | null;
+};
 type Asked = {type: 'connect'; host: string; port: number; family: number} | {type: 'lookup'; host: string};
 
 export type WayOutParts = {
@@ -29,7 +34,7 @@ export class WayOut {
   readonly #parts: WayOutParts;
   readonly #answers = new Map<number, Answered>();
   /** Open connections of this link, by what they were asked for under. */
-  readonly #sockets = new Map<number, Socket>();
+  readonly #sockets = new Map<number, Carried>();
   #link: Promise<Socket> | null = null;
   #linked: Socket | null = null;
   #lastId = 0;
@@ -57,10 +62,22 @@ export class WayOut {
     return answer.addresses;
   }
 
-  /** This socket is the connection: what breaks off is told to it, and its close to the egress process. */
+  /**
+   * This socket is the connection: what breaks off is told to it, and its close to the egress process. Once more for one of TLS
+   * that is made over it: that is then what is told.
+   */
   carries({id}: Opened, socket: Socket): void {
     const link = this.#linked;
-    this.#sockets.set(id, socket);
+    const carried = this.#sockets.get(id) ?? {socket, isEnded: false, end: null};
+    carried.socket = socket;
+    this.#sockets.set(id, carried);
+    // Before whoever reads it takes it for an end, an end waits for the link's word that it is one.
+    const push = socket.push.bind(socket);
+    socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+      if (chunk !== null || carried.isEnded || !this.#sockets.has(id)) return push(chunk, encoding);
+      carried.end = () => void push(null);
+      return false;
+    };
     socket.once('close', () => {
       if (!this.#sockets.delete(id) || link !== this.#linked) return;
       this.#say(link, {type: 'drop', id});
@@ -139,7 +156,9 @@ export class WayOut {
     const waiting = this.#answers.get(answer.id);
     this.#answers.delete(answer.id);
     if (this.#answers.size === 0) this.#linked?.unref();
-    if (answer.type === 'broken') this.#sockets.get(answer.id)?.destroy(errorOf(answer.error));
+    const carried = this.#sockets.get(answer.id);
+    if (answer.type === 'broken') carried?.socket.destroy(errorOf(answer.error));
+    else if (answer.type === 'ended') ended(carried);
     else if (answer.type === 'failed') waiting?.reject(errorOf(answer.error));
     else waiting?.resolve(answer);
   }
@@ -150,18 +169,24 @@ export class WayOut {
     this.#link = null;
     link?.destroy();
     const answers = [...this.#answers.values()];
-    const sockets = [...this.#sockets.values()];
+    const carried = [...this.#sockets.values()];
     this.#answers.clear();
     this.#sockets.clear();
     for (const waiting of answers) waiting.reject(error);
-    for (const socket of sockets) socket.destroy(error);
+    for (const {socket, isEnded} of carried) if (!isEnded) socket.destroy(error);
   }
 }
 
-/** As a connection that was reset: that is what it is for whoever has it. */
+function ended(carried: Carried | undefined): void {
+  if (carried === undefined) return;
+  carried.isEnded = true;
+  carried.end?.();
+}
+
+/** Not as a reset: undici takes what came before one for all of an answer that has no length. */
 function gone(): Error {
   return Object.assign(new Error('The egress process of the server ended; try again'), {
-    code: 'ECONNRESET',
+    code: 'ECONNABORTED',
     syscall: 'read',
   });
 }
