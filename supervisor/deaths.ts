@@ -5,7 +5,7 @@
  */
 import type {TenantSuspects, UserCall} from '../shared/ipc/control.ts';
 import {DEATH_REPORT_MS} from '../shared/limits.ts';
-import {Quarantine, type Refusal} from './quarantine.ts';
+import {Quarantine, type Refusal} from '../shared/quarantine.ts';
 
 export type Verdict = {isHeld: boolean; refused: Refusal[]};
 

@@ -1,6 +1,6 @@
 /**
  * Which calls of one tenant are refused, and whose answers the supervisor wants to hear of, because they were under way when
- * workers ended: a copy of what the supervisor's quarantine holds (supervisor/quarantine.ts), the same in every router.
+ * workers ended: a copy of what the supervisor's quarantine holds (shared/quarantine.ts), the same in every router.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {shownFunction} from '../../shared/function-name.ts';

@@ -12,7 +12,7 @@ import {
   WAKE_TIMEOUT_MS,
 } from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
-import {Quarantine} from '../../supervisor/quarantine.ts';
+import {Quarantine} from '../../shared/quarantine.ts';
 import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 
 const log = createLogger({}, {write: () => undefined});

@@ -12,7 +12,7 @@ import {
   SUSPECTS_MAX,
   SUSPICION_MS,
 } from '../../shared/limits.ts';
-import {Quarantine} from '../../supervisor/quarantine.ts';
+import {Quarantine} from '../../shared/quarantine.ts';
 
 const find = (args: string): UserCall => ({name: 'search:find', key: args});
 const list = (args: string): UserCall => ({name: 'messages:list', key: args});

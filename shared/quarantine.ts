@@ -1,6 +1,6 @@
 /**
- * Calls that ended their tenant's worker. No limit of V8 catches everything user code can do to a process, so a death is held
- * against the calls that were under way: the same call is refused after a few deaths, and in the end its whole function, and
+ * Calls that ended a process of their tenant: the supervisor's is of its workers, the worker's of the processes of its
+ * isolates. No limit of V8 catches everything user code can do to a process, so a death is held against the calls that were under way: the same call is refused after a few deaths, and in the end its whole function, and
  * meanwhile the tenant's other requests go on.
  *
  *   unknown ──under way at a death──▶ suspected ──enough points──▶ refused ──time is up──▶ suspected, one death short of it
@@ -14,12 +14,10 @@
  *   may be deadly with some arguments and harmless with most; it takes many deaths instead.
  * - Each refusal of the same lasts twice as long as the one before.
  *
- * Routers know what is suspected, and refuse (router/tenants/suspects.ts); answers are told from there.
- *
- * Deaths that are held against calls do not count towards the tenant's rest, up to HELD_DEATHS_MAX within SUSPICION_MS.
+ * Of workers routers know what is suspected, and refuse (router/tenants/suspects.ts); answers are told from there. Deaths that are held against calls do not count towards the tenant's rest, up to HELD_DEATHS_MAX within SUSPICION_MS.
  */
-import {shownFunction} from '../shared/function-name.ts';
-import type {TenantSuspects, UserCall} from '../shared/ipc/control.ts';
+import {shownFunction} from './function-name.ts';
+import type {TenantSuspects, UserCall} from './ipc/control.ts';
 import {
   FUNCTION_DEATHS_MAX,
   HELD_DEATHS_MAX,
@@ -27,7 +25,7 @@ import {
   QUARANTINE_MS_MIN,
   SUSPECTS_MAX,
   SUSPICION_MS,
-} from '../shared/limits.ts';
+} from './limits.ts';
 
 /** Points of a call for a death in which it was the only one under way, and for one that it shared. */
 const POINTS_ALONE = 3;
@@ -57,6 +55,12 @@ export class Quarantine {
     const calls = [...this.#calls].map(([key, {untilMs}]) => ({key, refusedMs: Math.max(0, untilMs - nowMs)}));
     const functions = [...this.#functions].map(([name, {untilMs}]) => ({name, refusedMs: untilMs - nowMs}));
     return {calls, functions: functions.filter(({refusedMs}) => refusedMs > 0)};
+  }
+
+  /** How much longer it is refused, itself or its function; 0: it is not. */
+  refusedMs({name, key}: UserCall, nowMs: number): number {
+    const untilMs = Math.max(this.#calls.get(key)?.untilMs ?? 0, this.#functions.get(name)?.untilMs ?? 0);
+    return Math.max(0, untilMs - nowMs);
   }
 
   /** A call was answered. */
