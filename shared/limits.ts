@@ -544,6 +544,21 @@ export const FUNCTIONS_PROCESS_LOOK_MS = 100;
 export const ENTRY_BYTES = 1024 * MIB;
 export const ENTRY_YOUNG_MS = 500;
 export const ENTRY_YOUNG_MS_MAX = 5_000;
+/**
+ * The process of query and action isolates: how long it stays without a call, and may take to end in order. Beyond: it is
+ * killed. (ours)
+ */
+export const ISOLATE_PROCESS_IDLE_MS = 60_000;
+export const ISOLATE_PROCESS_CLOSE_MS_MAX = 15_000;
+/** While it has calls, its memory is looked at this often, and so many looks it may be silent. Beyond: it is killed. (ours) */
+export const ISOLATE_PROCESS_LOOK_MS = 100;
+export const ISOLATE_PROCESS_SILENT_LOOKS_MAX = 100;
+/** What it and its worker tell each other at once: a result whose characters take three bytes each, and its lines. Beyond: it is killed. (ours) */
+export const ISOLATE_FRAME_BYTES_MAX = 128 * MIB;
+/** Starts that fail in a row before calls are refused with 503. (ours) */
+export const ISOLATE_PROCESS_STARTS_MAX = 2;
+/** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
+export const ISOLATE_LAST_WORDS_CHARS = 2_000;
 /** Threads that run them; the second starts when the first has its half. (ours) */
 export const ACTION_THREADS_MAX = 2;
 /** JavaScript heap of one of these threads; the isolates in it have ISOLATE_MEMORY_MB each besides. (ours) */

@@ -1,0 +1,122 @@
+/** What the process of the isolates says, as outside input: looked at field by field before anybody works with it. */
+import {ERROR_STATUS, type ErrorObject} from '../../../shared/errors.ts';
+import {FUNCTION_RESULT_BYTES_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+import type {DamageCheck} from '../../storage/damage.ts';
+import {HTTP_OPERATIONS, isOneOf, MAIN_OPERATIONS} from '../actions/action-message.ts';
+import type {FromIsolates} from './isolate-message.ts';
+
+const CHECKS: ReadonlySet<unknown> = new Set<DamageCheck>([
+  'checksum',
+  'id',
+  'entry',
+  'chain',
+  'code',
+  'rows',
+  'engine',
+]);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the database warns of is added to what the function wrote. */
+const LINES_MAX = 2 * LOG_LINES_MAX;
+
+/** @param tailBytes how long its tail is. @returns null: it is none */
+export function checkedMessage(head: Fields, tailBytes: number): FromIsolates | null {
+  return isMessage(head, tailBytes) ? (head as FromIsolates) : null;
+}
+
+function isMessage(head: Fields, tailBytes: number): boolean {
+  const {type, id, at, call, line, reason, parameters, operation} = head;
+  if (type === 'ready' || type === 'alive' || type === 'closed') return tailBytes === 0;
+  if (!isCount(id)) return false;
+  switch (type) {
+    case 'ran':
+      return isCount(at) && isRun(head.run) && isValueLength(tailBytes);
+    case 'outcome':
+      return isOutcome(head.outcome) && isValueLength(tailBytes);
+    case 'refused':
+      return isError(head.error) && (reason === null || isText(reason));
+    case 'log':
+      return isText(line);
+    case 'call':
+      return isCount(call) && isOperation(operation) && (parameters === null || isText(parameters));
+    default:
+      return false;
+  }
+}
+
+function isRun(run: unknown): boolean {
+  if (!isObject(run)) return false;
+  const {outcome, lines, identityUsed, isMomentary, readSet, endCursor, starved, sequence} = run;
+  return (
+    isOutcome(outcome) &&
+    Array.isArray(lines) &&
+    lines.length <= LINES_MAX &&
+    lines.every(isText) &&
+    typeof identityUsed === 'boolean' &&
+    typeof isMomentary === 'boolean' &&
+    (readSet === null || isReadSet(readSet)) &&
+    (endCursor === null || isText(endCursor)) &&
+    (starved === null || starved === 'again' || starved === 'over') &&
+    isCount(sequence)
+  );
+}
+
+function isReadSet(readSet: unknown): boolean {
+  if (!isObject(readSet)) return false;
+  const {intervals, absentTables} = readSet;
+  return (
+    Array.isArray(intervals) && intervals.every(isInterval) && Array.isArray(absentTables) && absentTables.every(isText)
+  );
+}
+
+function isInterval(interval: unknown): boolean {
+  if (!isObject(interval)) return false;
+  const {table, index, lower, upper} = interval;
+  return isCount(table) && Number.isSafeInteger(index) && isText(lower) && isText(upper) && lower < upper;
+}
+
+function isOutcome(outcome: unknown): boolean {
+  if (!isObject(outcome)) return false;
+  if (outcome.ok === true) return true;
+  if (outcome.ok !== false || !isObject(outcome.error)) return false;
+  const {name, message, stack} = outcome.error;
+  return isText(name) && isText(message) && (stack === null || isText(stack));
+}
+
+function isError(error: unknown): error is ErrorObject {
+  if (!isObject(error)) return false;
+  const {code, message, detail} = error;
+  return (
+    isText(code) &&
+    Object.hasOwn(ERROR_STATUS, code) &&
+    isText(message) &&
+    (detail === undefined || isDetail(code, detail))
+  );
+}
+
+/** It is for clients; of damage the worker counts which check failed. */
+function isDetail(code: string, detail: unknown): boolean {
+  return isObject(detail) && (code !== 'op.storage_damaged' || CHECKS.has(detail.check));
+}
+
+/** A character of the value is at most three bytes. */
+function isValueLength(bytes: number): boolean {
+  return bytes <= 3 * FUNCTION_RESULT_BYTES_MAX;
+}
+
+function isOperation(operation: unknown): boolean {
+  return isText(operation) && (isOneOf(MAIN_OPERATIONS, operation) || isOneOf(HTTP_OPERATIONS, operation));
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}

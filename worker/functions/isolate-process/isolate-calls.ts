@@ -1,0 +1,170 @@
+/** Calls as they wait for the process of the isolates: what it is sent, and what becomes of what it answers. */
+import {hash} from 'node:crypto';
+import {ServiceError} from '../../../shared/errors.ts';
+import type {UserCall} from '../../../shared/ipc/control.ts';
+import {ACTION_CALLS_MAX} from '../../../shared/limits.ts';
+import {errorOfThread} from '../../storage/damage.ts';
+import type {ActionAnswers} from '../actions/action-link.ts';
+import type {ActionRequest} from '../actions/action-message.ts';
+import {ConsoleLines} from '../console-lines.ts';
+import type {Execution, Outcome} from '../execution.ts';
+import type {QueryRun} from '../queries/query-batch.ts';
+import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
+
+export type Send = (message: ToIsolates, tail?: string | Uint8Array) => void;
+type Answer = Extract<FromIsolates, {id: number}>;
+
+export type IsolateCall = {
+  readonly kind: 'queries' | 'action';
+  readonly env: Execution['env'];
+  /** What a death is held against. */
+  readonly names: readonly UserCall[];
+  /** Processes that died while they ran it. */
+  deaths: number;
+  send(id: number, send: Send): void;
+  /** @returns false: it is no answer to this call */
+  received(message: Answer, tail: Buffer, send: Send): boolean;
+  /** @returns whether nobody waits for it any more */
+  readonly isOver: boolean;
+  fail(error: ServiceError): void;
+};
+
+/** Queries that read one snapshot; or one. */
+export class QueryCall implements IsolateCall {
+  readonly kind = 'queries';
+  readonly executions: readonly Execution[];
+  deaths = 0;
+  isOver = false;
+  readonly #done = Promise.withResolvers<QueryRun[]>();
+  #runs: QueryRun[] = [];
+
+  constructor(executions: readonly Execution[]) {
+    this.executions = executions;
+  }
+
+  get done(): Promise<QueryRun[]> {
+    return this.#done.promise;
+  }
+
+  get env(): Execution['env'] {
+    return this.executions.at(-1)!.env;
+  }
+
+  get names(): UserCall[] {
+    return this.executions.map(({path, args}) => ({name: path, key: keyOf(path, args)}));
+  }
+
+  send(id: number, send: Send): void {
+    this.#runs = [];
+    const count = this.executions.length;
+    for (const [at, {env: _, args, ...execution}] of this.executions.entries()) {
+      send({type: 'query', id, at, count, execution}, args);
+    }
+  }
+
+  received(message: Answer, tail: Buffer): boolean {
+    if (message.type === 'refused') {
+      this.fail(errorOf(message));
+      return true;
+    }
+    if (message.type !== 'ran' || message.at !== this.#runs.length) return false;
+    this.#runs.push({...message.run, outcome: outcomeOf(message.run.outcome, tail)});
+    if (this.#runs.length < this.executions.length) return true;
+    this.isOver = true;
+    this.#done.resolve(this.#runs);
+    return true;
+  }
+
+  fail(error: ServiceError): void {
+    this.isOver = true;
+    this.#done.reject(error);
+  }
+}
+
+export class ActionCall implements IsolateCall {
+  readonly kind = 'action';
+  readonly env: Execution['env'];
+  readonly names: readonly UserCall[];
+  deaths = 0;
+  isOver = false;
+  readonly #request: ActionRequest;
+  readonly #answers: ActionAnswers;
+  readonly #log: ConsoleLines;
+  readonly #done = Promise.withResolvers<Outcome>();
+  /** Of its calls, those that are not answered. */
+  #asking = 0;
+
+  constructor(request: ActionRequest, answers: ActionAnswers) {
+    const {module, name, kind, args, env} = request;
+    const path = kind === 'httpAction' ? `HTTP action ${name}` : `${module}:${name}`;
+    this.env = env;
+    this.names = [{name: path, key: keyOf(path, args)}];
+    this.#request = request;
+    this.#answers = answers;
+    this.#log = new ConsoleLines(line => answers.log(line));
+  }
+
+  get done(): Promise<Outcome> {
+    return this.#done.promise;
+  }
+
+  send(id: number, send: Send): void {
+    const {env: _, args, ...request} = this.#request;
+    send({type: 'action', id, request}, args);
+    // It is never sent again: large arguments are not kept while it waits.
+    this.#request.args = '';
+  }
+
+  received(message: Answer, tail: Buffer, send: Send): boolean {
+    switch (message.type) {
+      case 'log':
+        this.#log.add(message.line);
+        return true;
+      case 'call':
+        // Its isolate may have so many under way.
+        if (this.#asking > 2 * ACTION_CALLS_MAX) return false;
+        void this.#answer(message, tail, send);
+        return true;
+      case 'outcome':
+        this.isOver = true;
+        this.#done.resolve(outcomeOf(message.outcome, tail));
+        return true;
+      case 'refused':
+        this.fail(errorOf(message));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  fail(error: ServiceError): void {
+    this.isOver = true;
+    this.#done.reject(error);
+  }
+
+  async #answer(message: FromIsolates & {type: 'call'}, tail: Buffer, send: Send): Promise<void> {
+    const {id, call, operation, parameters} = message;
+    this.#asking++;
+    const {answer, bytes} =
+      parameters === null
+        ? await this.#answers.answer(operation, tail.toString(), null)
+        : await this.#answers.answer(operation, parameters, new Uint8Array(tail));
+    this.#asking--;
+    if (this.isOver) return;
+    if (bytes === null) send({type: 'answer', id, call, answer: null}, answer);
+    else send({type: 'answer', id, call, answer}, bytes);
+  }
+}
+
+function outcomeOf(outcome: SentOutcome, tail: Buffer): Outcome {
+  return outcome.ok ? {ok: true, value: tail.toString()} : outcome;
+}
+
+function errorOf({error, reason}: FromIsolates & {type: 'refused'}): ServiceError {
+  const told = errorOfThread(error);
+  return reason === null ? told : new ServiceError(told.code, told.message, told.detail, {cause: new Error(reason)});
+}
+
+function keyOf(path: string, args: string): string {
+  return hash('sha256', `${path}\0${args}`, 'base64');
+}

@@ -1,0 +1,137 @@
+/**
+ * The bytes between a worker and the process of its isolates: frames of `u32 bytes that follow, u32 bytes of the head` (little-endian),
+ * a head in JSON, and a tail: the text or bytes that may be large, so that they are not JSON inside JSON. What is
+ * said in one turn of the event loop leaves in one write.
+ */
+import {Buffer} from 'node:buffer';
+import {FRAME_CHUNK_BYTES, ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+
+const PREFIX_BYTES = 8;
+
+export class FrameSender {
+  readonly #write: (bytes: Buffer) => void;
+  #chunk = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
+  #start = 0;
+  #end = 0;
+  #isArmed = false;
+
+  constructor(write: (bytes: Buffer) => void) {
+    this.#write = write;
+  }
+
+  send(head: object, tail: string | Uint8Array = ''): void {
+    const json = JSON.stringify(head);
+    // A UTF-16 unit is at most 3 bytes of UTF-8: this bound saves measuring the text first.
+    const most = PREFIX_BYTES + 3 * json.length + (typeof tail === 'string' ? 3 * tail.length : tail.byteLength);
+    if (most > FRAME_CHUNK_BYTES) {
+      this.#sendOwn(json, typeof tail === 'string' ? Buffer.from(tail) : tail);
+      return;
+    }
+    if (this.#end + most > FRAME_CHUNK_BYTES) this.#renew();
+    const at = this.#end;
+    const headBytes = this.#chunk.write(json, at + PREFIX_BYTES);
+    const tailAt = at + PREFIX_BYTES + headBytes;
+    if (typeof tail !== 'string') this.#chunk.set(tail, tailAt);
+    const tailBytes = typeof tail === 'string' ? this.#chunk.write(tail, tailAt) : tail.byteLength;
+    this.#chunk.writeUInt32LE(headBytes + tailBytes, at);
+    this.#chunk.writeUInt32LE(headBytes, at + 4);
+    this.#end = tailAt + tailBytes;
+    this.#arm();
+  }
+
+  #sendOwn(json: string, tail: Uint8Array): void {
+    const headBytes = Buffer.byteLength(json);
+    const head = Buffer.allocUnsafe(PREFIX_BYTES + headBytes);
+    head.writeUInt32LE(headBytes + tail.byteLength, 0);
+    head.writeUInt32LE(headBytes, 4);
+    head.write(json, PREFIX_BYTES);
+    this.#flush();
+    this.#write(head);
+    if (tail.byteLength > 0) this.#write(Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength));
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    process.nextTick(() => {
+      this.#isArmed = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#end === this.#start) return;
+    const bytes = this.#chunk.subarray(this.#start, this.#end);
+    this.#start = this.#end;
+    this.#write(bytes);
+  }
+
+  /** A written chunk belongs to the socket until it is sent, so its used part is never written again. */
+  #renew(): void {
+    this.#flush();
+    this.#chunk = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
+    this.#start = 0;
+    this.#end = 0;
+  }
+}
+
+/** `tail` is a view into what arrived: who hands it on to a thread copies it. */
+export type FrameHandler = (head: Record<string, unknown>, tail: Buffer) => void;
+
+export class FrameReceiver {
+  readonly #handler: FrameHandler;
+  /** Of a frame that has not arrived whole: joined once all are there. */
+  #pieces: Buffer[] = [];
+  #have = 0;
+  #need = PREFIX_BYTES;
+
+  constructor(handler: FrameHandler) {
+    this.#handler = handler;
+  }
+
+  /** @returns false: it can be no frame, or is too long; the receiver is of no use afterwards */
+  push(piece: Buffer): boolean {
+    let rest = piece;
+    if (this.#have > 0) {
+      this.#pieces.push(piece);
+      this.#have += piece.length;
+      if (this.#have < this.#need) return true;
+      rest = Buffer.concat(this.#pieces, this.#have);
+    }
+    const used = this.#take(rest);
+    if (used === null) return false;
+    this.#have = rest.length - used;
+    this.#pieces = this.#have === 0 ? [] : [rest.subarray(used)];
+    return true;
+  }
+
+  #take(bytes: Buffer): number | null {
+    let at = 0;
+    while (bytes.length - at >= PREFIX_BYTES) {
+      const length = bytes.readUInt32LE(at);
+      const headBytes = bytes.readUInt32LE(at + 4);
+      if (length > ISOLATE_FRAME_BYTES_MAX || headBytes > length) return null;
+      const headAt = at + PREFIX_BYTES;
+      const end = headAt + length;
+      if (bytes.length < end) {
+        this.#need = end - at;
+        return at;
+      }
+      const head = objectIn(bytes.toString('utf8', headAt, headAt + headBytes));
+      if (head === null) return null;
+      this.#handler(head, bytes.subarray(headAt + headBytes, end));
+      at = end;
+    }
+    this.#need = PREFIX_BYTES;
+    return at;
+  }
+}
+
+function objectIn(json: string): Record<string, unknown> | null {
+  try {
+    const parsed: unknown = JSON.parse(json);
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
