@@ -92,6 +92,7 @@ const FUNCTIONS = [
   'results',
   'mutations',
   'actions',
+  'isolate-process',
   'seed.ts',
   'node-runtime',
   'functions.ts',

@@ -1,0 +1,276 @@
+/**
+ * Where a tenant's queries and actions run: in a process beside the worker, started with the function platform of a tenant
+ * that has functions, or the first call that needs it, and ended when it has been idle. What ends that process costs the calls that it had, and not the tenant:
+ *
+ *   a query    has no effects: it is run again, once
+ *   an action  may have had some: 503 session.outcome_unknown, as if the worker had ended
+ *
+ * Queries are run again one after another in a second process, apart: the one that ends that, too, is known then, and fails
+ * alone. Functions that ended a process by themselves go on to run there, so that they end nobody else's calls; functions whose
+ * actions were under way when nothing else explains the end do so until they are answered. Calls and functions that end processes
+ * again and again are refused for a while (shared/quarantine.ts), as routers do it for deaths of workers.
+ */
+import {ServiceError} from '../../../shared/errors.ts';
+import {shownFunction} from '../../../shared/function-name.ts';
+import {ISOLATE_PROCESS_STARTS_MAX, QUERY_QUEUE_MAX, SUSPECTS_MAX, SUSPICION_MS} from '../../../shared/limits.ts';
+import type {Logger} from '../../../shared/log.ts';
+import {Quarantine} from '../../../shared/quarantine.ts';
+import {type ActionAnswers, type ActionRunner, answersOf, type HttpActionRunner} from '../actions/action-link.ts';
+import type {ActionRequest} from '../actions/action-message.ts';
+import {HttpExchange} from '../actions/http-exchange.ts';
+import type {Execution, Outcome} from '../execution.ts';
+import type {QueryRun} from '../queries/query-batch.ts';
+import {ActionCall, type IsolateCall, QueryCall} from './isolate-calls.ts';
+import {type IsolateEnd, IsolateProcess, type IsolateProcessOptions} from './isolate-process.ts';
+
+export type FunctionIsolatesParts = IsolateProcessOptions & {
+  log: Logger;
+  /** A process has ended. */
+  onEnd: (cause: IsolateEnd['cause']) => void;
+};
+
+/** Functions that run apart: until when, and whether one of them alone was under way when a process ended. */
+type Apart = {untilMs: number; isGuilty: boolean};
+type Place = 'together' | 'apart';
+
+export class FunctionIsolates {
+  readonly #parts: FunctionIsolatesParts;
+  readonly #processes: Record<Place, IsolateProcess | null> = {together: null, apart: null};
+  readonly #failedStarts: Record<Place, number> = {together: 0, apart: 0};
+  readonly #quarantine = new Quarantine();
+  readonly #apart = new Map<string, Apart>();
+  /** Something is held against a call or a function. */
+  #hasSuspects = false;
+  /** Queries that run apart, one at a time. */
+  #trials: QueryCall[] = [];
+  #onTrial: QueryCall | null = null;
+  #isClosed = false;
+
+  constructor(parts: FunctionIsolatesParts) {
+    this.#parts = parts;
+  }
+
+  /** Actions and HTTP actions. */
+  readonly actions: ActionRunner & HttpActionRunner = {
+    run: (request, link, signal) => this.#action(request, answersOf(link, null), signal),
+    runHttp: (request, link, incoming, outgoing, signal) =>
+      this.#action(request, answersOf(link, new HttpExchange(incoming, outgoing, link.lines)), signal),
+  };
+
+  get processes(): number {
+    return Object.values(this.#processes).filter(process => process !== null).length;
+  }
+
+  /** What they take, without mapped files. */
+  get bytes(): number {
+    return Object.values(this.#processes).reduce((sum, process) => sum + (process?.bytes ?? 0), 0);
+  }
+
+  /** @throws session.overloaded 503; session.worker_unavailable 503 when no process runs it to its end; op.quarantined 503 */
+  async run(execution: Execution): Promise<QueryRun> {
+    const [run] = await this.#query(new QueryCall([execution]));
+    return run!;
+  }
+
+  /** Runs all of these in one snapshot. @throws as `run` */
+  async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
+    return executions.length === 0 ? [] : await this.#query(new QueryCall(executions));
+  }
+
+  /** What runs comes to its end, actions fail, what waits is refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const call of this.#trials.splice(0)) call.fail(closing());
+    await Promise.all(Object.values(this.#processes).map(process => process?.close()));
+  }
+
+  /** The first call finds it there. */
+  start(): void {
+    this.#processOf('together');
+  }
+
+  async #query(call: QueryCall): Promise<QueryRun[]> {
+    this.#check(call);
+    if (this.#isApart(call)) this.#try(call);
+    else this.#processOf('together').begin(call);
+    return this.#told(call, await call.done);
+  }
+
+  /** @throws as `run`; session.outcome_unknown 503 when its process ended */
+  async #action(request: ActionRequest, answers: ActionAnswers, signal?: AbortSignal): Promise<Outcome> {
+    const call = new ActionCall(request, answers);
+    this.#check(call);
+    const process = this.#processOf(this.#isApart(call) ? 'apart' : 'together');
+    const cancel = () => process.cancel(call);
+    process.begin(call);
+    signal?.addEventListener('abort', cancel);
+    try {
+      return this.#told(call, await call.done);
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /** @throws session.worker_unavailable 503; op.quarantined 503 */
+  #check(call: IsolateCall): void {
+    if (this.#isClosed) throw closing();
+    if (!this.#hasSuspects) return;
+    const nowMs = performance.now();
+    this.#hasSuspects = !this.#quarantine.isEmpty(nowMs) || this.#apart.size > 0;
+    for (const one of call.names) {
+      const refusedMs = this.#quarantine.refusedMs(one, nowMs);
+      if (refusedMs > 0) throw quarantined(one.name, refusedMs);
+    }
+  }
+
+  /** It was answered: what ends processes never is. */
+  #told<T>(call: IsolateCall, answer: T): T {
+    if (!this.#hasSuspects) return answer;
+    for (const {name, key} of call.names) {
+      this.#quarantine.answered(key);
+      const isTried = this.#trials.some(waiting => waiting.deaths > 0 && isOf(waiting, name));
+      if (this.#apart.get(name)?.isGuilty === false && !isTried) this.#apart.delete(name);
+    }
+    return answer;
+  }
+
+  #isApart({names}: IsolateCall): boolean {
+    if (!this.#hasSuspects) return false;
+    const nowMs = performance.now();
+    for (const [name, {untilMs}] of this.#apart) if (untilMs <= nowMs) this.#apart.delete(name);
+    return names.some(({name}) => this.#apart.has(name));
+  }
+
+  #setApart(names: Iterable<string>, isGuilty: boolean): void {
+    this.#hasSuspects = true;
+    for (const name of names) {
+      const known = this.#apart.get(name);
+      this.#apart.delete(name);
+      this.#apart.set(name, {
+        untilMs: performance.now() + SUSPICION_MS,
+        isGuilty: isGuilty || known?.isGuilty === true,
+      });
+      if (this.#apart.size > SUSPECTS_MAX) this.#apart.delete(this.#apart.keys().next().value!);
+    }
+  }
+
+  /** Behind those that wait. @throws session.overloaded 503 */
+  #try(call: QueryCall): void {
+    if (this.#trials.length >= QUERY_QUEUE_MAX) {
+      throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
+    }
+    this.#trials.push(call);
+    this.#tryNext();
+  }
+
+  #tryNext(): void {
+    if (this.#onTrial !== null || this.#isClosed) return;
+    const call = this.#trials.shift();
+    if (call === undefined) return;
+    this.#onTrial = call;
+    const next = () => {
+      if (this.#onTrial !== call) return;
+      this.#onTrial = null;
+      this.#tryNext();
+    };
+    call.done.then(next, next);
+    this.#processOf('apart').begin(call);
+  }
+
+  #processOf(place: Place): IsolateProcess {
+    const known = this.#processes[place];
+    if (known?.isEnding === false) return known;
+    const {log: _, onEnd: __, ...options} = this.#parts;
+    const process = new IsolateProcess(options, (end, calls) => {
+      if (this.#processes[place] === process) this.#processes[place] = null;
+      this.#ended(place, end, calls);
+    });
+    this.#processes[place] = process;
+    return process;
+  }
+
+  #ended(place: Place, end: IsolateEnd, calls: readonly IsolateCall[]): void {
+    const {cause, how, lastWords} = end;
+    this.#parts.onEnd(cause);
+    if (cause === 'start') {
+      this.#notStarted(place, end, calls);
+      return;
+    }
+    this.#failedStarts[place] = 0;
+    if (cause !== 'told') {
+      const functions = [...new Set(calls.flatMap(({names}) => names.map(({name}) => shownFunction(name))))].slice(
+        0,
+        20,
+      );
+      this.#parts.log.warn('a process of isolates ended', {cause, how, place, functions, lastWords});
+    }
+    for (const call of calls) call.deaths++;
+    // Nobody else can have ended it.
+    const wasAlone = place === 'apart' && calls.length === 1;
+    const again: QueryCall[] = [];
+    const actions: ActionCall[] = [];
+    for (const call of calls) {
+      if (call instanceof ActionCall) actions.push(call);
+      else if (call instanceof QueryCall && call.deaths === 1 && !wasAlone && !this.#isClosed) again.push(call);
+      else call.fail(unavailable('the process of the query ended when it was run; nothing was done'));
+    }
+    if (cause !== 'told' && place === 'apart') this.#blame(calls, true);
+    for (const call of actions) {
+      call.fail(new ServiceError('session.outcome_unknown', "the action's process ended; it may have taken effect"));
+    }
+    if (again.length === 0) {
+      if (cause !== 'told' && place === 'together') this.#blame(actions, false);
+      return;
+    }
+    this.#setApart(new Set(again.flatMap(({names}) => names.map(({name}) => name))), false);
+    if (this.#onTrial !== null && calls.includes(this.#onTrial)) this.#onTrial = null;
+    this.#trials.unshift(...again);
+    // When none of the queries explains the end, an action does.
+    void Promise.allSettled(again.map(({done}) => done)).then(() => {
+      if (place === 'together' && again.every(({deaths}) => deaths === 1)) this.#blame(actions, false);
+    });
+    this.#tryNext();
+  }
+
+  /** @param isGuilty it happened apart, and maybe to nobody else */
+  #blame(calls: readonly IsolateCall[], isGuilty: boolean): void {
+    const underWay = calls.flatMap(({names}) => names);
+    const names = new Set(underWay.map(({name}) => name));
+    this.#setApart(names, isGuilty && names.size === 1);
+    for (const refusal of this.#quarantine.died(underWay, performance.now()).refused) {
+      this.#parts.log.error('a function ended its process too often and is refused', refusal);
+    }
+  }
+
+  /** Nothing was begun. */
+  #notStarted(place: Place, {how, lastWords}: IsolateEnd, calls: readonly IsolateCall[]): void {
+    this.#parts.log.error('the process of the isolates could not be started', {how, lastWords});
+    const mayTry = ++this.#failedStarts[place] < ISOLATE_PROCESS_STARTS_MAX && !this.#isClosed;
+    if (!mayTry) this.#failedStarts[place] = 0;
+    for (const call of calls) {
+      if (mayTry && call instanceof QueryCall) this.#processOf(place).begin(call);
+      else call.fail(unavailable('the process that runs functions could not be started; the log says why'));
+    }
+  }
+}
+
+function isOf({names}: IsolateCall, wanted: string): boolean {
+  return names.some(({name}) => name === wanted);
+}
+
+function quarantined(name: string, forMs: number): ServiceError {
+  const seconds = Math.ceil(forMs / 1_000);
+  return new ServiceError(
+    'op.quarantined',
+    `${shownFunction(name)} is refused for ${seconds} s, because its process ended each time while it ran; other calls go on`,
+    {retry_after_seconds: seconds},
+  );
+}
+
+function closing(): ServiceError {
+  return unavailable('the tenant is being closed; try again');
+}
+
+function unavailable(message: string): ServiceError {
+  return new ServiceError('session.worker_unavailable', message);
+}
