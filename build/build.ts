@@ -10,7 +10,8 @@
  *   analysis.js   the process that looks at an upload for a worker
  *   node-child.js, node-call.js  a Node process of modules with "use node", and the kernel of a call in it
  *   sandboxes.js  the process of a tenant's sandboxes
- *   *.thread.js   threads of a worker
+ *   isolates.js   the process of a tenant's query and action isolates
+ *   *.thread.js   threads of it, and of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
  *   sdk/*         the entry points apps import, `svc/server` and the like, with types/* as their declarations
  *
@@ -92,6 +93,7 @@ const nodeCall: BuildOptions = {
 const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {
   analysis: 'worker/functions/deployments/analysis/main.ts',
+  isolates: 'worker/functions/isolate-process/main.ts',
   sandboxes: 'worker/control/host/main.ts',
 };
 for (const thread of threads) processes[basename(thread, '.ts')] = thread;

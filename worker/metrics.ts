@@ -58,6 +58,9 @@ export class WorkerMetrics {
   /** Processes of modules with `"use node"`, and what they take. */
   node: {readonly processes: number; readonly bytes: number} = {processes: 0, bytes: 0};
   readonly #nodeEnds = new Map<string, number>();
+  /** Processes of query and action isolates, and what they take. */
+  isolates: {readonly processes: number; readonly bytes: number} = {processes: 0, bytes: 0};
+  readonly #isolatesEnds = new Map<string, number>();
   readonly #damage = new Map<string, number>();
   #cronFailures = 0;
   readonly #scrubbed = new Map<string, number>();
@@ -132,6 +135,11 @@ export class WorkerMetrics {
   /** A Node process ended, and why. */
   nodeEnded(cause: string): void {
     this.#nodeEnds.set(cause, (this.#nodeEnds.get(cause) ?? 0) + 1);
+  }
+
+  /** A process of query and action isolates ended, and why. */
+  isolatesEnded(cause: string): void {
+    this.#isolatesEnds.set(cause, (this.#isolatesEnds.get(cause) ?? 0) + 1);
   }
 
   /** A read or the scrub met something in the file that is not what was written. */
@@ -246,6 +254,14 @@ export class WorkerMetrics {
         'svc_node_process_ends_total',
         'Node processes that ended: told to, or for memory, time, a crash, or because they did not start.',
         [...this.#nodeEnds].map(([cause, value]) => ({labels: {cause}, value})),
+      ),
+      gauge('svc_isolate_processes', 'Processes of query and action isolates.', this.isolates.processes),
+      gauge('svc_isolate_process_bytes', 'What they take, without mapped files.', this.isolates.bytes),
+      metric(
+        'counter',
+        'svc_isolate_process_ends_total',
+        'Processes of query and action isolates that ended: told to, or for a crash, memory, silence, what they said, or because they did not start.',
+        [...this.#isolatesEnds].map(([cause, value]) => ({labels: {cause}, value})),
       ),
       gauge('svc_function_results_bytes', 'What kept results of query functions take.', this.resultBytes),
       metric(

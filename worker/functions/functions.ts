@@ -1,9 +1,9 @@
 /**
  * Calling functions: which one is meant, whether its arguments fit, where it runs, and what its caller is told.
  *
- *   query ──────▶ query threads (one snapshot)          ┐
- *   mutation ───▶ commit group (main thread, serial)    ├──▶ returns validator ──▶ log ──▶ caller
- *   action ─────▶ action thread or Node process; its ctx.run* come back ┘
+ *   query ──────▶ process of the isolates (one snapshot) ┐
+ *   mutation ───▶ commit group (main thread, serial)     ├──▶ returns validator ──▶ log ──▶ caller
+ *   action ─────▶ process of the isolates, or a Node process; its ctx.run* come back ┘
  *
  * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
  */
@@ -18,8 +18,8 @@ import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {insertFunctionJob} from '../scheduler/jobs.ts';
 import {ActionLines} from './actions/action-lines.ts';
+import type {ActionRunner} from './actions/action-link.ts';
 import type {ActionRequest, MainOperation} from './actions/action-message.ts';
-import type {ActionPool} from './actions/action-pool.ts';
 import {CallError, type CallOrigin, checkArguments, findFunction, type LiveDeployment, shownPath} from './call.ts';
 import {type CallResult, ended, finished, NO_LINES} from './call-result.ts';
 import type {Caller, Execution} from './execution.ts';
@@ -52,9 +52,9 @@ export type FunctionParts = {
   results: Results<CallResult>;
   mutations: MutationRunner;
   memory: ProcessMemory;
-  actions: Pick<ActionPool, 'run'>;
+  actions: ActionRunner;
   /** For those of modules with `"use node"`. */
-  nodeActions: Pick<ActionPool, 'run'>;
+  nodeActions: ActionRunner;
   log: ExecutionLog;
   metrics: WorkerMetrics;
   /** Whose queries and actions are called: the one that is active in what is committed. */

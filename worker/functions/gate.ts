@@ -24,8 +24,24 @@ import {ACTIVE_KEY, storedSettings} from './stored-settings.ts';
 export type LoadPlatform = (parts: PlatformParts) => Promise<FunctionPlatform>;
 
 const load: LoadPlatform = async parts => {
-  const {FunctionPlatform} = await import('./platform.ts');
-  return new FunctionPlatform(parts);
+  const {path, writer, log, metrics} = parts;
+  const {FunctionIsolates} = await import('./isolate-process/function-isolates.ts');
+  const isolates = new FunctionIsolates({
+    databasePath: path,
+    headSequence: () => writer.head.sequence,
+    log,
+    onEnd: cause => metrics.isolatesEnded(cause),
+  });
+  metrics.isolates = isolates;
+  // It starts on another processor while this one loads the platform; the first query finds it there.
+  if (hasFunctions(writer)) isolates.start();
+  try {
+    const {FunctionPlatform} = await import('./platform.ts');
+    return new FunctionPlatform(parts, isolates);
+  } catch (error) {
+    await isolates.close();
+    throw error;
+  }
 };
 
 export class FunctionGate implements Stage {

@@ -13,8 +13,8 @@ import type {IncomingBody} from '../ipc/incoming-body.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import {ActionResponse} from './action-response.ts';
 import {ActionLines} from './actions/action-lines.ts';
+import type {ActionLink, HttpActionRunner} from './actions/action-link.ts';
 import type {ActionRequest} from './actions/action-message.ts';
-import type {ActionLink, ActionPool} from './actions/action-pool.ts';
 import type {Verifier} from './auth/verifier.ts';
 import type {LiveDeployment} from './call.ts';
 import {type CallResult, ended, inSources} from './call-result.ts';
@@ -31,7 +31,7 @@ export type HttpActionReply = {
 
 export type HttpActionParts = {
   functions: Functions;
-  actions: ActionPool;
+  actions: HttpActionRunner;
   live: () => LiveDeployment | null;
   routes: () => readonly HttpRoute[] | null;
   verifier: () => Verifier;

@@ -1,5 +1,5 @@
 /**
- * The function platform of one tenant: wires its parts, which answer its operations. Threads, isolates and the analysis start
+ * The function platform of one tenant: wires its parts, which answer its operations. Isolates, their process and the analysis start
  * when they are first needed: a tenant that only keeps documents pays for the code of this platform, and for nothing that runs.
  */
 import type {Buffer} from 'node:buffer';
@@ -17,7 +17,6 @@ import type {SchemaChanges} from '../schema/change.ts';
 import type {Connection} from '../storage/connection.ts';
 import {tenantTimeline} from '../storage/identity.ts';
 import type {Reader} from '../storage/reader.ts';
-import {ActionPool} from './actions/action-pool.ts';
 import {Verifier} from './auth/verifier.ts';
 import type {LiveDeployment} from './call.ts';
 import type {CallResult} from './call-result.ts';
@@ -32,13 +31,13 @@ import {Environment} from './environment.ts';
 import {shownError} from './function-reply.ts';
 import {Functions} from './functions.ts';
 import {HttpActions} from './http-actions.ts';
+import type {FunctionIsolates} from './isolate-process/function-isolates.ts';
 import {ExecutionLog, executionFiles} from './log/execution-log.ts';
 import {FailureLines} from './log/failure-lines.ts';
 import {type LogTarget, readLog} from './log/read-log.ts';
 import {MutationRunner} from './mutations/mutation-runner.ts';
 import {NodeRuntime, packagesOf} from './node-runtime/node-runtime.ts';
 import {ProcessMemory} from './process-memory.ts';
-import {QueryPool} from './queries/query-pool.ts';
 import {Results} from './results/results.ts';
 import {ServiceHost} from './service-host.ts';
 import {Settings} from './settings.ts';
@@ -73,10 +72,9 @@ export class FunctionPlatform implements Stage {
   readonly deployments: Deployments;
   readonly environment: Environment;
   readonly settings: Settings;
-  readonly #queries: QueryPool;
+  readonly #isolates: FunctionIsolates;
   readonly #results: Results<CallResult>;
   readonly #mutations: MutationRunner;
-  readonly #actions: ActionPool;
   readonly #nodes: NodeRuntime;
   readonly #memory = new ProcessMemory();
   readonly #log: ExecutionLog;
@@ -96,7 +94,8 @@ export class FunctionPlatform implements Stage {
   #verifier: Verifier;
   readonly #egress: LazyFetch;
 
-  constructor(parts: PlatformParts) {
+  /** @param isolates where queries and actions run; closed with the platform */
+  constructor(parts: PlatformParts, isolates: FunctionIsolates) {
     const {path, db, writer, groups, clock, redactErrors} = parts;
     this.#clock = clock;
     this.#redactErrors = redactErrors;
@@ -108,12 +107,7 @@ export class FunctionPlatform implements Stage {
     this.settings = new Settings(writer, groups, parts.egress);
     const egress = () => parts.egress.door(this.settings.current.egress);
     this.#egress = new LazyFetch(egress);
-    this.#queries = new QueryPool(path, this.#memory, () => {
-      parts.log.error('a query hangs where no time-out reaches it; the worker ends and is replaced');
-      // Leaving in order would wait for the thread that hangs. What is acknowledged is on disk.
-      process.kill(process.pid, 'SIGKILL');
-    });
-    this.#actions = new ActionPool({databasePath: path, memory: this.#memory});
+    this.#isolates = isolates;
     this.#mutations = new MutationRunner(writer, db, () => this.deployments.active);
     this.#memory.add(this.#mutations);
     const code = new CodeStore(db);
@@ -138,13 +132,13 @@ export class FunctionPlatform implements Stage {
       metrics: parts.metrics,
       sequence: groups.durableSequence,
       isCurrent: env => this.environment.isCurrent(env),
-      run: execution => this.#queries.run(execution),
+      run: execution => isolates.run(execution),
     });
     const live = () => this.#live;
     const writing = () => this.#deploymentOfWrites();
     const env = () => this.environment.current;
     const verifier = () => this.#verifier;
-    const actions = this.#actions;
+    const {actions} = isolates;
     const functions = new Functions({
       groups,
       results: this.#results,
@@ -172,7 +166,7 @@ export class FunctionPlatform implements Stage {
       log: parts.log,
       sequence: groups.durableSequence,
       runs: new QueryRuns({
-        pool: this.#queries,
+        pool: isolates,
         kept: this.#results,
         groups,
         live,
@@ -236,7 +230,7 @@ export class FunctionPlatform implements Stage {
     this.#verifier.close();
     this.#mutations.close();
     this.#memory.close();
-    await Promise.all([this.#queries.close(), this.#actions.close(), this.#nodes.close(), this.#egress.close()]);
+    await Promise.all([this.#isolates.close(), this.#nodes.close(), this.#egress.close()]);
     await this.#log.close();
   }
 

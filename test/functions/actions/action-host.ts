@@ -8,9 +8,10 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {HttpRequestHead} from '../../../isolate/actions/http-action.ts';
 import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
+import {type ActionAnswers, answersOf} from '../../../worker/functions/actions/action-link.ts';
 import type {ActionRequest, MainOperation} from '../../../worker/functions/actions/action-message.ts';
 import {ActionPool, type ActionPoolOptions} from '../../../worker/functions/actions/action-pool.ts';
-import type {HttpIncoming} from '../../../worker/functions/actions/http-exchange.ts';
+import {HttpExchange, type HttpIncoming, type HttpOutgoing} from '../../../worker/functions/actions/http-exchange.ts';
 import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
 import type {Outcome} from '../../../worker/functions/execution.ts';
 import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
@@ -68,7 +69,7 @@ export class ActionHost {
   run(name: string, args: object = {}, request: Partial<ActionRequest> = {}, signal?: AbortSignal): Promise<Outcome> {
     return this.pool.run(
       {...REQUEST, egress: this.closed, module: 'app', name, kind: 'action', args: JSON.stringify(args), ...request},
-      this.#link(),
+      this.#answers(null),
       signal,
     );
   }
@@ -101,7 +102,15 @@ export class ActionHost {
       hasBody: incoming !== null,
       ...head,
     };
-    const outcome = await this.pool.runHttp(
+    const outgoing: HttpOutgoing = {
+      start: (status, headers) => void Object.assign(result, {status, headers}),
+      write: async bytes => {
+        const piece = new TextDecoder().decode(bytes);
+        result.pieces.push(piece);
+        await onPiece(piece);
+      },
+    };
+    const outcome = await this.pool.run(
       {
         ...REQUEST,
         egress: this.closed,
@@ -110,28 +119,17 @@ export class ActionHost {
         kind: 'httpAction',
         args: JSON.stringify(whole),
       },
-      this.#link(),
-      incoming,
-      {
-        start: (status, headers) => void Object.assign(result, {status, headers}),
-        write: async bytes => {
-          const piece = new TextDecoder().decode(bytes);
-          result.pieces.push(piece);
-          await onPiece(piece);
-        },
-      },
+      this.#answers(new HttpExchange(incoming, outgoing, this.lines)),
     );
     return {outcome, ...result};
   }
 
-  #link() {
-    return {
-      lines: this.lines,
-      call: async (operation: MainOperation, parameters: string) => {
-        this.calls.push({operation, parameters});
-        return this.answer({operation, parameters});
-      },
+  #answers(exchange: HttpExchange | null): ActionAnswers {
+    const call = async (operation: MainOperation, parameters: string) => {
+      this.calls.push({operation, parameters});
+      return this.answer({operation, parameters});
     };
+    return answersOf({lines: this.lines, call}, exchange);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Hands actions to threads and does what they ask of the main thread: other functions, the scheduler, the client of an HTTP
- * action. Many actions share a thread, because most of their time is waiting; a second thread starts with the load.
+ * Hands actions to threads, and what they ask of the worker's main thread to whoever answers it: other functions, the
+ * scheduler, the client of an HTTP action. Many actions share a thread, because most of their time is waiting; a second thread
+ * starts with the load.
  *
  * Everything about an action but its start crosses one port a thread, so its log lines, calls and outcome keep their order.
  */
@@ -8,7 +9,6 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {MessagePort} from 'node:worker_threads';
 import type {Piscina} from 'piscina';
-import {AssertionError} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   ACTION_ARGUMENTS_CHARS_MAX,
@@ -20,35 +20,18 @@ import {
   FUNCTION_IDLE_MS,
 } from '../../../shared/limits.ts';
 import {errorOfThread} from '../../storage/damage.ts';
-import {storageFailure} from '../../storage/database.ts';
 import type {Outcome, Refused} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
-import type {ActionLines} from './action-lines.ts';
+import type {ActionAnswers} from './action-link.ts';
 import type {
   ActionRequest,
   ActionTask,
   ActionThreadSettings,
   FromThread,
-  HttpOperation,
-  MainOperation,
   ThreadReady,
   ToThread,
 } from './action-message.ts';
-import {refusal} from './action-message.ts';
 import {OUT_OF_MEMORY, UNAVAILABLE} from './action-outcome.ts';
-import {HttpExchange, type HttpIncoming, type HttpOutgoing} from './http-exchange.ts';
-
-/** What one action asks of the main thread. */
-export type ActionLink = {
-  /**
-   * @param parameters of `run*` JSON of {path, args: wire text}; of `schedule` JSON of {path, args, delayMs | runAtMs}; of
-   * `cancel` the job id
-   * @returns a host answer: `+` and wire text (or the job's id), or `-` and JSON of {name, message}
-   */
-  call(operation: MainOperation, parameters: string): Promise<string>;
-  /** Where its console lines go, each complete with its level. */
-  lines: ActionLines;
-};
 
 export type ActionPoolOptions = {
   databasePath: string;
@@ -60,8 +43,7 @@ export type ActionPoolOptions = {
 
 type UnderWay = {
   request: ActionRequest;
-  link: ActionLink;
-  exchange: HttpExchange | null;
+  answers: ActionAnswers;
   /** Null until its thread has begun it. */
   port: MessagePort | null;
   cancelled: string | null;
@@ -99,22 +81,38 @@ export class ActionPool {
    * @param signal cancels it
    * @throws session.overloaded 503; session.outcome_unknown when its thread died; op.storage_damaged 503: its code is not run
    */
-  run(request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
-    return this.#run(request, link, null, signal);
-  }
-
-  /**
-   * Runs an HTTP action until the last piece of its response was written. The caller ends the response: with a 500 when the
-   * outcome is a failure and `start` was not called, else by cutting it short.
-   */
-  runHttp(
-    request: ActionRequest,
-    link: ActionLink,
-    incoming: HttpIncoming | null,
-    outgoing: HttpOutgoing,
-    signal?: AbortSignal,
-  ): Promise<Outcome> {
-    return this.#run(request, link, new HttpExchange(incoming, outgoing, link.lines), signal);
+  async run(request: ActionRequest, answers: ActionAnswers, signal?: AbortSignal): Promise<Outcome> {
+    if (this.#closed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#underWay.size >= ACTIONS_MAX) {
+      throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
+    }
+    if (this.#argumentChars + request.args.length > ACTION_ARGUMENTS_CHARS_MAX) {
+      throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
+    }
+    this.#options.memory.check();
+    const chars = request.args.length;
+    this.#argumentChars += chars;
+    const action = ++this.#lastAction;
+    const {promise, resolve} = Promise.withResolvers<Outcome | Refused>();
+    const underWay: UnderWay = {request, answers, port: null, cancelled: null, settle: resolve};
+    this.#underWay.set(action, underWay);
+    const cancel = () => this.#cancel(action, 'The action was cancelled');
+    signal?.addEventListener('abort', cancel);
+    let outcome: Outcome | Refused;
+    try {
+      // The task ends after the outcome was sent, which may arrive later by the other port.
+      outcome = await Promise.race([promise, this.#task({action, request}).then(() => promise)]);
+    } catch (cause) {
+      throw new ServiceError('session.outcome_unknown', 'the action did not end; it may have taken effect', undefined, {
+        cause,
+      });
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      this.#underWay.delete(action);
+      this.#argumentChars -= chars;
+    }
+    if ('refused' in outcome) throw errorOfThread(outcome.refused);
+    return outcome;
   }
 
   /** Actions under way fail. A thread must not be ended while an isolate of it runs: isolated-vm would wait for ever. */
@@ -154,45 +152,6 @@ export class ActionPool {
     const action = this.#weighing?.action ?? null;
     this.#weighing = null;
     if (action !== null) this.#cancel(action, OUT_OF_MEMORY);
-  }
-
-  async #run(
-    request: ActionRequest,
-    link: ActionLink,
-    exchange: HttpExchange | null,
-    signal?: AbortSignal,
-  ): Promise<Outcome> {
-    if (this.#closed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
-    if (this.#underWay.size >= ACTIONS_MAX) {
-      throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
-    }
-    if (this.#argumentChars + request.args.length > ACTION_ARGUMENTS_CHARS_MAX) {
-      throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
-    }
-    this.#options.memory.check();
-    const chars = request.args.length;
-    this.#argumentChars += chars;
-    const action = ++this.#lastAction;
-    const {promise, resolve} = Promise.withResolvers<Outcome | Refused>();
-    const underWay: UnderWay = {request, link, exchange, port: null, cancelled: null, settle: resolve};
-    this.#underWay.set(action, underWay);
-    const cancel = () => this.#cancel(action, 'The action was cancelled');
-    signal?.addEventListener('abort', cancel);
-    let outcome: Outcome | Refused;
-    try {
-      // The task ends after the outcome was sent, which may arrive later by the other port.
-      outcome = await Promise.race([promise, this.#task({action, request}).then(() => promise)]);
-    } catch (cause) {
-      throw new ServiceError('session.outcome_unknown', 'the action did not end; it may have taken effect', undefined, {
-        cause,
-      });
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-      this.#underWay.delete(action);
-      this.#argumentChars -= chars;
-    }
-    if ('refused' in outcome) throw errorOfThread(outcome.refused);
-    return outcome;
   }
 
   /** Resolves when the thread has nothing to do with the action any more. */
@@ -259,7 +218,7 @@ export class ActionPool {
         if (underWay.cancelled !== null) this.#cancel(message.action, underWay.cancelled);
         return;
       case 'log':
-        underWay.link.lines.add(message.line);
+        underWay.answers.log(message.line);
         return;
       case 'outcome':
         underWay.settle(message.outcome);
@@ -269,18 +228,9 @@ export class ActionPool {
     }
   }
 
-  async #answer(port: MessagePort, {link, exchange}: UnderWay, message: FromThread & {type: 'call'}): Promise<void> {
+  async #answer(port: MessagePort, {answers}: UnderWay, message: FromThread & {type: 'call'}): Promise<void> {
     const {action, call, operation, parameters, bytes} = message;
-    let answer: {answer: string; bytes: Uint8Array | null};
-    try {
-      if (!isHttp(operation)) answer = {answer: await link.call(operation, parameters), bytes: null};
-      else if (exchange !== null) answer = await exchange.call(operation, parameters, bytes);
-      else answer = {answer: refusal('this is no HTTP action'), bytes: null};
-    } catch (caught) {
-      if (caught instanceof AssertionError || storageFailure(caught) === 'fatal') throw caught;
-      answer = {answer: refusal(isHttp(operation) ? messageOf(caught) : UNAVAILABLE), bytes: null};
-    }
-    send(port, {type: 'answer', action, call, ...answer});
+    send(port, {type: 'answer', action, call, ...(await answers.answer(operation, parameters, bytes))});
   }
 }
 
@@ -289,14 +239,6 @@ function rested({port, rested}: Thread): Promise<void> {
   port.ref();
   send(port, {type: 'rest'});
   return rested.promise;
-}
-
-function isHttp(operation: MainOperation | HttpOperation): operation is HttpOperation {
-  return operation.startsWith('http');
-}
-
-function messageOf(caught: unknown): string {
-  return caught instanceof Error ? caught.message : String(caught);
 }
 
 function send(port: MessagePort, message: ToThread): void {

@@ -15,9 +15,9 @@ import {
   NODE_IDLE_MS,
   NODE_PROCESSES_MAX,
 } from '../../../shared/limits.ts';
+import type {ActionLink} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {UNAVAILABLE} from '../actions/action-outcome.ts';
-import type {ActionLink} from '../actions/action-pool.ts';
 import type {Outcome} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {lifeline} from './lifeline.ts';

@@ -1,0 +1,107 @@
+/** Processes that start, idle and misbehave, seen from the worker. */
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {afterAll, expect, onTestFinished, test} from 'vitest';
+import {createLogger} from '../../../shared/log.ts';
+import type {Execution} from '../../../worker/functions/execution.ts';
+import {FunctionIsolates} from '../../../worker/functions/isolate-process/function-isolates.ts';
+import {until} from '../../harness/until.ts';
+
+const MAIN = fileURLToPath(new URL('../../../dist/isolates.js', import.meta.url));
+const directory = mkdtempSync(join(tmpdir(), 'svc-isolate-process-'));
+afterAll(() => rmSync(directory, {recursive: true}));
+
+const EXECUTION: Execution = {
+  deployment: {id: 1, timestampMs: 0, seed: '0'.repeat(32)},
+  path: 'a:f',
+  module: 'a',
+  name: 'f',
+  paginated: false,
+  args: '{}',
+  caller: {identity: null},
+  env: {},
+  nowMs: 0,
+  seed: '0'.repeat(32),
+  endCursor: null,
+};
+
+/** With a process that runs this script, or the real one. */
+function isolates({script, idleMs}: {script?: string; idleMs?: number}): {host: FunctionIsolates; ends: string[]} {
+  const file = join(directory, 'main.mjs');
+  if (script !== undefined) writeFileSync(file, script);
+  const ends: string[] = [];
+  const host = new FunctionIsolates({
+    databasePath: join(directory, 'none.sqlite'),
+    headSequence: () => 0,
+    log: createLogger({process: 'worker'}),
+    onEnd: cause => ends.push(cause),
+    main: script === undefined ? MAIN : file,
+    ...(idleMs === undefined ? {} : {idleMs}),
+  });
+  onTestFinished(() => host.close());
+  return {host, ends};
+}
+
+test('one without calls ends after a while, and the next call starts another', async () => {
+  const {host, ends} = isolates({idleMs: 50});
+  host.start();
+  expect(host.processes).toBe(1);
+  await until('its end', () => host.processes === 0);
+  expect(ends).toEqual(['told']);
+  host.start();
+  expect(host.processes).toBe(1);
+});
+
+test('one that cannot start: its calls are 503, and the next call tries again', async () => {
+  const {host, ends} = isolates({script: 'process.exit(1)'});
+  await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
+  expect(ends).toEqual(['start', 'start']);
+  await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
+  expect(ends).toHaveLength(4);
+});
+
+const frame = (head: object) => `
+  const json = Buffer.from(${JSON.stringify(JSON.stringify(head))});
+  const bytes = Buffer.alloc(8 + json.length);
+  bytes.writeUInt32LE(json.length, 0);
+  bytes.writeUInt32LE(json.length, 4);
+  json.copy(bytes, 8);
+  writeSync(3, bytes);`;
+const stays = 'setInterval(() => undefined, 1000);';
+
+test.each([
+  ['bytes that are no frame', 'writeSync(3, Buffer.alloc(64, 255));'],
+  ['a message that there is not', frame({type: 'exec'})],
+  [
+    'a result of the future',
+    frame({
+      type: 'ran',
+      id: 1,
+      at: 0,
+      run: {
+        outcome: {ok: true},
+        lines: [],
+        identityUsed: false,
+        isMomentary: false,
+        readSet: null,
+        endCursor: null,
+        starved: null,
+        sequence: 1_000_000,
+      },
+    }),
+  ],
+])('one that says %s is ended, and its query is tried once more, apart', async (_title, says) => {
+  const {host, ends} = isolates({script: `import {writeSync} from 'node:fs';\n${says}\n${stays}`});
+  await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
+  expect(ends).toEqual(['malformed', 'malformed']);
+});
+
+test('a tenant that is closed ends its process, and what comes is refused', async () => {
+  const {host, ends} = isolates({});
+  host.start();
+  await host.close();
+  expect(ends).toEqual(['told']);
+  await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
+});

@@ -1,0 +1,185 @@
+/**
+ * The process beside a worker that runs its tenant's queries and actions: user code can end a process in more ways than any limit of V8
+ * catches, and what it ends here is this one. It holds the pools, whose threads have the isolates and read the tenant's file by themselves; the
+ * worker is asked for everything else, over one socket.
+ *
+ * This thread runs no code of users', so it always hears its worker, whose end is its own.
+ */
+import type {Buffer} from 'node:buffer';
+import {Socket} from 'node:net';
+import {assert, unreachable} from '../../../shared/assert.ts';
+import {asServiceError, errorEnvelope} from '../../../shared/errors.ts';
+import type {ActionAnswer, ActionAnswers} from '../actions/action-link.ts';
+import {ActionPool} from '../actions/action-pool.ts';
+import type {Execution, Outcome} from '../execution.ts';
+import {ProcessMemory} from '../process-memory.ts';
+import {QueryPool} from '../queries/query-pool.ts';
+import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
+import {FrameReceiver, FrameSender} from './message-frames.ts';
+
+/** Where the worker put its end of the socket (isolate-process.ts). */
+const CHANNEL = 3;
+
+type UnderWay = {cancel: AbortController; calls: Map<number, (answer: ActionAnswer) => void>; lastCall: number};
+
+const socket = new Socket({fd: CHANNEL});
+const sender = new FrameSender(bytes => socket.write(bytes));
+const receiver = new FrameReceiver((head, tail) => received(head as ToIsolates, tail));
+const actionsUnderWay = new Map<number, UnderWay>();
+/** Queries of one snapshot that have not all arrived, by id. */
+const gathering = new Map<number, Execution[]>();
+let env: Execution['env'] = {};
+let pools: {queries: QueryPool; actions: ActionPool} | null = null;
+
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+// An orderly exit would wait for isolates that run.
+socket.on('close', end);
+socket.on('error', end);
+socket.on('data', piece => {
+  assert(receiver.push(piece as Buffer), 'the worker says what this process understands');
+});
+say({type: 'ready'});
+// Pools load it with their first call; this process was started for that.
+void import('piscina');
+
+function end(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
+
+function say(message: FromIsolates, tail: string | Uint8Array = ''): void {
+  sender.send(message, tail);
+}
+
+function received(message: ToIsolates, tail: Buffer): void {
+  switch (message.type) {
+    case 'open':
+      pools = poolsOf(message.databasePath);
+      return;
+    case 'env':
+      env = message.env;
+      return;
+    case 'query':
+      query(message, tail.toString());
+      return;
+    case 'action':
+      void action(message, tail.toString());
+      return;
+    case 'cancel':
+      actionsUnderWay.get(message.id)?.cancel.abort();
+      return;
+    case 'answer':
+      answered(message, tail);
+      return;
+    case 'look':
+      say({type: 'alive'});
+      return;
+    case 'close':
+      void close();
+      return;
+    default:
+      unreachable(message);
+  }
+}
+
+function poolsOf(databasePath: string): {queries: QueryPool; actions: ActionPool} {
+  const memory = new ProcessMemory();
+  return {
+    // A thread that hangs in a call of V8's hears of nothing: what it holds is free when the process ends.
+    queries: new QueryPool(databasePath, memory, end),
+    actions: new ActionPool({databasePath, memory}),
+  };
+}
+
+function query({id, at, count, execution}: ToIsolates & {type: 'query'}, args: string): void {
+  const all = gathering.get(id) ?? [];
+  all.push({...execution, args, env});
+  if (all.length < count) {
+    gathering.set(id, all);
+    return;
+  }
+  assert(at === count - 1, 'queries of one snapshot come in their order');
+  gathering.delete(id);
+  const {queries} = opened();
+  const runs =
+    count === 1 ? called(() => queries.run(all[0]!).then(run => [run])) : called(() => queries.runTogether(all));
+  runs.then(
+    ran => {
+      for (const [number, {outcome, ...run}] of ran.entries()) {
+        say({type: 'ran', id, at: number, run: {...run, outcome: sent(outcome)}}, tailOf(outcome));
+      }
+    },
+    caught => failed(id, caught),
+  );
+}
+
+async function action({id, request}: ToIsolates & {type: 'action'}, args: string): Promise<void> {
+  const underWay: UnderWay = {cancel: new AbortController(), calls: new Map(), lastCall: 0};
+  actionsUnderWay.set(id, underWay);
+  try {
+    const outcome = await opened().actions.run(
+      {...request, args, env},
+      answersFor(id, underWay),
+      underWay.cancel.signal,
+    );
+    say({type: 'outcome', id, outcome: sent(outcome)}, tailOf(outcome));
+  } catch (caught) {
+    failed(id, caught);
+  } finally {
+    actionsUnderWay.delete(id);
+  }
+}
+
+function answersFor(id: number, underWay: UnderWay): ActionAnswers {
+  return {
+    log: line => say({type: 'log', id, line}),
+    answer: (operation, parameters, bytes) => {
+      const call = ++underWay.lastCall;
+      const {promise, resolve} = Promise.withResolvers<ActionAnswer>();
+      underWay.calls.set(call, resolve);
+      if (bytes === null) say({type: 'call', id, call, operation, parameters: null}, parameters);
+      else say({type: 'call', id, call, operation, parameters}, bytes);
+      return promise;
+    },
+  };
+}
+
+function answered({id, call, answer}: ToIsolates & {type: 'answer'}, tail: Buffer): void {
+  const calls = actionsUnderWay.get(id)?.calls;
+  const resolve = calls?.get(call);
+  calls?.delete(call);
+  resolve?.(answer === null ? {answer: tail.toString(), bytes: null} : {answer, bytes: new Uint8Array(tail)});
+}
+
+async function close(): Promise<void> {
+  await Promise.all([pools?.queries.close(), pools?.actions.close()]);
+  say({type: 'closed'});
+}
+
+function failed(id: number, caught: unknown): void {
+  const error = asServiceError(caught);
+  const reason = error.cause === undefined ? null : reasonOf(error.cause);
+  say({type: 'refused', id, error: errorEnvelope(error).error, reason});
+}
+
+function reasonOf(caught: unknown): string {
+  return caught instanceof Error ? (caught.stack ?? caught.message) : String(caught);
+}
+
+function opened(): {queries: QueryPool; actions: ActionPool} {
+  assert(pools !== null, 'a process is opened before it is asked');
+  return pools;
+}
+
+/** What refuses at once refuses as one that does so later. */
+async function called<T>(run: () => Promise<T>): Promise<T> {
+  return await run();
+}
+
+function sent(outcome: Outcome): SentOutcome {
+  return outcome.ok ? {ok: true} : outcome;
+}
+
+function tailOf(outcome: Outcome): string {
+  return outcome.ok ? outcome.value : '';
+}
