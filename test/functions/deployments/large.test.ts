@@ -87,8 +87,16 @@ describe('in a running service', () => {
   });
 });
 
+/** Processes that look at an upload for this worker. */
 function childrenOf(pid: number): string[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
+  return children.filter(child => {
+    try {
+      return readFileSync(`/proc/${child}/cmdline`, 'latin1').includes('analysis.js');
+    } catch {
+      return false; // it has ended
+    }
+  });
 }
 
 describe('bounds of the analysis', () => {

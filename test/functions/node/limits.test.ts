@@ -2,8 +2,8 @@
 import {EventEmitter} from 'node:events';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {ACTION_CPU_MS_MAX, ACTION_MS_MAX, NODE_IDLE_MS, NODE_LOOK_MS} from '../../../shared/limits.ts';
+import type {ActionLink} from '../../../worker/functions/actions/action-link.ts';
 import type {ActionRequest} from '../../../worker/functions/actions/action-message.ts';
-import type {ActionLink} from '../../../worker/functions/actions/action-pool.ts';
 import {NodeMember} from '../../../worker/functions/node-runtime/node-member.ts';
 import {frame} from '../../../worker/functions/node-runtime/node-message.ts';
 import {
