@@ -41,6 +41,8 @@ describe('svc start: settings', () => {
       logLevel: 'info',
       logFormat: 'auto',
       listenBeyondLoopback: false,
+      workerUsers: 'auto',
+      requireSandbox: false,
     });
   });
 

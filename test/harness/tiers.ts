@@ -5,8 +5,11 @@
 import {existsSync, readdirSync, readFileSync} from 'node:fs';
 import {dirname, join, relative} from 'node:path';
 
-/** What only a test of running processes, or of the built files, has in it. */
-const NEEDS_A_BUILD = /\bdist\/|node:child_process|node:worker_threads|from 'piscina'/;
+/**
+ * What only a test of running processes, or of the built files, has in it; or one that puts something in a module's place: pure
+ * files share a process and its modules.
+ */
+const NEEDS_A_PROCESS = /\bdist\/|node:child_process|node:worker_threads|from 'piscina'|\bvi\.mock\(/;
 
 /** Pure, but each takes ten seconds and more: they wait for real timers, or run through much data. */
 const SLOW = [
@@ -15,6 +18,7 @@ const SLOW = [
   'test/supervisor/interrupted.test.ts',
   'test/supervisor/child.test.ts',
   'test/queries/bounds.test.ts',
+  'test/functions/socket/held-reads.test.ts',
 ];
 
 export type Tiers = {pure: string[]; service: string[]};
@@ -39,7 +43,7 @@ function isPure(path: string, root: string, known: Map<string, boolean>): boolea
   if (before !== undefined) return before;
   known.set(path, true); // A cycle is as pure as the rest of it.
   const text = readFileSync(path, 'utf8');
-  const pure = !NEEDS_A_BUILD.test(text) && importsOf(path, text, root).every(file => isPure(file, root, known));
+  const pure = !NEEDS_A_PROCESS.test(text) && importsOf(path, text, root).every(file => isPure(file, root, known));
   known.set(path, pure);
   return pure;
 }

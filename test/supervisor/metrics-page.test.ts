@@ -1,4 +1,5 @@
 import {expect, test} from 'vitest';
+import {EgressMetrics} from '../../shared/egress/metrics.ts';
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
 import {MetricsPage} from '../../supervisor/metrics-page.ts';
 
@@ -7,11 +8,13 @@ function counter(value: number): MetricJson {
 }
 
 /** A page of these routers and workers; null: it does not report. */
-function pageOf(reports: {routers: (MetricJson[] | null)[]; workers: (string | null)[]}): MetricsPage {
+type Reports = {routers: (MetricJson[] | null)[]; workers: (string | null)[]; egress?: MetricJson[] | null};
+
+function pageOf(reports: Reports): MetricsPage {
   return new MetricsPage({
     routers: () => reports.routers.map(report => Promise.resolve(report)),
     workers: () => reports.workers.map(report => Promise.resolve(report)),
-    egress: () => Promise.resolve(null),
+    egress: () => Promise.resolve(reports.egress ?? null),
     supervisor: () => Promise.resolve([gauge('g', 'of the supervisor', 1)]),
   });
 }
@@ -51,4 +54,21 @@ test('what counts up goes on from where it was when a router is replaced, howeve
     expect(await shown(page, 'c_total')).toBe(count);
     reports.routers[0] = [counter(5)];
   }
+});
+
+test('the egress process is shown before it is wanted, and what it counted goes on in the next one', async () => {
+  const reports: Reports = {routers: [], workers: []};
+  const page = pageOf(reports);
+  const opened = 'svc_egress_connections_total{outcome="opened"}';
+  expect([await shown(page, 'svc_egress_connections '), await shown(page, opened)]).toEqual([0, 0]);
+  const counts = new EgressMetrics();
+  counts.count('opened');
+  counts.connections = 2;
+  reports.egress = counts.report(1);
+  expect([await shown(page, 'svc_egress_connections '), await shown(page, opened)]).toEqual([2, 1]);
+  page.egressEnded();
+  reports.egress = null;
+  expect([await shown(page, 'svc_egress_connections '), await shown(page, opened)]).toEqual([0, 1]);
+  reports.egress = counts.report(1);
+  expect(await shown(page, opened)).toBe(2);
 });

@@ -48,7 +48,7 @@ describe('an admin route is an operation', () => {
     ['DELETE', '/env/A', {op: 'env.delete', p: ['A']}],
     ['GET', '/logs?after=3&follow=1', {op: 'logs.read', q: 'after=3&follow=1'}],
     ['GET', '/settings', {op: 'settings.get'}],
-    ['PUT', '/settings', {op: 'settings.put'}],
+    ['PUT', '/settings', {op: 'settings.put', v: expect.stringMatching(/^[0-9a-f]{64}$/)}],
     ['GET', '/tables', {op: 'tables.list'}],
   ])('%s %s', async (method, path, meta) => {
     const body = method === 'POST' || method === 'PUT' ? '{"a":1}' : '';

@@ -188,7 +188,7 @@ describe('a query that found no room', () => {
   });
 });
 
-test('a tenant has so many sockets at most: a further one is closed with 1013', () => {
+test('a tenant has so many sockets at most: a further one takes the place of the oldest on which nothing was asked for', () => {
   const closes: [number, number, string][] = [];
   const link: SocketLink = {
     socketMessage: () => undefined,
@@ -199,8 +199,8 @@ test('a tenant has so many sockets at most: a further one is closed with 1013', 
   for (let stream = 1; stream <= FUNCTION_SOCKETS_MAX; stream++) sync.opened(link, stream, '');
   expect(closes).toEqual([]);
   sync.opened(link, FUNCTION_SOCKETS_MAX + 1, '');
-  expect(closes).toEqual([[FUNCTION_SOCKETS_MAX + 1, 1013, 'session.overloaded']]);
-  sync.closed(link, 1);
+  expect(closes).toEqual([[1, 1013, 'session.overloaded']]);
+  sync.closed(link, 2);
   sync.opened(link, FUNCTION_SOCKETS_MAX + 2, '');
   expect(closes).toHaveLength(1);
   expect(sync.sessions).toBe(FUNCTION_SOCKETS_MAX);
