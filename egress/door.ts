@@ -4,6 +4,7 @@
  */
 import {createHash, timingSafeEqual} from 'node:crypto';
 import {createServer, type Server, type Socket} from 'node:net';
+import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
 import {
   EGRESS_CONNECTIONS_MAX,
@@ -13,7 +14,6 @@ import {
   EGRESS_QUESTIONS_PER_SECOND_MAX,
 } from '../shared/limits.ts';
 import {Link} from './link.ts';
-import type {EgressMetrics} from './metrics.ts';
 import {EgressPolicy, type Resolve, systemResolve} from './policy.ts';
 import {Turns} from './turns.ts';
 

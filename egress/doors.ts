@@ -1,9 +1,9 @@
 /** The doors of all workers that serve a tenant, by the paths of their sockets. What is asked of a door is done in order. */
 import {chmod, mkdir, rm} from 'node:fs/promises';
+import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
 import {Door, type DoorParts} from './door.ts';
-import {EgressMetrics} from './metrics.ts';
 import type {Resolve} from './policy.ts';
 
 export class Doors {

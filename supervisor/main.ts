@@ -141,7 +141,10 @@ export class Supervisor {
       env: {...childEnv, UV_THREADPOOL_SIZE: String(EGRESS_LOOKUP_THREADS)},
       runDirectory: () => this.#runDirectory.path,
       pace: new KillPace(() => performance.now()),
-      onEnd: () => this.#metrics.died('egress'),
+      onEnd: () => {
+        this.#metrics.died('egress');
+        this.#page.egressEnded();
+      },
       onKill: reason => this.#metrics.killed('egress', reason),
       log,
     });

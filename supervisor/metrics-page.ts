@@ -3,10 +3,11 @@
  * process has METRICS_TIMEOUT_MS to report; a worker that does not is left out and counted, so a stuck one shows instead of
  * hiding the rest.
  *
- * What counts up never goes down because a router ended: of each place for a router the page keeps what its earlier
- * processes had counted when they were last shown. A router that does not report is shown with its last figures.
+ * What counts up never goes down because a router or the egress process ended: of each place for one the page keeps what its
+ * earlier processes had counted when they were last shown. One that does not report is shown with its last figures.
  */
 import {AggregatorRegistry} from 'prom-client';
+import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
 
 export type Reporters = {
@@ -23,8 +24,10 @@ export class MetricsPage {
   readonly #reporters: Reporters;
   /** What each router said last. */
   readonly #last: MetricJson[][] = [];
-  /** What routers that ended had counted. */
+  /** What routers and egress processes that ended had counted. */
   #ended: MetricJson[] = [];
+  /** What the egress process said last; one that was never wanted has counted nothing. */
+  #lastOfEgress: MetricJson[] = new EgressMetrics().report(0);
   #missing = 0;
   #rendering: Promise<string> | null = null;
 
@@ -47,6 +50,12 @@ export class MetricsPage {
     delete this.#last[place];
   }
 
+  /** The egress process is gone; its next one counts from 0. */
+  egressEnded(): void {
+    this.#ended = sumOfCounts(this.#ended, this.#lastOfEgress);
+    this.#lastOfEgress = new EgressMetrics().report(0);
+  }
+
   async #render(): Promise<string> {
     const {routers, workers, egress, supervisor} = this.#reporters;
     const [ofRouters, ofWorkers, ofEgress, own] = await Promise.all([
@@ -55,7 +64,8 @@ export class MetricsPage {
       egress(),
       supervisor(),
     ]);
-    const shown: MetricJson[][] = [own, this.#ended, ofEgress ?? []];
+    this.#lastOfEgress = ofEgress ?? this.#lastOfEgress;
+    const shown: MetricJson[][] = [own, this.#ended, this.#lastOfEgress];
     for (const [place, report] of ofRouters.entries()) {
       if (report !== null) this.#last[place] = report;
       else this.#missing++;

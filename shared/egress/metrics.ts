@@ -1,5 +1,5 @@
 /** What the egress process counts. */
-import {gauge, type MetricJson} from '../shared/metric-json.ts';
+import {gauge, type MetricJson} from '../metric-json.ts';
 
 const OUTCOMES = ['opened', 'refused', 'failed', 'busy'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
