@@ -1,6 +1,7 @@
 /** Wire type of an upload. Its meaning is with the types in `functions.ts`. */
 import Type, {type Static} from 'typebox';
 import {BUNDLE_FILES_MAX, BUNDLE_PATH_CHARS_MAX, DEPLOYMENT_MESSAGE_CHARS_MAX, PACKAGES_MAX} from '../limits.ts';
+import {AnyKey} from './any-key.ts';
 
 const BundlePath = Type.String({maxLength: BUNDLE_PATH_CHARS_MAX});
 
@@ -30,7 +31,7 @@ export const DeploymentUploadBody = Type.Object({
   ),
   modules: Type.Array(BundlePath, {maxItems: BUNDLE_FILES_MAX}),
   runtimes: Type.Optional(
-    Type.Record(Type.String(), Type.Union([Type.Literal('default'), Type.Literal('node'), Type.Literal('bun')])),
+    Type.Record(AnyKey, Type.Union([Type.Literal('default'), Type.Literal('node'), Type.Literal('bun')])),
   ),
   node: Type.Optional(
     Type.Object({

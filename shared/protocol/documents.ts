@@ -1,5 +1,6 @@
 /** Wire types of the document routes. POST|GET|PATCH|DELETE /api/tenants/{tenant_id}/documents/… */
 import Type, {type Static} from 'typebox';
+import {AnyKey} from './any-key.ts';
 
 /** POST …/documents. Unknown fields are ignored. `fields` is checked as a value of its own (see values/json.ts). */
 export const InsertBody = Type.Object({
@@ -15,15 +16,15 @@ const changes = {
   ),
   unset: Type.Optional(Type.Array(Type.String(), {description: 'fields to remove'})),
   increment: Type.Optional(
-    Type.Record(Type.String(), Type.Number(), {description: 'what to add to a number; a missing field counts as 0'}),
+    Type.Record(AnyKey, Type.Number(), {description: 'what to add to a number; a missing field counts as 0'}),
   ),
   append: Type.Optional(
-    Type.Record(Type.String(), Type.Array(Type.Unknown()), {
+    Type.Record(AnyKey, Type.Array(Type.Unknown()), {
       description: 'values to put at the end of an array; a missing field counts as []',
     }),
   ),
   remove: Type.Optional(
-    Type.Record(Type.String(), Type.Array(Type.Unknown()), {
+    Type.Record(AnyKey, Type.Array(Type.Unknown()), {
       description: 'values of which all equal elements leave an array; a missing field stays missing',
     }),
   ),

@@ -17,6 +17,7 @@ import {
   SANDBOX_TTL_MS_MIN,
 } from '../limits.ts';
 import {NODE_VERSIONS} from '../node-version.ts';
+import {AnyKey} from './any-key.ts';
 
 const SandboxRuntime = Type.Enum(['isolate', 'node']);
 
@@ -32,7 +33,7 @@ export const SandboxBody = Type.Object({
   /** From its creation on. */
   ttl_ms: Type.Optional(Type.Integer({minimum: SANDBOX_TTL_MS_MIN, maximum: SANDBOX_TTL_MS_MAX})),
   /** What its code sees as process.env; nothing else does it see of the tenant's. */
-  env: Type.Optional(Type.Record(Type.String(), Type.String())),
+  env: Type.Optional(Type.Record(AnyKey, Type.String())),
   /** Whether it may fetch, under the tenant's egress policy. */
   network: Type.Optional(Type.Boolean()),
 });

@@ -17,6 +17,7 @@
 import Type, {type Static} from 'typebox';
 import {SERVICE_CODE_CHARS_MAX, SERVICE_MEMORY_MB_MAX, SERVICE_MEMORY_MB_MIN} from '../limits.ts';
 import {NODE_VERSIONS} from '../node-version.ts';
+import {AnyKey} from './any-key.ts';
 
 /** What it is called in paths. */
 export const SERVICE_NAME = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
@@ -35,7 +36,7 @@ export type ServiceSource = Static<typeof ServiceSource>;
 const definition = {
   source: ServiceSource,
   /** What its code sees in process.env beside the tenant's variables, and before them. */
-  env: Type.Optional(Type.Record(Type.String(), Type.String())),
+  env: Type.Optional(Type.Record(AnyKey, Type.String())),
   /** Null: that of the deployment for a module, 24 for inline code. */
   node_version: Type.Optional(Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()])),
   memory_mb: Type.Optional(Type.Integer({minimum: SERVICE_MEMORY_MB_MIN, maximum: SERVICE_MEMORY_MB_MAX})),

@@ -246,6 +246,9 @@ describe('a patch', () => {
     [{increment: {_n: 1}}, '_n'],
     [{increment: {n: '1'}}, 'increment.n'],
     [{append: {a: 1}}, 'append.a'],
+    [{increment: {'a\nb': '1'}}, 'increment.a\nb'],
+    [{append: {'a\nb': 'xyz'}}, 'append.a\nb'],
+    [{remove: {'a\u2028b': 1}}, 'remove.a\u2028b'],
     [{append: {a: [{$x: 1}]}}, 'append.a[0]'],
     [{unset: 'a'}, 'unset'],
   ])('of %j is 400 that names what is wrong', async (body, named) => {
