@@ -100,6 +100,9 @@ export const KILL_PAUSE_MS_MAX = 30_000;
 export const KILLS_FORGOTTEN_MS = 60_000;
 /** Memory of one process, without mapped files, looked at with each heartbeat. Beyond: it is killed and replaced. (ours) */
 export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
+/** A message of a child to the supervisor, and what is kept for one that does not read. Beyond: it is killed. (ours) */
+export const CONTROL_LINE_BYTES_MAX = 16 * MIB;
+export const CONTROL_UNREAD_BYTES_MAX = 64 * MIB;
 /** Kernel limits of a worker and of each of its children, where the machine can set them: writable memory at once, what is looked at
  * once a second being less; descriptors. (ours) */
 export const WORKER_DATA_BYTES_MAX = 2 * PROCESS_BYTES_MAX;

@@ -6,6 +6,7 @@
  * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
+import type {Socket} from 'node:net';
 import {join, resolve} from 'node:path';
 import {
   CHANNEL_END_MS,
@@ -18,6 +19,7 @@ import {
 import type {Logger} from '../shared/log.ts';
 import {NODE_VERSIONS} from '../shared/node-version.ts';
 import {ownBytes} from '../shared/own-memory.ts';
+import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
 import type {KillPace} from './kill-pace.ts';
 import {lookAt, type ProcessLook} from './process-look.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
@@ -34,6 +36,8 @@ export type ChildOptions<Received> = {
   nodeFlags: string[];
   env: Record<string, string>;
   log: Logger;
+  /** What a child may say; null: this is nothing of it. Unless given, what it says is believed. */
+  messageIn?: (said: {type: string}) => Received | null;
   onMessage: (message: Received) => void;
   /** Once, whatever way it ended; also when it could not be started. */
   onEnd: (end: ChildEnd) => void;
@@ -46,7 +50,8 @@ export type ChildOptions<Received> = {
   look?: (pid: number) => ProcessLook | null;
 };
 
-export type KillReason = 'hung' | 'memory';
+/** `nonsense`: it says what no child of ours says. */
+export type KillReason = 'hung' | 'memory' | 'nonsense';
 
 const LIMITS: WatchLimits = {
   tickMs: HEARTBEAT_INTERVAL_MS,
@@ -58,12 +63,16 @@ const LIMITS: WatchLimits = {
 export class Child<Sent extends object, Received extends {type: string}> {
   readonly pid: number | undefined;
   readonly #process: ChildProcess;
+  /** Null: it did not come to be, as there was no descriptor left. */
+  readonly #channel: Channel | null;
+  #isConnected: boolean;
   readonly #options: ChildOptions<Received>;
   readonly #limits: WatchLimits;
   #wasHeard = false;
   #watch: Watch = HEARD;
   #isStarting = true;
   #isKilled = false;
+  #isDisbelieved = false;
   /** It hangs and was not killed yet, because too many others were: said once. */
   #isSpared = false;
   readonly #ticks: NodeJS.Timeout;
@@ -78,22 +87,27 @@ export class Child<Sent extends object, Received extends {type: string}> {
     const [command, ...args] = [...(options.confinement ?? []), ...node];
     const child = spawn(command!, args, {
       cwd: '/',
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      env: options.env,
-      serialization: 'json',
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
+      env: {...options.env, ...CHANNEL_ENVIRONMENT},
     });
     this.#process = child;
     this.pid = child.pid;
-    child.on('message', message => this.#received(message as Received));
+    const stdio = child.stdio as ChildProcess['stdio'] | undefined;
+    const socket = (stdio?.[CHANNEL_FD] ?? null) as Socket | null;
+    this.#isConnected = socket !== null;
+    this.#channel =
+      socket === null
+        ? null
+        : new Channel(socket, {
+            message: message => this.#received(message),
+            nonsense: why => this.#endNonsense(why),
+            closed: () => this.#disconnected(),
+          });
     child.on('error', error => {
       options.log.error('a child process failed', {pid: child.pid, error});
       if (child.pid === undefined) this.#end({code: null, signal: null});
     });
     child.on('exit', (code, signal) => this.#exited({code, signal}));
-    child.on('disconnect', () => {
-      if (this.#exit !== null) this.#end(this.#exit);
-      else this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
-    });
     this.#ticks = setInterval(() => this.#tick(), this.#limits.tickMs);
   }
 
@@ -109,9 +123,8 @@ export class Child<Sent extends object, Received extends {type: string}> {
 
   /** Messages to a process that is ending are lost, as they are on any wire: its end is reported anyway. */
   send(message: Sent): void {
-    if (!this.#process.connected) return;
-    this.#process.send(message, error => {
-      if (error !== null) this.#options.log.debug('a message to an ending child was lost', {pid: this.pid, error});
+    this.#channel?.send(message, error => {
+      this.#options.log.debug('a message to an ending child was lost', {pid: this.pid, error});
     });
   }
 
@@ -128,9 +141,29 @@ export class Child<Sent extends object, Received extends {type: string}> {
     }, ms);
   }
 
-  #received(message: Received): void {
+  #received(said: object): void {
+    const {messageIn} = this.#options;
+    if (this.#isDisbelieved) return;
+    const message = !isTyped(said) ? null : messageIn === undefined ? (said as Received) : messageIn(said);
+    if (message === null) {
+      this.#endNonsense('it says what is no message of its kind');
+      return;
+    }
     this.#wasHeard = true;
     if (message.type !== 'heartbeat' && !this.#hasEnded) this.#options.onMessage(message);
+  }
+
+  #endNonsense(why: string): void {
+    this.#isDisbelieved = true;
+    if (this.#isKilled || this.#hasEnded) return;
+    this.#options.log.error('a child process says what none of ours says, and is killed', {pid: this.pid, why});
+    this.#killFor('nonsense');
+  }
+
+  #disconnected(): void {
+    this.#isConnected = false;
+    if (this.#exit !== null) this.#end(this.#exit);
+    else this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
   }
 
   #tick(): void {
@@ -172,7 +205,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
 
   #exited(end: ChildEnd): void {
     this.#exit = end;
-    if (this.#process.connected) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
+    if (this.#isConnected) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
     else this.#end(end);
   }
 
@@ -183,6 +216,10 @@ export class Child<Sent extends object, Received extends {type: string}> {
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     this.#options.onEnd(end);
   }
+}
+
+function isTyped(said: object): said is {type: string} {
+  return 'type' in said && typeof said.type === 'string';
 }
 
 /** What a child may see of our environment: where things are and how to write, no settings and no secrets of ours. */

@@ -59,7 +59,7 @@ export class SupervisorMetrics {
     });
     this.#kills = new Counter({
       name: 'svc_process_kills_total',
-      help: 'Processes that the supervisor killed for what they did: hung, or too much memory',
+      help: 'Processes that the supervisor killed for what they did: hung, too much memory, or said what none of ours says',
       labelNames: ['process', 'reason'],
       registers,
     });

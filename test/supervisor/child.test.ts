@@ -15,12 +15,24 @@ const log = createLogger({}, {write: () => undefined});
 
 /** Says `hello`, sends heartbeats, and stops doing so when told what to do instead. */
 const SCRIPT = `
+  import {writeSync} from 'node:fs';
+  const put = data => {
+    try {
+      writeSync(3, data);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+    }
+  };
   const beats = setInterval(() => process.send({type: 'heartbeat'}), 10);
   process.on('message', ({type}) => {
     if (type === 'loop') for (;;);
     if (type === 'wait') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     if (type === 'silence') clearInterval(beats);
     if (type === 'say') process.send({type: 'said'});
+    if (type === 'long') process.send({type: 'said', text: 'x'.repeat(1_000_000)});
+    if (type.startsWith('write ')) put(type.slice(6) + '\\n');
+    if (type === 'endless') for (;;) put(Buffer.alloc(65_536, 120));
+    if (type === 'deaf') for (;;) put('{"type":"ask"}\\n');
   });
   process.send({type: 'hello'});
 `;
@@ -37,6 +49,8 @@ type Started = {
   ended: Promise<ChildEnd>;
   kills: KillReason[];
   said: (type: string) => Promise<void>;
+  /** From now on it is answered with so much. */
+  answer: (text: string) => void;
 };
 
 /** A child that has said hello. */
@@ -46,6 +60,7 @@ async function start(look?: (pid: number) => ProcessLook | null, pace = new Kill
   const waiting = new Map<string, () => void>();
   const said = (type: string) => new Promise<void>(resolve => waiting.set(type, resolve));
   const hello = said('hello');
+  let answered: string | null = null;
   const child = new Child<{type: string}, {type: string}>({
     entry: join(directory, 'script.mjs'),
     nodeFlags: [],
@@ -54,12 +69,18 @@ async function start(look?: (pid: number) => ProcessLook | null, pace = new Kill
     pace,
     limits: LIMITS,
     ...(look === undefined ? {} : {look}),
-    onMessage: ({type}) => waiting.get(type)?.(),
+    onMessage: ({type}) => {
+      waiting.get(type)?.();
+      if (type === 'ask' && answered !== null) child.send({type: answered});
+    },
     onKill: reason => kills.push(reason),
     onEnd,
   });
   await hello;
-  return {child, ended, kills, said};
+  const answer = (text: string) => {
+    answered = text;
+  };
+  return {child, ended, kills, said, answer};
 }
 
 describe('a child that gives no sign of life', () => {
@@ -130,5 +151,48 @@ describe('a child that gives no sign of life', () => {
     nowMs = 1e9;
     expect((await ended).signal).toBe('SIGKILL');
     expect(kills).toEqual(['hung']);
+  });
+});
+
+describe('what a child says that was taken over', () => {
+  test.each([
+    ['no JSON', 'x'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['a text', '"hello"'],
+    ['a list', '[{"type":"hello"}]'],
+    ['no type', '{"id":1}'],
+    ['what Node says to Node', '{"cmd":"NODE_HANDLE_ACK"}'],
+    ['JSON that nobody can take', '['.repeat(200_000)],
+  ])('%s ends it, and nobody else', async (_, text) => {
+    const {child, ended, kills} = await start();
+    child.send({type: `write ${text}`});
+    expect(await ended).toEqual({code: null, signal: 'SIGKILL'});
+    expect(kills).toEqual(['nonsense']);
+  });
+
+  test('a line without an end ends it', async () => {
+    const {child, ended, kills} = await start();
+    child.send({type: 'endless'});
+    expect(await ended).toEqual({code: null, signal: 'SIGKILL'});
+    expect(kills).toEqual(['nonsense']);
+  });
+
+  test('questions whose answers it does not read end it', async () => {
+    const {child, ended, kills, answer} = await start();
+    answer('x'.repeat(100_000));
+    child.send({type: 'deaf'});
+    expect(await ended).toEqual({code: null, signal: 'SIGKILL'});
+    expect(kills).toEqual(['nonsense']);
+  });
+
+  test('a long line is taken as it is', async () => {
+    const {child, ended, kills, said} = await start();
+    const heard = said('said');
+    child.send({type: 'long'});
+    await heard;
+    expect(kills).toEqual([]);
+    child.kill();
+    await ended;
   });
 });
