@@ -8,6 +8,46 @@ export type MetricJson = {
   values: {value: number; labels: Record<string, string | number>; metricName?: string}[];
 };
 
+const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+
+/** A report that outside input is said to be; null: it is none that could be added to others. */
+export function metricsIn(text: string): MetricJson[] | null {
+  try {
+    const report: unknown = JSON.parse(text);
+    return Array.isArray(report) && report.every(isMetric) ? report : null;
+  } catch {
+    return null;
+  }
+}
+
+function isMetric(given: unknown): given is MetricJson {
+  const {name, help, type, aggregator, values} = fieldsOf(given);
+  return (
+    isName(name) &&
+    typeof help === 'string' &&
+    !help.includes('\n') &&
+    (type === 'counter' || type === 'gauge' || type === 'histogram') &&
+    (aggregator === 'sum' || aggregator === 'max') &&
+    Array.isArray(values) &&
+    values.every(isValue)
+  );
+}
+
+function isValue(given: unknown): boolean {
+  const {value, labels, metricName} = fieldsOf(given);
+  if (typeof value !== 'number' || (metricName !== undefined && !isName(metricName))) return false;
+  if (typeof labels !== 'object' || labels === null) return false;
+  return Object.entries(labels).every(([name, label]) => isName(name) && /^(string|number)$/.test(typeof label));
+}
+
+function isName(given: unknown): given is string {
+  return typeof given === 'string' && NAME.test(given);
+}
+
+function fieldsOf(given: unknown): Record<string, unknown> {
+  return typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
+}
+
 export function gauge(name: string, help: string, value: number, aggregator: 'sum' | 'max' = 'sum'): MetricJson {
   return {name, help, type: 'gauge', aggregator, values: [{labels: {}, value}]};
 }

@@ -12,7 +12,7 @@ import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts
 import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress, WorkerUser} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
-import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
+import type {NodeVersion} from '../shared/node-version.ts';
 import {Deaths, type Verdict} from './deaths.ts';
 import {DueTimer} from './due-timer.ts';
 import type {SupervisorMetrics} from './metrics.ts';
@@ -427,8 +427,6 @@ export class Placement {
 
   async #installNode(place: Place, {id, version}: Extract<WorkerMessage, {type: 'node_wanted'}>): Promise<void> {
     const {worker} = place;
-    // What comes from a worker may not be what it says.
-    if (!NODE_VERSIONS.includes(version)) return;
     const error = await this.#parts.installNode(version).then(
       () => null,
       (caught: unknown) => (caught as Error).message,

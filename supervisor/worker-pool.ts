@@ -12,6 +12,7 @@ import type {Logger} from '../shared/log.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import {endAllOf} from './confinement/leftovers.ts';
 import type {KillPace} from './kill-pace.ts';
+import {workerMessageIn} from './worker-message.ts';
 
 /** What a worker says that is not an answer to a question of ours. */
 export type WorkerMessage = Exclude<WorkerToSupervisor, {type: 'metrics'}>;
@@ -61,6 +62,7 @@ export class Worker {
       log,
       pace: settings.pace,
       onKill: settings.onKill,
+      messageIn: workerMessageIn,
       onMessage: message => this.#received(message),
       onEnd: end => {
         this.#reports.end();

@@ -72,3 +72,21 @@ test('the egress process is shown before it is wanted, and what it counted goes 
   reports.egress = counts.report(1);
   expect(await shown(page, opened)).toBe(2);
 });
+
+test.each([
+  ['no JSON', '['],
+  ['no list', '{}'],
+  ['no metric', '[null]'],
+  ['a name with a line in it', JSON.stringify([{...counter(1), name: 'c_total 7\nc_total'}])],
+  ['help with a line in it', JSON.stringify([{...counter(1), help: 'counts\nc_total 7'}])],
+  ['a way to add up that nobody knows', JSON.stringify([{...counter(1), aggregator: 'product'}])],
+  ['values that are none', JSON.stringify([{...counter(1), values: [{labels: {route: '/'}, value: '7'}]}])],
+  ['labels that are none', JSON.stringify([{...counter(1), values: [{labels: {'a"} 7\n': 1}, value: 1}]}])],
+  [
+    'a name of a series that is none',
+    JSON.stringify([{...counter(1), values: [{labels: {}, value: 1, metricName: 'a b'}]}]),
+  ],
+])('a worker that reports %s is counted as missing, and the page is shown', async (_, report) => {
+  const page = pageOf({routers: [[counter(1)]], workers: [report, JSON.stringify([counter(2)])]});
+  expect([await shown(page, 'c_total'), await shown(page, 'svc_metrics_missing_total')]).toEqual([3, 2]);
+});

@@ -1,0 +1,55 @@
+/**
+ * What a worker says, taken as outside input: code of a tenant may have left its isolate, and this process is everybody's. Each field
+ * is what its type says before anybody looks at it. Policies, vouchers and reports are checked by who takes them.
+ */
+import {ERROR_STATUS, type ErrorObject} from '../shared/errors.ts';
+import type {WorkerToSupervisor} from '../shared/ipc/control.ts';
+import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
+
+/** Null: no worker says this. */
+export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
+  const {type, id, body, voucher, version, error, untilMs, nextDueMs, egress, report} = said as Record<string, unknown>;
+  switch (type) {
+    case 'spare':
+    case 'egress_wanted':
+    case 'heartbeat':
+      return {type};
+    case 'opened':
+      return {type, egress: egress as Extract<WorkerToSupervisor, {type: 'opened'}>['egress']};
+    case 'egress_put':
+      return isId(id) && typeof body === 'string' && typeof voucher === 'string' ? {type, id, body, voucher} : null;
+    case 'node_wanted':
+      return isId(id) && isVersion(version) ? {type, id, version} : null;
+    case 'open_failed':
+      return isError(error) ? {type, error} : null;
+    case 'in_use':
+      return isTime(untilMs) ? {type, untilMs} : null;
+    case 'closed':
+      return isTime(nextDueMs) ? {type, nextDueMs: nextDueMs === null ? null : Math.ceil(nextDueMs)} : null;
+    case 'metrics':
+      return isId(id) && typeof report === 'string' ? {type, id, report} : null;
+    default:
+      return null;
+  }
+}
+
+function isId(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+/** Epoch milliseconds, or none. */
+function isTime(value: unknown): value is number | null {
+  return value === null || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+}
+
+function isVersion(value: unknown): value is NodeVersion {
+  return (NODE_VERSIONS as readonly unknown[]).includes(value);
+}
+
+/** It is passed on to clients. */
+function isError(value: unknown): value is ErrorObject {
+  if (typeof value !== 'object' || value === null) return false;
+  const {code, message, detail} = value as Record<string, unknown>;
+  const isDetail = detail === undefined || (typeof detail === 'object' && detail !== null);
+  return typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code) && typeof message === 'string' && isDetail;
+}
