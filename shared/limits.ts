@@ -558,6 +558,10 @@ export const ISOLATE_PROCESS_LOOK_MS = 100;
 export const ISOLATE_PROCESS_SILENT_LOOKS_MAX = 100;
 /** What it and its worker tell each other at once: a result whose characters take three bytes each, and its lines. Beyond: it is killed. (ours) */
 export const ISOLATE_FRAME_BYTES_MAX = 128 * MIB;
+/** What waits to be read by it. Beyond, it is killed: it does not read what it asked for. (ours) */
+export const ISOLATE_UNREAD_BYTES_MAX = 512 * MIB;
+/** A process has ended, and what it started holds its pipes open: what they still bring is waited for so long. (ours) */
+export const CHILD_PIPES_MS_MAX = 1_000;
 /** Starts that fail in a row before calls are refused with 503. (ours) */
 export const ISOLATE_PROCESS_STARTS_MAX = 2;
 /** The end of what it writes to its standard error, which says what V8 dies of. (ours) */

@@ -25,10 +25,14 @@ export type LoadPlatform = (parts: PlatformParts) => Promise<FunctionPlatform>;
 
 const load: LoadPlatform = async parts => {
   const {path, writer, log, metrics} = parts;
-  const {FunctionIsolates} = await import('./isolate-process/function-isolates.ts');
+  const [{FunctionIsolates}, life] = await Promise.all([
+    import('./isolate-process/function-isolates.ts'),
+    import('./node-runtime/lifeline.ts').then(({lifeline}) => lifeline()),
+  ]);
   const isolates = new FunctionIsolates({
     databasePath: path,
     headSequence: () => writer.head.sequence,
+    lifeline: life.command,
     log,
     onEnd: cause => metrics.isolatesEnded(cause),
   });

@@ -1,5 +1,6 @@
 /** The process of a tenant's isolates ends, by what its code does or by somebody's hand: that costs calls, not the tenant. */
 import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
+import {lifeline} from '../../../worker/functions/node-runtime/lifeline.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {isAlive, type Reply, Service} from '../../harness/service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';
@@ -176,6 +177,44 @@ test('a worker that is killed takes its processes along', async () => {
   process.kill(await workerOf(app), 'SIGKILL');
   await until('its end', () => !isAlive(process_!));
   expect((await told).status).toBe(503);
+});
+
+test('a worker that is killed takes a stopped process along', async ({skip}) => {
+  const {command} = await lifeline();
+  skip(command.length === 0, 'this machine has no setpriv');
+  const app = await App.deploy(service, FILES);
+  const process_ = await processOf(app);
+  process.kill(process_, 'SIGSTOP');
+  process.kill(await workerOf(app), 'SIGKILL');
+  await until('its end', () => !isAlive(process_));
+});
+
+describe('a worker or a process that is killed while the process starts or closes', () => {
+  /** Of a worker that is new, before it can be ready. */
+  async function starting(app: App): Promise<{worker: number; process_: number; answer: Promise<Reply>}> {
+    const before = await workerOf(app);
+    process.kill(before, 'SIGKILL');
+    await until('its end', () => !isAlive(before));
+    const answer = call(app, 'query', 'notes:echo', {text: `starting ${++runs}`});
+    const process_ = await until('a process', async () => (await processesOf(app))[0]);
+    return {worker: await workerOf(app), process_, answer};
+  }
+
+  test('a process that is killed as soon as it is there: the query is answered', async () => {
+    const app = await App.deploy(service, FILES);
+    const {process_, answer} = await starting(app);
+    process.kill(process_, 'SIGKILL');
+    expect(await answer).toMatchObject({status: 200});
+    expect(await app.query('notes:echo', {text: 'after'})).toBe('after');
+  });
+
+  test('a worker that is killed as soon as its process is there takes it along', async () => {
+    const app = await App.deploy(service, FILES);
+    const {worker, process_, answer} = await starting(app);
+    process.kill(worker, 'SIGKILL');
+    await until('the end of the process', () => !isAlive(process_));
+    expect((await answer).status).toBe(200);
+  });
 });
 
 test('a tenant that keeps documents has no such process; one with functions has it ready for its first call', async () => {

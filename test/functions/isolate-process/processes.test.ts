@@ -1,5 +1,5 @@
 /** Processes that start, idle and misbehave, seen from the worker. */
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -7,6 +7,7 @@ import {afterAll, expect, onTestFinished, test} from 'vitest';
 import {createLogger} from '../../../shared/log.ts';
 import type {Execution} from '../../../worker/functions/execution.ts';
 import {FunctionIsolates} from '../../../worker/functions/isolate-process/function-isolates.ts';
+import type {IsolateProcessOptions} from '../../../worker/functions/isolate-process/isolate-process.ts';
 import {until} from '../../harness/until.ts';
 
 const MAIN = fileURLToPath(new URL('../../../dist/isolates.js', import.meta.url));
@@ -28,17 +29,21 @@ const EXECUTION: Execution = {
 };
 
 /** With a process that runs this script, or the real one. */
-function isolates({script, idleMs}: {script?: string; idleMs?: number}): {host: FunctionIsolates; ends: string[]} {
+function isolates({script, ...options}: Partial<IsolateProcessOptions> & {script?: string}): {
+  host: FunctionIsolates;
+  ends: string[];
+} {
   const file = join(directory, 'main.mjs');
   if (script !== undefined) writeFileSync(file, script);
   const ends: string[] = [];
   const host = new FunctionIsolates({
     databasePath: join(directory, 'none.sqlite'),
     headSequence: () => 0,
+    lifeline: [],
     log: createLogger({process: 'worker'}),
     onEnd: cause => ends.push(cause),
     main: script === undefined ? MAIN : file,
-    ...(idleMs === undefined ? {} : {idleMs}),
+    ...options,
   });
   onTestFinished(() => host.close());
   return {host, ends};
@@ -104,4 +109,45 @@ test('a tenant that is closed ends its process, and what comes is refused', asyn
   await host.close();
   expect(ends).toEqual(['told']);
   await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
+});
+
+test('one that ends while what it started holds its pipes open: its calls are told', async () => {
+  const started = join(directory, 'started.pid');
+  onTestFinished(() => void process.kill(Number(readFileSync(started, 'utf8')), 'SIGKILL'));
+  const {host, ends} = isolates({
+    script: `
+      import {spawn} from 'node:child_process';
+      import {existsSync, writeFileSync} from 'node:fs';
+      if (!existsSync(${JSON.stringify(started)})) {
+        const {pid} = spawn('sleep', ['600'], {detached: true, stdio: ['ignore', 'ignore', 2, 3]});
+        writeFileSync(${JSON.stringify(started)}, String(pid));
+      }
+      process.exit(1);`,
+  });
+  await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
+  expect(ends).toEqual(['start', 'start']);
+});
+
+test('one that reads nothing of what it is told is ended when that is too much', async () => {
+  const {host, ends} = isolates({
+    unreadBytesMax: 2 ** 24,
+    // It shows that it lives, as one does that computes nothing.
+    script: `import {writeSync} from 'node:fs';
+      setInterval(() => { ${frame({type: 'alive'})} }, 50);`,
+  });
+  const args = JSON.stringify({text: 'x'.repeat(2 ** 20)});
+  const told = host.runTogether(Array.from({length: 20}, () => ({...EXECUTION, args})));
+  await expect(told).rejects.toMatchObject({code: 'session.worker_unavailable'});
+  expect(ends).toEqual(['unread', 'unread']);
+});
+
+test('it is started by what ends it with its worker', async () => {
+  const said = join(directory, 'said');
+  const {host} = isolates({
+    lifeline: ['env', 'SAID=before'],
+    script: `import {writeFileSync} from 'node:fs'; writeFileSync(${JSON.stringify(said)}, process.env.SAID ?? '');
+      ${stays}`,
+  });
+  host.start();
+  await until('it to start', () => existsSync(said) && readFileSync(said, 'utf8') === 'before');
 });

@@ -8,19 +8,20 @@
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
-import {writeFileSync} from 'node:fs';
 import type {Socket} from 'node:net';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {
+  CHILD_PIPES_MS_MAX,
   ISOLATE_LAST_WORDS_CHARS,
   ISOLATE_PROCESS_CLOSE_MS_MAX,
   ISOLATE_PROCESS_IDLE_MS,
   ISOLATE_PROCESS_LOOK_MS,
   ISOLATE_PROCESS_SILENT_LOOKS_MAX,
+  ISOLATE_UNREAD_BYTES_MAX,
   PROCESS_BYTES_MAX,
 } from '../../../shared/limits.ts';
-import {ownBytes} from '../../../shared/own-memory.ts';
+import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall} from './isolate-calls.ts';
 import type {ToIsolates} from './isolate-message.ts';
@@ -28,7 +29,7 @@ import {FrameReceiver, FrameSender} from './message-frames.ts';
 
 export type IsolateEnd = {
   /** `told`: it was not needed any more. `start`: it never was ready. */
-  cause: 'told' | 'crash' | 'memory' | 'silent' | 'malformed' | 'start';
+  cause: 'told' | 'crash' | 'memory' | 'silent' | 'unread' | 'malformed' | 'start';
   /** For the log. */
   how: string;
   lastWords: string;
@@ -38,8 +39,11 @@ export type IsolateProcessOptions = {
   databasePath: string;
   /** Of the newest record that queries may have read. */
   headSequence: () => number;
+  /** What stands before the executable: with it the process ends with this one (node-runtime/lifeline.ts). */
+  lifeline: readonly string[];
   main?: string;
   idleMs?: number;
+  unreadBytesMax?: number;
 };
 
 const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'isolates.js');
@@ -74,7 +78,9 @@ export class IsolateProcess {
     this.#options = options;
     this.#onEnd = onEnd;
     // isolated-vm wants the flag.
-    this.#child = spawn(process.execPath, ['--no-node-snapshot', options.main ?? MAIN], {
+    const node = [process.execPath, '--no-node-snapshot', options.main ?? MAIN];
+    const [command, ...args] = [...options.lifeline, ...node];
+    this.#child = spawn(command!, args, {
       // Not in the process group of the server: Ctrl-C is for the supervisor to answer.
       detached: true,
       cwd: '/',
@@ -83,11 +89,19 @@ export class IsolateProcess {
     });
     this.#child.on('error', error => this.#over(error.message));
     this.#child.on('close', (code, signal) => this.#over(signal ?? `exit code ${code}`));
+    // What it started may hold its pipes open for as long as it likes.
+    this.#child.on('exit', (code, signal) => {
+      setTimeout(() => this.#over(signal ?? `exit code ${code}`), CHILD_PIPES_MS_MAX).unref();
+    });
     // Without a descriptor left Node makes none of its streams, and tells the error in the next turn.
     const streams = this.#child as {stdio?: ChildProcess['stdio']; stderr?: ChildProcess['stderr']};
     this.#channel = (streams.stdio?.[3] ?? null) as Socket | null;
+    const {unreadBytesMax = ISOLATE_UNREAD_BYTES_MAX} = options;
     this.#sender = new FrameSender(bytes => {
-      if (this.#channel?.writable === true) this.#channel.write(bytes);
+      if (this.#channel?.writable !== true) return;
+      this.#channel.write(bytes);
+      // It asks, and reads no answer: what it asks for would be kept here for as long as it lives.
+      if (this.#channel.writableLength > unreadBytesMax) this.#kill('unread');
     });
     this.#receiver = new FrameReceiver((head, tail) => this.#received(head, tail));
     this.#channel?.on('data', piece => {
@@ -219,13 +233,4 @@ function environment(): NodeJS.ProcessEnv {
     process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
   );
   return {...Object.fromEntries(passed), TZ: process.env.TZ};
-}
-
-/** When the machine runs out of memory: before the worker, which has the tenant's file. */
-function firstToGo(pid: number | undefined): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
-  } catch {
-    // Not Linux, not allowed, or it has ended: its memory is looked at besides.
-  }
 }
