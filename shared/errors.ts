@@ -51,6 +51,9 @@ export type ErrorObject = {
 };
 export type ErrorEnvelope = {error: ErrorObject};
 
+/** Seconds for `Retry-After`, at most. */
+export const RETRY_AFTER_S_MAX = 86_400;
+
 /** A rule of the contract was broken, or the service cannot serve right now. Match `code`, not the message. */
 export class ServiceError extends Error {
   override name = 'ServiceError';
@@ -65,6 +68,13 @@ export class ServiceError extends Error {
 
   get status(): number {
     return ERROR_STATUS[this.code] ?? 400;
+  }
+
+  /** Seconds for `Retry-After`; 0: none. Its detail may be outside input. */
+  get retryAfterS(): number {
+    if (this.status !== 503) return 0;
+    const seconds = this.detail?.retry_after_seconds;
+    return typeof seconds === 'number' && seconds >= 1 ? Math.min(Math.ceil(seconds), RETRY_AFTER_S_MAX) : 1;
   }
 
   /** Nothing is wrong with what was asked: the service could not do it. */

@@ -29,7 +29,7 @@ import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
 import type {AnnouncedBody} from './announced-body.ts';
-import {hasNoBody, JSON_TYPE, retryAfterOf, workerHeaders, writeHead} from './reply-head.ts';
+import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
 import {StreamedReply} from './streamed-reply.ts';
 import {UnwantedBody} from './unwanted-body.ts';
@@ -242,7 +242,7 @@ export class Exchange implements Forwarded {
     this.reply(meta.s, body, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
   }
 
-  fail(error: ServiceError, retryAfterS = retryAfterOf(error), more: HeaderList = []): void {
+  fail(error: ServiceError, retryAfterS = error.retryAfterS, more: HeaderList = []): void {
     const headers = [...more, ...(this.errorHeaders ?? [])];
     if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
     if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);

@@ -1,7 +1,6 @@
 /** The head of an answer: its status line, and headers from whoever has something to say. */
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
-import type {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {statusLine} from './status-lines.ts';
 
@@ -29,12 +28,6 @@ export function writeHead(
   if (headers === null) return;
   // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
   for (const [name, value] of headers) res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));
-}
-
-/** Seconds for `Retry-After`; 0: none. */
-export function retryAfterOf({status, detail}: ServiceError): number {
-  if (status !== 503) return 0;
-  return typeof detail?.retry_after_seconds === 'number' ? detail.retry_after_seconds : 1;
 }
 
 export function hasNoBody(status: number): boolean {

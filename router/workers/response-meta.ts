@@ -1,5 +1,6 @@
 /** Decodes the meta of a `response` frame. Empty stands for a plain 200, which is most of them. What a worker says is checked. */
 import {Buffer} from 'node:buffer';
+import {RETRY_AFTER_S_MAX} from '../../shared/errors.ts';
 import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
@@ -40,7 +41,8 @@ function checked(meta: Buffer): ResponseMeta {
   }
   const {s, ra, e, h = [], t = ''} = (parsed ?? {}) as Partial<ResponseMeta>;
   if (!isWithin(s, 200, 599)) throw new MalformedFrame('response meta without a status');
-  if (ra !== undefined && !isWithin(ra, 0, 86_400)) throw new MalformedFrame('response meta with a bad Retry-After');
+  if (ra !== undefined && !isWithin(ra, 0, RETRY_AFTER_S_MAX))
+    throw new MalformedFrame('response meta with a bad Retry-After');
   if (e !== undefined) checkedTag(String(e));
   if (!isHeaderList(h) || typeof t !== 'string') throw new MalformedFrame('response meta with headers that are none');
   const fault = headersFault(t === '' ? h : [...h, ['Content-Type', t]]);

@@ -165,7 +165,7 @@ export class RouterLink implements LiveHolder, SocketLink {
   fail(stream: number, error: ServiceError, headers: HeaderList | null = null): void {
     this.#bodies.answered(stream);
     const meta: ResponseMeta = {s: error.status};
-    if (error.status === 503) meta.ra = 1;
+    if (error.retryAfterS > 0) meta.ra = error.retryAfterS;
     if (headers !== null && headers.length > 0) meta.h = headers;
     const body = JSON.stringify(errorEnvelope(error));
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, JSON.stringify(meta), body);

@@ -105,6 +105,7 @@ describe('code that V8 ends the process for', () => {
     expectError(refused, 503, 'op.quarantined');
     const {detail} = (refused.body as {error: {detail: {retry_after_seconds: number}}}).error;
     expect(detail.retry_after_seconds).toBeGreaterThan(1);
+    expect(refused.headers['retry-after']).toBe(String(detail.retry_after_seconds));
     expect(await app.query('notes:echo', {text: 'another'})).toBe('another');
   });
 });
@@ -195,6 +196,7 @@ describe('a worker or a process that is killed while the process starts or close
     const before = await workerOf(app);
     process.kill(before, 'SIGKILL');
     await until('its end', () => !isAlive(before));
+    expect((await app.admin('GET', '/documents/notes')).status).toBe(200);
     const answer = call(app, 'query', 'notes:echo', {text: `starting ${++runs}`});
     const process_ = await until('a process', async () => (await processesOf(app))[0]);
     return {worker: await workerOf(app), process_, answer};
@@ -213,7 +215,8 @@ describe('a worker or a process that is killed while the process starts or close
     const {worker, process_, answer} = await starting(app);
     process.kill(worker, 'SIGKILL');
     await until('the end of the process', () => !isAlive(process_));
-    expect((await answer).status).toBe(200);
+    await answer;
+    expect(await app.query('notes:echo', {text: 'after'})).toBe('after');
   });
 });
 
