@@ -23,6 +23,8 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 /** Operations of a transaction, beyond: 400 op.invalid_input; and what it may write of documents and jobs, beyond: 413 op.too_large. (ours) */
 export const TRANSACTION_OPERATIONS_MAX = 1_000;
 export const TRANSACTION_BYTES_MAX = 16 * MIB;
+/** Documents that a transaction changes or deletes, as they were: they are in memory until all of it is on disk. Beyond: 413 op.too_large. (ours) */
+export const TRANSACTION_REPLACED_CHARS_MAX = 64 * MIB;
 /** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
 export const CONDITION_TAGS_MAX = 100;
 

@@ -1,7 +1,7 @@
 /** Transactions: several operations in one commit and one record, all or none. */
 import fc from 'fast-check';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {TRANSACTION_BYTES_MAX} from '../../shared/limits.ts';
+import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../shared/limits.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -191,6 +191,19 @@ describe('a transaction', () => {
     const {detail} = expectError(await send(patches), 413, 'op.too_large');
     expect(detail).toEqual({operation: Math.floor(TRANSACTION_BYTES_MAX / 1_000_020)});
     expect(await own()).toEqual([{text}]);
+  });
+
+  test('that would change or delete more than so much is 413 at the operation that does', async () => {
+    const text = 'x'.repeat(1_000_000);
+    const most = Math.floor(TRANSACTION_REPLACED_CHARS_MAX / `{"text":"${text}"}`.length);
+    const ids = await Promise.all(Array.from({length: most + 2}, () => tenant.insert(table, {text})));
+    const operations = ids.map((id, i) =>
+      i % 2 === 0 ? {type: 'delete', table, id} : {type: 'patch', table, id, unset: ['text']},
+    );
+    const {message, detail} = expectError(await send(operations), 413, 'op.too_large');
+    expect([message, detail]).toEqual([expect.stringContaining('changes and deletes'), {operation: most}]);
+    expect(await made(operations.slice(0, most))).toHaveLength(most);
+    expect(await own()).toHaveLength(2 + Math.floor(most / 2));
   });
 });
 

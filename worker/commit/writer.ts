@@ -43,6 +43,7 @@ export type Mark = {
   records: number;
   grownBytes: number;
   grownWrites: number;
+  replacedChars: number;
 };
 
 export class Writer {
@@ -74,6 +75,8 @@ export class Writer {
   /** How many bytes documents, jobs and code grew by since the group began, and how often one of them was written. */
   #grownBytes = 0;
   #grownWrites = 0;
+  /** Of documents as they were before the group changed or deleted them: the commit holds those, too. */
+  #replacedChars = 0;
 
   constructor(db: Connection, catalog: Catalog, clock: () => number) {
     this.db = db;
@@ -122,6 +125,10 @@ export class Writer {
     return this.#grownWrites;
   }
 
+  get replacedChars(): number {
+    return this.#replacedChars;
+  }
+
   /** What a tenant keeps grew by so many bytes, or shrank. The journal and what is derived do not count. */
   grew(bytes: number): void {
     this.#grownBytes += bytes;
@@ -160,6 +167,7 @@ export class Writer {
       records: this.#records.length,
       grownBytes: this.#grownBytes,
       grownWrites: this.#grownWrites,
+      replacedChars: this.#replacedChars,
     };
   }
 
@@ -172,6 +180,7 @@ export class Writer {
     this.#records.length = mark.records;
     this.#grownBytes = mark.grownBytes;
     this.#grownWrites = mark.grownWrites;
+    this.#replacedChars = mark.replacedChars;
     this.#record = newRecord();
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
   }
@@ -198,6 +207,7 @@ export class Writer {
     this.#bytes = 0;
     this.#grownBytes = 0;
     this.#grownWrites = 0;
+    this.#replacedChars = 0;
     this.#record = newRecord();
   }
 
@@ -409,7 +419,9 @@ export class Writer {
     const {doc, id} = (after ?? before)!.row;
     const op = before === null ? 'insert' : after === null ? 'delete' : 'update';
     assert(Math.floor(doc / DOCS_PER_TABLE) === table.number, `document ${doc} is of table ${table.name}`);
-    this.grew((after?.row.body.length ?? 0) - (before?.row.body.length ?? 0));
+    const replacedChars = before?.row.body.length ?? 0;
+    this.grew((after?.row.body.length ?? 0) - replacedChars);
+    this.#replacedChars += replacedChars;
     for (const watcher of table.watchers) watcher.add(doc);
     this.#changes.push({table, doc, id, indexes, before, after, isDamaged});
     if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);

@@ -5,7 +5,7 @@
 import {Buffer} from 'node:buffer';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {TRANSACTION_BYTES_MAX} from '../../shared/limits.ts';
+import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../shared/limits.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {
   DeleteOperation,
@@ -64,14 +64,21 @@ export function* madeInTurn(writer: Writer, steps: readonly Step[]): Generator<v
   const ids: string[] = [];
   const results: string[] = [];
   let left = TRANSACTION_BYTES_MAX;
+  const replacedBefore = writer.replacedChars;
   for (const [position, step] of steps.entries()) {
     if (position > 0) yield;
     const {id, result, bytes} = at(position, () => {
       const made = step(writer, ids);
-      if (made.bytes <= left) return made;
+      if (made.bytes > left) {
+        throw new ServiceError(
+          'op.too_large',
+          `a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`,
+        );
+      }
+      if (writer.replacedChars - replacedBefore <= TRANSACTION_REPLACED_CHARS_MAX) return made;
       throw new ServiceError(
         'op.too_large',
-        `a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`,
+        `a transaction changes and deletes documents of ${TRANSACTION_REPLACED_CHARS_MAX} characters together at most`,
       );
     });
     left -= bytes;
