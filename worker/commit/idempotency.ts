@@ -49,7 +49,7 @@ export function firstReply(writer: Writer, {key, request}: OnceRequest): FirstRe
   const stored = writer.statements.idempotent.get(key);
   if (stored === undefined) return null;
   checkedRowOf('idempotency', stored);
-  if (stored.created_ms < writer.nowMs() - IDEMPOTENCY_KEEP_MS) return null;
+  if (stored.created_ms < writer.ageMs - IDEMPOTENCY_KEEP_MS) return null;
   if (stored.request === request) return stored;
   throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
 }
@@ -60,5 +60,5 @@ export function keepReply(writer: Writer, {key, request}: OnceRequest, {status, 
   const nowMs = writer.nowMs();
   const checksum = rowChecksum('idempotency', {key, request, status, body, created_ms: nowMs});
   statements.insertIdempotent.run(key, request, status, body, nowMs, checksum);
-  statements.expireIdempotent.run(nowMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
+  statements.expireIdempotent.run(writer.ageMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
 }

@@ -52,6 +52,8 @@ export class Writer {
   readonly catalog: Catalog;
   readonly #ids: IdFactory;
   readonly #clock: () => number;
+  /** What the clock said when the time of this process began. */
+  readonly #epochMs: number;
   #head: JournalHead;
   #record: PendingRecord = newRecord();
   /** How to take back changes of the catalog, newest last. */
@@ -85,6 +87,7 @@ export class Writer {
     this.#clock = clock;
     this.#ids = new IdFactory(clock);
     this.#head = this.#readHead();
+    this.#epochMs = this.nowMs() - performance.now();
   }
 
   /** @throws op.storage_damaged 503: nothing may be chained to a record that is not what was written */
@@ -138,6 +141,14 @@ export class Writer {
   /** Epoch milliseconds; never before the newest record, whatever the clock does. */
   nowMs(): number {
     return Math.max(this.#clock(), this.#head.timestamp);
+  }
+
+  /**
+   * As `nowMs`, for what is forgotten after a time: a clock that is set forward under this process makes nothing older. What was written a
+   * moment ago would be forgotten, and made twice.
+   */
+  get ageMs(): number {
+    return Math.min(this.nowMs(), this.#epochMs + performance.now());
   }
 
   /** Documents written by `run` have this time: a mutation's clock stands still, and its documents are not older or newer. */

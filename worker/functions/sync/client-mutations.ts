@@ -6,8 +6,7 @@
  * What it came to is told to who it was run for: a client that is somebody else by then learns that it was committed, and no more. It is
  * not run for them either, as its effect is there.
  *
- * A client says which of its mutations it will not ask for again; the rest is kept as long as an `Idempotency-Key`. A clock that is set forward
- * under a worker makes nothing older: a mutation that has just been committed would be forgotten, and run twice.
+ * A client says which of its mutations it will not ask for again; the rest is kept as long as an `Idempotency-Key`.
  */
 import {hash} from 'node:crypto';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -37,12 +36,9 @@ type Request = {digest: string; caller: string};
 
 export class ClientMutations {
   readonly #parts: ClientMutationParts;
-  /** What the clock said when the worker's time began. */
-  readonly #epochMs: number;
 
   constructor(parts: ClientMutationParts) {
     this.#parts = parts;
-    this.#epochMs = parts.writer.nowMs() - performance.now();
   }
 
   /** @throws ServiceError when the service cannot run it now; op.conflict when its number was another mutation's, or somebody else's */
@@ -70,8 +66,6 @@ export class ClientMutations {
       const result = run();
       ts = inWrite.effectSequence;
       store(inWrite, clientId, mutation, request, {result, ts});
-      const nowMs = Math.min(inWrite.nowMs(), this.#epochMs + performance.now());
-      inWrite.statements.expireClientMutations.run(nowMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
       return result;
     };
     const caller = {identity};
@@ -123,4 +117,5 @@ function store(
   const checksum = rowChecksum('client_mutations', row);
   statements.insertClientMutation.run(clientId, requestId, request, value, ts, nowMs, checksum);
   statements.settleClientMutations.run(clientId, settledBelow, CLIENT_MUTATIONS_SETTLED_AT_ONCE);
+  statements.expireClientMutations.run(writer.ageMs - IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_EXPIRE_AT_ONCE);
 }

@@ -1,0 +1,67 @@
+/** When an `Idempotency-Key` is forgotten, on a real file. */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterEach, beforeEach, expect, test, vi} from 'vitest';
+import {IDEMPOTENCY_KEEP_MS} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import {CommitGroups} from '../../worker/commit/group.ts';
+import {type OnceRequest, once} from '../../worker/commit/idempotency.ts';
+import {insertEffect} from '../../worker/commit/mutation.ts';
+import {Writer} from '../../worker/commit/writer.ts';
+import {WorkerMetrics} from '../../worker/metrics.ts';
+import {Catalog} from '../../worker/storage/catalog.ts';
+import type {Connection} from '../../worker/storage/connection.ts';
+import {openWriter} from '../../worker/storage/database.ts';
+import {promptSync} from '../harness/prompt-sync.ts';
+
+let directory: string;
+let db: Connection;
+let groups: CommitGroups;
+/** What the clock says, and how long the process lives. */
+let clockMs: number;
+let livedMs: number;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-once-'));
+  db = openWriter(join(directory, 'tenant.sqlite'));
+  [clockMs, livedMs] = [1_800_000_000_000, 5_000];
+  vi.spyOn(performance, 'now').mockImplementation(() => livedMs);
+  const writer = new Writer(db, Catalog.read(db), () => clockMs);
+  groups = new CommitGroups({
+    writer,
+    metrics: new WorkerMetrics(),
+    log: createLogger({}),
+    stages: [],
+    sync: promptSync,
+  });
+});
+afterEach(async () => {
+  await groups.close();
+  db.close();
+  rmSync(directory, {recursive: true});
+  vi.restoreAllMocks();
+});
+
+const insert = insertEffect('t', {});
+const made = (key: string) => {
+  const request: OnceRequest = {key, request: 'the same'};
+  return groups.perform(writer => once(writer, request, () => ({status: 201, body: insert(writer)})).body);
+};
+
+test('it is known for 24 hours, and not for longer', async () => {
+  const first = await made('k');
+  clockMs += IDEMPOTENCY_KEEP_MS;
+  livedMs += IDEMPOTENCY_KEEP_MS;
+  expect(await made('k')).toBe(first);
+  clockMs += 1;
+  livedMs += 1;
+  expect(await made('k')).not.toBe(first);
+});
+
+test('a clock that is set forward under the process forgets none', async () => {
+  const first = await made('k');
+  clockMs += 2 * IDEMPOTENCY_KEEP_MS;
+  livedMs += 1_000;
+  await made('another'); // forgets what is too old
+  expect(await made('k')).toBe(first);
+});
