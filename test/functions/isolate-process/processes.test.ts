@@ -4,6 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, expect, onTestFinished, test} from 'vitest';
+import type {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {Execution} from '../../../worker/functions/execution.ts';
 import {FunctionIsolates} from '../../../worker/functions/isolate-process/function-isolates.ts';
@@ -150,4 +151,54 @@ test('it is started by what ends it with its worker', async () => {
   });
   host.start();
   await until('it to start', () => existsSync(said) && readFileSync(said, 'utf8') === 'before');
+});
+
+/** Answers queries with their arguments, and ends with one that says so. */
+const ANSWERS = `
+  import {Socket} from 'node:net';
+  const socket = new Socket({fd: 3});
+  const say = (head, tail = '') => {
+    const [json, bytes] = [Buffer.from(JSON.stringify(head)), Buffer.from(tail)];
+    const prefix = Buffer.alloc(8);
+    prefix.writeUInt32LE(json.length + bytes.length, 0);
+    prefix.writeUInt32LE(json.length, 4);
+    socket.write(Buffer.concat([prefix, json, bytes]));
+  };
+  const facts = {outcome: {ok: true}, lines: [], identityUsed: false, isMomentary: false, readSet: null, endCursor: null,
+    starved: null, sequence: 0};
+  let held = Buffer.alloc(0);
+  let args = [];
+  say({type: 'ready'});
+  socket.on('close', () => process.exit());
+  socket.on('data', piece => {
+    held = Buffer.concat([held, piece]);
+    while (held.length >= 8 && held.length >= 8 + held.readUInt32LE(0)) {
+      const [end, tailAt] = [8 + held.readUInt32LE(0), 8 + held.readUInt32LE(4)];
+      const head = JSON.parse(held.toString('utf8', 8, tailAt));
+      const tail = held.toString('utf8', tailAt, end);
+      held = held.subarray(end);
+      if (head.type === 'look') say({type: 'alive'});
+      if (head.type !== 'query') continue;
+      args.push(tail);
+      if (args.length < head.count) continue;
+      if (args.some(text => text.includes('bomb'))) process.exit(1);
+      for (const [at, text] of args.entries()) say({type: 'ran', id: head.id, at, run: facts}, text);
+      args = [];
+    }
+  });`;
+
+test('what ends a process beside others in one snapshot is found, and the others are never refused for it', async () => {
+  const {host} = isolates({script: ANSWERS});
+  const honest = {...EXECUTION, path: 'a:honest', args: '{}'};
+  const bomb = {...EXECUTION, path: 'a:bomb', args: '{"is":"bomb"}'};
+  let code = '';
+  for (let round = 0; round < 6 && code !== 'op.quarantined'; round++) {
+    code = await host.runTogether([honest, bomb]).then(
+      () => 'answered',
+      (error: ServiceError) => error.code,
+    );
+  }
+  expect(code).toBe('op.quarantined');
+  await expect(host.run(bomb)).rejects.toMatchObject({code: 'op.quarantined'});
+  expect(await host.run(honest)).toMatchObject({outcome: {ok: true, value: '{}'}});
 });

@@ -6,7 +6,7 @@
  *   an action  may have had some: 503 session.outcome_unknown, as if the worker had ended
  *
  * Queries are run again one after another in a second process, apart: the one that ends that, too, is known then, and fails
- * alone. Functions that ended a process by themselves go on to run there, so that they end nobody else's calls; functions whose
+ * alone. Of several that read one snapshot each is run by itself then, to know which it was. Functions that ended a process by themselves go on to run there, so that they end nobody else's calls; functions whose
  * actions were under way when nothing else explains the end do so until they are answered. Calls and functions that end processes
  * again and again are refused for a while (shared/quarantine.ts), as routers do it for deaths of workers.
  */
@@ -214,7 +214,11 @@ export class FunctionIsolates {
       else if (call instanceof QueryCall && call.deaths === 1 && !wasAlone && !this.#isClosed) again.push(call);
       else call.fail(unavailable('the process of the query ended when it was run; nothing was done'));
     }
-    if (cause !== 'told' && place === 'apart') this.#blame(calls, true);
+    if (cause !== 'told' && place === 'apart') {
+      const [only] = calls;
+      if (wasAlone && only instanceof QueryCall && only.executions.length > 1) this.#search(only);
+      else this.#blame(calls, true);
+    }
     for (const call of actions) {
       call.fail(new ServiceError('session.outcome_unknown', "the action's process ended; it may have taken effect"));
     }
@@ -228,6 +232,26 @@ export class FunctionIsolates {
     // When none of the queries explains the end, an action does.
     void Promise.allSettled(again.map(({done}) => done)).then(() => {
       if (place === 'together' && again.every(({deaths}) => deaths === 1)) this.#blame(actions, false);
+    });
+    this.#tryNext();
+  }
+
+  /** Which of its queries ended the process: whoever asks for one that does may ask for those of others with it. Each is run by itself. */
+  #search(call: QueryCall): void {
+    const each = call.executions.map(execution => new QueryCall([execution]));
+    if (this.#isClosed || this.#trials.length + each.length > QUERY_QUEUE_MAX) {
+      this.#blame([call], true);
+      return;
+    }
+    this.#setApart(
+      call.names.map(({name}) => name),
+      false,
+    );
+    // It is known what they may do: none is run twice.
+    for (const one of each) one.deaths = 1;
+    this.#trials.push(...each);
+    void Promise.allSettled(each.map(async one => this.#told(one, await one.done))).then(ends => {
+      if (ends.every(({status}) => status === 'fulfilled')) this.#blame([call], true);
     });
     this.#tryNext();
   }
