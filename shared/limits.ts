@@ -609,6 +609,8 @@ export const NODE_HEARING_MS = 100;
 export const NODE_UNREAD_BYTES_MAX = 192 * MIB;
 /** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
 export const NODE_LAST_WORDS_CHARS = 4_000;
+/** Pieces of up to 64 KiB of its standard error that are read in NODE_HEARING_MS; the rest waits in the process. (ours) */
+export const NODE_STDERR_PIECES_MAX = 16;
 /** Installing a version of Node. Beyond: the deploy is refused. (ours) */
 export const NODE_INSTALL_MS_MAX = 10 * 60 * 1000;
 /** A request body of fetch up to this is sent whole, with its length; a longer one is streamed. (ours) */

@@ -98,6 +98,8 @@ export class SandboxHosts {
       this.#nodes.delete(node);
       this.#events.ended(node, reason);
     });
+    // One that ended for want of memory told its execution, and nobody else.
+    for (const other of this.#nodes) if (other.endedBecause !== null) this.#nodes.delete(other);
     this.#nodes.add(node);
     await node.ready;
     return node;

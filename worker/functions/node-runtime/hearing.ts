@@ -3,12 +3,14 @@ import {NODE_HEARING_MS, NODE_MESSAGES_MAX} from '../../../shared/limits.ts';
 
 export class Hearing {
   readonly #hear: (isHeard: boolean) => void;
+  readonly #most: number;
   #timer: NodeJS.Timeout | null = null;
   #messages = 0;
 
-  /** @param hear whether it is heard now */
-  constructor(hear: (isHeard: boolean) => void) {
+  /** @param hear whether it is heard now. @param most so many pieces in one moment */
+  constructor(hear: (isHeard: boolean) => void, most = NODE_MESSAGES_MAX) {
     this.#hear = hear;
+    this.#most = most;
   }
 
   /** It has said something. */
@@ -18,7 +20,7 @@ export class Hearing {
       this.#messages = 0;
       this.#hear(true);
     }, NODE_HEARING_MS);
-    if (++this.#messages === NODE_MESSAGES_MAX) this.#hear(false);
+    if (++this.#messages === this.#most) this.#hear(false);
   }
 
   /** The process has ended. */

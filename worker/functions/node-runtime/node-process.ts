@@ -22,12 +22,14 @@ import {
   NODE_LOOK_MS,
   NODE_PROCESS_BYTES_MAX,
   NODE_START_MS_MAX,
+  NODE_STDERR_PIECES_MAX,
   NODE_UNREAD_BYTES_MAX,
 } from '../../../shared/limits.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
 import {NODE_MAIN} from './code-directory.ts';
+import {Hearing} from './hearing.ts';
 import type {Lifeline} from './lifeline.ts';
 import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
 
@@ -116,9 +118,20 @@ export class NodeProcess {
     this.#channel?.on('data', piece => this.#received(piece as Buffer));
     // Its end is told elsewhere.
     this.#channel?.on('error', () => undefined);
+    const said = new Hearing(
+      isHeard => void (isHeard ? streams.stderr?.resume() : streams.stderr?.pause()),
+      NODE_STDERR_PIECES_MAX,
+    );
     streams.stderr?.on('data', (piece: Buffer) => {
-      this.#lastWords = (this.#lastWords + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+      // The end of it is all that can be kept.
+      this.#lastWords = (
+        this.#lastWords + piece.toString('utf8', Math.max(0, piece.length - 4 * NODE_LAST_WORDS_CHARS))
+      ).slice(-NODE_LAST_WORDS_CHARS);
+      said.count();
     });
+    streams.stderr?.on('close', () => said.end());
+    // What it wrote before its end is said on the way to it.
+    this.#child.on('exit', () => streams.stderr?.resume());
     this.#late = setTimeout(() => this.kill({cause: 'start', message: 'it was not ready in time'}), NODE_START_MS_MAX);
     living.add(this.#child);
     firstToGo(this.pid);
