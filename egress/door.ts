@@ -23,6 +23,8 @@ export type DoorParts = {
   metrics: EgressMetrics;
   /** Unless given, the system's. */
   resolve?: Resolve;
+  /** A door could not be opened, for the first time. */
+  failed?: (grant: EgressGrant, error: unknown) => void;
 };
 
 export class Door {

@@ -2,43 +2,80 @@
 import {chmod, mkdir, rm} from 'node:fs/promises';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
+import {EGRESS_DOOR_AGAIN_MS} from '../shared/limits.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
 import {Door, type DoorParts} from './door.ts';
-import type {Resolve} from './policy.ts';
+
+type Standing = {
+  /** The newest. */
+  grant: EgressGrant;
+  /** Null: it could not be opened yet. */
+  door: Door | null;
+  /** The latest attempt. It does not reject. */
+  opening: Promise<void>;
+  timer: NodeJS.Timeout | null;
+  isFailing: boolean;
+};
 
 export class Doors {
   readonly #parts: DoorParts;
-  readonly #doors = new Map<string, Promise<Door>>();
+  readonly #doors = new Map<string, Standing>();
 
   private constructor(parts: DoorParts) {
     this.#parts = parts;
   }
 
   /** @param directory for data connections; what an earlier process left there is removed */
-  static async in(directory: string, resolve?: Resolve): Promise<Doors> {
+  static async in(directory: string, {resolve, failed}: Pick<DoorParts, 'resolve' | 'failed'> = {}): Promise<Doors> {
     await rm(directory, {recursive: true, force: true});
     // Whoever may enter has to know a name in it.
     await mkdir(directory);
     await chmod(directory, 0o711);
-    return new Doors({directory, metrics: new EgressMetrics(), ...(resolve === undefined ? {} : {resolve})});
+    return new Doors({directory, metrics: new EgressMetrics(), ...(resolve && {resolve}), ...(failed && {failed})});
   }
 
-  /** Resolves when the worker finds its door, and its policy is this one. */
+  /**
+   * Resolves when the worker finds its door, and its policy is this one. A door that cannot be opened concerns its worker alone: it is
+   * tried again until it can be, or is nobody's.
+   */
   async grant(grant: EgressGrant): Promise<void> {
     const known = this.#doors.get(grant.socketPath);
-    if (known !== undefined) {
-      (await known).use(grant);
+    if (known === undefined) {
+      const standing: Standing = {grant, door: null, opening: Promise.resolve(), timer: null, isFailing: false};
+      this.#doors.set(grant.socketPath, standing);
+      this.#open(standing);
+      await standing.opening;
       return;
     }
-    const opening = rm(grant.socketPath, {force: true}).then(() => Door.open(grant, this.#parts));
-    this.#doors.set(grant.socketPath, opening);
-    await opening;
+    known.grant = grant;
+    await known.opening;
+    known.door?.use(grant);
   }
 
   async revoke(socketPath: string): Promise<void> {
-    const door = this.#doors.get(socketPath);
+    const standing = this.#doors.get(socketPath);
     this.#doors.delete(socketPath);
-    (await door)?.close();
+    if (standing === undefined) return;
+    if (standing.timer !== null) clearTimeout(standing.timer);
+    await standing.opening;
+    standing.door?.close();
+  }
+
+  #open(standing: Standing): void {
+    standing.timer = null;
+    standing.opening = this.#opened(standing).catch((error: unknown) => {
+      const {grant, isFailing} = standing;
+      standing.isFailing = true;
+      if (!isFailing) this.#parts.failed?.(grant, error);
+      if (this.#doors.get(grant.socketPath) === standing)
+        standing.timer = setTimeout(() => this.#open(standing), EGRESS_DOOR_AGAIN_MS);
+    });
+  }
+
+  async #opened(standing: Standing): Promise<void> {
+    await rm(standing.grant.socketPath, {recursive: true, force: true});
+    standing.door = await Door.open(standing.grant, this.#parts);
+    standing.door.use(standing.grant);
   }
 
   async close(): Promise<void> {

@@ -30,7 +30,10 @@ setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
 async function received(message: SupervisorToEgress): Promise<void> {
   if (message.type === 'start') {
     const {directory, grants} = message;
-    doors = Doors.in(directory);
+    doors = Doors.in(directory, {
+      failed: ({tenant, socketPath}, error) =>
+        log.error("a worker's way out cannot be opened; it is tried again", {tenant, path: socketPath, error}),
+    });
     const all = await doors;
     await Promise.all(grants.map(grant => all.grant(grant)));
     send({type: 'started'});

@@ -695,6 +695,8 @@ export const EGRESS_WINDOW_BYTES = 64 * KIB;
 /** How long whoever wants out waits for an egress process that is being started (again). Beyond: the connection fails. (ours) */
 export const EGRESS_START_MS_MAX = 5_000;
 export const EGRESS_START_LOOK_MS = 50;
+/** A door that cannot be opened is tried again after this long. (ours) */
+export const EGRESS_DOOR_AGAIN_MS = 1_000;
 /** Redirects one request follows; undici's own constant too, which a test holds against it. Beyond: it fails. (fetch standard) */
 export const EGRESS_REDIRECTS_MAX = 20;
 /** Headers of an answer from outside. Beyond: the request fails. (ours) */

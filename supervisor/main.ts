@@ -152,7 +152,7 @@ export class Supervisor {
     const egress = new TenantEgress({
       registry: this.#registry,
       process: this.#egress,
-      nextSocketPath: user => this.#runDirectory.nextSocketPath(user),
+      nextDoorPath: user => this.#runDirectory.nextDoorPath(user),
       voucherKey,
       log,
     });

@@ -22,6 +22,9 @@ import {StartError} from './start-error.ts';
 const NAME = /^svc-(\d+)-\w+$/;
 /** Room for the largest number a socket can have. */
 const SOCKET_NAME_CHARS_MAX = `w${Number.MAX_SAFE_INTEGER}/s`.length;
+/** Of a directory with a socket in it. */
+type Owner = {uid: number; gid: number};
+
 /** The owner may do anything, the group go through. */
 const PASSED_MODE = 0o710;
 
@@ -33,8 +36,8 @@ export class RunDirectory {
   #sockets = 0;
   /** It is not there, and none could be made: said once. */
   #isLost = false;
-  /** Of workers that live, the user of each. */
-  readonly #own = new Map<string, WorkerUser>();
+  /** Of workers that live. */
+  readonly #own = new Map<string, Owner>();
   readonly #timer: NodeJS.Timeout | null;
 
   /** @throws StartError */
@@ -55,13 +58,26 @@ export class RunDirectory {
 
   /** A socket path that no worker of this server had before. */
   nextSocketPath(user: WorkerUser | null): string {
+    // The group is the routers'.
+    return this.#next('w', user === null ? null : {uid: user.id, gid: process.getegid!()});
+  }
+
+  /**
+   * Where a worker finds its way out. It goes there, and changes nothing: who listens has the server's rights, and would use them on
+   * what a worker put in its way.
+   */
+  nextDoorPath(user: WorkerUser | null): string {
+    return this.#next('d', user === null ? null : {uid: process.geteuid!(), gid: user.id});
+  }
+
+  #next(kind: 'w' | 'd', owner: Owner | null): string {
     this.#look();
     this.#sockets++;
-    const path = join(this.#path, `w${this.#sockets}`, ...(user === null ? [] : ['s']));
+    const path = join(this.#path, `${kind}${this.#sockets}`, ...(owner === null ? [] : ['s']));
     assert(Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX, 'a socket path fits what the system keeps of it');
-    if (user !== null) {
-      this.#own.set(dirname(path), user);
-      this.#makeOwn(dirname(path), user);
+    if (owner !== null) {
+      this.#own.set(dirname(path), owner);
+      this.#makeOwn(dirname(path), owner);
     }
     return path;
   }
@@ -91,20 +107,19 @@ export class RunDirectory {
   /** Whether it is still there. Workers with users of their own cannot make what they listen in. */
   #look(): void {
     if (!isPrivateDirectory(this.#path, this.#mode)) this.#renew();
-    for (const [path, user] of this.#own) {
+    for (const [path, owner] of this.#own) {
       // Under a path that is something else's by now there is nothing to be made.
       const isHere = dirname(path) === this.#path;
-      if (isHere && lstatSync(path, {throwIfNoEntry: false}) === undefined) this.#makeOwn(path, user);
+      if (isHere && lstatSync(path, {throwIfNoEntry: false}) === undefined) this.#makeOwn(path, owner);
     }
   }
 
   /** A directory that cannot be made is one that the worker cannot listen in, as it says then. */
-  #makeOwn(path: string, user: WorkerUser): void {
+  #makeOwn(path: string, {uid, gid}: Owner): void {
     try {
       mkdirSync(path, {mode: PASSED_MODE});
       chmodSync(path, PASSED_MODE);
-      // The group is the routers'.
-      chownSync(path, user.id, process.getegid!());
+      chownSync(path, uid, gid);
     } catch (error) {
       this.#log.error('the directory of a socket cannot be made', {path, error});
     }

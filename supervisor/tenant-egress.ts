@@ -22,7 +22,7 @@ export type TenantEgressParts = {
   registry: Pick<Registry, 'egressOf' | 'setEgress'>;
   process: Pick<EgressProcess, 'grant' | 'revoke' | 'want'>;
   /** A path that no worker of this server had before. */
-  nextSocketPath: (user: WorkerUser | null) => string;
+  nextDoorPath: (user: WorkerUser | null) => string;
   voucherKey: string;
   log: Logger;
 };
@@ -39,8 +39,8 @@ export class TenantEgress {
 
   /** For a worker that is about to open this tenant. @param user of the worker, who is let through to its door */
   begin(tenant: PlacedTenant, user: WorkerUser | null): DoorKey {
-    const {registry, nextSocketPath} = this.#parts;
-    const key = {socketPath: nextSocketPath(user), secret: randomBytes(24).toString('hex')};
+    const {registry, nextDoorPath} = this.#parts;
+    const key = {socketPath: nextDoorPath(user), secret: randomBytes(24).toString('hex')};
     const policy = registry.egressOf(tenant.id, tenant.generation);
     if (policy !== null) this.#grant(tenant, key, policy);
     return key;

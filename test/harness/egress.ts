@@ -16,12 +16,12 @@ export class TestEgress {
   #lastDoor = 0;
 
   constructor(resolve?: Resolve) {
-    this.#doors = Doors.in(join(this.directory, 'e'), resolve);
+    this.#doors = Doors.in(join(this.directory, 'e'), {...(resolve && {resolve})});
   }
 
-  /** A door that is there, or about to be. */
-  door(policy: EgressSettings): EgressDoor {
-    const socketPath = join(this.directory, `x${++this.#lastDoor}`);
+  /** A door that is there, or about to be. @param below a directory that there may not be */
+  door(policy: EgressSettings, below = ''): EgressDoor {
+    const socketPath = join(this.directory, below, `x${++this.#lastDoor}`);
     const door = {socketPath, secret: randomBytes(8).toString('hex'), policy};
     void this.use(door);
     return door;

@@ -52,6 +52,9 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     .filter(name => /^w\d+$/.test(name))
     .map(name => ({path: join(run, name), uid: statSync(join(run, name)).uid}));
   const socketOf = (directory: string) => sockets.find(({uid}) => uid === statSync(directory).uid)!.path;
+  const door = readdirSync(run).find(
+    name => /^d\d+$/.test(name) && statSync(join(run, name)).gid === statSync(own).uid,
+  )!;
   const {data} = service;
   return {
     'its own file': {what: 'read', path: join(own, 'tenant.sqlite')},
@@ -75,6 +78,7 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     'a socket in the run directory': {what: 'write', path: join(run, 'planted')},
     "another worker's socket": {what: 'connect', path: join(socketOf(its), 's')},
     "a file beside another worker's socket": {what: 'write', path: join(socketOf(its), 'planted')},
+    'a file beside its own way out': {what: 'write', path: join(run, door, 'planted')},
     "the supervisor's environment": {what: 'read', path: `/proc/${service.pid}/environ`},
     "the router's environment": {what: 'read', path: `/proc/${router}/environ`},
     "another worker's environment": {what: 'read', path: `/proc/${itsWorker}/environ`},
@@ -152,6 +156,7 @@ describe('out of reach is', () => {
     'a socket in the run directory',
     "another worker's socket",
     "a file beside another worker's socket",
+    'a file beside its own way out',
     "the supervisor's environment",
     "the router's environment",
     "another worker's environment",

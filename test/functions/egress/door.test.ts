@@ -1,6 +1,8 @@
 /** The door of a worker, as code meets it that has taken the worker over: it speaks the protocol, and as it likes. */
 import {once} from 'node:events';
+import {mkdirSync} from 'node:fs';
 import {type AddressInfo, connect, createServer, type Server, type Socket} from 'node:net';
+import {join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
@@ -119,6 +121,20 @@ describe('whose it is', () => {
     const again = connect({path: door.socketPath});
     expect(await once(again, 'error').then(([{code}]) => code as string)).toMatch(/ENOENT|ECONNREFUSED/);
   });
+});
+
+test('a door that cannot be opened keeps nobody from another, and is there when it can be', async () => {
+  const [closed, other] = [network.door(OPEN, 'missing'), network.door(OPEN)];
+  await network.use(closed);
+  expect(await wayOut(other).lookup('a.example')).toEqual(['127.0.0.1']);
+  const answered = wayOut(closed).lookup('a.example');
+  mkdirSync(join(network.directory, 'missing'));
+  expect(await answered).toEqual(['127.0.0.1']);
+});
+
+test('what is in the way of a door is removed', async () => {
+  mkdirSync(join(network.directory, 'x1', 'more'), {recursive: true});
+  expect(await wayOut(network.door(OPEN)).lookup('a.example')).toEqual(['127.0.0.1']);
 });
 
 describe('what it is asked', () => {
