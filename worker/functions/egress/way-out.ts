@@ -108,7 +108,10 @@ export class WayOut {
 
   #say(link: Socket | null, question: EgressQuestion): void {
     if (link?.writable === true) link.write(`${JSON.stringify(question)}\n`);
-    else this.#answers.get(question.id)?.reject(gone());
+    else {
+      this.#answers.get(question.id)?.reject(gone());
+      this.#answers.delete(question.id);
+    }
   }
 
   async #connect(): Promise<Socket> {
@@ -117,6 +120,7 @@ export class WayOut {
       const link = await this.#connected();
       if (link !== null && !this.#isClosed) return this.#opened(link);
       if (this.#isClosed || this.#parts.now() > lateMs) {
+        link?.destroy();
         this.#link = null;
         throw gone();
       }
@@ -157,8 +161,10 @@ export class WayOut {
     this.#answers.delete(answer.id);
     if (this.#answers.size === 0) this.#linked?.unref();
     const carried = this.#sockets.get(answer.id);
-    if (answer.type === 'broken') carried?.socket.destroy(errorOf(answer.error));
-    else if (answer.type === 'ended') ended(carried);
+    if (answer.type === 'broken') {
+      carried?.socket.destroy(errorOf(answer.error));
+      waiting?.reject(errorOf(answer.error)); // It was not told to be open yet.
+    } else if (answer.type === 'ended') ended(carried);
     else if (answer.type === 'failed') waiting?.reject(errorOf(answer.error));
     else waiting?.resolve(answer);
   }
