@@ -15,17 +15,22 @@ export class WorkerEgress {
   readonly #send: (message: WorkerToSupervisor) => void;
   readonly #answers = new Answers<Taken>();
   #isWanted = false;
+  #door: EgressDoor | null = null;
 
   constructor(key: DoorKey, send: (message: WorkerToSupervisor) => void) {
     this.#key = key;
     this.#send = send;
   }
 
-  /** For code that is about to run. @param policy as this worker knows it: with another one, connections are made anew */
+  /**
+   * For code that is about to run. @param policy as this worker knows it: with another one, connections are made anew.
+   * @returns the same one as long as the policy says the same: processes are kept for who has it (node-runtime/node-member.ts)
+   */
   door(policy: EgressSettings): EgressDoor {
     if (!this.#isWanted) this.#send({type: 'egress_wanted'});
     this.#isWanted = true;
-    return {...this.#key, policy};
+    if (this.#door === null || !isSame(this.#door.policy, policy)) this.#door = {...this.#key, policy};
+    return this.#door;
   }
 
   /** Resolves when the policy in this body holds. @throws auth.unauthorized 401, session.storage_full 507 */
@@ -38,4 +43,8 @@ export class WorkerEgress {
   taken(taken: Taken): void {
     this.#answers.settle(taken.id, taken);
   }
+}
+
+function isSame(one: EgressSettings, other: EgressSettings): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
