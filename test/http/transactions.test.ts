@@ -133,6 +133,16 @@ describe('a transaction', () => {
     expect(await head()).toBe(before);
   });
 
+  test('finds no document by an id that is no text, which SQLite would look for with other characters', async () => {
+    const id = `${mine}-\ufffd`;
+    const none = `${mine}-\ud800`;
+    await made([insert({}, {id})]);
+    expectError(await send([{type: 'delete', table, id: none}]), 404, 'op.not_found');
+    expectError(await send([{type: 'patch', table, id: none, patch: {a: 1}}]), 404, 'op.not_found');
+    expectError(await send([{type: 'upsert', table, id: none, fields: {}}]), 400, 'op.invalid_input');
+    expect(await own()).toEqual([{}]);
+  });
+
   test('checks versions as If-Match does, with and without quotes', async () => {
     const [{id, version}] = (await made([insert({n: 0})])) as [Required<Result>];
     const [patched] = await made([{type: 'patch', table, id, patch: {n: 1}, if_match: version}]);

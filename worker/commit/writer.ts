@@ -304,8 +304,9 @@ export class Writer {
   /** A document of any table. @throws op.storage_damaged 503 */
   documentById(id: string): DocumentRow | undefined {
     const row = checkedRow(this.statements.documentById.get(id), this.catalog);
-    if (row !== undefined && row.id !== id) throw storageDamaged({check: 'id', id, document: row.doc});
-    return row;
+    if (row === undefined || row.id === id) return row;
+    if (!id.isWellFormed()) return undefined; // it was looked for with U+FFFD in place of what is no text
+    throw storageDamaged({check: 'id', id, document: row.doc});
   }
 
   /** @throws op.storage_damaged 503 */
@@ -385,7 +386,7 @@ export class Writer {
    */
   deleteById(table: CatalogTable, id: string): boolean {
     const row = this.statements.documentById.get(id);
-    if (row === undefined || Math.floor(row.doc / DOCS_PER_TABLE) !== table.number) return false;
+    if (row === undefined || Math.floor(row.doc / DOCS_PER_TABLE) !== table.number || !id.isWellFormed()) return false;
     if (isSound(row) && row.id === id) {
       this.delete(table, row);
       return true;

@@ -153,7 +153,10 @@ export class Reader implements FunctionReader {
     const row = reading(() => this.#byId.get(id));
     if (row === undefined) return undefined;
     this.#check(row);
-    if (row.id !== id) throw storageDamaged({check: 'id', id, document: row.doc});
+    if (row.id !== id) {
+      if (!id.isWellFormed()) return undefined; // it was looked for with U+FFFD in place of what is no text
+      throw storageDamaged({check: 'id', id, document: row.doc});
+    }
     this.#cache?.add(row);
     return row;
   }
