@@ -15,6 +15,8 @@ import type {KillPace} from './kill-pace.ts';
 
 export type EgressProcessOptions = {
   entry: string;
+  /** What stands before its executable. */
+  confinement: readonly string[];
   env: Record<string, string>;
   /** Where it makes the paths of connections, in a directory of its own. */
   runDirectory: () => string;
@@ -86,11 +88,12 @@ export class EgressProcess {
   }
 
   #spawn(): void {
-    const {entry, env, log, pace, onKill, runDirectory} = this.#options;
+    const {entry, confinement, env, log, pace, onKill, runDirectory} = this.#options;
     this.#pauseTimer = null;
     this.#startedMs = performance.now();
     const child = new Child<SupervisorToEgress, EgressToSupervisor>({
       entry,
+      confinement,
       nodeFlags: ['--enable-source-maps'],
       env,
       log,

@@ -137,6 +137,7 @@ export class Supervisor {
     }));
     this.#egress = new EgressProcess({
       entry: entries.egress,
+      confinement: confinement.egress,
       // Names are looked up by threads, and a slow name server holds one for seconds.
       env: {...childEnv, UV_THREADPOOL_SIZE: String(EGRESS_LOOKUP_THREADS)},
       runDirectory: () => this.#runDirectory.path,

@@ -18,17 +18,23 @@ export type Confinement = {
   /** What stands before the executable of a worker, of a spare too. */
   worker: readonly string[];
   router: readonly string[];
+  egress: readonly string[];
   /** Those of workers. */
   walls: readonly Wall[];
 };
 
 export async function findConfinement(need: UsersNeed): Promise<Confinement> {
   const {users, missing} = await findUsers(need);
-  const [worker, router] = await Promise.all([stack(workerLayers(users !== null)), stack(routerLayers())]);
+  const [worker, router, egress] = await Promise.all([
+    stack(workerLayers(users !== null)),
+    stack(routerLayers()),
+    stack(egressLayers()),
+  ]);
   return {
     users,
     worker: worker.command,
     router: router.command,
+    egress: egress.command,
     walls: [...worker.walls, {name: 'users', missing}],
   };
 }
@@ -50,6 +56,11 @@ function workerLayers(changesUser: boolean): Layer[] {
 function routerLayers(): Layer[] {
   // Ports below 1024 are root's.
   return [limits([]), privileges(['net_bind_service'])];
+}
+
+/** It hears what code says that has left its isolate, and needs no rights to connect. */
+function egressLayers(): Layer[] {
+  return [limits([]), privileges([])];
 }
 
 /** No core dump: it would be what the process knows, as a file. */

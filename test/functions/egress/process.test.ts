@@ -1,5 +1,5 @@
 /** The egress process of a really started service: what holds the policy, and what a death of it costs. */
-import {readlinkSync} from 'node:fs';
+import {readFileSync, readlinkSync} from 'node:fs';
 import {createServer, type Server, type ServerResponse} from 'node:http';
 import {type AddressInfo, createServer as createTcpServer, type Socket} from 'node:net';
 import {join} from 'node:path';
@@ -129,6 +129,19 @@ test('a policy that is changed in the file of the tenant, which its worker can w
   } finally {
     await own.stop();
   }
+});
+
+test('it has no capability, and can gain none', async ({skip}) => {
+  const missing = missingWall(service, 'privileges');
+  skip(missing !== null, `no wall "privileges" on this machine: ${missing}`);
+  const app = await connected();
+  expect(await app.action('out:get', {url: `http://127.0.0.1:${port}/`})).toBe('outside');
+  const status = readFileSync(`/proc/${service.children('egress')[0]}/status`, 'utf8');
+  expect(status.match(/^(CapEff|CapPrm|NoNewPrivs):\t.*$/gm)?.sort()).toEqual([
+    'CapEff:\t0000000000000000',
+    'CapPrm:\t0000000000000000',
+    'NoNewPrivs:\t1',
+  ]);
 });
 
 describe('workers have no network', () => {
