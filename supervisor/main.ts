@@ -215,13 +215,14 @@ export class Supervisor {
 
   /** Resolves when clients can connect. @throws StartError */
   async start(): Promise<Listening> {
+    // First: nothing of a tenant runs while its files are removed, or given to its user.
+    const leftovers = endLeftovers(this.#users.ids);
+    if (leftovers.length > 0) this.#log.warn('processes of an earlier server are ended', {pids: leftovers});
     const recovered = this.#tenants.recover(unknown => {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
-    const leftovers = endLeftovers(this.#users.ids);
-    if (leftovers.length > 0) this.#log.warn('processes of an earlier server are ended', {pids: leftovers});
     const listening = await this.#routers.start();
     this.#log.info('walls around workers', wallFields(this.#walls));
     this.#pool.refill();
