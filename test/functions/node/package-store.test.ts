@@ -12,12 +12,14 @@ import {
 } from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {gzipSync} from 'node:zlib';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {
   PACKAGE_FILE_BYTES_MAX,
   PACKAGE_PATH_CHARS_MAX,
   PACKAGE_UNUSED_KEEP_MS,
   PACKAGES_KEPT_BYTES_MAX,
+  PACKAGES_UNPACKED_BYTES_MAX,
 } from '../../../shared/limits.ts';
 import {PackageStore} from '../../../worker/functions/node-runtime/package-store.ts';
 import {pax, type TarEntry, tarball} from './tar.ts';
@@ -76,6 +78,20 @@ describe('a tarball', () => {
       {name: 'package/a.js', text: 'a'},
     ]);
     expect(files).toEqual(['a.js']);
+  });
+
+  test('may not go on for ever with what is passed over', async () => {
+    const part = gzipSync(Buffer.alloc(2 ** 24));
+    const parts = Math.ceil((1.5 * PACKAGES_UNPACKED_BYTES_MAX) / 2 ** 24);
+    const head = tarball([{name: 'package/', type: '5', size: parts * 2 ** 24}], Buffer.alloc(0));
+    const sha512 = await added(Buffer.concat([head, ...Array<Buffer>(parts).fill(part)]));
+    await expect(store.unpacked(sha512)).rejects.toThrow('unpacks to more than');
+  });
+
+  test('that is refused leaves no files', async () => {
+    const sha512 = await added(tarball([{name: 'package/a.js', text: 'a'}, {name: 'package/../../b.js'}]));
+    await expect(store.unpacked(sha512)).rejects.toThrow('has a file');
+    expect(readdirSync(join(tenant, 'packages'))).toEqual([`${sha512}.tgz`]);
   });
 
   test.each<[string, TarEntry[], string]>([

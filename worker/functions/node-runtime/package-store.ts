@@ -100,7 +100,7 @@ export class PackageStore {
   unpacked(sha512: string): Promise<Unpacked> {
     const known = this.#known.get(sha512);
     if (known !== undefined) return known;
-    const unpacked = onDisk(() => this.#unpack(sha512));
+    const unpacked = onDisk(() => this.#unpackOrNothing(sha512));
     this.#known.set(sha512, unpacked);
     unpacked.catch(() => this.#known.delete(sha512)); // The next one tries again.
     return unpacked;
@@ -196,6 +196,16 @@ export class PackageStore {
       if (name.endsWith('.tgz')) bytes += (await stat(join(this.#root, name)).catch(() => null))?.size ?? 0;
     }
     return bytes;
+  }
+
+  /** Of one that can be in no deployment nothing stays: it may be small, and unpack to much. */
+  async #unpackOrNothing(sha512: string): Promise<Unpacked> {
+    try {
+      return await this.#unpack(sha512);
+    } catch (caught) {
+      if (caught instanceof TarballFault) await rm(join(this.#root, sha512), {recursive: true, force: true});
+      throw caught;
+    }
   }
 
   async #unpack(sha512: string): Promise<Unpacked> {

@@ -7,7 +7,12 @@ import {Buffer} from 'node:buffer';
 import {createReadStream} from 'node:fs';
 import {pipeline} from 'node:stream';
 import {createGunzip} from 'node:zlib';
-import {PACKAGE_FILE_BYTES_MAX, PACKAGE_PATH_CHARS_MAX} from '../../../shared/limits.ts';
+import {
+  PACKAGE_FILE_BYTES_MAX,
+  PACKAGE_PATH_CHARS_MAX,
+  PACKAGES_FILES_MAX,
+  PACKAGES_UNPACKED_BYTES_MAX,
+} from '../../../shared/limits.ts';
 
 export type PackageFile = {
   /** Below the package, without a slash at the beginning. */
@@ -23,6 +28,8 @@ export class TarballFault extends Error {
 const BLOCK = 512;
 /** Longer names and what else is said of an entry. */
 const EXTENSION_BYTES_MAX = 64 * 1024;
+/** All of a tar, what is passed over too: the files, and of each the blocks that say what it is, and the rest of its last one. */
+const TAR_BYTES_MAX = PACKAGES_UNPACKED_BYTES_MAX + 4 * BLOCK * PACKAGES_FILES_MAX;
 const FILE = '0';
 /** A file too, in tars from before there were types. */
 const OLD_FILE = '\0';
@@ -89,6 +96,7 @@ class Bytes {
   readonly #pieces: AsyncIterator<Buffer>;
   #held: Buffer[] = [];
   #heldBytes = 0;
+  #readBytes = 0;
 
   constructor(source: AsyncIterable<Buffer> & {destroy(): void}) {
     this.#source = source;
@@ -130,8 +138,12 @@ class Bytes {
   async #next(): Promise<Buffer | null> {
     try {
       const {value, done} = await this.#pieces.next();
-      return done === true ? null : value;
+      if (done === true) return null;
+      this.#readBytes += value.length;
+      if (this.#readBytes > TAR_BYTES_MAX) throw new TarballFault(`unpacks to more than ${TAR_BYTES_MAX} bytes`);
+      return value;
     } catch (caught) {
+      if (caught instanceof TarballFault) throw caught;
       const {code = '', message} = caught as NodeJS.ErrnoException;
       if (!code.startsWith('Z_') && !code.startsWith('ERR_')) throw caught;
       throw new TarballFault(`is no gzipped tar (${message})`);
