@@ -8,7 +8,7 @@
  */
 import {connect, type Socket} from 'node:net';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
-import type {EgressAnswer, EgressDoor, EgressFailure, EgressQuestion} from '../../../shared/ipc/egress.ts';
+import type {EgressAnswer, EgressDoor, EgressFailure, EgressHello, EgressQuestion} from '../../../shared/ipc/egress.ts';
 import {EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../../../shared/limits.ts';
 
 /** A connection that waits for its client at `path`. */
@@ -141,7 +141,7 @@ export class WayOut {
     this.#linked = link;
     // Without a question it keeps no process.
     link.unref();
-    link.write(`${JSON.stringify({secret: this.#door.secret})}\n`);
+    link.write(`${JSON.stringify({secret: this.#door.secret} satisfies EgressHello)}\n`);
     let text = '';
     link.setEncoding('utf8');
     link.on('data', (piece: string) => {
