@@ -14,6 +14,7 @@ import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/
 import {isLoopback} from '../shared/loopback.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import {coresToUse} from './cores.ts';
+import {allowedOrigins} from './edge-settings.ts';
 
 export type StartOptions = {
   port: number;
@@ -28,6 +29,7 @@ export type StartOptions = {
   maxAwake: number;
   metricsPort?: number;
   allowedHost: string[];
+  allowedOrigin: string[];
   journalKeepRecords: number;
   /** Bytes; 0: no limit. */
   tenantStorageMax: number;
@@ -85,6 +87,12 @@ export function addStartOptions(command: Command): Command {
       'a name that a Host header may carry beside the loopback ones (repeat it, or commas)',
     )
       .argParser(hosts)
+      .default([], 'none'),
+    new Option(
+      '--allowed-origin <origin>',
+      'an origin whose pages may call the API beside the loopback ones, as https://app.example.com (repeat it, or commas)',
+    )
+      .argParser(allowedOrigins)
       .default([], 'none'),
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))

@@ -39,6 +39,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         data,
         metricsPort: options.metricsPort ?? null,
         allowedHosts: options.allowedHost,
+        allowedOrigins: options.allowedOrigin,
         idleStopMs: options.idleStop,
         entries: BUNDLED_ENTRIES,
       },

@@ -126,7 +126,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
     };
     const owed = new OwedBytes(limits.socketsOwedBytes);
-    const originRule = new OriginRule(settings.host, port, settings.allowedHosts);
+    const originRule = new OriginRule(settings.host, port, settings.allowedHosts, settings.allowedOrigins);
     const made = new Intake(parts, originRule);
     const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds, owed});
     mounted.mount(app);

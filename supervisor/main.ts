@@ -44,7 +44,7 @@ import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
 
 export type SupervisorSettings = PlacementSettings &
-  Pick<RouterSettings, 'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'routers'> & {
+  Pick<RouterSettings, 'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'routers'> & {
     /** Absolute path of the data directory. */
     data: string;
     spareWorkers: number;
@@ -185,14 +185,15 @@ export class Supervisor {
       now: Date.now,
       log,
     });
-    const {host, port, metricsPort, allowedHosts, routers} = settings;
+    const {host, port, metricsPort, allowedHosts, allowedOrigins, routers} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
     this.#routers = new Routers({
       entry: entries.router,
       env: childEnv,
       confinement: confinement.router,
       settings: {
-        ...{host, port, metricsPort, allowedHosts, routers, accessTokenSha256, adminTokenSha256, voucherKey},
+        ...{host, port, metricsPort, allowedHosts, allowedOrigins, routers},
+        ...{accessTokenSha256, adminTokenSha256, voucherKey},
         ...{version: VERSION, build: BUILD},
       },
       state: () => ({tenants: this.#tenants.ids(), suspects: this.#placement.suspects()}),

@@ -1,6 +1,6 @@
 /**
  * Which web pages may talk to this server. A request with an `Origin` must come from a loopback page on the server's own
- * port (spec, "Authentication"). Bound to loopback, the `Host` header must name loopback as well, on any port: a page whose
+ * port (spec, "Authentication"), or from an origin that the operator named (--allowed-origin). Bound to loopback, the `Host` header must name loopback as well, on any port: a page whose
  * host name was re-pointed to 127.0.0.1 sends no foreign Origin with its GETs, but it cannot choose its Host. The port proves
  * nothing, because nobody can re-point `localhost` or an address, and a forwarded port (`ssh -L`) is another one.
  *
@@ -15,12 +15,14 @@ const ORIGIN_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const HTTP_PORT = 80;
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 const HOST_CHARS_SHOWN = 80;
+/** What a browser could have sent: only such a one is worth naming in a message. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._:[\]-]{1,120}$/;
 
 const PREFLIGHT: HeaderList = [
   ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
   [
     'Access-Control-Allow-Headers',
-    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, X-Svc-Admin-Token',
+    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, X-Svc-Admin-Token',
   ],
   // Two hours is the longest that browsers take.
   ['Access-Control-Max-Age', '7200'],
@@ -35,15 +37,19 @@ export class OriginRule {
   /** The latest that took a closer look and was accepted: most clients of a server call it by one name. */
   #lastAccepted: string | null = null;
 
-  /** @param port the port that was got, @param allowedHosts `name` for any port, or `name:port` */
-  constructor(host: string, port: number, allowedHosts: readonly string[]) {
+  /**
+   * @param port the port that was got
+   * @param allowedHosts `name` for any port, or `name:port`
+   * @param allowedOrigins as browsers write them
+   */
+  constructor(host: string, port: number, allowedHosts: readonly string[], allowedOrigins: readonly string[] = []) {
     const allowed = allowedHosts.map(name => name.toLowerCase());
     // An IPv6 one needs brackets, and there is only one.
     const names = isLoopback(host) && !host.includes(':') ? [...new Set([...ORIGIN_NAMES, host])] : ORIGIN_NAMES;
     const origins = names.map(name => `http://${name}:${port}`);
     // Browsers leave the usual port out.
     if (port === HTTP_PORT) origins.push(...names.map(name => `http://${name}`));
-    this.#origins = new Set(origins);
+    this.#origins = new Set([...origins, ...allowedOrigins]);
     this.#hosts = isLoopback(host) ? new Set([...names.map(name => `${name}:${port}`), ...allowed]) : null;
     this.#anyPort = new Set(allowed.filter(name => HOST.exec(name)?.[1] === name));
   }
@@ -70,7 +76,7 @@ export class OriginRule {
     if (origins.every(origin => this.#origins.has(origin)) && origins.length <= 1) return;
     throw new ServiceError(
       'auth.origin_forbidden',
-      "requests from this Origin are not allowed; use the server's own loopback address",
+      `requests from this Origin are not allowed; use the server's own loopback address, or start it with --allowed-origin ${shownOrigin(origins)}`,
     );
   }
 
@@ -96,7 +102,7 @@ export function pageHeaders(origin: string): HeaderList | null {
   if (origin === '') return null;
   return [
     ['Access-Control-Allow-Origin', origin],
-    ['Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Allow, ETag'],
+    ['Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Allow, ETag, RateLimit, RateLimit-Policy'],
     ['Vary', 'Origin'],
   ];
 }
@@ -105,6 +111,10 @@ export function pageHeaders(origin: string): HeaderList | null {
 export function preflightHeaders(method: string, origin: string, req: HttpRequest): HeaderList | null {
   if (method !== 'OPTIONS' || origin === '') return null;
   return req.getHeader('access-control-request-method') === '' ? null : PREFLIGHT;
+}
+
+function shownOrigin(origins: readonly string[]): string {
+  return origins.find(origin => ORIGIN.test(origin)) ?? 'ORIGIN';
 }
 
 function originsOf(req: HttpRequest): string[] {

@@ -48,6 +48,8 @@ export type RouterSettings = {
   metricsPort: number | null;
   /** Names beside the loopback ones that a `Host` header may carry, as `name` or `name:port`. */
   allowedHosts: string[];
+  /** Origins beside the loopback ones whose pages may call the native API, as browsers write them. */
+  allowedOrigins: string[];
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;

@@ -14,6 +14,8 @@ beforeAll(async () => {
       'Proxy.example.com:8443',
       '--allowed-host',
       'a.test,b.test',
+      '--allowed-origin',
+      'https://app.example.com,http://localhost:5173',
     ],
   });
   tenant = await Tenant.make(service);
@@ -48,8 +50,13 @@ const upgrade = (headers: string[]) => {
   return service.raw(bytes, received => received.includes('\r\n\r\n'));
 };
 
-describe('an Origin of a loopback page on the own port is accepted:', () => {
-  test.each(['http://localhost:{port}', 'http://127.0.0.1:{port}', 'http://[::1]:{port}'])('%s', async origin => {
+const ACCEPTED = [
+  ...['http://localhost:{port}', 'http://127.0.0.1:{port}', 'http://[::1]:{port}'],
+  ...['https://app.example.com', 'http://localhost:5173'],
+];
+
+describe('an Origin of a loopback page on the own port is accepted, and one of --allowed-origin:', () => {
+  test.each(ACCEPTED)('%s', async origin => {
     const headers = [`Host: 127.0.0.1:${service.port}`, `Origin: ${withPort(origin)}`];
     expect((await everywhere(headers)).map(reply => reply.status)).toEqual([200, 200, 200]);
     expect(await upgrade(headers)).toMatch(/^HTTP\/1\.1 101 /);
@@ -57,10 +64,11 @@ describe('an Origin of a loopback page on the own port is accepted:', () => {
 });
 
 describe('such a page may read the answers, whichever of its names it calls the server by:', () => {
-  const CORS = {'access-control-expose-headers': 'X-Request-Id, Retry-After, Allow, ETag', vary: 'Origin'};
+  const EXPOSED = 'X-Request-Id, Retry-After, Allow, ETag, RateLimit, RateLimit-Policy';
+  const CORS = {'access-control-expose-headers': EXPOSED, vary: 'Origin'};
 
-  test('successes and failures', async () => {
-    const origin = `http://localhost:${service.port}`;
+  test.each(['http://localhost:{port}', 'https://app.example.com'])('successes and failures, %s', async page => {
+    const origin = withPort(page);
     const expected = {...CORS, 'access-control-allow-origin': origin};
     const documents = `/api/tenants/${tenant.id}/documents`;
     const sent: [method: string, path: string, body: object | undefined, status: number][] = [
@@ -84,14 +92,19 @@ describe('such a page may read the answers, whichever of its names it calls the 
   test.each(['/api/tenants', '/api/tenants/x/documents', '/health', '/api/tenants/x/schema/t'])(
     'the preflight of %s needs no credential',
     async path => {
-      const origin = `http://127.0.0.1:${service.port}`;
+      const origin = path === '/health' ? 'http://localhost:5173' : `http://127.0.0.1:${service.port}`;
       const headers = {origin, 'access-control-request-method': 'PATCH', authorization: undefined};
       const reply = await service.request('OPTIONS', path, undefined, headers);
       expect(reply).toMatchObject({status: 204, text: '', headers: {...CORS, 'access-control-allow-origin': origin}});
       expect(String(reply.headers['access-control-allow-methods']).split(', ')).toContain('PATCH');
       expect(String(reply.headers['access-control-allow-headers']).split(', ')).toEqual(
-        expect.arrayContaining(['Authorization', 'X-Svc-Admin-Token', 'Content-Type', 'Idempotency-Key']),
+        expect.arrayContaining([
+          ...['Authorization', 'X-Svc-Admin-Token', 'Content-Type', 'Idempotency-Key'],
+          ...['If-Match', 'If-None-Match', 'Last-Event-ID', 'X-Request-Id'],
+        ]),
       );
+      expect(reply.headers['access-control-max-age']).toBe('7200');
+      expect(reply.headers['access-control-allow-credentials']).toBeUndefined();
     },
   );
 
@@ -136,6 +149,13 @@ describe('any other Origin is 403 auth.origin_forbidden, on every route and befo
       'localhost:{port}',
     ],
     ...['http://db.example.com', 'https://db.example.com', 'http://db.example.com:{port}', '*', 'x'],
+    ...[
+      'http://app.example.com',
+      'https://app.example.com:{port}',
+      'https://app.example.com/',
+      'https://localhost:5173',
+    ],
+    ...['https://x.app.example.com', 'http://127.0.0.1:5173', 'https://app.example.com,http://localhost:5173'],
   ])('%s', async origin => {
     const headers = [`Host: 127.0.0.1:${service.port}`, `Origin: ${withPort(origin)}`];
     for (const reply of await everywhere(headers)) expectError(reply, 403, 'auth.origin_forbidden');

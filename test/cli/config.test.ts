@@ -35,6 +35,7 @@ describe('svc start: settings', () => {
       maxAwake: 128,
       routers: 1,
       allowedHost: [],
+      allowedOrigin: [],
       journalKeepRecords: 1_000_000,
       tenantStorageMax: 10 * 1024 ** 3,
       redactErrors: false,
@@ -63,6 +64,11 @@ describe('svc start: settings', () => {
       ['--allowed-host', 'a.example', '--allowed-host', 'B.example:80,c'],
       'allowedHost',
       ['a.example', 'b.example:80', 'c'],
+    ],
+    [
+      ['--allowed-origin', 'https://app.example.com,http://localhost:5173', '--allowed-origin', 'tauri://localhost'],
+      'allowedOrigin',
+      ['https://app.example.com', 'http://localhost:5173', 'tauri://localhost'],
     ],
     [['--host', '0.0.0.0', '--listen-beyond-loopback'], 'host', '0.0.0.0'],
   ])('%j', (args, name, value) => {
@@ -117,6 +123,22 @@ describe('svc start: a wrong value is a sentence that names the flag', () => {
     [['--frob'], '--frob'],
   ])('%j → %s', (args, flag) => {
     expect(parse(args)).toContain(flag);
+  });
+
+  test.each([
+    ['*', 'name each origin'],
+    ['null', 'as https://app.example.com'],
+    ['app.example.com', 'as https://app.example.com'],
+    ['', 'as https://app.example.com'],
+    ['https://*.example.com', 'as https://app.example.com'],
+    ['file://', 'as https://app.example.com'],
+    ['https://app.example.com/', 'as browsers do: https://app.example.com;'],
+    ['https://App.example.com/path', 'as browsers do: https://app.example.com;'],
+    ['https://app.example.com:443', 'as browsers do: https://app.example.com;'],
+    ['https://user@app.example.com', 'as browsers do: https://app.example.com;'],
+    ['https://münchen.example', 'as browsers do: https://xn--mnchen-3ya.example;'],
+  ])('--allowed-origin %j says what would be right: %s', (text, said) => {
+    expect(parse(['--allowed-origin', text])).toContain(said);
   });
 
   test('a wrong variable is named too', () => {

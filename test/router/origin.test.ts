@@ -33,6 +33,35 @@ describe('an Origin must be a loopback page on the server port, as an exact stri
   });
 });
 
+describe('an origin that the operator named is accepted, as an exact string', () => {
+  const named = new OriginRule('127.0.0.1', 3210, [], ['https://app.example.com', 'tauri://localhost']);
+
+  test.each(['https://app.example.com', 'tauri://localhost', 'http://localhost:3210'])('%s', origin => {
+    expect(() => named.checkOrigins([origin])).not.toThrow();
+  });
+
+  test.each([
+    ...[
+      'http://app.example.com',
+      'https://app.example.com:8443',
+      'https://x.app.example.com',
+      'https://App.example.com',
+    ],
+    ...['https://app.example.com/', 'https://app.example.com.evil.example', 'tauri://localhost:1', 'null', ''],
+  ])('%j is 403', origin => {
+    expect(() => named.checkOrigins([origin])).toThrowError(forbidden);
+  });
+
+  test('whoever is refused learns what to do, and nothing that only a message could carry is repeated', () => {
+    expect(() => named.checkOrigins(['https://b.example'])).toThrowError('--allowed-origin https://b.example');
+    expect(() => named.checkOrigins(['https://b.example/<script>'])).toThrowError('--allowed-origin ORIGIN');
+  });
+
+  test('its pages need a Host of the server all the same', () => {
+    expect(() => named.checkHost('app.example.com')).toThrowError(forbidden);
+  });
+});
+
 describe('bound to loopback, the Host must be a loopback name or an allowed one', () => {
   test.each([
     'localhost',

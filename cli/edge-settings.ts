@@ -1,0 +1,30 @@
+/** Values of the settings of `svc start` that say who may come in, and from where: each a sentence where it is wrong. */
+import {InvalidArgumentError} from 'commander';
+
+/** What apps in a shell of their own have (`capacitor://localhost`, `tauri://localhost`): URLs know no origin of those. */
+const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d{1,5})?$/;
+
+/** Exactly as browsers write them, because they are compared as text: one that can never match would only surprise. */
+export function allowedOrigins(text: string, previous: string[]): string[] {
+  const origins = text.split(',').map(origin => origin.trim());
+  for (const origin of origins) {
+    if (origin === '*') {
+      throw new InvalidArgumentError(
+        'Any page could then use what its visitor has of this server: name each origin, as https://app.example.com.',
+      );
+    }
+    const right = asBrowsersWriteIt(origin);
+    if (right === origin) continue;
+    const wanted = right === null ? 'as https://app.example.com or http://localhost:5173' : `as browsers do: ${right}`;
+    throw new InvalidArgumentError(`It must be an origin written ${wanted}; several with commas between.`);
+  }
+  return [...previous, ...origins];
+}
+
+/** Null: there is no such origin; `null`, which sandboxed pages and files send, is everybody's. */
+function asBrowsersWriteIt(origin: string): string | null {
+  if (!/^https?:/i.test(origin)) return OTHER_SCHEME.test(origin) ? origin : null;
+  if (!URL.canParse(origin)) return null;
+  const {origin: written, hostname} = new URL(origin);
+  return hostname === '' || hostname.includes('*') ? null : written;
+}
