@@ -12,6 +12,7 @@ import {
   type RouterOperation,
   traitsOf,
 } from '../../shared/operations.ts';
+import {RIGHTS, type Rights} from '../../shared/rights.ts';
 
 export type Route = {
   /** Position in ROUTES: the key of its metrics. */
@@ -23,6 +24,8 @@ export type Route = {
   /** `deployment`: a tenant's own users; their bearer token is the worker's to judge. */
   readonly access: 'open' | 'admin' | 'deployment';
   readonly answer: {readonly operation: Operation} | {readonly own: RouterOperation};
+  /** What a key must have of it. */
+  readonly rights: Rights;
   /** What says whose it is: the first parameter of the path, or see `tenantIn` of an operation. */
   readonly tenantIn: 'path' | NonNullable<OperationTraits['tenantIn']>;
   readonly takesBody: boolean;
@@ -61,6 +64,7 @@ function ownRow(own: RouterOperation): Row {
     pattern: path,
     access,
     answer: {own},
+    rights: RIGHTS[own],
     tenantIn: 'path',
     takesBody: hasBody(method),
     takesQuery: false,
@@ -94,6 +98,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     pattern,
     access: traits.of === 'deployment' ? 'deployment' : 'admin',
     answer: {operation},
+    rights: RIGHTS[operation],
     tenantIn: traits.tenantIn ?? 'path',
     takesBody: hasBody(method),
     takesQuery: traits.takesQuery === true,
@@ -207,6 +212,8 @@ function newNode(): Node {
 
 function addRoute(route: Route): void {
   let node = ROOT;
+  const {tables} = route.rights;
+  assert(tables !== 'path' || route.pattern.includes('{table}'), `the path ${route.pattern} names the table`);
   for (const segment of route.pattern.slice(1).split('/')) node = childOf(node, segment);
   const {methods} = node;
   assert(!methods.has(route.method), `${route.method} ${route.pattern} is in the table twice`);
