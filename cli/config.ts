@@ -14,7 +14,7 @@ import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/
 import {isLoopback} from '../shared/loopback.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import {coresToUse} from './cores.ts';
-import {allowedOrigins} from './edge-settings.ts';
+import {allowedOrigins, trustedProxies} from './edge-settings.ts';
 
 export type StartOptions = {
   port: number;
@@ -30,6 +30,7 @@ export type StartOptions = {
   metricsPort?: number;
   allowedHost: string[];
   allowedOrigin: string[];
+  trustedProxy: string[];
   journalKeepRecords: number;
   /** Bytes; 0: no limit. */
   tenantStorageMax: number;
@@ -93,6 +94,12 @@ export function addStartOptions(command: Command): Command {
       'an origin whose pages may call the API beside the loopback ones, as https://app.example.com (repeat it, or commas)',
     )
       .argParser(allowedOrigins)
+      .default([], 'none'),
+    new Option(
+      '--trusted-proxy <address>',
+      'an address or range of proxies whose X-Forwarded-For is believed, as 127.0.0.1 or 10.0.0.0/8 (repeat it, or commas)',
+    )
+      .argParser(trustedProxies)
       .default([], 'none'),
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))

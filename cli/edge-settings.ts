@@ -1,5 +1,7 @@
 /** Values of the settings of `svc start` that say who may come in, and from where: each a sentence where it is wrong. */
 import {InvalidArgumentError} from 'commander';
+import {parseRange} from '../shared/address-range.ts';
+import {parseAddress} from '../shared/egress/address.ts';
 
 /** What apps in a shell of their own have (`capacitor://localhost`, `tauri://localhost`): URLs know no origin of those. */
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d{1,5})?$/;
@@ -19,6 +21,22 @@ export function allowedOrigins(text: string, previous: string[]): string[] {
     throw new InvalidArgumentError(`It must be an origin written ${wanted}; several with commas between.`);
   }
   return [...previous, ...origins];
+}
+
+export function trustedProxies(text: string, previous: string[]): string[] {
+  const ranges = text.split(',').map(range => range.trim());
+  for (const range of ranges) {
+    const bits = parseRange(range)?.bits ?? (parseAddress(range) === null ? null : 1);
+    if (bits === null) {
+      throw new InvalidArgumentError(
+        'It must be an address or a range, as 127.0.0.1, ::1 or 10.0.0.0/8; several with commas between.',
+      );
+    }
+    if (bits === 0) {
+      throw new InvalidArgumentError('Whoever connects could then say any address of itself: name the proxies.');
+    }
+  }
+  return [...previous, ...ranges];
 }
 
 /** Null: there is no such origin; `null`, which sandboxed pages and files send, is everybody's. */

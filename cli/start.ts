@@ -40,6 +40,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         metricsPort: options.metricsPort ?? null,
         allowedHosts: options.allowedHost,
         allowedOrigins: options.allowedOrigin,
+        trustedProxies: options.trustedProxy,
         idleStopMs: options.idleStop,
         entries: BUNDLED_ENTRIES,
       },

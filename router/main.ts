@@ -20,6 +20,7 @@ import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {ControlChannel} from './control-channel.ts';
+import {Callers} from './http/callers.ts';
 import type {Exchange} from './http/exchange.ts';
 import {Intake} from './http/intake.ts';
 import {OriginRule} from './http/origin.ts';
@@ -121,6 +122,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
       directory: tenantDirectory,
       control,
       observer,
+      callers: new Callers(settings.trustedProxies, logsRequests),
       socketsMax: limits.sockets,
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
@@ -186,6 +188,7 @@ function requestFields(exchange: Exchange, status: number, seconds: number): Rec
     method: exchange.method,
     route: exchange.route?.pattern ?? 'none',
     tenant: exchange.tenantId,
+    address: exchange.knownAddress || undefined,
     status,
     ms: Math.round(seconds * 1e5) / 100,
   };

@@ -28,6 +28,8 @@ export const TRANSACTION_REPLACED_CHARS_MAX = 64 * MIB;
 /** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
 export const CONDITION_TAGS_MAX = 100;
 
+/** Trusted proxies that a request may have come through. Beyond: the one before them counts as the caller. (ours) */
+export const FORWARDED_HOPS_MAX = 32;
 /** A client's `X-Request-Id`, printable ASCII. Beyond, or other characters: the router's own id is used instead. (ours) */
 export const REQUEST_ID_CHARS_MAX = 64;
 /**

@@ -43,8 +43,14 @@ import {TenantUsers} from './tenant-users.ts';
 import {Tenants} from './tenants.ts';
 import {WorkerPool} from './worker-pool.ts';
 
+/** What routers are told as it was given. */
+type EdgeSettings = Pick<
+  RouterSettings,
+  'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'trustedProxies' | 'routers'
+>;
+
 export type SupervisorSettings = PlacementSettings &
-  Pick<RouterSettings, 'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'routers'> & {
+  EdgeSettings & {
     /** Absolute path of the data directory. */
     data: string;
     spareWorkers: number;
@@ -185,14 +191,14 @@ export class Supervisor {
       now: Date.now,
       log,
     });
-    const {host, port, metricsPort, allowedHosts, allowedOrigins, routers} = settings;
+    const {host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, routers} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
     this.#routers = new Routers({
       entry: entries.router,
       env: childEnv,
       confinement: confinement.router,
       settings: {
-        ...{host, port, metricsPort, allowedHosts, allowedOrigins, routers},
+        ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, routers},
         ...{accessTokenSha256, adminTokenSha256, voucherKey},
         ...{version: VERSION, build: BUILD},
       },

@@ -5,6 +5,7 @@
  * takes the first, and any encoding for chunked.
  */
 import type {HttpRequest} from 'uWebSockets.js';
+import {ServiceError} from '../../shared/errors.ts';
 
 export type AnnouncedBody = {
   /** Null: chunked, however many come. */
@@ -26,6 +27,10 @@ export function announcedBody(req: HttpRequest): AnnouncedBody | null {
     clientCloses: req.getHeader('connection').toLowerCase() === 'close',
     fault: framingFault(req),
   };
+}
+
+export function bodyTooLarge(bytesMax: number): ServiceError {
+  return new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
 }
 
 function framingFault(req: HttpRequest): string | null {

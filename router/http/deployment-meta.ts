@@ -13,15 +13,15 @@ import type {Operation} from '../../shared/operations.ts';
 /** Of one connection, not of the message; and our own credential, which is not the app's business. */
 const NOT_PASSED_ON: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'expect', 'x-svc-admin-token']);
 const ASCII = /^[\x00-\x7f]*$/;
-const HOST = /^[\w.~:[\]-]+$/;
 
-/** @param parameters of the path, as the operation wants them, @param isAdmin the admin token came with it */
+/** @param parameters of the path, as the operation wants them, @param isAdmin the admin token came with it, @param url of an HTTP action */
 export function deploymentMeta(
   operation: Operation,
   parameters: string[],
   requestId: string,
   isAdmin: boolean,
   req: HttpRequest,
+  url: string,
 ): string {
   const meta: RequestMeta = {op: operation, r: requestId};
   if (parameters.length > 0) meta.p = parameters;
@@ -32,7 +32,7 @@ export function deploymentMeta(
   if (origin !== '') meta.o = origin;
   if (operation === 'functions.http') {
     meta.m = req.getCaseSensitiveMethod();
-    meta.u = externalUrl(req);
+    meta.u = url;
     meta.h = passedOn(req);
   }
   const text = JSON.stringify(meta);
@@ -41,15 +41,6 @@ export function deploymentMeta(
     throw new ServiceError('op.invalid_input', 'the headers hold too many characters that need escaping');
   }
   return text;
-}
-
-/** As the client asked for it. A proxy in front that ends TLS says so in X-Forwarded-Proto. */
-function externalUrl(req: HttpRequest): string {
-  const host = req.getHeader('host');
-  if (!HOST.test(host)) throw new ServiceError('op.invalid_input', 'the Host header is not a host');
-  const scheme = req.getHeader('x-forwarded-proto') === 'https' ? 'https' : 'http';
-  const query = (req.getQuery() as string | undefined) ?? '';
-  return `${scheme}://${host}${req.getUrl()}${query === '' ? '' : `?${query}`}`;
 }
 
 /** The bytes of a value are characters to an app. `forEach` takes them for UTF-8, `getHeader` (of the first of a name) does not. */

@@ -28,7 +28,8 @@ import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../sha
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
-import type {AnnouncedBody} from './announced-body.ts';
+import {type AnnouncedBody, bodyTooLarge} from './announced-body.ts';
+import {peerAddress} from './peer-address.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
 import {StreamedReply} from './streamed-reply.ts';
@@ -58,6 +59,10 @@ export class Exchange implements Forwarded {
   tenantId = '';
   bytesIn = 0;
   bytesOut = 0;
+  /** Empty: nobody has asked for it. */
+  knownAddress = '';
+  /** A trusted proxy sent it. */
+  isFromProxy = false;
 
   meta = '';
   body: Buffer = EMPTY;
@@ -115,9 +120,10 @@ export class Exchange implements Forwarded {
     return this.#state === 'aborted' || this.#isRefused;
   }
 
-  /** Whose it is, as text. */
+  /** Whose it is, as text: the peer's, unless a trusted proxy said otherwise. Not to be asked for first after the answer. */
   get address(): string {
-    return Buffer.from(this.#res.getRemoteAddressAsText()).toString('latin1');
+    this.knownAddress ||= peerAddress(this.#res);
+    return this.knownAddress;
   }
 
   get hasBegun(): boolean {
@@ -161,7 +167,7 @@ export class Exchange implements Forwarded {
       if (!this.#arrived(chunk.byteLength, isLast) || this.#state !== 'open') return;
       if (this.bytesIn > BODY_BYTES_MAX) {
         this.#closes = true;
-        this.fail(tooLarge(BODY_BYTES_MAX));
+        this.fail(bodyTooLarge(BODY_BYTES_MAX));
         return;
       }
       if (!this.held.hold(chunk.byteLength)) {
@@ -206,7 +212,7 @@ export class Exchange implements Forwarded {
     this.#isReading = true;
     this.#res.onData((chunk, isLast) => {
       if (!this.#arrived(chunk.byteLength, isLast) || !upload.isWanted) return;
-      if (this.bytesIn > bytesMax) this.#refuse(tooLarge(bytesMax));
+      if (this.bytesIn > bytesMax) this.#refuse(bodyTooLarge(bytesMax));
       else upload.push(Buffer.from(new Uint8Array(chunk)), isLast); // a copy
     });
   }
@@ -221,7 +227,7 @@ export class Exchange implements Forwarded {
   #refuseLonger(bytesMax: number): void {
     if ((this.#announced?.bytes ?? 0) <= bytesMax) return;
     this.#closes = true;
-    throw tooLarge(bytesMax);
+    throw bodyTooLarge(bytesMax);
   }
 
   /** Counts a piece of the body. @returns whether the answer has not left yet */
@@ -439,6 +445,7 @@ export class Exchange implements Forwarded {
   }
 
   #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
+    if (status >= 500) this.knownAddress = this.address; // a line of the log tells it
     writeHead(this.#res, status, contentType, this.requestId, this.pageHeaders, headers);
   }
 
@@ -489,7 +496,3 @@ const replyInTurn = {
     exchange!.writeReply(status, body, headers, contentType);
   },
 };
-
-function tooLarge(bytesMax: number): ServiceError {
-  return new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
-}

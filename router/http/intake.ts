@@ -32,8 +32,10 @@ import type {TenantDirectory} from '../tenants/directory.ts';
 import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {announcedBody} from './announced-body.ts';
+import type {Callers} from './callers.ts';
 import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
+import {externalUrl} from './external-url.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {requestMeta, vouchedMeta} from './request-meta.ts';
@@ -47,6 +49,7 @@ export type IntakeParts = {
   directory: TenantDirectory;
   control: ControlChannel;
   observer: ExchangeObserver;
+  callers: Callers;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
 };
@@ -75,6 +78,7 @@ export class Intake {
     const requestId = this.requestIds.next(req.getHeader('x-request-id'));
     const exchange = new Exchange(res, method, requestId, this.#isDraining, this.#parts.observer);
     try {
+      this.#parts.callers.note(exchange, req);
       this.#take(exchange, req);
     } catch (caught) {
       this.#fail(exchange, caught);
@@ -182,7 +186,8 @@ export class Intake {
     // The path of an HTTP action stays as it is: what an encoded slash means is the app's decision.
     const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
     if (route.parameter !== null) known.push(route.parameter);
-    exchange.meta = deploymentMeta(operation, known, exchange.requestId, adminToken !== '', req);
+    const url = operation === 'functions.http' ? externalUrl(req, this.#parts.callers.believed(exchange)) : '';
+    exchange.meta = deploymentMeta(operation, known, exchange.requestId, adminToken !== '', req, url);
     this.#forward(exchange, route, tenant, req);
   }
 

@@ -15,6 +15,7 @@ import {
 import type {MetricJson} from '../../shared/metric-json.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
+import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
 import {decodedOrSame} from '../http/routes.ts';
@@ -29,6 +30,7 @@ export type FunctionSocketParts = {
   directory: TenantDirectory;
   requestIds: RequestIds;
   observer: ExchangeObserver;
+  callers: Callers;
   /** Open at once, in this router. */
   socketsMax: number;
   /** What it owes all its sockets. */
@@ -82,7 +84,9 @@ export class FunctionSockets {
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
-      new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer).fail(caught);
+      const exchange = new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer);
+      this.#parts.callers.note(exchange, req);
+      exchange.fail(caught);
     }
   }
 

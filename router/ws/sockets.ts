@@ -20,6 +20,7 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
+import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
@@ -39,6 +40,7 @@ export type SocketParts = {
   directory: TenantDirectory;
   requestIds: RequestIds;
   observer: ExchangeObserver;
+  callers: Callers;
   /** Open at once, in this router. */
   socketsMax: number;
   /** What it owes all its sockets. */
@@ -97,6 +99,7 @@ export class Sockets {
       if (!(caught instanceof ServiceError)) throw caught;
       const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
       const exchange = new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer);
+      this.#parts.callers.note(exchange, req);
       this.#refuse(exchange, caught, showsCredential(req));
     }
   }

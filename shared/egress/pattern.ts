@@ -3,7 +3,7 @@
  *
  *     api.example.com   api.example.com:8443   *.example.com   10.0.0.0/8   127.0.0.1:9000   [::1]:80   2001:db8::/32
  */
-import ipaddr from 'ipaddr.js';
+import {type AddressRange, isInRange, parseRange, rangeOf} from '../address-range.ts';
 import {EGRESS_PATTERN_CHARS_MAX} from '../limits.ts';
 import {type Address, parseAddress} from './address.ts';
 
@@ -12,7 +12,7 @@ export type EgressPattern =
   | {kind: 'host'; host: string; port: number | null}
   /** `*.example.com`: every name below it, not the name itself. `suffix` begins with the dot. */
   | {kind: 'suffix'; suffix: string; port: number | null}
-  | {kind: 'range'; base: Address; bits: number; port: number | null};
+  | ({kind: 'range'; port: number | null} & AddressRange);
 
 const FORMS =
   'write a host name, `*.example.com`, an address or a range like `10.0.0.0/8`, and `:port` after all but ranges';
@@ -29,7 +29,10 @@ export function parseEgressPattern(text: string): EgressPattern | string {
     return `an egress entry is ${text.length} characters long; at most ${EGRESS_PATTERN_CHARS_MAX} are allowed`;
   }
   const wrong = `${JSON.stringify(text)} is not an egress entry: ${FORMS}`;
-  if (text.includes('/')) return parseRange(text) ?? wrong;
+  if (text.includes('/')) {
+    const range = parseRange(text);
+    return range === null ? wrong : {kind: 'range', ...range, port: null};
+  }
   const bare = parseAddress(text);
   if (bare !== null) return single(bare, null);
   const parts = /^(\[[^\]]*\]|[^:[\]]+)(?::([0-9]{1,5}))?$/.exec(text);
@@ -46,11 +49,7 @@ export function matchesName(pattern: EgressPattern, host: string, port: number):
 }
 
 export function matchesAddress(pattern: EgressPattern, address: Address, port: number): boolean {
-  if (pattern.kind !== 'range' || !matchesPort(pattern, port)) return false;
-  if (address instanceof ipaddr.IPv4) {
-    return pattern.base instanceof ipaddr.IPv4 && address.match(pattern.base, pattern.bits);
-  }
-  return pattern.base instanceof ipaddr.IPv6 && address.match(pattern.base, pattern.bits);
+  return pattern.kind === 'range' && matchesPort(pattern, port) && isInRange(pattern, address);
 }
 
 /** A host as policies compare it: lower case, punycode, without the dot of the root; addresses without brackets. */
@@ -65,20 +64,7 @@ function matchesPort(pattern: EgressPattern, port: number): boolean {
 }
 
 function single(address: Address, port: number | null): EgressPattern {
-  return {kind: 'range', base: address, bits: address instanceof ipaddr.IPv4 ? 32 : 128, port};
-}
-
-function parseRange(text: string): EgressPattern | null {
-  const parts = /^([^/]+)\/([0-9]{1,3})$/.exec(text);
-  if (parts === null) return null;
-  const written = parts[1]!;
-  const base = parseAddress(written);
-  if (base === null) return null;
-  // `::ffff:10.0.0.0/104` is 10.0.0.0/8.
-  const mapped = base instanceof ipaddr.IPv4 && written.includes(':');
-  const bits = Number(parts[2]) - (mapped ? 96 : 0);
-  if (bits < 0 || bits > (base instanceof ipaddr.IPv4 ? 32 : 128)) return null;
-  return {kind: 'range', base, bits, port: null};
+  return {kind: 'range', ...rangeOf(address), port};
 }
 
 function parseHost(text: string, port: number | null): EgressPattern | null {

@@ -50,6 +50,8 @@ export type RouterSettings = {
   allowedHosts: string[];
   /** Origins beside the loopback ones whose pages may call the native API, as browsers write them. */
   allowedOrigins: string[];
+  /** Addresses and ranges of proxies whose word for where a request comes from is taken. */
+  trustedProxies: string[];
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;

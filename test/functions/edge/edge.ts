@@ -10,6 +10,7 @@ import {join} from 'node:path';
 import {AdminCredential} from '../../../router/auth/admin-credential.ts';
 import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
+import {Callers} from '../../../router/http/callers.ts';
 import {Intake} from '../../../router/http/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
 import {Traffic} from '../../../router/metrics/traffic.ts';
@@ -108,7 +109,16 @@ export class Edge {
       throw error;
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
-    const parts = {voucherKey: 'key', credential, failedCredentials, directory, control, observer: traffic, onBug};
+    const parts = {
+      voucherKey: 'key',
+      credential,
+      failedCredentials,
+      directory,
+      control,
+      observer: traffic,
+      callers: new Callers([], false),
+      onBug,
+    };
     let intake: Intake | null = null;
     const server = await Server.listen('127.0.0.1', 0, 'exclusive', port => {
       const made = new Intake(parts, new OriginRule('127.0.0.1', port, []));
