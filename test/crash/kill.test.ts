@@ -8,7 +8,7 @@ import {WriteLoad} from '../harness/write-load.ts';
 let service: Service;
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 afterAll(() => service.stop());
 beforeEach(async () => {
@@ -88,7 +88,7 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
   });
 
   test('while tenants are created and deleted: each exists whole or not at all', async () => {
-    const mine = await Service.start();
+    const mine = await Service.start({spares: 1});
     mine.showLogOnFailure();
     const created = new Set<string>();
     const gone = new Set<string>();

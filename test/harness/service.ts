@@ -29,8 +29,17 @@ export type Reply = {
   /** The parsed body; null when there is none. */
   body: never;
 };
-/** `dist`: another build than the one beside the tests. `descriptors`: what it gets without having asked. */
-type Options = {args?: string[]; env?: Record<string, string>; data?: string; dist?: string; descriptors?: number[]};
+type Options = {
+  args?: string[];
+  env?: Record<string, string>;
+  data?: string;
+  /** Another build than the one beside the tests. */
+  dist?: string;
+  /** What it gets without having asked. */
+  descriptors?: number[];
+  /** Workers that wait for a tenant. None unless told: each takes as long to start as one that is needed. */
+  spares?: number;
+};
 
 export class Service {
   readonly data: string;
@@ -70,6 +79,7 @@ export class Service {
         TMPDIR: tmpdir(),
         ...STATE,
         ...ROUTERS,
+        SVC_SPARE_WORKERS: String(this.#options.spares ?? 0),
         ...this.#options.env,
       },
     });

@@ -15,7 +15,7 @@ import {nativeValue} from '../harness/values.ts';
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());

@@ -7,7 +7,7 @@ import {until} from '../harness/until.ts';
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
@@ -155,7 +155,7 @@ describe('a router that is killed', () => {
 
 describe('a supervisor that is killed', () => {
   test('takes its children with it, and the directory can be started again at once', async () => {
-    const mine = await Service.start();
+    const mine = await Service.start({spares: 1});
     mine.showLogOnFailure();
     const tenant = await Tenant.make(mine);
     await tenant.insert('t', {n: 1});
@@ -171,7 +171,7 @@ describe('a supervisor that is killed', () => {
 
 describe('a spare worker', () => {
   test('takes the next tenant; when it is killed, another one is started', async () => {
-    const mine = await Service.start({args: ['--spare-workers', '1']});
+    const mine = await Service.start({spares: 1});
     mine.showLogOnFailure();
     const spares = () => mine.children('worker');
     const first = await until('a spare', () => spares()[0]);

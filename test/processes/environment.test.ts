@@ -11,7 +11,7 @@ const SECRETS = {
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start({env: {...SECRETS, TZ: 'UTC'}});
+  service = await Service.start({spares: 1, env: {...SECRETS, TZ: 'UTC'}});
   await (await Tenant.make(service)).insert('t', {n: 1});
 });
 afterAll(() => service.stop());

@@ -25,7 +25,7 @@ async function holds(service: Service, tenant: string, library: string): Promise
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 afterAll(() => service.stop());
 
@@ -108,7 +108,7 @@ describe('when the files of the platform are not there', () => {
     rmSync(dist, {recursive: true, force: true});
     mkdirSync(dist, {recursive: true});
     cpSync(join(root, 'dist'), dist, {recursive: true});
-    broken = await Service.start({dist});
+    broken = await Service.start({spares: 1, dist});
   });
   afterAll(async () => {
     await broken.stop();

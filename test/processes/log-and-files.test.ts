@@ -10,6 +10,7 @@ const ADMIN = 'an-admin-token-of-ours';
 let service: Service;
 beforeAll(async () => {
   service = await Service.start({
+    spares: 1,
     args: ['--log-level', 'debug'],
     env: {
       SVC_ACCESS_TOKEN: ACCESS,

@@ -10,7 +10,7 @@ let tenant: Tenant;
 /** The address of the page without credential. */
 let openUrl: string;
 beforeAll(async () => {
-  service = await Service.start({args: ['--metrics-port', '0']});
+  service = await Service.start({spares: 1, args: ['--metrics-port', '0']});
   const line = await until('the address of the metrics', () =>
     service.output.find(text => text.startsWith('metrics: ')),
   );

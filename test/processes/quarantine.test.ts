@@ -26,7 +26,7 @@ const FILES = {
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
@@ -86,7 +86,7 @@ describe('an anonymous caller with ever new arguments', () => {
 
 describe('with two routers', () => {
   test('deaths are judged over both: what ended workers through one and the other is refused by each', async () => {
-    const two = await Service.start({args: ['--routers', '2']});
+    const two = await Service.start({spares: 1, args: ['--routers', '2']});
     try {
       const app = await App.deploy(two, FILES);
       const args = {name: 'same', which: 'bomb'};

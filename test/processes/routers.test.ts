@@ -25,7 +25,7 @@ function disconnect(): void {
 }
 
 beforeAll(async () => {
-  service = await Service.start({args: TWO});
+  service = await Service.start({spares: 1, args: TWO});
   await connectToBoth();
 });
 afterAll(async () => {
@@ -96,7 +96,7 @@ describe('the port', () => {
     const {port} = probe.address() as {port: number};
     await new Promise(resolve => probe.close(resolve));
     const args = [...TWO, '--port', String(port)];
-    const started = await Promise.allSettled([Service.start({args}), Service.start({args})]);
+    const started = await Promise.allSettled([Service.start({spares: 1, args}), Service.start({args})]);
     const [running, ...more] = started.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     const [refused] = started.flatMap(outcome => (outcome.status === 'rejected' ? [String(outcome.reason)] : []));
     for (const each of [running, ...more]) await each?.stop();
@@ -144,7 +144,7 @@ describe('tenants', () => {
 
 describe('a tenant with a socket on one router', () => {
   test('keeps its worker when the other router needs room for another tenant', async () => {
-    const small = await Service.start({args: [...TWO, '--max-awake', '1', '--spare-workers', '0']});
+    const small = await Service.start({args: [...TWO, '--max-awake', '1']});
     try {
       const [first, second] = await routersOf(small, 2);
       const [held, other] = [await Tenant.make(small), await Tenant.make(small)];
@@ -279,7 +279,7 @@ describe('a router that is killed under load', () => {
 
 describe('a drain', () => {
   test('tells the clients of both routers, and ends all processes with exit code 0', async () => {
-    const mine = await Service.start({args: TWO});
+    const mine = await Service.start({spares: 1, args: TWO});
     const tenant = await Tenant.make(mine);
     const pids = await routersOf(mine, 2);
     const sockets = [await socketOf(mine, pids[0]!, tenant.id), await socketOf(mine, pids[1]!, tenant.id)];
@@ -300,7 +300,7 @@ describe('--routers', () => {
   });
 
   test('is SVC_ROUTERS, too', async () => {
-    const mine = await Service.start({env: {SVC_ROUTERS: '3'}});
+    const mine = await Service.start({spares: 1, env: {SVC_ROUTERS: '3'}});
     expect(mine.children('router')).toHaveLength(3);
     await mine.stop();
   });

@@ -18,7 +18,7 @@ const ADMIN = 'an-admin-token-of-ours';
 
 /** Runs `use` with a service of its own. */
 async function withService(options: Parameters<typeof Service.start>[0], use: (service: Service) => Promise<void>) {
-  const service = await Service.start(options);
+  const service = await Service.start({spares: 1, ...options});
   try {
     service.showLogOnFailure();
     await use(service);
@@ -102,7 +102,7 @@ describe('a start that fails: exit code, nothing on standard output, one sentenc
   let running: Service;
   let taken: Server;
   beforeAll(async () => {
-    running = await Service.start();
+    running = await Service.start({spares: 1});
     taken = createServer();
     await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve));
     writeFileSync(fresh('file'), '');

@@ -11,7 +11,7 @@ import {until} from '../harness/until.ts';
 
 let service: Service;
 beforeEach(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
   service.showLogOnFailure();
 });
 afterEach(() => service.stop());

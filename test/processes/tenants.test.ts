@@ -8,7 +8,7 @@ import {until} from '../harness/until.ts';
 let service: Service;
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start({args: ['--idle-stop', '500ms']});
+  service = await Service.start({spares: 1, args: ['--idle-stop', '500ms']});
 });
 afterAll(() => service.stop());
 beforeEach(async () => {
@@ -112,7 +112,7 @@ describe('creation', () => {
 
 describe('what a crash left half done is put right at the next start', () => {
   test('a deletion that was decided is finished; an empty directory that no tenant has is removed', async () => {
-    const mine = await Service.start();
+    const mine = await Service.start({spares: 1});
     mine.showLogOnFailure();
     const [kept, deleted] = [await Tenant.make(mine), await Tenant.make(mine)];
     for (const each of [kept, deleted]) await each.insert('t', {n: 1});

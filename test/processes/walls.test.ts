@@ -11,7 +11,7 @@ const NOBODYS = '/etc/passwd';
 let service: Service;
 let worker: number;
 beforeAll(async () => {
-  service = await Service.start({args: ['--spare-workers', '0'], descriptors: [openSync(NOBODYS, 'r')]});
+  service = await Service.start({descriptors: [openSync(NOBODYS, 'r')]});
   const tenant = await Tenant.make(service);
   await tenant.insert('t', {n: 1});
   worker = await service.workerOf(tenant.id);

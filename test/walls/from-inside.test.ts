@@ -25,7 +25,7 @@ let answers: Record<string, string>;
 let status: string;
 let worker: number;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
   missing = missingWall(service, 'users');
   if (missing !== null) return;
   const [tenant, victim] = [await Tenant.make(service), await Tenant.make(service)];

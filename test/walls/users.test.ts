@@ -23,7 +23,7 @@ import {missingWall} from '../harness/walls.ts';
 let service: Service;
 let tenant: Tenant;
 beforeEach(async ({skip}) => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
   service.showLogOnFailure();
   const missing = missingWall(service, 'users');
   skip(missing !== null, `no wall "users" on this machine: ${missing}`);
@@ -97,7 +97,7 @@ test('a copy of the data directory has other users', async () => {
   chmodSync(base, 0o711);
   const data = join(base, 'copy');
   cpSync(service.data, data, {recursive: true});
-  const copy = await Service.start({data});
+  const copy = await Service.start({spares: 1, data});
   try {
     expect(await Tenant.of(copy, tenant.id).list('t')).toMatchObject([{n: 1}]);
     expect(owner(copy.directoryOf(tenant.id)!)).not.toBe(owner(service.directoryOf(tenant.id)!));
