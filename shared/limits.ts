@@ -221,8 +221,16 @@ export const REPAIR_ROW_BYTES_MAX = 8_192;
 /* Queries */
 
 export const PAGE_DOCUMENTS_MAX = 1_000;
-/** Filters of one query. Beyond: 400. (ours) */
+/** Filters of one query, those inside of `or` counted. Beyond: 400. (ours) */
 export const FILTERS_MAX = 64;
+/** Values of an `in` or `not_in`. Beyond: 400. (ours) */
+export const FILTER_VALUES_MAX = 1_000;
+/** Fields that one query orders by. Beyond: 400. (ours) */
+export const ORDER_FIELDS_MAX = 8;
+/** Stretches of an index that one query is read from; filters that would make more are looked at in each document. (ours) */
+export const QUERY_STRETCHES_MAX = 1_000;
+/** Stretches that are merged in the order of a query: each holds a piece of rows. Those of more are sorted. (ours) */
+export const MERGED_PATHS_MAX = 32;
 /** Documents one query may read: some seconds of a scan thread. Beyond: 413 that names indexes. (ours) */
 export const SCAN_DOCUMENTS_MAX = 1_000_000;
 /** Stored text one query may read, in characters, for the same reason: large documents take longer. Beyond: the same 413. (ours) */
@@ -339,6 +347,8 @@ export const SOCKET_SLOW_BYTES = 256 * KIB;
 export const SOCKET_OWED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
 /** A socket that is silent for this long, pings included, is dead. Seconds, as uWebSockets.js wants it. (ours) */
 export const SOCKET_IDLE_SECONDS = 60;
+/** Stretches of values that one live query watches; what more would say is looked at in each document of its table. (ours) */
+export const LIVE_STRETCHES_MAX = 64;
 /** Distinct live queries of a tenant, and the bytes of their results. Beyond: op.failed with session.overloaded. (ours) */
 export const LIVE_QUERIES_MAX = 100_000;
 export const LIVE_RESULT_BYTES_MAX = 256 * MIB;

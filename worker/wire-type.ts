@@ -34,7 +34,7 @@ export function checkWireType<T extends TSchema>(type: WireType<T>, value: unkno
   if (check(value)) return value as Static<T>;
   dropNulls(schema as Shape, value);
   if (check(value)) return value as Static<T>;
-  const [fault] = faults(value);
+  const fault = tellingFault(faults(value));
   const path = fault === undefined ? '' : fault.instancePath.slice(1).replaceAll('/', '.');
   const at = `${prefix}${path}`.replace(/\.$/, '') || 'the body';
   throw new ServiceError(
@@ -46,6 +46,13 @@ export function checkWireType<T extends TSchema>(type: WireType<T>, value: unkno
 /** A request body as its wire type. @throws op.invalid_input 400 */
 export function decodeBody<T extends TSchema>(type: WireType<T>, body: Buffer): Static<T> {
   return checkWireType(type, parseJson(body));
+}
+
+/** The first one; where one of several types would do, one that is more than the wrong type. */
+function tellingFault(all: readonly Fault[]): Fault | undefined {
+  const choices = new Set(all.filter(({keyword}) => keyword === 'anyOf').map(({instancePath}) => instancePath));
+  const telling = all.find(({keyword, instancePath}) => keyword !== 'type' || !choices.has(instancePath));
+  return telling === undefined || telling.keyword === 'anyOf' ? all[0] : telling;
 }
 
 /** The checker's message, with what is allowed where it leaves that out. */

@@ -41,10 +41,19 @@ export class LiveIndex implements Stage {
   readonly #absent = new Map<string, Set<Watcher>>();
   readonly #found = new Set<Watcher>();
 
-  /** @param stretch null: no document can be in it */
-  watchValues(watcher: Watcher, table: string, stretch: Stretch | null): Watch {
-    if (stretch === null) return NOTHING;
-    const {fields, lower, upper} = stretch;
+  /** @param of none: no document can be in them */
+  watchValues(watcher: Watcher, table: string, of: readonly Stretch[]): Watch {
+    const [only] = of;
+    if (only !== undefined && of.length === 1) return this.#watchStretch(watcher, table, only);
+    const watches = of.map(stretch => this.#watchStretch(watcher, table, stretch));
+    return {
+      end: () => {
+        for (const watch of watches) watch.end();
+      },
+    };
+  }
+
+  #watchStretch(watcher: Watcher, table: string, {fields, lower, upper}: Stretch): Watch {
     const orders = emplace(this.#values, table, () => new Map<string, ValueOrder>());
     const name = JSON.stringify(fields);
     const {stretches} = emplace(orders, name, () => {
@@ -139,8 +148,6 @@ function collectBoth(stretches: Orders, before: string | null, after: string | n
 function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((field, i) => field === b[i]);
 }
-
-const NOTHING: Watch = {end: () => undefined};
 
 /** The map's value of this key, made if there is none. */
 export function emplace<K, V>(map: Map<K, V>, key: K, make: () => V): V {

@@ -164,9 +164,9 @@ export class LiveQueries implements Stage {
   }
 
   /** Of new entries, or of those to come. */
-  #watch(held: Held, stretch: Stretch | null): void {
+  #watch(held: Held, stretches: readonly Stretch[]): void {
     held.watch?.end();
-    held.watch = this.#parts.index.watchValues(held, held.live.query.table, stretch);
+    held.watch = this.#parts.index.watchValues(held, held.live.query.table, stretches);
   }
 
   #send(held: Held, told: Set<LiveHolder>): void {

@@ -13,29 +13,28 @@ import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_RESERVE_DOCUMENTS, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Side} from '../commit/commit.ts';
 import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
 import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
+import {find} from '../reads/find.ts';
+import {type Order, orderKey, orderOf} from '../reads/order.ts';
 import type {Pace} from '../reads/pace.ts';
-import {orderOf} from '../reads/plan.ts';
 import {NO_KEY, type Position} from '../reads/position.ts';
-import {find} from '../reads/run.ts';
 import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import type {Stretch} from './live-index.ts';
-import {QueryStretch} from './query-stretch.ts';
+import {type QueryStretch, stretchesOf} from './query-stretch.ts';
 
 /** `bytes`: what the document takes in the result, with its comma. `created`: its time, epoch milliseconds. */
 type Entry = Pick<Position, 'key' | 'doc'> & {created: number; text: string; bytes: number};
 
 export class LiveQuery {
   readonly query: QueryObject;
-  readonly #stretch: QueryStretch;
+  readonly #stretches: readonly QueryStretch[];
   readonly #matches: Predicate;
   readonly #limit: number;
   readonly #sign: number;
-  readonly #path: FieldPath | null;
+  readonly #order: Order;
   #reserve = 0;
   #entries: Entry[] = [];
   #isComplete = true;
@@ -50,11 +49,10 @@ export class LiveQuery {
     this.query = query;
     const filters = compileFilters(query.filters);
     this.#matches = matches(filters);
-    this.#stretch = new QueryStretch(query, filters);
+    this.#order = orderOf(query, filters);
+    this.#stretches = stretchesOf(query, filters, this.#order);
     this.#limit = query.limit ?? Number.POSITIVE_INFINITY;
-    const order = orderOf(query);
-    this.#sign = order.reverse ? -1 : 1;
-    this.#path = order.by === null ? null : compilePath(order.by);
+    this.#sign = this.#order.reverse ? -1 : 1;
   }
 
   /** The writes since the last refresh concerned the result, or may have. */
@@ -70,16 +68,26 @@ export class LiveQuery {
     return this.#text;
   }
 
-  /** Where every document stands that the query may ever show; null: there can be none. */
-  get whole(): Stretch | null {
-    return this.#stretch.upTo(null);
+  /** Where every document stands that the query may ever show. */
+  get whole(): Stretch[] {
+    return this.#upTo(null);
   }
 
   /** Where a write can concern the entries there are: of a result that is cut, up to its last one. Until it is run again. */
-  get watched(): Stretch | null {
-    const last = this.#isComplete ? undefined : this.#entries.at(-1);
-    if (last === undefined || this.#stretch.endsBy === null) return this.whole;
-    return this.#stretch.upTo(this.#stretch.endsBy === 'creation' ? encodeKey([last.created]) : last.key);
+  get watched(): Stretch[] {
+    return this.#upTo((this.#isComplete ? undefined : this.#entries.at(-1)) ?? null);
+  }
+
+  #upTo(last: Entry | null): Stretch[] {
+    return this.#stretches.flatMap(stretch => {
+      const end =
+        last === null || stretch.endsBy === null
+          ? null
+          : stretch.endsBy === 'creation'
+            ? encodeKey([last.created])
+            : last.key;
+      return stretch.upTo(end) ?? [];
+    });
   }
 
   /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and what ends its pace */
@@ -100,7 +108,7 @@ export class LiveQuery {
   take({docs, created, texts, bytes, keys, keyEnds}: LivePiece): void {
     const all = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength);
     for (const [i, doc] of docs.entries()) {
-      const key = this.#path === null ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);
+      const key = this.#order.fields.length === 0 ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);
       this.#append({key, doc, created: created[i]!, text: texts[i]!, bytes: bytes[i]! + 1});
     }
   }
@@ -155,8 +163,8 @@ export class LiveQuery {
 
   /** A row with where it stands in the query's order. */
   #entryOf(row: DocumentRow, parsed: ParsedDocument | null): Entry {
-    const path = this.#path;
-    const key = path === null ? NO_KEY : encodeKey([valueAt(parsed ?? parseDocument(row), path)]);
+    const isOrdered = this.#order.fields.length > 0;
+    const key = isOrdered ? orderKey(this.#order, parsed ?? parseDocument(row)) : NO_KEY;
     const text = documentText(row);
     return {key, doc: row.doc, created: row.created, text, bytes: Buffer.byteLength(text) + 1};
   }

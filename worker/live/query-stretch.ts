@@ -1,78 +1,134 @@
 /**
- * Where the documents stand that a query object may show: the values that `eq` filters fix, and bounds on one field more. What is
+ * Where the documents stand that a query object may show: the values that filters fix, and bounds on one field more. What is
  * written elsewhere cannot concern its result. The filters that this does not say are looked at when something was written here.
  *
- *   eq fields, sorted │ one more: the order's if it is bounded, else another that is, else the order's if there is a limit
+ *   fixed fields, sorted │ one more: the order's if it is bounded, else another that is, else the order's if there is a limit
  *
- * A result that is cut at its limit ends with its last entry, and so does the stretch where its last field is that of the
+ * A field that may have several values, and an `or`, make several stretches, as long as they are few.
+ *
+ * A result that is cut at its limit ends with its last entry, and so does a stretch where its last field is that of the
  * order: pages of one list do not hear of each other's documents.
  */
 import {Buffer} from 'node:buffer';
+import {LIVE_STRETCHES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
-import type {Filter} from '../reads/filter.ts';
-import {orderOf} from '../reads/plan.ts';
-import {type Bound, rangeOf} from '../reads/range.ts';
+import {keySuccessor} from '../../shared/values/key-encoding.ts';
+import {type Filter, isTest} from '../reads/filter.ts';
+import type {Order} from '../reads/order.ts';
 import {oneByte} from '../reads/read-set.ts';
+import {type ValueSet, valueSet} from '../reads/value-set.ts';
 import type {Stretch} from './live-index.ts';
 
 const CREATION = '_creationTime';
 
-export class QueryStretch {
+export type QueryStretch = {
   /** What the last entry of a cut result is asked for; null: nothing, the stretch does not end with it. */
   readonly endsBy: 'creation' | 'order' | null;
-  readonly #fields: readonly string[];
-  readonly #prefix: Buffer;
-  readonly #lower: Buffer;
-  readonly #upper: Buffer;
-  readonly #reverse: boolean;
-
-  constructor(query: QueryObject, filters: readonly Filter[]) {
-    const order = orderOf(query);
-    const fixed = [...new Set(filters.filter(({op}) => op === 'eq').map(({field}) => field))].sort();
-    // A field that is the same everywhere orders nothing: what is left is the order of creation.
-    const ordering = order.by === null || fixed.includes(order.by) ? CREATION : order.by;
-    const further = furtherField(filters, fixed, ordering, query.limit !== undefined);
-    this.#fields = further === null ? fixed : [...fixed, further];
-    this.endsBy = further !== ordering ? null : ordering === CREATION ? 'creation' : 'order';
-    this.#reverse = order.reverse;
-    const {range} = rangeOf(this.#fields, filters);
-    const prefix = encodeKey(range.fixed);
-    this.#prefix = prefix;
-    this.#lower = range.lower === null ? prefix : edge(prefix, range.lower, !range.lower.inclusive);
-    this.#upper = range.upper === null ? keySuccessor(prefix) : edge(prefix, range.upper, range.upper.inclusive);
-    // One value, one place.
-    if (further === null) this.#upper = Buffer.concat([prefix, Buffer.alloc(1)]);
-  }
-
   /** @param last the encoded value of the last entry in what `endsBy` says; null: all of it. @returns null when it is empty */
-  upTo(last: Buffer | null): Stretch | null {
-    let lower = this.#lower;
-    let upper = this.#upper;
-    if (last !== null) {
-      const at = Buffer.concat([this.#prefix, last]);
-      if (this.#reverse) lower = Buffer.compare(at, lower) > 0 ? at : lower;
-      else upper = Buffer.compare(keySuccessor(at), upper) < 0 ? keySuccessor(at) : upper;
-    }
-    if (Buffer.compare(lower, upper) >= 0) return null;
-    return {fields: this.#fields, lower: oneByte(lower), upper: oneByte(upper)};
+  upTo(last: Buffer | null): Stretch | null;
+};
+
+/** Those of a query; all together have every document that it may show. */
+export function stretchesOf(query: QueryObject, filters: readonly Filter[], order: Order): QueryStretch[] {
+  const whole = stretchesOfAll(query, filters, order);
+  let best = whole;
+  for (const choice of filters) {
+    if (isTest(choice)) continue;
+    const beside = filters.filter(filter => filter !== choice);
+    const branches = choice.branches.map(branch => stretchesOfAll(query, [...branch, ...beside], order));
+    const isNarrower = branches.every(({narrowing}) => narrowing > best.narrowing);
+    const stretches = branches.flatMap(branch => branch.stretches);
+    if (!isNarrower || stretches.length > LIVE_STRETCHES_MAX) continue;
+    best = {stretches, narrowing: Math.min(...branches.map(({narrowing}) => narrowing))};
   }
+  return best.stretches;
+}
+
+type Stretches = {stretches: QueryStretch[]; narrowing: number};
+
+function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: Order): Stretches {
+  const sets = setsOf(filters);
+  const fixed: string[] = [];
+  let count = 1;
+  for (const [field, {isPoints, stretches}] of sets) {
+    if (!isPoints || count * stretches.length > LIVE_STRETCHES_MAX) continue;
+    count *= stretches.length;
+    fixed.push(field);
+  }
+  fixed.sort();
+  const ordering = orderingField(order, fixed);
+  const bounded = [...sets.keys()].filter(field => !fixed.includes(field) && !sets.get(field)!.isPoints);
+  const further = furtherField(bounded, fixed, ordering, query.limit !== undefined);
+  const fields = further === null ? fixed : [...fixed, further];
+  const endsBy = further === null || further !== ordering ? null : ordering === CREATION ? 'creation' : 'order';
+  const range = further === null ? undefined : sets.get(further);
+  const prefixes = fixed.reduce<Buffer[]>(
+    (all, field) => all.flatMap(prefix => sets.get(field)!.stretches.map(({lower}) => Buffer.concat([prefix, lower]))),
+    [Buffer.alloc(0)],
+  );
+  const stretches = prefixes.flatMap(prefix => {
+    if (range === undefined) {
+      // One value, one place.
+      const upper = further === null ? Buffer.concat([prefix, Buffer.alloc(1)]) : keySuccessor(prefix);
+      return [stretchOf({fields, endsBy, prefix, lower: prefix, upper, reverse: order.reverse})];
+    }
+    return range.stretches.map(({lower, upper}) => {
+      const bounds = {lower: Buffer.concat([prefix, lower]), upper: Buffer.concat([prefix, upper])};
+      return stretchOf({fields, endsBy, prefix, ...bounds, reverse: order.reverse});
+    });
+  });
+  return {stretches, narrowing: 2 * fixed.length + (range === undefined ? 0 : 1)};
+}
+
+function setsOf(filters: readonly Filter[]): Map<string, ValueSet> {
+  const sets = new Map<string, ValueSet>();
+  for (const filter of filters) {
+    if (!isTest(filter) || sets.has(filter.field)) continue;
+    const set = valueSet(filter.field, filters);
+    if (set !== null) sets.set(filter.field, set);
+  }
+  return sets;
+}
+
+/** By which alone a result is cut, where that is one field that ascends in a stretch; null: by several. */
+function orderingField({fields}: Order, fixed: readonly string[]): string | null {
+  const [first] = fields;
+  if (first === undefined) return CREATION;
+  return fields.length > 1 || first.isInverted || fixed.includes(first.field) ? null : first.field;
 }
 
 function furtherField(
-  filters: readonly Filter[],
+  bounded: readonly string[],
   fixed: readonly string[],
-  ordering: string,
+  ordering: string | null,
   isLimited: boolean,
 ): string | null {
-  const bounded = filters.filter(({op, field}) => op !== 'eq' && op !== 'neq' && !fixed.includes(field));
-  if (bounded.some(({field}) => field === ordering)) return ordering;
-  if (bounded.length > 0) return bounded[0]!.field;
-  return isLimited && !fixed.includes(ordering) ? ordering : null;
+  if (ordering !== null && bounded.includes(ordering)) return ordering;
+  if (bounded.length > 0) return bounded[0]!;
+  return isLimited && ordering !== null && !fixed.includes(ordering) ? ordering : null;
 }
 
-/** Before or behind everything that has the bound's value. */
-function edge(prefix: Buffer, {value}: Bound, isBehind: boolean): Buffer {
-  const at = Buffer.concat([prefix, encodeKey([value])]);
-  return isBehind ? keySuccessor(at) : at;
+type Bounds = {
+  fields: readonly string[];
+  endsBy: QueryStretch['endsBy'];
+  prefix: Buffer;
+  lower: Buffer;
+  upper: Buffer;
+  reverse: boolean;
+};
+
+function stretchOf({fields, endsBy, prefix, lower, upper, reverse}: Bounds): QueryStretch {
+  return {
+    endsBy,
+    upTo: last => {
+      let [from, to] = [lower, upper];
+      if (last !== null) {
+        const at = Buffer.concat([prefix, last]);
+        if (reverse) from = Buffer.compare(at, from) > 0 ? at : from;
+        else to = Buffer.compare(keySuccessor(at), to) < 0 ? keySuccessor(at) : to;
+      }
+      if (Buffer.compare(from, to) >= 0) return null;
+      return {fields, lower: oneByte(from), upper: oneByte(to)};
+    },
+  };
 }

@@ -1,19 +1,43 @@
-/** Filter clauses as predicates, by the total order of all values: no clause ever fails on a value's type. */
-import type {FilterOperator, QueryObject} from '../../shared/protocol/queries.ts';
+/** Filters as predicates, by the total order of all values: none ever fails on a value's type. */
+import {ServiceError} from '../../shared/errors.ts';
+import {FILTER_VALUES_MAX, FILTERS_MAX} from '../../shared/limits.ts';
+import type {ComparisonOperator, FilterClause, FilterOperator} from '../../shared/protocol/queries.ts';
 import {checkValue} from '../../shared/values/json.ts';
 import {compareValues} from '../../shared/values/order.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
 
-export type Filter = {field: string; path: FieldPath; op: FilterOperator; value: Value};
+/** What is said of one field. The value of `in` and `not_in` is a list in the order of values. */
+export type FieldTest = {field: string; path: FieldPath; op: FilterOperator; value: Value};
+/** One of its branches holds: all that is in it. */
+export type Choice = {op: 'or'; branches: Filter[][]};
+export type Filter = FieldTest | Choice;
 export type Predicate = (document: Readonly<Record<string, Value>>) => boolean;
 
-/** @throws op.invalid_input 400 for a field or value that cannot be */
-export function compileFilters(clauses: QueryObject['filters']): Filter[] {
-  return clauses.map(({field, op, value}, i) => {
-    checkValue(value, `filters[${i}].value`);
-    return {field, path: compilePath(field), op, value: value === undefined ? null : positiveZero(value as Value)};
-  });
+/** @throws op.invalid_input 400 for what no filter can be */
+export function compileFilters(clauses: readonly FilterClause[]): Filter[] {
+  const count = {left: FILTERS_MAX};
+  return clauses.map((clause, i) => compile(clause, `filters[${i}]`, count));
+}
+
+function compile(clause: FilterClause, name: string, count: {left: number}): Filter {
+  if (count.left-- === 0) throw refused('filters', `are ${FILTERS_MAX} at most, those inside of or counted`);
+  if ('or' in clause) {
+    if ('field' in clause || 'op' in clause || 'value' in clause) {
+      throw refused(name, 'has either or, or field, op and value');
+    }
+    const branches = clause.or.map((branch, i) => {
+      const inside = `${name}.or[${i}]`;
+      return Array.isArray(branch)
+        ? branch.map((one, j) => compile(one, `${inside}[${j}]`, count))
+        : [compile(branch, inside, count)];
+    });
+    return {op: 'or', branches};
+  }
+  const {field, op, value} = clause;
+  checkValue(value, `${name}.value`);
+  const compiled = value === undefined ? null : positiveZero(value as Value);
+  return {field, path: compilePath(field), op, value: operand(op, compiled, `${name}.value`)};
 }
 
 /** Documents hold no native -0, so a filter's is meant as 0. */
@@ -21,8 +45,30 @@ function positiveZero(value: Value): Value {
   return value === 0 ? 0 : value;
 }
 
+function operand(op: FilterOperator, value: Value, name: string): Value {
+  switch (op) {
+    case 'in':
+    case 'not_in':
+      if (!Array.isArray(value)) throw refused(name, `of ${op} must be a list of values`);
+      if (value.length > FILTER_VALUES_MAX) throw refused(name, `of ${op} has ${FILTER_VALUES_MAX} values at most`);
+      return value.map(positiveZero).sort(compareValues);
+    case 'prefix':
+      if (typeof value !== 'string') throw refused(name, 'of prefix must be a string');
+      return value;
+    case 'exists':
+      if (typeof value !== 'boolean') throw refused(name, 'of exists must be true or false');
+      return value;
+    default:
+      return value;
+  }
+}
+
+function refused(name: string, what: string): ServiceError {
+  return new ServiceError('op.invalid_input', `${name} ${what}`);
+}
+
 /** Of what `compareValues` says of two values. */
-export const COMPARISONS: Readonly<Record<FilterOperator, (order: number) => boolean>> = {
+export const COMPARISONS: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = {
   eq: order => order === 0,
   neq: order => order !== 0,
   gt: order => order > 0,
@@ -31,13 +77,70 @@ export const COMPARISONS: Readonly<Record<FilterOperator, (order: number) => boo
   lte: order => order <= 0,
 };
 
+export function isTest(filter: Filter): filter is FieldTest {
+  return filter.op !== 'or';
+}
+
+export function isComparison(filter: Filter): filter is FieldTest & {op: ComparisonOperator} {
+  return Object.hasOwn(COMPARISONS, filter.op);
+}
+
 /** True for documents that pass every filter. */
 export function matches(filters: readonly Filter[]): Predicate {
-  const tests = filters.map(({path, op, value}) => ({path, value, holds: COMPARISONS[op]}));
+  const tests = filters.map(predicate);
+  const [only] = tests;
+  if (only !== undefined && tests.length === 1) return only;
   return document => {
-    for (const {path, value, holds} of tests) {
-      if (!holds(compareValues(valueAt(document, path), value))) return false;
-    }
+    for (const test of tests) if (!test(document)) return false;
     return true;
   };
+}
+
+function predicate(filter: Filter): Predicate {
+  if (!isTest(filter)) {
+    const branches = filter.branches.map(matches);
+    return document => branches.some(branch => branch(document));
+  }
+  const {path, value} = filter;
+  if (isComparison(filter)) {
+    const holds = COMPARISONS[filter.op];
+    return document => holds(compareValues(valueAt(document, path), value));
+  }
+  const holds = holdsOf(filter);
+  return document => holds(valueAt(document, path));
+}
+
+function holdsOf({op, value}: FieldTest): (found: Value | undefined) => boolean {
+  switch (op) {
+    case 'in':
+      return found => isAmong(value as Value[], found);
+    case 'not_in':
+      return found => !isAmong(value as Value[], found);
+    case 'prefix':
+      return found => typeof found === 'string' && found.startsWith(value as string);
+    case 'exists':
+      return found => (found !== undefined) === value;
+    default:
+      return found => contains(found, value);
+  }
+}
+
+/** @param sorted in the order of values */
+function isAmong(sorted: readonly Value[], found: Value | undefined): boolean {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const order = compareValues(sorted[middle], found);
+    if (order === 0) return true;
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return false;
+}
+
+/** An array that has the value among its elements, a string that has the text in it. */
+function contains(found: Value | undefined, value: Value): boolean {
+  if (Array.isArray(found)) return found.some(element => compareValues(element, value) === 0);
+  return typeof found === 'string' && typeof value === 'string' && found.includes(value);
 }

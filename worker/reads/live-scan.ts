@@ -2,22 +2,21 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../../shared/limits.ts';
-import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import {documentText, parseDocument} from '../documents/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+import {find} from './find.ts';
+import {type Order, orderKey} from './order.ts';
 import type {Pace} from './pace.ts';
-import {find} from './run.ts';
 import type {LivePiece, LiveScan} from './scan-message.ts';
 
-export type LiveRows = {rows: DocumentRow[]; path: FieldPath | null; isComplete: boolean};
+export type LiveRows = {rows: DocumentRow[]; order: Order; isComplete: boolean};
 
 /** @throws op.invalid_input 400, op.too_large 413 */
 export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, pace: Pace): LiveRows {
   const wanted = most === null ? Number.POSITIVE_INFINITY : most + reserve;
   try {
-    const {rows, path} = find(reader, query, wanted, null, pace);
-    return {rows, path, isComplete: rows.length < wanted};
+    const {rows, order} = find(reader, query, wanted, null, pace);
+    return {rows, order, isComplete: rows.length < wanted};
   } catch (caught) {
     // It may be the reserve that is too large.
     if (!(caught instanceof ServiceError) || caught.code !== 'op.too_large' || reserve === 0) throw caught;
@@ -25,7 +24,7 @@ export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, 
   }
 }
 
-export function* livePieces({rows, path}: LiveRows): Generator<LivePiece, void, void> {
+export function* livePieces({rows, order}: LiveRows): Generator<LivePiece, void, void> {
   let piece = newPiece();
   let keys: Buffer[] = [];
   let keyBytes = 0;
@@ -36,8 +35,8 @@ export function* livePieces({rows, path}: LiveRows): Generator<LivePiece, void, 
     piece.created.push(row.created);
     piece.texts.push(text);
     piece.bytes.push(Buffer.byteLength(text));
-    if (path !== null) {
-      const key = encodeKey([valueAt(parseDocument(row), path)]);
+    if (order.fields.length > 0) {
+      const key = orderKey(order, parseDocument(row));
       keys.push(key);
       keyBytes += key.length;
       piece.keyEnds.push(keyBytes);

@@ -2,117 +2,193 @@
  * How a query object is read. The answer is the same whichever way is chosen (a property test holds every plan against a naive
  * model); a plan only decides how many documents are looked at, and whether they arrive in the order asked for.
  *
- *   1. `_id` eq           one look-up
- *   2. an index           its first fields fixed by eq, the next one bounded by a range or giving the order
- *   3. the table          in creation order, bounded by ranges on _creationTime
+ *   1. `_id` eq or in     look-ups
+ *   2. an index           its first fields fixed by filters, the next one bounded by a range or giving the order (`index-use.ts`)
+ *   3. the branches of an `or`, each by look-ups or an index, where that reads less than 2
+ *   4. the table          in creation order, bounded by ranges on _creationTime
+ *
+ * Paths in the order of the query are merged. A document that several branches would give is given by the first of them.
  */
-import {Buffer} from 'node:buffer';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {encodeKey} from '../../shared/values/key-encoding.ts';
-import type {IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
-import type {Filter} from './filter.ts';
-import type {Position} from './position.ts';
+import {MERGED_PATHS_MAX} from '../../shared/limits.ts';
+import {compareUtf8} from '../../shared/values/order.ts';
+import type {Value} from '../../shared/values/value.ts';
+import type {QueryReader, TableInfo} from '../storage/rows.ts';
+import {type Choice, type FieldTest, type Filter, isTest, matches, type Predicate} from './filter.ts';
+import {bestIndex, type IndexUse, type Resume, stretchesOf} from './index-use.ts';
+import type {Order} from './order.ts';
 import {rangeOf, WHOLE} from './range.ts';
 import type {ReadPath} from './read-path.ts';
-import {idSegments, indexSegments, tableSegments} from './segments.ts';
+import {idSegments, type Segment, tableSegments} from './segments.ts';
 
-export type Plan = {
-  path: ReadPath;
-  /** Rows arrive in the order asked for. */
-  ordered: boolean;
-  /** What the path does not say. */
-  residual: Filter[];
+export type PlannedPath = {
+  readonly path: ReadPath;
+  /** What the path does not say; null: nothing is left. */
+  readonly passes: Predicate | null;
   /** Where an ordered path goes on behind a position of the query's order. */
-  resume: (after: Position) => Position;
+  readonly resume: Resume;
 };
 
-/** The order of a query; `by` null: creation order, for which the document number stands. */
-export type Order = {by: string | null; reverse: boolean};
+export type Plan = {
+  readonly paths: readonly PlannedPath[];
+  /** The rows of each path arrive in the order asked for. */
+  readonly ordered: boolean;
+};
 
-export function orderOf(query: QueryObject): Order {
-  if (query.order === undefined) return {by: null, reverse: false};
-  const {field, direction} = query.order;
-  return {by: field === '_creationTime' ? null : field, reverse: direction === 'desc'};
-}
+/** What narrows the reading. Null: nothing does. */
+type Source = {readonly kind: 'ids'; readonly filter: FieldTest} | {readonly kind: 'index'; readonly use: IndexUse};
 
-const asItIs = (after: Position) => after;
+const asItIs: Resume = after => after;
 
-export function planQuery(reader: QueryReader, name: string, filters: Filter[], order: Order): Plan {
+export function planQuery(reader: QueryReader, name: string, filters: readonly Filter[], order: Order): Plan {
+  const {reverse} = order;
   const table = reader.table(name);
   if (table === undefined) {
-    const path: ReadPath = {name, table: null, segments: [], reverse: order.reverse};
-    return {path, ordered: true, residual: [], resume: asItIs};
+    return {paths: [{path: {name, table: null, segments: [], reverse}, passes: null, resume: asItIs}], ordered: true};
   }
-  const byId = filters.find(filter => filter.field === '_id' && filter.op === 'eq' && typeof filter.value === 'string');
-  if (byId !== undefined) {
-    const segments = idSegments(table, {...WHOLE, fixed: [byId.value]});
-    const residual = filters.filter(filter => filter !== byId);
-    return {path: {name, table, segments, reverse: false}, ordered: false, residual, resume: asItIs};
+  const source = sourceOf(table, filters, order);
+  const branches = branchesOf(table, filters, order, narrowingOf(source));
+  if (branches !== null) return planBranches(name, table, branches, order);
+  if (source !== null) {
+    const ordered = isOrdered(source);
+    return {paths: pathsOf(name, table, source, filters, order, ordered), ordered};
   }
-  const best = bestIndex(table, filters, order);
-  return best === null ? planTable(reader, name, table, filters, order) : planIndex(reader, name, table, best, order);
+  return planTable(reader, name, table, filters, order);
 }
 
-/** An index and what it says of the query. */
-type IndexUse = ReturnType<typeof rangeOf> & {index: IndexInfo; ordered: boolean; residual: Filter[]};
+function planTable(
+  reader: QueryReader,
+  name: string,
+  table: TableInfo,
+  filters: readonly Filter[],
+  order: Order,
+): Plan {
+  const {range, used} = rangeOf('_creationTime', filters);
+  const segments = tableSegments(reader, table, range);
+  const path: ReadPath = {name, table, segments, reverse: order.reverse};
+  return {
+    paths: [{path, passes: passesOf(filters, used), resume: asItIs}],
+    ordered: order.fields.length === 0,
+  };
+}
 
-/** The index of most use; null: none is of any. */
-function bestIndex(table: TableInfo, filters: Filter[], order: Order): IndexUse | null {
-  let best: IndexUse | null = null;
-  let bestScore = 0;
-  for (const index of table.indexes) {
-    const {range, used} = rangeOf(index.fields, filters);
-    const ordered = givesOrder(index.fields, range.fixed.length, order);
-    const score = scoreOf(range.fixed.length, used.length > range.fixed.length, ordered, order);
-    if (score <= bestScore) continue;
-    best = {index, range, used, ordered, residual: filters.filter(filter => !used.includes(filter))};
-    bestScore = score;
+/* ── what narrows the reading ── */
+
+function sourceOf(table: TableInfo, filters: readonly Filter[], order: Order): Source | null {
+  const byId = filters.find(isById);
+  if (byId !== undefined) return {kind: 'ids', filter: byId};
+  const use = bestIndex(table, filters, order);
+  return use === null ? null : {kind: 'index', use};
+}
+
+function isById(filter: Filter): filter is FieldTest {
+  if (!isTest(filter) || filter.field !== '_id') return false;
+  return filter.op === 'in' || (filter.op === 'eq' && typeof filter.value === 'string');
+}
+
+function narrowingOf(source: Source | null): number {
+  if (source === null) return 0;
+  return source.kind === 'ids' ? Number.POSITIVE_INFINITY : source.use.narrowing;
+}
+
+function isOrdered(source: Source): boolean {
+  return source.kind === 'index' && source.use.ordering !== 'none';
+}
+
+function pathsOf(
+  name: string,
+  table: TableInfo,
+  source: Source,
+  filters: readonly Filter[],
+  order: Order,
+  ordered: boolean,
+): PlannedPath[] {
+  const {reverse} = order;
+  if (source.kind === 'ids') {
+    const {filter} = source;
+    const path: ReadPath = {name, table, segments: lookUps(table, filter), reverse: false};
+    return [{path, passes: passesOf(filters, [filter]), resume: asItIs}];
+  }
+  const {use} = source;
+  const passes = passesOf(filters, use.used);
+  return stretchesOf(use, order, ordered && use.ordering === 'merge').map(({segments, resume}) => {
+    return {path: {name, table, segments, reverse}, passes, resume};
+  });
+}
+
+function lookUps(table: TableInfo, {op, value}: FieldTest): Segment[] {
+  const ids = (op === 'in' ? (value as Value[]) : [value]).filter(id => typeof id === 'string');
+  const distinct = [...new Set(ids)].sort(compareUtf8);
+  return distinct.flatMap(id => idSegments(table, {...WHOLE, fixed: [id]}));
+}
+
+function passesOf(filters: readonly Filter[], used: readonly Filter[]): Predicate | null {
+  if (filters.length === used.length) return null;
+  const residual = filters.filter(filter => !used.includes(filter));
+  return residual.length === 0 ? null : matches(residual);
+}
+
+/* ── the branches of an `or` ── */
+
+type Branch = {
+  readonly source: Source;
+  /** The branch and what must hold beside it. */
+  readonly filters: readonly Filter[];
+  readonly isInBranch: Predicate;
+};
+
+/** Those of the `or` whose branches narrow most, and more than `least`; null: there is none. */
+function branchesOf(table: TableInfo, filters: readonly Filter[], order: Order, least: number): Branch[] | null {
+  let best: Branch[] | null = null;
+  let bestNarrowing = least;
+  for (const choice of filters) {
+    if (isTest(choice)) continue;
+    const branches = narrowed(table, choice, filters, order);
+    if (branches === null) continue;
+    const narrowing = Math.min(...branches.map(({source}) => narrowingOf(source)));
+    if (narrowing <= bestNarrowing) continue;
+    best = branches;
+    bestNarrowing = narrowing;
   }
   return best;
 }
 
-/** 0: the index is of no use. More eq fields win, then a range, then the order. */
-function scoreOf(fixed: number, ranged: boolean, ordered: boolean, order: Order): number {
-  const useful = fixed > 0 || ranged || (ordered && order.by !== null);
-  return useful ? 1 + fixed * 4 + (ranged ? 2 : 0) + (ordered ? 1 : 0) : 0;
+function narrowed(table: TableInfo, choice: Choice, filters: readonly Filter[], order: Order): Branch[] | null {
+  const beside = filters.filter(filter => filter !== choice);
+  const branches: Branch[] = [];
+  for (const branch of choice.branches) {
+    const all = [...branch, ...beside];
+    const source = sourceOf(table, all, order);
+    if (source === null || narrowingOf(source) === 0) return null;
+    branches.push({source, filters: all, isInBranch: matches(branch)});
+  }
+  return branches;
 }
 
-/**
- * Ties break by document number, so an index gives the order only when nothing but the number comes after the order field.
- * An order field that eq fixes is the same everywhere: what is left is creation order.
- */
-function givesOrder(fields: readonly string[], fixed: number, order: Order): boolean {
-  const rest = fields.slice(fixed);
-  const constant = order.by === null || fields.slice(0, fixed).includes(order.by);
-  return constant ? rest.length === 0 : rest.length === 1 && rest[0] === order.by;
+function planBranches(name: string, table: TableInfo, branches: readonly Branch[], order: Order): Plan {
+  const merged = branches.every(({source}) => isOrdered(source))
+    ? pathsOfBranches(name, table, branches, order, true)
+    : null;
+  if (merged !== null && merged.length <= MERGED_PATHS_MAX) return {paths: merged, ordered: true};
+  return {paths: pathsOfBranches(name, table, branches, order, false), ordered: false};
 }
 
-function planIndex(
-  reader: QueryReader,
+function pathsOfBranches(
   name: string,
   table: TableInfo,
-  {index, range, ordered, residual}: IndexUse,
-  {reverse}: Order,
-): Plan {
-  const segments = indexSegments(reader, table, index, range);
-  const prefix = encodeKey(range.fixed);
-  // An index whose fields are all fixed holds the order field among them: its entries differ in the number alone.
-  const isFixed = range.fixed.length === index.fields.length;
-  return {
-    path: {name, table, segments, reverse},
-    ordered,
-    residual,
-    resume: after => ({...after, key: isFixed ? prefix : Buffer.concat([prefix, after.key])}),
-  };
-}
-
-function planTable(reader: QueryReader, name: string, table: TableInfo, filters: Filter[], order: Order): Plan {
-  const {range, used} = rangeOf(['_creationTime'], filters);
-  const segments = tableSegments(reader, table, range);
-  return {
-    path: {name, table, segments, reverse: order.reverse},
-    ordered: order.by === null,
-    residual: filters.filter(filter => !used.includes(filter)),
-    resume: asItIs,
-  };
+  branches: readonly Branch[],
+  order: Order,
+  ordered: boolean,
+): PlannedPath[] {
+  const before: Predicate[] = [];
+  return branches.flatMap(({source, filters, isInBranch}) => {
+    const earlier = [...before];
+    before.push(isInBranch);
+    return pathsOf(name, table, source, filters, order, ordered).map(planned => {
+      const {passes} = planned;
+      if (earlier.length === 0) return planned;
+      const isFirst: Predicate = document =>
+        (passes === null || passes(document)) && !earlier.some(isInEarlier => isInEarlier(document));
+      return {...planned, passes: isFirst};
+    });
+  });
 }

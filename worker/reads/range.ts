@@ -1,7 +1,7 @@
 /** A range of an index: values its leading fields are fixed to, and bounds on the next one. What every query becomes. */
 import {compareValues} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
-import type {Filter} from './filter.ts';
+import {type FieldTest, type Filter, isComparison} from './filter.ts';
 
 export type Bound = {value: Value | undefined; inclusive: boolean};
 
@@ -29,20 +29,15 @@ export function isWithin({lower, upper, except}: IndexRange, value: Value | unde
   return except === null || compareValues(value, except.value) !== 0;
 }
 
-/** The range of an index with these fields that the filters leave, and those of them that it says in full. */
-export function rangeOf(fields: readonly string[], filters: readonly Filter[]): {range: IndexRange; used: Filter[]} {
+/** The range that comparisons leave of an order that goes by this field, and those of them that it says in full. */
+export function rangeOf(field: string, filters: readonly Filter[]): {range: IndexRange; used: Filter[]} {
   const used: Filter[] = [];
-  const range: IndexRange = {fixed: [], lower: null, upper: null, except: null};
-  for (const field of fields) {
-    const eq = filters.find(filter => filter.field === field && filter.op === 'eq');
-    if (eq === undefined) break;
-    used.push(eq);
-    range.fixed.push(eq.value);
-  }
-  const next = fields[range.fixed.length];
+  const range: IndexRange = {...WHOLE};
+  const eq = filters.find(filter => filter.op === 'eq' && filter.field === field);
+  if (eq !== undefined) return {range: {...WHOLE, fixed: [(eq as FieldTest).value]}, used: [eq]};
   for (const filter of filters) {
-    const {field, op, value} = filter;
-    if (field !== next || op === 'eq' || op === 'neq') continue;
+    if (!isComparison(filter) || filter.field !== field || filter.op === 'neq') continue;
+    const {op, value} = filter;
     used.push(filter);
     const bound = {value, inclusive: op === 'gte' || op === 'lte'};
     if (op === 'gt' || op === 'gte') range.lower = tighter(range.lower, bound, 1);

@@ -30,7 +30,25 @@ export type ScanOptions = {
   /** The caller leaves rows out: more may have to be read than are wanted. */
   isFiltered: boolean;
   pace?: Pace;
+  /** Shared by scans that are read side by side. */
+  spent?: Spent;
+  /** Characters of rows that it holds at once, about. */
+  pieceChars?: number;
 };
+
+/** What a query has read, in all. */
+export class Spent {
+  documents = 0;
+  chars = 0;
+
+  /** @throws op.too_large 413 */
+  add(documents: number, chars: number): void {
+    this.documents += documents;
+    this.chars += chars;
+    if (this.documents > SCAN_DOCUMENTS_MAX) throw tooLarge(`${SCAN_DOCUMENTS_MAX} documents`);
+    if (this.chars > SCAN_CHARS_MAX) throw tooLarge(`${SCAN_CHARS_MAX} characters of documents`);
+  }
+}
 
 type Piece = {rows: readonly DocumentRow[]; endsSegment: boolean};
 
@@ -46,18 +64,21 @@ export class Scan {
   #rowsSegment = 0;
   #at = 0;
   #size: number;
-  #rowsRead = 0;
-  #charsRead = 0;
+  readonly #spent: Spent;
+  readonly #pieceChars: number;
   /** The row given last. */
   #last: DocumentRow | null = null;
   #isDone = false;
 
-  constructor(reader: QueryReader, path: ReadPath, {after, isFiltered, pace = UNHURRIED}: ScanOptions) {
+  constructor(reader: QueryReader, path: ReadPath, options: ScanOptions) {
+    const {after, isFiltered, pace = UNHURRIED, spent = new Spent(), pieceChars = SCAN_ROWS_CHARS} = options;
     this.#reader = reader;
     this.#path = path;
     this.#start = after;
     this.#isFiltered = isFiltered;
     this.#pace = pace;
+    this.#spent = spent;
+    this.#pieceChars = pieceChars;
     this.#size = isFiltered ? SCAN_ROWS_FIRST_FILTERED : SCAN_ROWS_FIRST;
   }
 
@@ -99,13 +120,10 @@ export class Scan {
     this.#at = 0;
     this.#rowsSegment = this.#segment;
     // A piece that is shorter ended with the segment, or with as much text as one may hold.
-    if (endsSegment || (rows.length < size && chars < SCAN_ROWS_CHARS)) this.#segment++;
-    this.#rowsRead += rows.length;
-    this.#charsRead += chars;
-    if (this.#rowsRead > SCAN_DOCUMENTS_MAX) throw tooLarge(`${SCAN_DOCUMENTS_MAX} documents`);
-    if (this.#charsRead > SCAN_CHARS_MAX) throw tooLarge(`${SCAN_CHARS_MAX} characters of documents`);
+    if (endsSegment || (rows.length < size && chars < this.#pieceChars)) this.#segment++;
+    this.#spent.add(rows.length, chars);
     this.#pace.hasRead(rows.length, chars);
-    const fitting = Math.floor((SCAN_ROWS_CHARS * rows.length) / (chars + 1));
+    const fitting = Math.floor((this.#pieceChars * rows.length) / (chars + 1));
     if (rows.length > 0) this.#size = Math.max(SCAN_ROWS_LEAST, Math.min(this.#size * 2, SCAN_ROWS_MOST, fitting));
   }
 
@@ -127,7 +145,7 @@ export class Scan {
     const from = after === null || reverse ? low : Math.max(low, after.doc + 1);
     const to = after === null || !reverse ? high : Math.min(high, after.doc - 1);
     if (from > to) return NOTHING;
-    return {rows: this.#reader.documents(from, to, reverse, size, SCAN_ROWS_CHARS), endsSegment: false};
+    return {rows: this.#reader.documents(from, to, reverse, size, this.#pieceChars), endsSegment: false};
   }
 
   #idRows({from, to, low, high}: Segment & {kind: 'ids'}, after: Position | null, size: number): Piece {
@@ -135,7 +153,7 @@ export class Scan {
     const start = after === null || reverse ? from : later(from, afterId(after.id));
     const end = after === null || !reverse ? to : earlier(to, after.id);
     return {
-      rows: this.#reader.documentsByIds(start, end, low, high, reverse, size, SCAN_ROWS_CHARS),
+      rows: this.#reader.documentsByIds(start, end, low, high, reverse, size, this.#pieceChars),
       endsSegment: false,
     };
   }
@@ -153,7 +171,7 @@ export class Scan {
     const {index, lower, upper, low, high} = segment;
     if (Buffer.compare(lower, upper) >= 0 || (low !== null && high !== null && low > high)) return NOTHING;
     const start = this.#indexStart(segment, after);
-    const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, SCAN_ROWS_CHARS);
+    const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, this.#pieceChars);
     if (low === null || high === null) return {rows, endsSegment: false};
     // Number order within the one key: the first row outside ends the segment.
     const end = rows.findIndex(row => (reverse ? row.doc < low : row.doc > high));

@@ -1,9 +1,24 @@
 /** What makes two queries the same: equal shapes have equal texts, however fields were ordered and whatever else they carried. */
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {FilterClause, QueryObject, QueryOrder} from '../../shared/protocol/queries.ts';
 import {storedText} from '../../shared/values/json.ts';
 
+/** Cursors are bound to it: what was one query stays one. */
 export function shapeText({table, filters, order, limit}: QueryObject): string {
-  const clauses = filters.map(({field, op, value}) => ({field, op, value}));
-  const by = order === undefined ? null : {field: order.field, direction: order.direction};
-  return storedText({table, filters: clauses, order: by, limit: limit ?? null});
+  return storedText({table, filters: filters.map(clauseShape), order: orderShape(order), limit: limit ?? null});
+}
+
+function clauseShape(clause: FilterClause): object {
+  if (!('or' in clause)) return {field: clause.field, op: clause.op, value: clause.value};
+  return {or: clause.or.map(branch => (Array.isArray(branch) ? branch.map(clauseShape) : [clauseShape(branch)]))};
+}
+
+function orderShape(order: QueryObject['order']): object | null {
+  if (order === undefined) return null;
+  const all = (Array.isArray(order) ? order : [order]).map(fieldShape);
+  const [only] = all;
+  return all.length === 1 ? only! : all;
+}
+
+function fieldShape({field, direction}: QueryOrder): object {
+  return {field, direction};
 }

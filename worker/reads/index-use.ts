@@ -1,0 +1,167 @@
+/**
+ * How an index serves a query: the values that its leading fields are fixed to, a stretch of the next one, and whether its entries
+ * come in the order asked for.
+ *
+ *   fixed to one value each │ to some of several │ one stretch of the next field │ the rest
+ *
+ * Fields that are fixed to several values make as many stretches of the index. They are read one after another where that is the
+ * order of the query; where each of them by itself is in that order, they are merged.
+ */
+import {Buffer} from 'node:buffer';
+import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../../shared/limits.ts';
+import {keySuccessor} from '../../shared/values/key-encoding.ts';
+import type {IndexInfo, TableInfo} from '../storage/rows.ts';
+import type {FieldTest, Filter} from './filter.ts';
+import {keyPart, type Order} from './order.ts';
+import type {Position} from './position.ts';
+import type {Segment} from './segments.ts';
+import {type ValueSet, valueSet} from './value-set.ts';
+
+/** `follow`: its stretches one after another. `merge`: they are to be merged. `none`: its rows are to be sorted. */
+type Ordering = 'follow' | 'merge' | 'none';
+
+export type IndexUse = {
+  readonly index: IndexInfo;
+  readonly fixed: readonly ValueSet[];
+  readonly range: ValueSet | null;
+  readonly ordering: Ordering;
+  /** How far it narrows what is read; 0: not at all. */
+  readonly narrowing: number;
+  readonly used: readonly Filter[];
+};
+
+/** Where a scan begins behind a position of the query's order; null: at its beginning, 'over': nowhere. */
+export type Resume = (after: Position) => Position | null | 'over';
+
+/** Some stretches of an index in the order of its entries, and how they go on behind a position. */
+export type IndexStretches = {readonly segments: Segment[]; readonly resume: Resume};
+
+const ONE_VALUE = 8;
+const SEVERAL_VALUES = 6;
+const RANGE = 4;
+const IN_ORDER = 2;
+const NOT_MISSING = 1;
+
+/** The index of most use; null: none is of any. Of equal ones the first. */
+export function bestIndex(table: TableInfo, filters: readonly Filter[], order: Order): IndexUse | null {
+  const sets = new Map<string, ValueSet | null>();
+  const setOf = (field: string) => {
+    let set = sets.get(field);
+    if (set === undefined) {
+      set = valueSet(field, filters);
+      sets.set(field, set);
+    }
+    return set;
+  };
+  let best: IndexUse | null = null;
+  let bestScore = 0;
+  for (const index of table.indexes) {
+    const use = serviceOf(index, setOf, order);
+    const isUseful = use.narrowing > 0 || (use.ordering !== 'none' && order.fields.length > 0);
+    const score = isUseful ? use.narrowing + (use.ordering === 'none' ? 0 : IN_ORDER) : 0;
+    if (score <= bestScore) continue;
+    best = use;
+    bestScore = score;
+  }
+  return best;
+}
+
+function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, order: Order): IndexUse {
+  const fixed: ValueSet[] = [];
+  const used: FieldTest[] = [];
+  let range: ValueSet | null = null;
+  let stretches = 1;
+  let narrowing = 0;
+  for (const field of index.fields) {
+    const set = setOf(field);
+    if (set === null || stretches * set.stretches.length > QUERY_STRETCHES_MAX) break;
+    used.push(...set.used);
+    if (!set.isPoints) {
+      range = set;
+      narrowing += set.isWide ? NOT_MISSING : RANGE;
+      break;
+    }
+    fixed.push(set);
+    stretches *= set.stretches.length;
+    narrowing += set.stretches.length > 1 ? SEVERAL_VALUES : ONE_VALUE;
+  }
+  return {index, fixed, range, ordering: orderingOf(index.fields, fixed, stretches, order), narrowing, used};
+}
+
+/**
+ * Ties break by document number, so an index gives an order only when nothing but the number comes after the fields of the order.
+ * What is fixed is the same in all of a stretch; it may come first in the order and nowhere else.
+ */
+function orderingOf(
+  names: readonly string[],
+  fixed: readonly ValueSet[],
+  stretches: number,
+  {fields}: Order,
+): Ordering {
+  const isAsIndex = (from: number, at: number) =>
+    fields.length - at === names.length - from &&
+    fields.slice(at).every(({field, isInverted}, i) => !isInverted && field === names[from + i]);
+  if (isAsIndex(leadingSingles(fixed), 0)) return 'follow';
+  if (!isAsIndex(fixed.length, leadingConstants(names.slice(0, fixed.length), fields))) return 'none';
+  if (stretches <= 1) return 'follow';
+  return stretches <= MERGED_PATHS_MAX ? 'merge' : 'none';
+}
+
+/** How many leading fields are fixed to one value. */
+function leadingSingles(fixed: readonly ValueSet[]): number {
+  const several = fixed.findIndex(({stretches}) => stretches.length > 1);
+  return several === -1 ? fixed.length : several;
+}
+
+/** How many fields of the order come first that are among the fixed ones. */
+function leadingConstants(fixed: readonly string[], fields: Order['fields']): number {
+  const other = fields.findIndex(({field}) => !fixed.includes(field));
+  return other === -1 ? fields.length : other;
+}
+
+/** What is read of the index: all of it in one, or what is to be merged in as many. */
+export function stretchesOf(use: IndexUse, order: Order, isMerged: boolean): IndexStretches[] {
+  const {fixed, index, range} = use;
+  const all = fixed.reduce<Buffer[][]>(
+    (combined, {stretches}) => combined.flatMap(values => stretches.map(({lower}) => [...values, lower])),
+    [[]],
+  );
+  const segments = all.flatMap(values => segmentsOf(index, Buffer.concat(values), range));
+  if (isMerged && segments.length > 1)
+    return segments.map((segment, i) => ({segments: [segment], resume: resumeIn(use, order, all[i]!)}));
+  if (order.reverse) segments.reverse();
+  // Of an order that goes on where values differ, the key has them; before that it is the same everywhere.
+  const single = leadingSingles(fixed);
+  const [first = []] = all;
+  const resume =
+    segments.length === 1 ? resumeIn(use, order, first) : resumeBehind(Buffer.concat(first.slice(0, single)));
+  return [{segments, resume}];
+}
+
+function segmentsOf(index: IndexInfo, prefix: Buffer, range: ValueSet | null): (Segment & {kind: 'index'})[] {
+  const entire = {kind: 'index', index, low: null, high: null} as const;
+  if (range === null) return [{...entire, lower: prefix, upper: keySuccessor(prefix)}];
+  return range.stretches.map(({lower, upper}) => ({
+    ...entire,
+    lower: Buffer.concat([prefix, lower]),
+    upper: Buffer.concat([prefix, upper]),
+  }));
+}
+
+function resumeBehind(prefix: Buffer): Resume {
+  return after => ({...after, key: Buffer.concat([prefix, after.key])});
+}
+
+/** Of the stretch with these values: a position whose first values are others lies before or behind all of it. */
+function resumeIn({index, fixed}: IndexUse, {fields, reverse}: Order, values: readonly Buffer[]): Resume {
+  const names = index.fields.slice(0, fixed.length);
+  const constants = fields.slice(0, leadingConstants(names, fields));
+  const prefix = Buffer.concat(values);
+  if (constants.length === 0) return resumeBehind(prefix);
+  const here = Buffer.concat(constants.map(field => keyPart(field, values[names.indexOf(field.field)]!)));
+  return after => {
+    const order = Buffer.compare(after.key.subarray(0, here.length), here);
+    if (order === 0) return {...after, key: Buffer.concat([prefix, after.key.subarray(here.length)])};
+    return order < 0 === reverse ? 'over' : null;
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * The order of a query object: by the values of its fields, then by document number, which is creation order. Each document has a
+ * key in it, and keys compare as bytes; for the reverse everything is turned around, ties included.
+ *
+ * Ties go with the last field. A field of the other direction has the bytes of its value inverted in the key, and 01 behind: a
+ * value whose encoding goes on from another's does it with 00 ff, inverted ff 00, and so stays before it.
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
+import type {Value} from '../../shared/values/value.ts';
+import type {Filter} from './filter.ts';
+import {NO_KEY} from './position.ts';
+
+export type OrderField = {readonly field: string; readonly path: FieldPath; readonly isInverted: boolean};
+/** `fields` empty: creation order. */
+export type Order = {readonly fields: readonly OrderField[]; readonly reverse: boolean};
+
+/**
+ * Fields that `eq` fixes order nothing and are left out; so is what comes behind the creation time or the id, of which there are no
+ * two alike.
+ *
+ * @throws op.invalid_input 400
+ */
+export function orderOf({order}: QueryObject, filters: readonly Filter[]): Order {
+  if (order === undefined) return {fields: [], reverse: false};
+  const all = Array.isArray(order) ? order : [order];
+  const named = new Set<string>();
+  const compiled = all.map(({field, direction}) => {
+    if (named.has(field)) throw new ServiceError('op.invalid_input', `order names ${JSON.stringify(field)} twice`);
+    named.add(field);
+    return {field, path: compilePath(field), isDescending: direction === 'desc'};
+  });
+  const unique = compiled.findIndex(({field}) => field === '_creationTime' || field === '_id');
+  const meant = unique === -1 ? compiled : compiled.slice(0, unique + 1);
+  const reverse = meant.at(-1)!.isDescending;
+  const fields = meant
+    .filter(({field}) => field !== '_creationTime' && !filters.some(one => one.op === 'eq' && one.field === field))
+    .map(({field, path, isDescending}) => ({field, path, isInverted: isDescending !== reverse}));
+  return {fields, reverse};
+}
+
+/** What the order goes by of a document. */
+export function orderKey({fields}: Order, document: Readonly<Record<string, Value>>): Buffer {
+  const [only] = fields;
+  if (only === undefined) return NO_KEY;
+  if (fields.length === 1 && !only.isInverted) return encodeKey([valueAt(document, only.path)]);
+  return Buffer.concat(fields.map(field => keyPart(field, encodeKey([valueAt(document, field.path)]))));
+}
+
+const ONE = Buffer.from([1]);
+
+/** What a field adds to the key. @param encoded its value */
+export function keyPart({isInverted}: OrderField, encoded: Buffer): Buffer {
+  return isInverted ? Buffer.concat([encoded.map(byte => ~byte & 0xff), ONE]) : encoded;
+}

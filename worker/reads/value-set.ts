@@ -1,0 +1,100 @@
+/**
+ * What filters say of the values of one field, as stretches of their encodings: where the documents stand that pass them in any index
+ * that has the field next.
+ *
+ * A value v, whatever follows it in a key, is in the stretch when lower ≤ encodeKey([v]) < upper. Bounds are encodings, what such
+ * begin with (of a prefix), or either with ff behind, which is above all that goes on from it.
+ */
+import {Buffer} from 'node:buffer';
+import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
+import type {Value} from '../../shared/values/value.ts';
+import {type FieldTest, type Filter, isTest} from './filter.ts';
+
+export type ValueStretch = {readonly lower: Buffer; readonly upper: Buffer};
+
+export type ValueSet = {
+  /** Ascending, without overlap. None: no value passes. */
+  readonly stretches: readonly ValueStretch[];
+  /** Each stretch is one value, whose encoding is `lower`. Else it is one stretch at most. */
+  readonly isPoints: boolean;
+  /** It leaves out missing values and nothing else. */
+  readonly isWide: boolean;
+  /** What it says in full. */
+  readonly used: readonly FieldTest[];
+};
+
+const LOWEST = Buffer.alloc(0);
+const HIGHEST = Buffer.from([0xff]);
+const MISSING = pointAt(undefined);
+
+/** Null: they say nothing that is a stretch. */
+export function valueSet(field: string, filters: readonly Filter[]): ValueSet | null {
+  let stretches: readonly ValueStretch[] | null = null;
+  let isPoints = false;
+  let isWide = true;
+  const used: FieldTest[] = [];
+  for (const filter of filters) {
+    if (!isTest(filter) || filter.field !== field) continue;
+    const said = stretchesOf(filter);
+    if (said === null) continue;
+    used.push(filter);
+    isPoints ||= filter.op === 'eq' || filter.op === 'in' || (filter.op === 'exists' && filter.value === false);
+    isWide &&= filter.op === 'exists' && filter.value === true;
+    stretches = stretches === null ? said : overlap(stretches, said);
+  }
+  return stretches === null ? null : {stretches, isPoints, isWide, used};
+}
+
+/** Null: not in a few stretches. */
+function stretchesOf({op, value}: FieldTest): readonly ValueStretch[] | null {
+  switch (op) {
+    case 'eq':
+      return [pointAt(value)];
+    case 'in':
+      return distinct((value as Value[]).map(pointAt));
+    case 'gt':
+      return [{lower: keySuccessor(encodeKey([value])), upper: HIGHEST}];
+    case 'gte':
+      return [{lower: encodeKey([value]), upper: HIGHEST}];
+    case 'lt':
+      return [{lower: LOWEST, upper: encodeKey([value])}];
+    case 'lte':
+      return [{lower: LOWEST, upper: keySuccessor(encodeKey([value]))}];
+    case 'exists':
+      return value === true ? [{lower: MISSING.upper, upper: HIGHEST}] : [MISSING];
+    case 'prefix': {
+      // Without the 00 that ends the text.
+      const lower = encodeKey([value]).subarray(0, -1);
+      return [{lower, upper: keySuccessor(lower)}];
+    }
+    case 'neq':
+    case 'not_in':
+    case 'contains':
+      return null;
+  }
+}
+
+function pointAt(value: Value | undefined): ValueStretch {
+  const lower = encodeKey([value]);
+  return {lower, upper: keySuccessor(lower)};
+}
+
+/** @param sorted ascending */
+function distinct(sorted: readonly ValueStretch[]): ValueStretch[] {
+  return sorted.filter(({lower}, i) => i === 0 || !lower.equals(sorted[i - 1]!.lower));
+}
+
+function overlap(a: readonly ValueStretch[], b: readonly ValueStretch[]): ValueStretch[] {
+  const both: ValueStretch[] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const one = a[i]!;
+    const other = b[j]!;
+    const lower = Buffer.compare(one.lower, other.lower) >= 0 ? one.lower : other.lower;
+    const isFirst = Buffer.compare(one.upper, other.upper) <= 0;
+    const upper = isFirst ? one.upper : other.upper;
+    if (Buffer.compare(lower, upper) < 0) both.push({lower, upper});
+    if (isFirst) i++;
+    else j++;
+  }
+  return both;
+}
