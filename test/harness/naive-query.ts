@@ -1,6 +1,6 @@
 /** Queries as the contract words them: arrays sorted and filtered. With random documents and query objects to ask. */
 import fc from 'fast-check';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {FilterClause, QueryObject} from '../../shared/protocol/queries.ts';
 import {compareValues} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {nativeValue} from './values.ts';
@@ -23,7 +23,7 @@ function at(document: Doc, field: string): Value | undefined {
   return value;
 }
 
-const HOLDS: Record<string, (order: number) => boolean> = {
+const COMPARES: Record<string, (order: number) => boolean> = {
   eq: order => order === 0,
   neq: order => order !== 0,
   gt: order => order > 0,
@@ -32,6 +32,31 @@ const HOLDS: Record<string, (order: number) => boolean> = {
   lte: order => order <= 0,
 };
 
+const isEqual = (a: Value | undefined, b: Value | undefined) => compareValues(a, b) === 0;
+
+function holds(document: Doc, clause: FilterClause): boolean {
+  if ('or' in clause) {
+    return clause.or.some(branch => [branch].flat().every(one => holds(document, one)));
+  }
+  const found = at(document, clause.field);
+  const value = withoutNegativeZero(clause.value);
+  switch (clause.op) {
+    case 'in':
+      return (value as Value[]).some(one => isEqual(found, one));
+    case 'not_in':
+      return !(value as Value[]).some(one => isEqual(found, one));
+    case 'prefix':
+      return typeof found === 'string' && found.slice(0, (value as string).length) === value;
+    case 'contains':
+      if (Array.isArray(found)) return found.some(one => isEqual(one, value));
+      return typeof found === 'string' && typeof value === 'string' && found.indexOf(value) >= 0;
+    case 'exists':
+      return value ? found !== undefined : found === undefined;
+    default:
+      return COMPARES[clause.op]!(compareValues(found, value));
+  }
+}
+
 /** JSON has no -0 to write. */
 export function withoutNegativeZero(value: unknown): Value {
   return JSON.parse(JSON.stringify(value)) as Value;
@@ -39,18 +64,16 @@ export function withoutNegativeZero(value: unknown): Value {
 
 /** What the query answers. The documents are given in creation order. */
 export function naiveResult(documents: readonly Doc[], query: QueryObject): Doc[] {
-  const found = documents.filter(document =>
-    query.filters.every(({field, op, value}) =>
-      HOLDS[op]!(compareValues(at(document, field), withoutNegativeZero(value))),
-    ),
-  );
-  const {order} = query;
-  if (order !== undefined) {
-    const sign = order.direction === 'desc' ? -1 : 1;
-    found.sort(
-      (x, y) => sign * (compareValues(at(x, order.field), at(y, order.field)) || x._creationTime - y._creationTime),
-    );
-  }
+  const found = documents.filter(document => query.filters.every(clause => holds(document, clause)));
+  const order = [query.order ?? []].flat();
+  const sign = (direction: string | undefined) => (direction === 'desc' ? -1 : 1);
+  found.sort((x, y) => {
+    for (const {field, direction} of order) {
+      const difference = compareValues(at(x, field), at(y, field));
+      if (difference !== 0) return sign(direction) * difference;
+    }
+    return sign(order.at(-1)?.direction) * (x._creationTime - y._creationTime);
+  });
   return found.slice(0, query.limit);
 }
 
@@ -64,8 +87,10 @@ export const fields = fc.record(
   {a: fieldValue, b: fieldValue, c: fc.oneof(fc.record({d: fieldValue}), fieldValue)},
   {requiredKeys: []},
 ) as fc.Arbitrary<Record<string, Value>>;
-const clause = fc.record({
-  field: fc.constantFrom(...FIELDS, 'c', 'missing'),
+const field = fc.constantFrom(...FIELDS, 'c', 'missing');
+const text = fc.constantFrom('', 'x', 'x\0', 'xy', 'y');
+const comparison = fc.record({
+  field,
   op: fc.constantFrom(
     'eq' as const,
     'eq' as const,
@@ -77,14 +102,42 @@ const clause = fc.record({
   ),
   value: fieldValue as fc.Arbitrary<unknown>,
 });
+const membership = fc.record({
+  field,
+  op: fc.constantFrom('in' as const, 'in' as const, 'not_in' as const),
+  value: fc.array(fieldValue, {maxLength: 4}) as fc.Arbitrary<unknown>,
+});
+const test = fc.oneof(
+  {arbitrary: comparison, weight: 6},
+  {arbitrary: membership, weight: 3},
+  fc.record({field, op: fc.constant('prefix' as const), value: text as fc.Arbitrary<unknown>}),
+  fc.record({field, op: fc.constant('contains' as const), value: fc.oneof(text, fieldValue) as fc.Arbitrary<unknown>}),
+  fc.record({field, op: fc.constant('exists' as const), value: fc.boolean() as fc.Arbitrary<unknown>}),
+) satisfies fc.Arbitrary<FilterClause>;
+const branchesOf = (inner: fc.Arbitrary<FilterClause>) =>
+  fc.record({
+    or: fc.array(fc.oneof(inner, fc.array(inner, {minLength: 1, maxLength: 2})), {minLength: 1, maxLength: 3}),
+  });
+const choice = branchesOf(fc.oneof({arbitrary: test as fc.Arbitrary<FilterClause>, weight: 6}, branchesOf(test)));
+const clause: fc.Arbitrary<FilterClause> = fc.oneof(
+  {arbitrary: test as fc.Arbitrary<FilterClause>, weight: 4},
+  {arbitrary: choice, weight: 1},
+);
+const orderField = fc.record({
+  field: fc.constantFrom(...FIELDS, '_creationTime', '_id', 'missing'),
+  direction: fc.constantFrom('asc' as const, 'desc' as const),
+});
 /** A query object without its table. */
 export const shape = fc.record(
   {
     filters: fc.array(clause, {maxLength: 3}),
-    order: fc.record({
-      field: fc.constantFrom(...FIELDS, '_creationTime', '_id', 'missing'),
-      direction: fc.constantFrom('asc' as const, 'desc' as const),
-    }),
+    order: fc.oneof(
+      {arbitrary: orderField, weight: 2},
+      {
+        arbitrary: fc.uniqueArray(orderField, {minLength: 1, maxLength: 3, selector: ({field}) => field}),
+        weight: 1,
+      },
+    ),
     limit: fc.integer({min: 1, max: 12}),
   },
   {requiredKeys: ['filters']},

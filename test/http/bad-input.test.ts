@@ -21,8 +21,23 @@ describe('a 400 of op.invalid_input says what would be right', () => {
   test.each<[method: string, path: string, body: object, message: string]>([
     [
       ...(['POST', '/query'] as const),
-      {table: 't', filters: [{field: 'x', op: 'in', value: [1]}]},
-      'filters.0.op must be one of "eq", "neq", "gt", "gte", "lt", "lte"',
+      {table: 't', filters: [{field: 'x', op: 'like', value: [1]}]},
+      'filters.0.op must be one of "eq", "neq", "gt", "gte", "lt", "lte", "in", "not_in", "prefix", "contains", "exists"',
+    ],
+    [
+      ...(['POST', '/query'] as const),
+      {table: 't', filters: [], orderBy: 'x'},
+      'orderBy is not a member that is known here',
+    ],
+    [
+      ...(['POST', '/query'] as const),
+      {table: 't', filters: [{or: [{field: 'x', op: 'eq', value: 1}, [{field: 'x', op: 'eq'}]]}]},
+      'filters.0.or.1.0 must have required properties value',
+    ],
+    [
+      ...(['POST', '/query/paginated'] as const),
+      {query: {table: 't', filters: [], order: [{field: 'x', direction: 'asc', nulls: 'first'}]}, page_size: 1},
+      'query.order.0.nulls is not a member that is known here',
     ],
     [
       ...(['POST', '/query/paginated'] as const),
@@ -55,11 +70,15 @@ describe('a 400 of op.invalid_input says what would be right', () => {
   test('in svc.v2 as well: a query is called query, a first frame the first frame', async () => {
     const socket = await RawSocket.established(service, tenant.id);
     socket.send({type: 'subscribe', request_id: 'a'});
-    socket.send({type: 'subscribe', request_id: 'b', query: {table: 't', filters: [{field: 'x', op: 'in', value: 1}]}});
+    socket.send({
+      type: 'subscribe',
+      request_id: 'b',
+      query: {table: 't', filters: [{field: 'x', op: 'like', value: 1}]},
+    });
     const messages = [(await socket.nextMessage()).error!.message, (await socket.nextMessage()).error!.message];
     expect(messages).toEqual([
       'query must be object',
-      'query.filters.0.op must be one of "eq", "neq", "gt", "gte", "lt", "lte"',
+      'query.filters.0.op must be one of "eq", "neq", "gt", "gte", "lt", "lte", "in", "not_in", "prefix", "contains", "exists"',
     ]);
     socket.close();
     const stranger = await RawSocket.open(service, tenant.id);

@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
-import {FILTER_OPERATORS, type FilterOperator, type QueryObject} from '../../shared/protocol/queries.ts';
+import {COMPARISON_OPERATORS, type ComparisonOperator, type QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {naiveResult} from '../harness/naive-query.ts';
@@ -24,7 +24,7 @@ type Fields = Record<string, Value>;
 type Operation =
   | {do: 'insert'; table: string; fields: Fields}
   | {do: 'patch' | 'delete' | 'get'; table: string; pick: number; fields: Fields}
-  | {do: 'query'; table: string; op: FilterOperator; value: Value; direction: 'asc' | 'desc'; limit: number}
+  | {do: 'query'; table: string; op: ComparisonOperator; value: Value; direction: 'asc' | 'desc'; limit: number}
   | {do: 'bootstrap' | 'schema'; table: string; indexed: boolean};
 
 const table = fc.constantFrom('t', 'u');
@@ -48,7 +48,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('query' as const),
       table,
-      op: fc.constantFrom(...FILTER_OPERATORS),
+      op: fc.constantFrom(...COMPARISON_OPERATORS),
       value,
       direction: fc.constantFrom('asc' as const, 'desc' as const),
       limit: fc.integer({min: 1, max: 10}),

@@ -155,7 +155,18 @@ describe('filters and order', () => {
       },
       [4, 5],
     ],
-    ['unknown fields of the query are ignored', {offset: 3, order: undefined, select: ['n']}, [1, 2, 3, 4, 5]],
+    [
+      'several fields of an order',
+      {
+        order: [
+          {field: 'missing', direction: 'asc'},
+          {field: 'n', direction: 'desc'},
+        ],
+      },
+      [5, 4, 3, 2, 1],
+    ],
+    ['a list', {filters: [{field: 'n', op: 'in', value: [5, 2, 9]}]}, [2, 5]],
+    ['an or', {filters: [{or: [{field: 'n', op: 'gt', value: 4}, [{field: 'n', op: 'lt', value: 2}]]}]}, [1, 5]],
   ])('%s', async (_, query, expected) => {
     expect(await numbers(query)).toEqual(expected);
   });
@@ -210,6 +221,15 @@ describe('what is not a query is 400 op.invalid_input', () => {
     ['an unknown direction', order({direction: 'up'}), 'order.direction'],
     ['an order without field', order({field: undefined}), 'order'],
     ['an order by an empty field', order({field: ''}), 'path'],
+    ['an order by nothing', {...good, order: []}, 'order'],
+    ['an order that names a field twice', {...good, order: [good.order, good.order]}, 'twice'],
+    ['an unknown member', {...good, sort: 'a'}, 'sort'],
+    ['an unknown member of a filter', clause({not: true}), 'filters.0.not'],
+    ['an unknown member of the order', order({nulls: 'last'}), 'order.nulls'],
+    ['an empty or', {...good, filters: [{or: []}]}, 'filters.0.or'],
+    ['an or beside a field', clause({or: [good.filters[0]]}), 'filters[0]'],
+    ['an or four levels deep', {...good, filters: [{or: [{or: [{or: good.filters}]}]}]}, 'filters.0.or.0.or.0'],
+    ['in without a list', clause({op: 'in'}), 'filters[0].value'],
     ['limit 0', {...good, limit: 0}, 'limit'],
     ['a negative limit', {...good, limit: -1}, 'limit'],
     ['a fraction as limit', {...good, limit: 1.5}, 'limit'],

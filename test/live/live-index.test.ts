@@ -5,10 +5,12 @@ import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {type Change, Commit} from '../../worker/commit/commit.ts';
 import {LiveIndex, type Watch, type Watcher} from '../../worker/live/live-index.ts';
-import {QueryStretch} from '../../worker/live/query-stretch.ts';
+import {stretchesOf} from '../../worker/live/query-stretch.ts';
 import {compileFilters, matches} from '../../worker/reads/filter.ts';
+import {find} from '../../worker/reads/find.ts';
+import {orderOf} from '../../worker/reads/order.ts';
 import {BY_ID, packed, type ReadSet} from '../../worker/reads/read-set.ts';
-import {find} from '../../worker/reads/run.ts';
+
 import {TenantDatabase} from '../functions/database/tenant-database.ts';
 import {fields, shape, withoutNegativeZero} from '../harness/naive-query.ts';
 import {touches} from '../harness/touches.ts';
@@ -40,6 +42,11 @@ async function changesOf(table: string, [kind, pick, values]: [string, number, R
     changes = [...tenant.writer.commit().changes];
   });
   return changes;
+}
+
+function whole(query: QueryObject) {
+  const filters = compileFilters(query.filters);
+  return stretchesOf(query, filters, orderOf(query, filters)).flatMap(stretch => stretch.upTo(null) ?? []);
 }
 
 const commitOf = (changes: readonly Change[]) => new Commit(1, 0, changes, [], []);
@@ -120,7 +127,7 @@ describe('who watches a read set', () => {
     const index = new LiveIndex();
     const [byReads] = told(index, find(tenant.reader, query, 5, null).readSet());
     const byValues = new Told();
-    index.watchValues(byValues, table.name, new QueryStretch(query, compileFilters(query.filters)).upTo(null));
+    index.watchValues(byValues, table.name, whole(query));
     const [change] = await changesOf(table.name, ['delete', 0, {}]);
     index.committed(commitOf([change!]));
     expect([byReads.changes, byValues.changes]).toEqual([[], []]);
@@ -140,8 +147,8 @@ describe('where a query object watches', () => {
         const isMatch = matches(filters);
         const index = new LiveIndex();
         const watcher = new Told();
-        index.watchValues(watcher, table.name, new QueryStretch(query, filters).upTo(null));
-        index.watchValues(NOBODY, table.name, {fields: [], lower: '', upper: '\0'});
+        index.watchValues(watcher, table.name, whole(query));
+        index.watchValues(NOBODY, table.name, [{fields: [], lower: '', upper: '\0'}]);
         for (const document of documents) {
           const changes = await changesOf(table.name, ['insert', 0, document]);
           const isConcerned = isMatch(changes[0]!.after!.document);
@@ -176,7 +183,7 @@ describe('where a query object watches', () => {
     const index = new LiveIndex();
     const watcher = new Told();
     const query = {table: table.name, filters};
-    index.watchValues(watcher, table.name, new QueryStretch(query, compileFilters(filters)).upTo(null));
+    index.watchValues(watcher, table.name, whole(query));
     for (const [documents, isTold] of [
       [inside, true],
       [outside, false],

@@ -5,14 +5,13 @@
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {valueAt} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {documentText, parseDocument} from '../../worker/documents/document.ts';
 import {compileFilters, matches} from '../../worker/reads/filter.ts';
-import {NO_KEY, type Position} from '../../worker/reads/position.ts';
+import {type Found, find} from '../../worker/reads/find.ts';
+import {orderKey} from '../../worker/reads/order.ts';
+import type {Position} from '../../worker/reads/position.ts';
 import {BY_CREATION, BY_ID} from '../../worker/reads/read-set.ts';
-import {type Found, find} from '../../worker/reads/run.ts';
 import type {DocumentRow} from '../../worker/storage/rows.ts';
 import {TenantDatabase} from '../functions/database/tenant-database.ts';
 import {fields, shape, withoutNegativeZero} from '../harness/naive-query.ts';
@@ -24,9 +23,8 @@ afterAll(() => tenant.close());
 const INDEXES = [['a'], ['a', 'b'], ['b', 'a'], ['c.d']];
 const written = fields.map(withoutNegativeZero) as fc.Arbitrary<Record<string, Value>>;
 
-function positionOf({path}: Found, row: DocumentRow): Position {
-  const key = path === null ? NO_KEY : encodeKey([valueAt(parseDocument(row), path)]);
-  return {key, doc: row.doc, id: row.id};
+function positionOf({order}: Found, row: DocumentRow): Position {
+  return {key: orderKey(order, parseDocument(row)), doc: row.doc, id: row.id};
 }
 
 describe('a write that changes a result touches what was read for it', () => {
@@ -100,6 +98,34 @@ describe('what was not looked at is not in it', () => {
     ],
     ['the newest of the table', {filters: [], ...by('_creationTime', 'desc'), limit: 1}, ['B4']],
     ['one id', {filters: [eq('_id', idOf.B2)]}, ['B2']],
+    ['values of a list', {filters: [eq('c', 'A'), {field: 'n', op: 'in', value: [3, 1, 9]}]}, ['A1', 'A3']],
+    [
+      'values of a list in the order behind them',
+      {filters: [{field: 'c', op: 'in', value: ['A', 'B']}], ...by('n'), limit: 3},
+      ['A1', 'A2', 'B1', 'B2'],
+    ],
+    ['what begins so', {filters: [{field: 'c', op: 'prefix', value: 'B'}], limit: 9}, ['B1', 'B2', 'B3', 'B4']],
+    ['what is there', {filters: [eq('c', 'B'), {field: 'n', op: 'exists', value: false}]}, []],
+    [
+      'branches of an or',
+      {
+        filters: [
+          {
+            or: [
+              [eq('c', 'A'), {field: 'n', op: 'gte', value: 4}],
+              [eq('c', 'B'), eq('n', 1)],
+            ],
+          },
+        ],
+      },
+      ['A4', 'B1'],
+    ],
+    ['some ids', {filters: [{field: '_id', op: 'in', value: [idOf.B2, idOf.A1, 7, idOf.A1]}]}, ['A1', 'B2']],
+    [
+      'the first of two fields',
+      {filters: [], order: [by('c', 'desc').order, by('n', 'desc').order], limit: 2},
+      ['B3', 'B4'],
+    ],
     ['an order that has to be made', {filters: [eq('c', 'A')], ...by('x'), limit: 1}, ['A1', 'A2', 'A3', 'A4']],
   ])('%s', (_, part, expected) => {
     const query = {table: table.name, ...part};
