@@ -115,7 +115,9 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
   figures = ownFigures;
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
+    const owed = new OwedBytes(limits.socketsOwedBytes);
     const parts = {
+      owed,
       credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
       voucherKey: settings.voucherKey,
       failedCredentials: new FailedCredentials(() => performance.now(), limits),
@@ -127,12 +129,11 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
     };
-    const owed = new OwedBytes(limits.socketsOwedBytes);
     const originRule = new OriginRule(settings.host, port, settings.allowedHosts, settings.allowedOrigins);
     const made = new Intake(parts, originRule);
-    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds, owed});
+    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
     mounted.mount(app);
-    const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds, owed});
+    const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds});
     ofFunctions.mount(app);
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());

@@ -28,6 +28,8 @@ export type OperationTraits = {
   readonly takesQuery?: true;
   /** `If-None-Match` is passed on, and of writes `If-Match` as well. */
   readonly takesConditions?: true;
+  /** `Last-Event-ID` is passed on: the answer goes on from there. */
+  readonly takesLastEventId?: true;
   /** A read that is over in a moment whatever the tenant holds: it cannot have ended a worker, so it may be sent once more. */
   readonly isShort?: true;
   /** Runs when it arrives, before reads that may be long: by a document's id, or handed on to others at once. So do all writes. */

@@ -25,10 +25,12 @@ import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
 import {type AnnouncedBody, bodyTooLarge} from './announced-body.ts';
+import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
@@ -83,6 +85,8 @@ export class Exchange implements Forwarded {
   errorHeaders: HeaderList | null = null;
   /** Headers of every answer: CORS, for a page whose origin was accepted. */
   pageHeaders: HeaderList | null = null;
+  /** Where what its reader does not take is counted; null: it is not, because the answer has an end. */
+  owed: OwedBytes | null = null;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
@@ -103,6 +107,8 @@ export class Exchange implements Forwarded {
   #streamHead: ResponseMeta | null = null;
   #stream: StreamedReply | null = null;
   #streamStatus = 0;
+  /** Of a stream of our own events, which does not end without saying why; null: it is none. */
+  #events: EventBoundary | null = null;
   /** Bytes of a large reply that is kept until its client has taken all of it. */
   #unsentBytes = 0;
 
@@ -278,6 +284,7 @@ export class Exchange implements Forwarded {
       return;
     }
     this.#streamHead = meta;
+    if (this.route?.isEndless === true && meta.t === 'text/event-stream') this.#events = new EventBoundary();
     // A stream of events that has none for a while is open for its reader nevertheless. What leaves with its head then is a
     // comment, which readers of events skip.
     if (meta.t?.startsWith('text/event-stream')) setImmediate(() => this.#openEvents());
@@ -286,15 +293,23 @@ export class Exchange implements Forwarded {
   streamPiece(piece: Buffer): void {
     if (this.aborted) return;
     this.bytesOut += piece.length;
+    this.#events?.passed(piece);
     this.#res.cork(() => {
       if (this.#state === 'open') this.#beginStream();
       assert(this.#state === 'streaming', `a piece in the state ${this.#state}`);
       this.#stream!.write(piece);
     });
+    if (this.#stream!.owesTooMuch) this.#drop();
   }
 
-  endStream(failed: boolean): void {
+  endStream(failed: boolean, why: ServiceError | null = null): void {
     if (this.aborted) return;
+    const last = failed && this.#state === 'streaming' ? (this.#events?.last(why) ?? null) : null;
+    if (last !== null) {
+      this.streamPiece(last);
+      if (!this.aborted) this.endStream(false);
+      return;
+    }
     if (failed) {
       if (this.#state === 'open')
         this.fail(new ServiceError('op.failed', 'the answer broke off before its first byte'));
@@ -316,7 +331,12 @@ export class Exchange implements Forwarded {
     this.#streamStatus = meta.s;
     this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
     if (this.#closes) this.#res.writeHeader('Connection', 'close');
-    this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes));
+    this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes), this.owed);
+  }
+
+  /** Its reader is owed more than there is for it. */
+  #drop(): void {
+    this.#res.close(); // aborts, and tells its worker
   }
 
   #openEvents(): void {
@@ -344,8 +364,10 @@ export class Exchange implements Forwarded {
   cut(): void {
     if (this.#state === 'open') this.#refuse(new ServiceError('session.worker_unavailable', 'the server is stopping'));
     if (this.#state !== 'streaming') return;
-    this.endStream(false);
-    this.holder?.abandon(this);
+    const {holder} = this;
+    if (this.#events === null) this.endStream(false);
+    else this.endStream(true, new ServiceError('session.worker_unavailable', 'the server is stopping'));
+    holder?.abandon(this);
   }
 
   /** Answers in the worker's stead. If its answer has begun already, it is cut short. */
@@ -468,6 +490,7 @@ export class Exchange implements Forwarded {
   #done(status: number): void {
     this.#state = 'done';
     this.held.giveBack();
+    this.#stream?.over();
     this.#observer.unsentBytes -= this.#unsentBytes;
     this.#observer.ended(this, status);
   }
@@ -477,6 +500,7 @@ export class Exchange implements Forwarded {
     if (this.#state === 'done') return;
     this.#state = 'aborted';
     this.held.giveBack();
+    this.#stream?.over();
     this.upload?.fail();
     this.#observer.unsentBytes -= this.#unsentBytes;
     this.holder?.abandon(this);

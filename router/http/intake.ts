@@ -16,6 +16,7 @@ import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX, WHOLE_UPLOAD_BYTES_MAX} from '../../shared/limits.ts';
 import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {tenantOfSession} from '../../shared/session-id.ts';
 import {parseJson} from '../../shared/values/json.ts';
@@ -50,6 +51,8 @@ export type IntakeParts = {
   control: ControlChannel;
   observer: ExchangeObserver;
   callers: Callers;
+  /** What readers of answers without an end are owed, and sockets. */
+  owed: OwedBytes;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
 };
@@ -153,7 +156,17 @@ export class Intake {
     const ifNoneMatch = route.takesConditions ? req.getHeader('if-none-match') : '';
     const ifMatch = route.takesConditions && !route.isRead ? req.getHeader('if-match') : '';
     const parts = route.takesQuery ? query : '';
-    exchange.meta = requestMeta(operation, parameters, parts, key, exchange.requestId, ifMatch, ifNoneMatch);
+    const lastEventId = route.takesLastEventId ? req.getHeader('last-event-id') : '';
+    exchange.meta = requestMeta(
+      operation,
+      parameters,
+      parts,
+      key,
+      exchange.requestId,
+      ifMatch,
+      ifNoneMatch,
+      lastEventId,
+    );
     if (route.isEndless) this.#keepEndless(exchange);
     if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);
     else this.#forward(exchange, route, tenant, req);
@@ -232,6 +245,7 @@ export class Intake {
   }
 
   #keepEndless(exchange: Exchange): void {
+    exchange.owed = this.#parts.owed;
     for (const known of this.#endless) if (known.isOver) this.#endless.delete(known);
     this.#endless.add(exchange);
   }

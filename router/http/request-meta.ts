@@ -7,6 +7,7 @@ import {quotedText} from '../../shared/values/quoted-text.ts';
  * @param query the raw query string; empty when there is none or the operation takes none
  * @param idempotencyKey empty when there is none or the operation is a read
  * @param ifMatch,ifNoneMatch empty when there is none or the operation takes no conditions
+ * @param lastEventId empty when there is none or the operation does not go on from one
  */
 export function requestMeta(
   operation: Operation,
@@ -16,6 +17,7 @@ export function requestMeta(
   requestId: string,
   ifMatch = '',
   ifNoneMatch = '',
+  lastEventId = '',
 ): string {
   let meta = `{"op":"${operation}"`;
   for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quotedText(parameters[i]!)}`;
@@ -24,6 +26,7 @@ export function requestMeta(
   if (idempotencyKey !== '') meta += `,"k":${quotedText(idempotencyKey)}`;
   if (ifMatch !== '') meta += `,"im":${quotedText(ifMatch)}`;
   if (ifNoneMatch !== '') meta += `,"nm":${quotedText(ifNoneMatch)}`;
+  if (lastEventId !== '') meta += `,"le":${quotedText(lastEventId)}`;
   return `${meta},"r":${quotedText(requestId)}}`;
 }
 

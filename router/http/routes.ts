@@ -33,6 +33,8 @@ export type Route = {
   readonly takesQuery: boolean;
   /** `If-None-Match`, and of writes `If-Match`, are passed on. */
   readonly takesConditions: boolean;
+  /** `Last-Event-ID` is passed on. */
+  readonly takesLastEventId: boolean;
   /** Changes nothing. */
   readonly isRead: boolean;
   /** See `isShort` and `runsUserCode` of an operation. */
@@ -69,6 +71,7 @@ function ownRow(own: RouterOperation): Row {
     takesBody: hasBody(method),
     takesQuery: false,
     takesConditions: false,
+    takesLastEventId: false,
     isRead: false,
     isShort: false,
     isUserCall: false,
@@ -103,6 +106,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     takesBody: hasBody(method),
     takesQuery: traits.takesQuery === true,
     takesConditions: traits.takesConditions === true,
+    takesLastEventId: traits.takesLastEventId === true,
     isRead: traits.kind === 'read',
     isShort: traits.isShort === true,
     isUserCall: traits.runsUserCode === true,

@@ -10,6 +10,7 @@
 
 import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 
 const PROBE_BYTES = 1024;
 
@@ -22,12 +23,22 @@ export class StreamedReply {
   #isBlocked = false;
   /** It is blocked, but became writable when there was nothing to write. */
   #mayProbe = false;
+  /** Null: nobody counts it. */
+  readonly #ofAll: OwedBytes | null;
+  #queuedBytes = 0;
+  /** Of `#ofAll`, as it was last looked at. */
+  #owedBytes = 0;
+  #isOver = false;
 
-  constructor(res: HttpResponse, onTaken: (bytes: number) => void) {
+  /** @param ofAll what all are owed, of those whose answers have no end */
+  constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: OwedBytes | null) {
     this.#res = res;
     this.#onTaken = onTaken;
+    this.#ofAll = ofAll;
+    ofAll?.opened();
     res.onWritable(() => {
       if (this.#isBlocked) this.#res.cork(() => this.#probe());
+      this.#look();
       return true;
     });
   }
@@ -38,8 +49,31 @@ export class StreamedReply {
 
   /** The piece is only borrowed: it is copied if it has to wait. */
   write(piece: Buffer): void {
-    if (this.#isBlocked && !this.#mayProbe) this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
-    else this.#res.cork(() => this.#put(piece));
+    if (this.#isBlocked && !this.#mayProbe) {
+      this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
+      this.#queuedBytes += piece.length;
+    } else this.#res.cork(() => this.#put(piece));
+    this.#look();
+  }
+
+  /** It is owed more than there is for it. */
+  get owesTooMuch(): boolean {
+    return this.#ofAll?.isTooMuch(this.#owedBytes) === true;
+  }
+
+  /** The answer has ended, or its reader has gone. */
+  over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#ofAll?.closed(this.#owedBytes);
+  }
+
+  #look(): void {
+    if (this.#ofAll === null || this.#isOver) return;
+    const bytes = this.#isBlocked ? this.#unprovenBytes + this.#queuedBytes : 0;
+    if (bytes === this.#owedBytes) return;
+    this.#ofAll.changed(bytes - this.#owedBytes);
+    this.#owedBytes = bytes;
   }
 
   /** No more pieces. What waits is left to uWebSockets.js; it is less than the window. */
@@ -57,12 +91,17 @@ export class StreamedReply {
       return;
     }
     if (first.length > PROBE_BYTES) this.#queue.unshift(first.subarray(PROBE_BYTES));
-    this.#put(first.subarray(0, PROBE_BYTES));
+    this.#putQueued(first.subarray(0, PROBE_BYTES));
     while (!this.#isBlocked) {
       const next = this.#queue.shift();
       if (next === undefined) return;
-      this.#put(next);
+      this.#putQueued(next);
     }
+  }
+
+  #putQueued(piece: Buffer): void {
+    this.#queuedBytes -= piece.length;
+    this.#put(piece);
   }
 
   #put(piece: Buffer): void {

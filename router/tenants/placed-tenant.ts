@@ -161,7 +161,7 @@ export class PlacedTenant implements Holder {
     this.live.end(tenantNotFound(this.id));
     this.pipes.end(tenantNotFound(this.id));
     const link = this.#dropLink();
-    link?.cutStreams();
+    link?.cutStreams(tenantNotFound(this.id));
     link?.retire();
   }
 

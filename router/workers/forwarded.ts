@@ -44,8 +44,11 @@ export interface Forwarded {
   answer(meta: ResponseMeta, body: Buffer): void;
   startStream(meta: ResponseMeta): void;
   streamPiece(piece: Buffer): void;
-  /** @param failed the rest will not come: the client must not take the answer for whole */
-  endStream(failed: boolean): void;
+  /**
+   * @param failed the rest will not come: the client must not take the answer for whole
+   * @param why for a stream of events, which says it; null: its worker has ended
+   */
+  endStream(failed: boolean, why?: ServiceError | null): void;
   /** @param retryAfterS seconds for `Retry-After`; unless given, 1 with a 503 and none otherwise */
   fail(error: ServiceError, retryAfterS?: number): void;
 }

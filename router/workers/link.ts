@@ -263,13 +263,13 @@ export class WorkerLink implements Holder {
   }
 
   /** Cuts the answers that are streamed: their readers may take as long as they like for the rest. */
-  cutStreams(): void {
+  cutStreams(why: ServiceError): void {
     for (const stream of [...this.#streaming]) {
       const request = this.#inFlight.get(stream)!;
       this.#streaming.delete(stream);
       this.#cancel(stream);
       request.holder = null;
-      request.endStream(true);
+      request.endStream(true, why);
     }
   }
 

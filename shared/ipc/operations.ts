@@ -26,6 +26,8 @@ export type RequestMeta = {
   /** The `If-Match` and `If-None-Match` headers, only where the operation takes conditions. */
   im?: string;
   nm?: string;
+  /** The `Last-Event-ID` header, only where the operation goes on from one. */
+  le?: string;
   /** X-Request-Id, for logs. */
   r?: string;
   /** `settings.put` only: the operator's word for the body (shared/egress/voucher.ts). */

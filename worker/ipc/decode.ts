@@ -24,6 +24,8 @@ export type Request<O extends Operation = Operation> = {
   /** The `If-Match` and `If-None-Match` headers; null: none. */
   readonly ifMatch: string | null;
   readonly ifNoneMatch: string | null;
+  /** The `Last-Event-ID` of a reader of events that comes back; null: none. */
+  readonly lastEventId: string | null;
   readonly requestId: string;
   readonly caller: Credentials;
   /** An operator's word for the body, which the supervisor can judge. Null: none. */
@@ -40,7 +42,7 @@ export type Request<O extends Operation = Operation> = {
 const NOBODY: Credentials = {authorization: null, isAdmin: false};
 
 export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Request {
-  const {op, p, q = '', k = null, im = null, nm = null, r = '', v = null, a = null, w, o = null} = meta;
+  const {op, p, q = '', k = null, im = null, nm = null, le = null, r = '', v = null, a = null, w, o = null} = meta;
   const {m, u = '/', h = []} = meta;
   return {
     op,
@@ -49,6 +51,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     key: k,
     ifMatch: im,
     ifNoneMatch: nm,
+    lastEventId: le,
     requestId: r,
     caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
     voucher: v,

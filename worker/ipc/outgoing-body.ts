@@ -44,6 +44,11 @@ export class OutgoingBody {
     return this.#state === 'open';
   }
 
+  /** Written, and not sent yet. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /** All that was written has left, or it has ended. */
   get isReady(): boolean {
     return this.#state !== 'open' || this.#held.length === 0;

@@ -2,6 +2,7 @@
  * The router's HTTP side and the worker's end of its connection, both real, in one process; in between a Unix socket. What a
  * worker would do with a request, the test does.
  */
+
 import {createHash} from 'node:crypto';
 import {mkdtempSync, rmSync} from 'node:fs';
 import {connect, createServer, type Socket, type Server as SocketServer} from 'node:net';
@@ -19,6 +20,7 @@ import {Server} from '../../../router/server.ts';
 import {TenantDirectory} from '../../../router/tenants/directory.ts';
 import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {createLogger} from '../../../shared/log.ts';
+import {OwedBytes} from '../../../shared/owed-bytes.ts';
 import type {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
 import {LinkShare} from '../../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../../worker/ipc/router-link.ts';
@@ -109,7 +111,9 @@ export class Edge {
       throw error;
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
+    const owed = new OwedBytes(limits.socketsOwedBytes);
     const parts = {
+      owed,
       voucherKey: 'key',
       credential,
       failedCredentials,
