@@ -494,6 +494,19 @@ export const LOG_UNWRITTEN_CHARS_MAX = 16 * MIB;
 /** Failed executions of a tenant in the service's log: at once, and a second. Beyond: counted in the next line. (ours) */
 export const LOG_FAILURES_BURST = 20;
 export const LOG_FAILURES_PER_SECOND = 1;
+/** Streams of events of one tenant, of its journal and of queries together. Beyond: 503 session.overloaded. (ours) */
+export const FOLLOWERS_MAX = 1_024;
+/** A stream of events that has none says something this often, so that nobody on the way takes it for dead. (ours) */
+export const FOLLOWER_HEARTBEAT_MS = 15_000;
+/** Of the journal's text, what is read at once for a reader that is behind; one record at least. (ours) */
+export const FOLLOWER_READ_BYTES = 256 * KIB;
+/**
+ * What waits in a worker for readers of all its streams of events. Beyond: whoever is sent more and owes more than an equal
+ * share is cut off, and begins again where it was. (ours)
+ */
+export const FOLLOWERS_OWED_BYTES_MAX = 64 * MIB;
+/** Tables that a stream of the journal may name. Beyond: 400 op.invalid_input. (ours) */
+export const FOLLOWED_TABLES_MAX = 64;
 /** Readers that follow the log of one tenant. Beyond: 503 session.overloaded. (ours) */
 export const LOG_FOLLOWERS_MAX = 16;
 /** Threads that run queries of one tenant; the second and more start only while another is held up. (ours) */

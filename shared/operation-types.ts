@@ -26,8 +26,15 @@ import {
   LogEntry,
   LogQuery,
 } from './protocol/functions.ts';
-import {Bootstrap, JournalPage, JournalQuery} from './protocol/journal.ts';
-import {PaginatedQueryBody, QueryObject, QueryPage, QueryResult} from './protocol/queries.ts';
+import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
+import {
+  PaginatedQueryBody,
+  QueryFollowQuery,
+  QueryObject,
+  QueryPage,
+  QueryResult,
+  QueryStreamQuery,
+} from './protocol/queries.ts';
 import {ExecuteBody, Executed, FoundSandbox, SandboxBody, SandboxList} from './protocol/sandboxes.ts';
 import {
   CronBody,
@@ -64,7 +71,10 @@ export type OperationTypes = {
   readonly answer?: TSchema;
   /** The same of other successes, by the names that the table gives them. */
   readonly variants?: Readonly<Record<string, TSchema>>;
-  /** The content type, where it is not JSON. Of `application/x-ndjson` the answer is a line. Any: an app's own. */
+  /**
+   * The content type, where it is not JSON. Of `application/x-ndjson` the answer is a line, of `text/event-stream` the data of a
+   * message. Any: an app's own.
+   */
   readonly media?: string;
 };
 
@@ -89,7 +99,10 @@ export const OPERATION_TYPES = {
   'transactions.run': {body: TransactionBody, answer: TransactionResult},
   'query.run': {body: QueryObject, answer: QueryResult},
   'query.paginated': {body: PaginatedQueryBody, answer: QueryPage},
+  'query.stream': {body: QueryObject, query: QueryStreamQuery, answer: QueryResult, media: 'text/event-stream'},
+  'query.follow': {query: QueryFollowQuery, answer: QueryResult, media: 'text/event-stream'},
   'journal.page': {query: JournalQuery, answer: JournalPage},
+  'journal.stream': {query: JournalStreamQuery, answer: JournalRecord, media: 'text/event-stream'},
   'journal.bootstrap': {answer: Bootstrap},
   'schema.all': {answer: SchemaList},
   'schema.get': {answer: StoredTableSchema},

@@ -110,7 +110,20 @@ export const OPERATIONS = {
   'transactions.run': {...write, ...at('POST', '/transactions'), params: none},
   'query.run': {...read, ...at('POST', '/query'), params: none},
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
+  /** The result as events, now and whenever it changes. */
+  'query.stream': {...read, ...at('POST', '/query/stream'), params: none, takesQuery: true, isEndless: true},
+  /** The same with the query object in the URL, for readers that can only GET. */
+  'query.follow': {...read, ...at('GET', '/query/stream'), params: none, takesQuery: true, isEndless: true},
   'journal.page': {...read, ...at('GET', '/journal'), params: none, takesQuery: true, isShort: true},
+  /** Its records as events, those that are there and those to come. */
+  'journal.stream': {
+    ...read,
+    ...at('GET', '/journal/stream'),
+    params: none,
+    takesQuery: true,
+    takesLastEventId: true,
+    isEndless: true,
+  },
   'journal.bootstrap': {...read, ...at('GET', '/journal/bootstrap'), params: none},
   'schema.all': {...read, ...at('GET', '/schema'), params: none, isShort: true},
   'schema.get': {...read, ...at('GET', '/schema/{table}'), params: ['table'], isShort: true},

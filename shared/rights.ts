@@ -88,7 +88,11 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'transactions.run': needs('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
   'query.run': needs('data:read', {at: ['table']}),
   'query.paginated': needs('data:read', {at: ['query.table']}),
+  'query.stream': needs('data:read', {at: ['table']}),
+  'query.follow': needs('data:read', 'unknown'),
   'journal.page': needs('data:read', 'unknown'),
+  /** Records come whole, with what they wrote to other tables than those asked for. */
+  'journal.stream': needs('data:read', 'unknown'),
   'journal.bootstrap': needs('data:read', 'unknown'),
   'schema.all': needs('schema', 'unknown'),
   'schema.get': needs('schema', 'path'),

@@ -132,6 +132,7 @@ const HOUSE: Record<string, string[]> = {
     ...FUNCTIONS,
     'worker/control',
     'worker/journal',
+    'worker/follow',
     'worker/scrub',
     'worker/verify',
     'worker/operations',

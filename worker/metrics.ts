@@ -19,6 +19,9 @@ export type Gauges = {
   /** Crons whose latest run failed. */
   cronsFailing: number;
   liveQueries: number;
+  journalFollowers: number;
+  queryFollowers: number;
+  followersOwedBytes: number;
   sandboxes: number;
   sandboxBytes: number;
   sessions: number;
@@ -68,6 +71,7 @@ export class WorkerMetrics {
   readonly #live = {changed: 0, equal: 0, unmatched: 0};
   readonly #liveRuns = {changed: 0, equal: 0};
   readonly #socketFailures: Record<SocketFailure, number> = {query: 0, message: 0, call: 0, token: 0, transition: 0};
+  readonly #followed: Record<'journal' | 'query', number> = {journal: 0, query: 0};
   #transitions = 0;
   #updates = 0;
 
@@ -165,6 +169,11 @@ export class WorkerMetrics {
   /** A query that sockets hold was run, and its result was a new one, or the one before. */
   liveRun(result: 'changed' | 'equal'): void {
     this.#liveRuns[result]++;
+  }
+
+  /** A stream of events has ended, and so many of them left on it. */
+  followed(kind: 'journal' | 'query', events: number): void {
+    this.#followed[kind] += events;
   }
 
   /** A function socket is moved on, with so many results that are new to it. */
@@ -305,6 +314,21 @@ export class WorkerMetrics {
         ...gauge('svc_scrub_age_seconds', 'Time since a whole scrub ended, the oldest.', gauges.scrubAgeSeconds),
         aggregator: 'max',
       },
+      metric('gauge', 'svc_followers', 'Streams of events that are open, by what they follow.', [
+        {labels: {kind: 'journal'}, value: gauges.journalFollowers},
+        {labels: {kind: 'query'}, value: gauges.queryFollowers},
+      ]),
+      metric(
+        'counter',
+        'svc_follower_events_total',
+        'Records and results that left on streams of events, by what they follow; counted when a stream ends.',
+        Object.entries(this.#followed).map(([kind, value]) => ({labels: {kind}, value})),
+      ),
+      gauge(
+        'svc_follower_owed_bytes',
+        'What waits in workers for readers of streams of events.',
+        gauges.followersOwedBytes,
+      ),
       gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
       gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
       gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),

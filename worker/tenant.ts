@@ -21,6 +21,9 @@ import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
 import {ControlGate} from './control/gate.ts';
 import {Dispatch} from './dispatch.ts';
+import {Followers} from './follow/followers.ts';
+import {JournalFollowers} from './follow/journal-followers.ts';
+import {ResultFollowers} from './follow/result-followers.ts';
 import type {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
@@ -89,6 +92,7 @@ export class Tenant {
   readonly #control: ControlGate;
   readonly #scans: ScanPool;
   readonly #schedule: ScheduleRunner;
+  readonly #followers: Followers;
   readonly #scrub: Scrub;
   readonly #sync: LogSync;
   readonly #crons: CronReader;
@@ -150,6 +154,15 @@ export class Tenant {
       sequence: () => this.#groups.durableSequence,
       count,
     });
+    const journal = new JournalReader(this.#readerDb);
+    this.#followers = new Followers(this.metrics);
+    const journalFollowers = new JournalFollowers({
+      followers: this.#followers,
+      journal,
+      reader: this.#reader,
+      log,
+      sequence: () => this.#groups.durableSequence,
+    });
     // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
     const check = (finding: string | null) => {
       if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
@@ -162,6 +175,7 @@ export class Tenant {
       this.#reader, // the row cache: what follows reads what was committed
       index, // who watches what was written is told
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
+      journalFollowers,
       {committed: commit => this.#schedule.committed(commit), takenBack: () => this.#schedule.takenBack()},
       {committed: commit => this.#functions.committed(commit)},
       {committed: commit => this.#control.committed(commit)}, // the code that serves is another one by now
@@ -233,7 +247,9 @@ export class Tenant {
         count,
         reader: this.#reader,
         scans: this.#scans,
-        journal: new JournalReader(this.#readerDb),
+        journal,
+        journalFollowers,
+        resultFollowers: new ResultFollowers(this.#followers, this.live),
         groups: this.#groups,
         schemas,
         jobs: new JobReader(this.#readerDb),
@@ -300,6 +316,9 @@ export class Tenant {
       scrubAgeSeconds: this.#scrub.ageSeconds,
       cronsFailing: this.#crons.failing(),
       liveQueries: this.live.size,
+      journalFollowers: this.#followers.count('journal'),
+      queryFollowers: this.#followers.count('query'),
+      followersOwedBytes: this.#followers.owedBytes,
       ...this.#control.sizes,
       journalHead,
       journalFloor: this.#retention.floor,

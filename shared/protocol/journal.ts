@@ -121,6 +121,31 @@ export const JournalQuery = Type.Object({
   timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
 });
 
+/** GET …/journal/stream; `Last-Event-ID` stands for `after` in a reader that comes back. */
+export const JournalStreamQuery = Type.Object({
+  after: Type.Optional(
+    Type.String({
+      pattern: '^([0-9]{1,16}|latest)$',
+      description: 'a sequence; latest: from now on; absent: from the oldest record kept',
+    }),
+  ),
+  timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
+  table: Type.Optional(
+    Type.String({description: 'only records that concern this table; may be said several times, for any of them'}),
+  ),
+  limit: Type.Optional(
+    Type.Integer({minimum: 1, description: 'records after which the stream ends; absent: it does not'}),
+  ),
+});
+
+/** The first event of a stream of the journal, `open`. */
+export const JournalOpened = Type.Object({
+  timeline: Timeline,
+  latest_sequence: Type.Integer(),
+  cursor_floor: Type.Integer({description: 'the oldest record kept'}),
+});
+export type JournalOpened = Static<typeof JournalOpened>;
+
 /** What the bootstrap says besides documents and schema. */
 export const JournalSnapshotRest = Type.Object({
   scheduled_execution_ids: Type.Array(Type.String(), {

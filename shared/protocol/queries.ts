@@ -75,6 +75,17 @@ export const PaginatedQueryBody = Type.Object(
 );
 export type PaginatedQueryBody = Static<typeof PaginatedQueryBody>;
 
+const ResultLimit = Type.Optional(
+  Type.Integer({minimum: 1, description: 'results after which the stream ends; absent: it does not'}),
+);
+/** POST …/query/stream */
+export const QueryStreamQuery = Type.Object({limit: ResultLimit});
+/** GET …/query/stream */
+export const QueryFollowQuery = Type.Object({
+  query: Type.String({description: 'a query object as JSON'}),
+  limit: ResultLimit,
+});
+
 export const QueryResult = Type.Object({data: Type.Array(Document, {description: 'in the order of the query'})});
 export const QueryPage = Type.Object({
   data: Type.Array(Document, {description: 'in the order of the query'}),

@@ -184,15 +184,20 @@ function checkAnswer(name: Name, sample: Ask, {status, headers, text, body}: Rep
   if (type === undefined && media === JSON_TYPE) expect(text).toBe('');
   if (text !== '' && media !== '*/*') expect(headers['content-type']).toBe(media);
   if (type === undefined) return;
-  const values =
-    media === JSON_TYPE
-      ? [body]
-      : text
-          .split('\n')
-          .filter(line => line !== '')
-          .map(line => JSON.parse(line) as unknown);
+  const values = media === JSON_TYPE ? [body] : media === 'text/event-stream' ? messagesIn(text) : linesIn(text);
   for (const value of values) expect(unlike(type, value)).toEqual([]);
   expect(values).not.toEqual([]);
+}
+
+function linesIn(text: string): unknown[] {
+  const lines = text.split('\n').filter(line => line !== '');
+  return lines.map(line => JSON.parse(line) as unknown);
+}
+
+/** The data of events without a name. */
+function messagesIn(text: string): unknown[] {
+  const events = text.split('\n\n').filter(event => event.includes('data: ') && !event.startsWith('event: '));
+  return events.map(event => JSON.parse(event.slice(event.indexOf('data: ') + 6)) as unknown);
 }
 
 describe('every operation of the table', () => {

@@ -259,6 +259,18 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [{body: {query, page_size: 1}}, {body: {query, page_size: 1_000}}],
       refused: {body: {query, page_size: 1, after: 'none'}, code: 'op.invalid_input'},
     },
+    'query.stream': {
+      succeeds: [{body: query, query: 'limit=1'}],
+      refused: {body: query, query: 'limits=1', code: 'op.invalid_input'},
+    },
+    'query.follow': {
+      succeeds: [{query: `query=${encodeURIComponent(JSON.stringify(query))}&limit=1`}],
+      refused: {query: 'query=none', code: 'op.invalid_input'},
+    },
+    'journal.stream': {
+      succeeds: [{query: 'after=3&limit=2'}, {query: 'table=cities&limit=1'}],
+      refused: {query: 'after=1000000', code: 'journal.cursor_expired'},
+    },
     'journal.page': {
       succeeds: [{}, {query: 'after=3&limit=2'}],
       refused: {query: 'after=1000000', code: 'journal.cursor_expired'},

@@ -62,6 +62,21 @@ export class JournalReader {
    * @throws journal.cursor_expired 410 when records after `after` are gone, or `after` is of another journal
    */
   page({after, limit, timeline}: JournalRequest): string {
+    const from = this.begin(after, timeline);
+    const asked = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
+    const {records, hasMore} = this.#records(from, asked, JOURNAL_PAGE_BYTES_MAX);
+    assert(records.length <= asked, 'a page has at most as many records as were asked for');
+    return (
+      `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${this.head()},` +
+      `"cursor_floor":${this.floor()},"has_more":${hasMore},"timeline":"${this.timeline}"}`
+    );
+  }
+
+  /**
+   * The cursor to read on from. @param after as in `page`
+   * @throws journal.cursor_expired 410
+   */
+  begin(after: number | null, timeline: string | null): number {
     const floor = this.floor();
     const head = this.head();
     const from = after ?? floor - 1;
@@ -80,9 +95,20 @@ export class JournalReader {
     if (from + 1 < floor) {
       throw this.#expired(`records after ${from} are gone; the oldest kept is ${floor}`, head, floor);
     }
-    const asked = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
+    return from;
+  }
+
+  /**
+   * Records after a cursor, as a page would have them, up to so much text; one at least, unless there is none.
+   * @throws journal.cursor_expired 410 when they were trimmed meanwhile
+   */
+  some(from: number, bytesMax: number): string[] {
+    return this.#records(this.begin(from, null), JOURNAL_PAGE_RECORDS_MAX, bytesMax).records;
+  }
+
+  #records(from: number, asked: number, bytesMax: number): {records: string[]; hasMore: boolean} {
     const records: string[] = [];
-    let previous = from < head ? this.#digestOf(from, floor) : '';
+    let previous = from < this.head() ? this.#digestOf(from, this.floor()) : '';
     let hasMore = false;
     let bytes = 0;
     // One by one: records may be long, and a page ends with those that fit. One extra row answers has_more.
@@ -97,17 +123,13 @@ export class JournalReader {
           break;
         }
         bytes += Buffer.byteLength(row.record);
-        hasMore = records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX;
+        hasMore = records.length > 0 && bytes > bytesMax;
         if (hasMore) break;
         records.push(sealedRecord(row.record, row.digest));
         previous = row.digest;
       }
     });
-    assert(records.length <= asked, 'a page has at most as many records as were asked for');
-    return (
-      `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${head},` +
-      `"cursor_floor":${floor},"has_more":${hasMore},"timeline":"${this.timeline}"}`
-    );
+    return {records, hasMore};
   }
 
   #expired(why: string, head: number, floor: number): ServiceError {

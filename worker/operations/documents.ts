@@ -1,4 +1,5 @@
 /** Documents and queries of the native API. */
+import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {InsertBody, PatchBody, PutBody} from '../../shared/protocol/documents.ts';
@@ -9,12 +10,14 @@ import {deleteEffect, documentNotFound, insertEffect, patchEffect, putEffect} fr
 import {documentText} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {type Condition, entityTag, isKnown, NO_CONDITION, parseTags} from '../documents/version.ts';
+import {EVENT_HEADERS} from '../follow/event-stream.ts';
+import {queryInUrl, queryStreamLimit} from '../follow/parameters.ts';
 import type {Request} from '../ipc/decode.ts';
 import {HAND_OVER, InlinePace} from '../reads/pace.ts';
 import {runScan} from '../reads/run.ts';
 import type {RequestScan} from '../reads/scan-message.ts';
 import {bodyType, decodeBody} from '../wire-type.ts';
-import {type Handlers, Later} from './answer.ts';
+import {type Handlers, Later, Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {done, written} from './written.ts';
 
@@ -76,6 +79,11 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
     return scanned({kind: 'list', table: params.table}, tenant);
   },
   'query.run': ({body}, tenant) => scanned({kind: 'query', query: decodeBody(queryBody, body)}, tenant),
+  'query.stream': ({body, query}, tenant) => followed(decodeBody(queryBody, body), queryStreamLimit(query), tenant),
+  'query.follow': ({query}, tenant) => {
+    const {text, limit} = queryInUrl(query);
+    return followed(decodeBody(queryBody, Buffer.from(text)), limit, tenant);
+  },
   'query.paginated': ({body}, tenant) => scanned({kind: 'page', page: decodeBody(paginatedQueryBody, body)}, tenant),
 };
 
@@ -86,6 +94,13 @@ function conditionOf({ifMatch, ifNoneMatch}: Pick<Request, 'ifMatch' | 'ifNoneMa
 
 function idText(id: string): string {
   return `{"id":${JSON.stringify(id)}}`;
+}
+
+function followed(query: QueryObject, limit: number | null, {resultFollowers}: OpenTenant): Streamed {
+  return new Streamed(to => {
+    resultFollowers.follow(query, limit, () => to.start(EVENT_HEADERS));
+    return undefined;
+  });
 }
 
 /** Answers at once a query that reads little; one that reads more is handed to a scan thread. */

@@ -1,6 +1,8 @@
 /** The journal: pages of it, and where a follower begins. */
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
+import {EVENT_HEADERS} from '../follow/event-stream.ts';
+import {journalStreamRequest} from '../follow/parameters.ts';
 import {bootstrapPieces} from '../journal/bootstrap.ts';
 import {cutUp} from '../journal/pieces.ts';
 import {parseJournalParameters} from '../journal/read-page.ts';
@@ -13,6 +15,13 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
     const page = journal.page(request);
     // A page may be one record that is too long for a reply in one frame: a mutation's writes and what it scheduled.
     return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inPieces(() => cutUp(page)) : page;
+  },
+  'journal.stream': ({query, lastEventId}, {journalFollowers}) => {
+    const request = journalStreamRequest(query, lastEventId);
+    return new Streamed(to => {
+      journalFollowers.follow(request, () => to.start(EVENT_HEADERS));
+      return undefined;
+    });
   },
   // Its snapshot may hold a commit that is not durable yet: nothing leaves before that is.
   'journal.bootstrap': (_, {path, groups}) =>

@@ -1,6 +1,8 @@
 /** What handlers need of the open tenant. */
 import type {CommitGroups} from '../commit/group.ts';
 import type {ControlGate} from '../control/gate.ts';
+import type {JournalFollowers} from '../follow/journal-followers.ts';
+import type {ResultFollowers} from '../follow/result-followers.ts';
 import type {FunctionGate} from '../functions/gate.ts';
 import type {JournalReader} from '../journal/read-page.ts';
 import type {ScanPool} from '../reads/scan-pool.ts';
@@ -21,6 +23,8 @@ export type OpenTenant = {
   reader: Reader;
   scans: ScanPool;
   journal: JournalReader;
+  journalFollowers: JournalFollowers;
+  resultFollowers: ResultFollowers;
   groups: CommitGroups;
   schemas: SchemaChanges;
   jobs: JobReader;

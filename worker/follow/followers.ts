@@ -1,0 +1,87 @@
+/**
+ * Everybody who follows something of this tenant as server-sent events. A follower keeps its tenant awake, as a socket does,
+ * because its request is under way. Now and then each is told that its stream lives, unless it has not taken what it was told before.
+ */
+import {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../../shared/limits.ts';
+import {OwedBytes} from '../../shared/owed-bytes.ts';
+import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import type {WorkerMetrics} from '../metrics.ts';
+import {EventStream} from './event-stream.ts';
+
+export type FollowedKind = 'journal' | 'query';
+
+/** A comment, which readers pass over. */
+const ALIVE = Buffer.from(':\n\n');
+
+type Follower = {
+  readonly kind: FollowedKind;
+  readonly stream: EventStream;
+  /** What is said to show that the stream lives. */
+  readonly heartbeat: () => Buffer;
+};
+
+export class Followers {
+  readonly #metrics: WorkerMetrics;
+  readonly #owed = new OwedBytes(FOLLOWERS_OWED_BYTES_MAX);
+  readonly #followers = new Set<Follower>();
+  /** Null: nobody follows. */
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(metrics: WorkerMetrics) {
+    this.#metrics = metrics;
+  }
+
+  /** What they have not taken yet, in this worker. */
+  get owedBytes(): number {
+    return this.#owed.owed;
+  }
+
+  count(kind: FollowedKind): number {
+    let count = 0;
+    for (const follower of this.#followers) if (follower.kind === kind) count++;
+    return count;
+  }
+
+  /** To be asked before anything is begun. @throws session.overloaded 503 */
+  checkRoom(): void {
+    if (this.#followers.size < FOLLOWERS_MAX) return;
+    throw new ServiceError(
+      'session.overloaded',
+      `${FOLLOWERS_MAX} readers follow this tenant already; try again later`,
+    );
+  }
+
+  /**
+   * @param limit events after which the stream ends; null: none
+   * @param onOver it has ended, whoever ended it
+   */
+  begin(
+    kind: FollowedKind,
+    body: OutgoingBody,
+    limit: number | null,
+    onOver: () => void,
+    heartbeat: () => Buffer = () => ALIVE,
+  ): EventStream {
+    const stream = new EventStream(body, this.#owed, limit, () => {
+      this.#followers.delete(follower);
+      this.#metrics.followed(kind, stream.sent);
+      if (this.#followers.size === 0) this.#rest();
+      onOver();
+    });
+    const follower: Follower = {kind, stream, heartbeat};
+    this.#followers.add(follower);
+    this.#timer ??= setInterval(() => this.#beat(), FOLLOWER_HEARTBEAT_MS).unref();
+    return stream;
+  }
+
+  #beat(): void {
+    for (const {stream, heartbeat} of this.#followers) if (stream.isReady) stream.write(heartbeat());
+  }
+
+  #rest(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * The journal as events: every record once, in order and without gaps, from a cursor on.
+ *
+ *   reading ──all there is was sent──▶ waiting ──a commit──▶ it is written at once, if it is short and the reader has taken all
+ *      ▲                                                     that came before; else ──▶ reading
+ *      └── a slow reader is waited for between two pieces, and costs no more than one read of the journal
+ *
+ * Records are read from the file as pages are, checked against their digests. A commit's own are formatted once for all who wait.
+ * A reader whose place was trimmed from the journal meanwhile is told so, as its next request would be.
+ */
+import {Buffer} from 'node:buffer';
+import {setImmediate as turn} from 'node:timers/promises';
+import {asServiceError} from '../../shared/errors.ts';
+import {FOLLOWER_READ_BYTES, STREAM_PIECE_BYTES_MAX} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Commit, Stage} from '../commit/commit.ts';
+import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import {cutUp} from '../journal/pieces.ts';
+import type {JournalReader} from '../journal/read-page.ts';
+import {refusalOf} from '../storage/failure.ts';
+import type {Reader} from '../storage/reader.ts';
+import {type EventStream, eventText} from './event-stream.ts';
+import type {Followers} from './followers.ts';
+import type {JournalStreamRequest} from './parameters.ts';
+
+export type JournalFollowersParts = {
+  followers: Followers;
+  journal: JournalReader;
+  reader: Reader;
+  log: Logger;
+  /** The newest durable one. */
+  sequence: () => number;
+};
+
+/** A record as an event; which tables it concerns is found out when somebody asks. */
+type RecordEvent = {readonly bytes: Buffer; readonly record: string};
+
+/** One reader. */
+class Follower {
+  /** Of the last record that was sent, or passed over. */
+  cursor: number;
+  readonly tables: ReadonlySet<string> | null;
+  stream!: EventStream;
+  /** Set while all there is was sent. */
+  wake: (() => void) | null = null;
+
+  constructor(cursor: number, tables: ReadonlySet<string> | null) {
+    this.cursor = cursor;
+    this.tables = tables;
+  }
+
+  wants(record: string): boolean {
+    return this.tables === null || concerns(record, this.tables);
+  }
+}
+
+export class JournalFollowers implements Stage {
+  readonly #parts: JournalFollowersParts;
+  /** Those that wait for a commit. */
+  readonly #waiting = new Set<Follower>();
+
+  constructor(parts: JournalFollowersParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param start begins the answer
+   * @throws journal.cursor_expired 410, session.overloaded 503
+   */
+  follow({after, timeline, tables, limit}: JournalStreamRequest, start: () => OutgoingBody): void {
+    const {followers, journal, reader} = this.#parts;
+    followers.checkRoom();
+    reader.inSnapshot();
+    const head = journal.head();
+    const follower = new Follower(journal.begin(after === 'latest' ? head : after, timeline), tables);
+    const onOver = () => {
+      this.#waiting.delete(follower);
+      follower.wake?.();
+    };
+    // Where it stands is said with each heartbeat: a reader of few tables comes back there, and not to its last record.
+    const heartbeat = () => Buffer.from(`id: ${follower.cursor}\n\n`);
+    follower.stream = followers.begin('journal', start(), limit, onOver, heartbeat);
+    const opened = {timeline: journal.timeline, latest_sequence: head, cursor_floor: journal.floor()};
+    follower.stream.write(Buffer.from(eventText(follower.cursor, 'open', JSON.stringify(opened))));
+    void this.#serve(follower).catch(caught => this.#end(follower, caught));
+  }
+
+  committed(commit: Commit): void {
+    if (this.#waiting.size === 0 || commit.lastSequence < commit.firstSequence) return;
+    let events: readonly RecordEvent[] | null = null;
+    for (const follower of this.#waiting) {
+      const {stream} = follower;
+      if (follower.cursor === commit.firstSequence - 1 && stream.isReady && !stream.hasLimit) {
+        events ??= shortEvents(commit);
+        if (events.length > 0) {
+          for (const {bytes, record} of events) if (follower.wants(record)) stream.write(bytes, 1);
+          follower.cursor = commit.lastSequence;
+          continue;
+        }
+      }
+      follower.wake?.();
+    }
+  }
+
+  async #serve(follower: Follower): Promise<void> {
+    const {stream} = follower;
+    while (stream.isOpen) {
+      await stream.ready();
+      if (!stream.isOpen) return;
+      if (follower.cursor < this.#parts.sequence()) {
+        await this.#sendSome(follower);
+        await turn(); // others have their turn, however much there is
+      } else await this.#commit(follower);
+    }
+  }
+
+  async #sendSome(follower: Follower): Promise<void> {
+    const {journal, reader} = this.#parts;
+    const {stream} = follower;
+    reader.inSnapshot();
+    for (const record of journal.some(follower.cursor, FOLLOWER_READ_BYTES)) {
+      if (!stream.isOpen) return;
+      const sequence = follower.cursor + 1;
+      if (follower.wants(record)) await send(stream, eventText(sequence, null, record));
+      follower.cursor = sequence;
+    }
+  }
+
+  /** Resolves when there is more to read, or the stream is over. */
+  async #commit(follower: Follower): Promise<void> {
+    await new Promise<void>(resolve => {
+      follower.wake = resolve;
+      this.#waiting.add(follower);
+    });
+    follower.wake = null;
+    this.#waiting.delete(follower);
+  }
+
+  #end(follower: Follower, caught: unknown): void {
+    const error = refusalOf(caught);
+    if (error.cause !== undefined) this.#parts.log.error('a stream of the journal failed', {error: error.cause});
+    follower.stream.end(asServiceError(error));
+  }
+}
+
+/** A reader that is slow takes its time for each piece. */
+async function send(stream: EventStream, event: string): Promise<void> {
+  if (event.length <= STREAM_PIECE_BYTES_MAX) {
+    stream.write(Buffer.from(event), 1);
+    if (!stream.isReady) await stream.ready();
+    return;
+  }
+  let sent = 0;
+  for (const piece of cutUp(event)) {
+    sent += piece.length;
+    stream.write(Buffer.from(piece), sent === event.length ? 1 : 0);
+    if (!stream.isReady) await stream.ready();
+    if (!stream.isOpen) return;
+  }
+}
+
+/** Those of a commit that is one piece; none, if it is longer. */
+function shortEvents({firstSequence, records}: Commit): readonly RecordEvent[] {
+  let chars = 0;
+  for (const {length} of records) chars += length;
+  if (chars > STREAM_PIECE_BYTES_MAX) return [];
+  return records.map((record, at) => ({record, bytes: Buffer.from(eventText(firstSequence + at, null, record))}));
+}
+
+type Named = {readonly table?: string; readonly to?: string};
+
+/** Whether a record says something of one of these tables: it wrote to it, or changed its schema or its name. */
+function concerns(record: string, tables: ReadonlySet<string>): boolean {
+  const {events, writes} = JSON.parse(record) as {events: readonly Named[]; writes: readonly Named[]};
+  const isNamed = ({table, to}: Named) =>
+    (table !== undefined && tables.has(table)) || (to !== undefined && tables.has(to));
+  return writes.some(isNamed) || events.some(isNamed);
+}

@@ -1,0 +1,74 @@
+/** The query strings of streams of events. Unlike those of pages, what they do not know is refused by its name. */
+import {ServiceError} from '../../shared/errors.ts';
+import {FOLLOWED_TABLES_MAX} from '../../shared/limits.ts';
+import {checkTableName} from '../documents/table-name.ts';
+
+/** `after`: null is from the oldest record kept on. `tables`: null is all. `limit`: null is none. */
+export type JournalStreamRequest = {
+  after: number | 'latest' | null;
+  timeline: string | null;
+  tables: ReadonlySet<string> | null;
+  limit: number | null;
+};
+
+/** @param lastEventId of a reader that comes back, which says better than the URL where it was @throws op.invalid_input 400 */
+export function journalStreamRequest(query: string, lastEventId: string | null): JournalStreamRequest {
+  const parameters = known(query, ['after', 'timeline', 'table', 'limit']);
+  const after = parameters.get('after');
+  return {
+    after: lastEventId !== null ? whole('Last-Event-ID', lastEventId, 0) : cursor(after),
+    timeline: parameters.get('timeline'),
+    tables: tablesOf(parameters.getAll('table')),
+    limit: limitOf(parameters),
+  };
+}
+
+/** Of a query in the body. @throws op.invalid_input 400 */
+export function queryStreamLimit(query: string): number | null {
+  return limitOf(known(query, ['limit']));
+}
+
+/** Of a query in the URL. @returns the query object's text @throws op.invalid_input 400 */
+export function queryInUrl(query: string): {text: string; limit: number | null} {
+  const parameters = known(query, ['query', 'limit']);
+  const text = parameters.get('query');
+  if (text === null) {
+    throw new ServiceError('op.invalid_input', 'the URL must have the query object as ?query=, percent-encoded JSON');
+  }
+  return {text, limit: limitOf(parameters)};
+}
+
+function known(query: string, names: readonly string[]): URLSearchParams {
+  const parameters = new URLSearchParams(query);
+  for (const name of parameters.keys()) {
+    if (names.includes(name)) continue;
+    throw new ServiceError(
+      'op.invalid_input',
+      `${name.slice(0, 64)} is no parameter here: there are ${names.join(', ')}`,
+    );
+  }
+  return parameters;
+}
+
+function cursor(after: string | null): number | 'latest' | null {
+  return after === null || after === 'latest' ? after : whole('after', after, 0);
+}
+
+function limitOf(parameters: URLSearchParams): number | null {
+  const limit = parameters.get('limit');
+  return limit === null ? null : whole('limit', limit, 1);
+}
+
+function tablesOf(names: readonly string[]): ReadonlySet<string> | null {
+  if (names.length > FOLLOWED_TABLES_MAX) {
+    throw new ServiceError('op.invalid_input', `a stream names at most ${FOLLOWED_TABLES_MAX} tables`);
+  }
+  for (const name of names) checkTableName(name);
+  return names.length === 0 ? null : new Set(names);
+}
+
+function whole(name: string, text: string, least: number): number {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new ServiceError('op.invalid_input', `${name} must be a whole number, ${least} or more`);
+}

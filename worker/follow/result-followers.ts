@@ -1,0 +1,112 @@
+/**
+ * Live queries as events: the whole result, and again whenever a commit has changed it, as on a socket and by the same means
+ * (`live/live-queries.ts`). A reader that has not taken what it was sent is owed the newest result and nothing else.
+ */
+import {Buffer} from 'node:buffer';
+import type {ServiceError} from '../../shared/errors.ts';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import type {LiveHolder, LiveQueries} from '../live/live-queries.ts';
+import {type EventStream, eventText} from './event-stream.ts';
+import type {Followers} from './followers.ts';
+
+/** A holder of one query knows it by this stream id. */
+const ONLY = 0;
+
+/** The newest event that was made: all who hold its query are given the same bytes. */
+let made: {readonly text: string; readonly sequence: number; readonly bytes: Buffer} | null = null;
+
+function resultEvent(sequence: number, text: string): Buffer {
+  if (made !== null && made.sequence === sequence && made.text === text) return made.bytes;
+  if (made === null) {
+    setImmediate(() => {
+      made = null;
+    });
+  }
+  made = {text, sequence, bytes: Buffer.from(eventText(sequence, null, `{"data":${text}}`))};
+  return made.bytes;
+}
+
+export class ResultFollowers {
+  readonly #followers: Followers;
+  readonly #live: LiveQueries;
+
+  constructor(followers: Followers, live: LiveQueries) {
+    this.#followers = followers;
+    this.#live = live;
+  }
+
+  /**
+   * @param limit results after which it ends; null: none
+   * @param start begins the answer
+   * @throws what the query is refused with, session.overloaded 503
+   */
+  follow(query: QueryObject, limit: number | null, start: () => OutgoingBody): void {
+    this.#followers.checkRoom();
+    const follower = new ResultFollower();
+    this.#live.subscribe(follower, ONLY, query);
+    if (follower.failure !== null) {
+      this.#live.release(follower);
+      throw follower.failure;
+    }
+    follower.begin(this.#followers.begin('query', start(), limit, () => this.#live.release(follower)));
+  }
+}
+
+class ResultFollower implements LiveHolder {
+  /** Why there will be no more results. */
+  failure: ServiceError | null = null;
+  #stream: EventStream | null = null;
+  /** The newest result that was not sent yet. */
+  #newest: string | null = null;
+  #sequence = 0;
+  /** What was sent last: a result that was behind comes again, equal or not. */
+  #shown: string | null = null;
+  #isWaiting = false;
+
+  begin(stream: EventStream): void {
+    this.#stream = stream;
+    this.#offer();
+  }
+
+  live(_: number, text: string): void {
+    this.#newest = text;
+  }
+
+  liveBehind(): void {
+    // The next result comes when it is there. What was not sent yet is older than what others were told of by now.
+    this.#newest = null;
+  }
+
+  liveFailed(_: number, error: ServiceError): void {
+    this.failure = error;
+  }
+
+  liveEnd(sequence: number): void {
+    this.#sequence = sequence;
+    this.#offer();
+  }
+
+  #offer(): void {
+    const stream = this.#stream;
+    if (stream === null || this.#isWaiting) return;
+    if (this.failure !== null) {
+      stream.end(this.failure);
+      return;
+    }
+    if (this.#newest === null) return;
+    if (!stream.isReady) {
+      this.#isWaiting = true;
+      void stream.ready().then(() => {
+        this.#isWaiting = false;
+        this.#offer();
+      });
+      return;
+    }
+    const text = this.#newest;
+    this.#newest = null;
+    if (text === this.#shown) return;
+    this.#shown = text;
+    stream.write(resultEvent(this.#sequence, text), 1);
+  }
+}
