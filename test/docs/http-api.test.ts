@@ -17,6 +17,7 @@ test('every shell example of docs/http-api.md succeeds, in their order', async (
     '"state":"enabled"',
     '"type":"document.inserted"',
     '"next_cursor":null',
+    'event: open\nid: 0\n',
     '"last_outcome":null',
   ]) {
     expect(stdout).toContain(shown);
