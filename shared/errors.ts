@@ -13,6 +13,7 @@ export const ERROR_STATUS = {
   'op.not_found': 404,
   'op.method_not_allowed': 405,
   'op.conflict': 409,
+  'op.unique_violation': 409,
   'op.precondition_failed': 412,
   'op.too_large': 413,
   'op.unsupported_media_type': 415,

@@ -3,7 +3,7 @@ import Type, {type Static} from 'typebox';
 import {JOURNAL_VERSION} from '../journal-chain.ts';
 import {Document} from './documents.ts';
 import {Cron, PendingJob} from './schedule.ts';
-import {FieldEntry, SchemaList} from './schema.ts';
+import {FieldEntry, IndexDefinition, SchemaList} from './schema.ts';
 import {SettingsBody} from './settings.ts';
 
 const EpochMs = Type.Number({description: 'epoch milliseconds'});
@@ -15,7 +15,7 @@ const Digest = Type.String({description: 'SHA-256, hex'});
 export const JournalSchema = Type.Object({
   table: Type.String(),
   fields: Type.Array(FieldEntry),
-  indexes: Type.Array(Type.Object({id: Type.String(), name: Type.String(), fields: Type.Array(Type.String())})),
+  indexes: Type.Array(IndexDefinition),
 });
 export type JournalSchema = Static<typeof JournalSchema>;
 

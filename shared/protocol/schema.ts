@@ -5,8 +5,11 @@ import {INDEX_FIELDS_MAX, SCHEMA_FIELDS_MAX, SCHEMA_INDEXES_MAX} from '../limits
 export const FIELD_TYPES = ['string', 'number', 'boolean', 'array', 'object', 'any'] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** `building`: writes keep it, queries do not use it yet. `enabled`: complete. */
-export const INDEX_STATES = ['building', 'enabled'] as const;
+/**
+ * `building`: writes keep it, queries do not use it yet. `enabled`: complete. `failed`: it was to be unique and there are documents with the
+ * same values; nobody keeps it, and the next PUT of the schema builds it anew.
+ */
+export const INDEX_STATES = ['building', 'enabled', 'failed'] as const;
 export type IndexState = (typeof INDEX_STATES)[number];
 
 export const FieldEntry = Type.Object({
@@ -16,21 +19,47 @@ export const FieldEntry = Type.Object({
 });
 export type FieldEntry = Static<typeof FieldEntry>;
 
-/** What a client writes; `id` and `state` are the server's and ignored here. */
-export const IndexEntry = Type.Object({
-  name: Type.String(),
-  fields: Type.Array(Type.String(), {minItems: 1, maxItems: INDEX_FIELDS_MAX}),
-});
-export type IndexEntry = Static<typeof IndexEntry>;
+/** What a client writes; `id`, `state` and `failure` are the server's, as GET shows them, and ignored here. */
+const PutIndex = Type.Object(
+  {
+    name: Type.String(),
+    fields: Type.Array(Type.String(), {minItems: 1, maxItems: INDEX_FIELDS_MAX}),
+    unique: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: no two documents have the same values; those without one of them, or with null, do not count',
+      }),
+    ),
+    id: Type.Optional(Type.Unknown()),
+    state: Type.Optional(Type.Unknown()),
+    failure: Type.Optional(Type.Unknown()),
+  },
+  {additionalProperties: false},
+);
+export type IndexEntry = {name: string; fields: string[]; unique?: boolean};
 
 /** Body of PUT. `table` must equal the path's. */
 export const TableSchema = Type.Object({
   table: Type.String(),
   fields: Type.Array(FieldEntry, {maxItems: SCHEMA_FIELDS_MAX}),
-  indexes: Type.Optional(Type.Array(IndexEntry, {maxItems: SCHEMA_INDEXES_MAX, description: 'absent: none'})),
+  indexes: Type.Optional(Type.Array(PutIndex, {maxItems: SCHEMA_INDEXES_MAX, description: 'absent: none'})),
 });
 /** A table schema as it was decoded: without `indexes` it has none. */
 export type TableSchema = {table: string; fields: FieldEntry[]; indexes: IndexEntry[]};
+
+const unique = {unique: Type.Optional(Type.Literal(true, {description: 'absent: it is not'}))};
+
+/** An index as the journal has it: without its state, for whoever replays it builds its own. */
+export const IndexDefinition = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  fields: Type.Array(Type.String()),
+  ...unique,
+});
+
+/** Two documents that have the same values in an index that was to be unique. */
+export const Duplicate = Type.Object({id: Type.String(), same_as: Type.String()});
+export type Duplicate = Static<typeof Duplicate>;
 
 /** An index as GET shows it. */
 export const StoredIndex = Type.Object({
@@ -38,6 +67,10 @@ export const StoredIndex = Type.Object({
   name: Type.String(),
   fields: Type.Array(Type.String()),
   state: Type.Enum([...INDEX_STATES]),
+  ...unique,
+  failure: Type.Optional(
+    Type.Object({offenders: Type.Array(Duplicate)}, {description: 'of one that failed: the first such documents'}),
+  ),
 });
 export type StoredIndex = Static<typeof StoredIndex>;
 

@@ -155,5 +155,9 @@ function take<K>(from: Map<K, unknown>, key: K): void {
 
 /** Whoever replays a schema builds indexes of its own. */
 function withoutState({table, fields, indexes}: JournalSchema): JournalSchema {
-  return {table, fields, indexes: indexes.map(({id, name, fields: paths}) => ({id, name, fields: paths}))};
+  const kept = ({id, name, fields: paths, unique}: JournalSchema['indexes'][number]) => ({
+    ...{id, name, fields: paths},
+    ...(unique === undefined ? {} : {unique}),
+  });
+  return {table, fields, indexes: indexes.map(kept)};
 }

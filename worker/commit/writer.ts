@@ -14,7 +14,7 @@ import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION} from '../../shared/journal-chain
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
-import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import {type Catalog, type CatalogIndex, type CatalogTable, isKept} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
@@ -26,6 +26,7 @@ import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
+import {checkUnique} from './unique.ts';
 
 /** The newest record: the next one continues from it. */
 export type JournalHead = {sequence: number; digest: string; timestamp: number};
@@ -330,6 +331,7 @@ export class Writer {
     // A key that is too long must be known before anything is changed: a function may catch the error and go on.
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
+    checkUnique(this, table, indexes, keys, fields, null);
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
     table.lastCreated = after(table.lastCreated, this.#documentMs);
@@ -356,11 +358,12 @@ export class Writer {
     this.#checkSchema(table, fields);
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
+    const keysBefore = keysOf(indexes, old);
+    checkUnique(this, table, indexes, keys, fields, {doc: row.doc, keys: keysBefore});
     const updated = after(row.updated, this.#documentMs);
     const now: DocumentRow = {doc: row.doc, id: row.id, created: row.created, updated, body, flags};
     const {changes} = this.statements.updateDocument.run(updated, body, flags, documentChecksum(now), row.doc);
     assert(changes === 1, `document ${row.doc} is there to be replaced`);
-    const keysBefore = keysOf(indexes, old);
     for (const [i, index] of indexes.entries()) {
       const [before, key] = [keysBefore[i]!, keys[i]!];
       if (before.equals(key)) continue;
@@ -553,7 +556,7 @@ const NO_KEYS: readonly Buffer[] = [];
 
 /** The indexes that have entries of the table's documents. */
 function keptIndexes(table: CatalogTable): readonly CatalogIndex[] {
-  return table.indexes.length === 0 ? NO_INDEXES : table.indexes.filter(index => index.state !== 'dropping');
+  return table.indexes.length === 0 ? NO_INDEXES : table.indexes.filter(isKept);
 }
 
 function keysOf(indexes: readonly CatalogIndex[], fields: Fields): readonly Buffer[] {

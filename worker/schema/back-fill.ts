@@ -8,16 +8,27 @@
  *     the writer refuses│ it takes the slice       any ──stop──▶ stopped
  *                   ▼  │
  *                  parked: nobody waits for it any longer
+ *
+ * Of a unique index the build finds the documents that have the same values: it ends as `failed`, with the first of them noted.
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
-import {BACK_FILL_ENTRIES_AT_ONCE, BACK_FILL_ROWS_AT_ONCE, SLICE_MS} from '../../shared/limits.ts';
+import {
+  BACK_FILL_ENTRIES_AT_ONCE,
+  BACK_FILL_ROWS_AT_ONCE,
+  SCHEMA_OFFENDERS_SHOWN,
+  SLICE_MS,
+} from '../../shared/limits.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
+import {hasValues, sameAs} from '../commit/unique.ts';
 import type {Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
 import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
 import {indexKey} from '../storage/index-key.ts';
+import {rowChecksum} from '../storage/row-checksum.ts';
+import type {DocumentRow} from '../storage/rows.ts';
+import {indexRow} from './install.ts';
 
 const KIND = 'the build or removal of an index';
 
@@ -113,9 +124,9 @@ export class BackFill {
 
 function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): void {
   assert(index.state === 'building', `index ${index.number} is ${index.state}`);
-  const before = {state: index.state, builtTo: index.builtTo};
+  const {state, builtTo, duplicates} = index;
   writer.onRollback(() => {
-    Object.assign(index, before);
+    Object.assign(index, {state, builtTo, duplicates});
     refreshInfo(table);
   });
   const ends = performance.now() + SLICE_MS;
@@ -124,18 +135,37 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
   do {
     const rows = writer.documentsFrom(from, table.info.highDoc, BACK_FILL_ROWS_AT_ONCE);
     for (const row of rows) {
-      writer.statements.insertEntry.run(index.number, indexKey(index, parseFields(row)), row.doc);
+      addEntry(writer, table, index, row);
       from = row.doc;
     }
-    complete = rows.length < BACK_FILL_ROWS_AT_ONCE;
+    complete = rows.length < BACK_FILL_ROWS_AT_ONCE || index.duplicates.length >= SCHEMA_OFFENDERS_SHOWN;
   } while (!complete && performance.now() < ends);
   index.builtTo = from;
   if (complete) {
-    index.state = 'enabled';
+    index.state = index.duplicates.length === 0 ? 'enabled' : 'failed';
     writer.catalogChanged();
   }
   writer.statements.updateIndex.run(index.state, from, index.number);
+  if (index.duplicates !== duplicates) {
+    const failure = JSON.stringify(index.duplicates);
+    writer.statements.setFailure.run(
+      failure,
+      rowChecksum('indexes', {...indexRow(table, index), failure}),
+      index.number,
+    );
+  }
   refreshInfo(table);
+}
+
+/** Of a unique index what it clashes with is noted, and it goes on: the first few such documents are told. */
+function addEntry(writer: Writer, table: CatalogTable, index: CatalogIndex, row: DocumentRow): void {
+  const fields = parseFields(row);
+  const key = indexKey(index, fields);
+  const same = index.isUnique && hasValues(index, fields) ? sameAs(writer, table, index, key, row.doc) : undefined;
+  // Of two that are both there already each finds the other.
+  const isNew = same !== undefined && !index.duplicates.some(({id, same_as}) => id === same.id && same_as === row.id);
+  if (isNew) index.duplicates = [...index.duplicates, {id: row.id, same_as: same.id}].slice(0, SCHEMA_OFFENDERS_SHOWN);
+  writer.statements.insertEntry.run(index.number, key, row.doc);
 }
 
 function dropSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): void {

@@ -15,6 +15,7 @@ import {indexKey} from '../storage/index-key.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {CompiledSchema, Violation} from '../storage/table-check.ts';
+import {DuplicateCheck} from './duplicate-check.ts';
 
 export type Offender = Violation & {id: string};
 
@@ -26,6 +27,8 @@ export class DocumentCheck {
   readonly #probes: readonly CatalogIndex[];
   /** Documents written since the check began. */
   readonly #written = new Set<number>();
+  /** Of indexes to be made that are unique. */
+  readonly #duplicates: DuplicateCheck;
   /** Documents that were there. */
   documents = 0;
 
@@ -42,6 +45,7 @@ export class DocumentCheck {
     this.#reader = reader;
     this.#compiled = compiled;
     this.#probes = probes;
+    this.#duplicates = new DuplicateCheck(probes);
     table.watchers.add(this.#written);
   }
 
@@ -91,7 +95,9 @@ export class DocumentCheck {
       do {
         this.#reader.inSnapshot();
         const rows = this.#reader.documents(from, this.table.info.highDoc, false, CHECK_ROWS_AT_ONCE);
-        found.push(...this.#offenders(rows));
+        const violating = this.#offenders(rows);
+        // Of values that are too long there is no key.
+        found.push(...violating, ...(violating.length > 0 ? [] : this.#duplicates.offenders(rows, this.#reader)));
         this.documents += rows.length;
         if (rows.length < CHECK_ROWS_AT_ONCE || found.length >= SCHEMA_OFFENDERS_SHOWN) return found;
         from = rows.at(-1)!.doc + 1;

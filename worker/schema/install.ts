@@ -6,6 +6,7 @@ import {
   type CatalogTable,
   catalogIndex,
   type DeployedTable,
+  isKept,
   refreshInfo,
 } from '../storage/catalog.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
@@ -23,14 +24,14 @@ export function install(
   const row = {number: table.number, name: table.name, fields: textOf(fields), deployed: textOf(deployed)};
   writer.statements.updateTableSchema.run(row.fields, row.deployed, rowChecksum('tables', row), table.number);
   const missing = missingIndexes(table, wanted);
-  dropIndexes(writer, table, index => !wanted.some(entry => isSame(index, entry)));
+  dropIndexes(writer, table, index => index.state === 'failed' || !wanted.some(entry => isSame(index, entry)));
   addIndexes(writer, table, missing);
   writer.catalogChanged();
 }
 
-/** Those of `wanted` that the table does not have. */
+/** Those of `wanted` that the table does not have; one that failed is made anew. */
 export function missingIndexes(table: CatalogTable, wanted: readonly IndexEntry[]): IndexEntry[] {
-  return wanted.filter(entry => !table.indexes.some(index => index.state !== 'dropping' && isSame(index, entry)));
+  return wanted.filter(entry => !table.indexes.some(index => isKept(index) && isSame(index, entry)));
 }
 
 /** New ones start as `building` (empty tables: `enabled`) and are filled by `back-fill.ts`. */
@@ -38,14 +39,24 @@ export function addIndexes(writer: Writer, table: CatalogTable, entries: readonl
   if (entries.length === 0) return;
   restoreOnRollback(writer, table);
   const state = table.lastN === 0 ? 'enabled' : 'building';
-  const added = entries.map(({name, fields}) => catalogIndex(writer.catalog.nextIndexNumber(), name, fields, state, 0));
-  for (const {number, name, fields} of added) {
-    const row = {number, table_number: table.number, name, fields: JSON.stringify(fields)};
-    writer.statements.insertIndex.run(number, table.number, name, row.fields, state, 0, rowChecksum('indexes', row));
+  const added = entries.map(({name, fields, unique}) =>
+    catalogIndex(writer.catalog.nextIndexNumber(), name, fields, state, 0, unique),
+  );
+  for (const index of added) {
+    const {number, name} = index;
+    const row = indexRow(table, index);
+    const checksum = rowChecksum('indexes', row);
+    writer.statements.insertIndex.run(number, table.number, name, row.fields, state, 0, row.is_unique, checksum);
   }
   table.indexes = [...table.indexes, ...added];
   refreshInfo(table);
   writer.catalogChanged();
+}
+
+/** What the row of an index is held against, see row-checksum.ts. */
+export function indexRow({number: tableNumber}: CatalogTable, {number, name, fields, isUnique}: CatalogIndex) {
+  const isUniqueBit: 0 | 1 = isUnique ? 1 : 0;
+  return {number, table_number: tableNumber, name, fields: JSON.stringify(fields), is_unique: isUniqueBit};
 }
 
 /** They become `dropping` and are emptied by `back-fill.ts`. */
@@ -70,11 +81,11 @@ function restoreOnRollback(writer: Writer, table: CatalogTable): void {
 
 /** Indexes that are to be made, for asking whether a document's values fit them. */
 export function probes(indexes: readonly IndexEntry[]): CatalogIndex[] {
-  return indexes.map(index => catalogIndex(0, index.name, index.fields, 'building', 0));
+  return indexes.map(({name, fields, unique}) => catalogIndex(0, name, fields, 'building', 0, unique));
 }
 
-export function isSame(index: CatalogIndex, {name, fields}: IndexEntry): boolean {
-  return index.name === name && index.fields.join('\n') === fields.join('\n');
+export function isSame(index: CatalogIndex, {name, fields, unique = false}: IndexEntry): boolean {
+  return index.name === name && index.fields.join('\n') === fields.join('\n') && index.isUnique === unique;
 }
 
 function textOf(value: object | null): string | null {

@@ -10,8 +10,12 @@ export function storedSchema(table: CatalogTable): StoredTableSchema | null {
   const fields = table.deployed === null ? table.fields : nativeFields(table.deployed);
   if (fields === null) return null;
   const indexes: StoredIndex[] = [];
-  for (const {number, name, fields, state} of table.indexes) {
-    if (state !== 'dropping') indexes.push({id: `index_${number}`, name, fields, state});
+  for (const {number, name, fields: paths, state, isUnique, duplicates} of table.indexes) {
+    if (state === 'dropping') continue;
+    const index: StoredIndex = {id: `index_${number}`, name, fields: paths, state};
+    if (isUnique) index.unique = true;
+    if (state === 'failed') index.failure = {offenders: [...duplicates]};
+    indexes.push(index);
   }
   return {table: table.name, fields, indexes};
 }
@@ -20,7 +24,7 @@ export function storedSchema(table: CatalogTable): StoredTableSchema | null {
 export function schemaEvent(writer: Writer, table: CatalogTable): void {
   const stored = storedSchema(table);
   if (stored === null) return;
-  const indexes = stored.indexes.map(({id, name, fields}) => ({id, name, fields}));
+  const indexes = stored.indexes.map(({state: _, failure: __, ...definition}) => definition);
   writer.event({type: 'schema.set', table: table.name, schema: {...stored, indexes}});
 }
 

@@ -164,9 +164,9 @@ export class Scrub {
         const table = writer.catalog.tableByNumber(read.number);
         const index = table?.indexes.find(({number}) => number === found.number);
         if (table === undefined || index?.state !== 'enabled') return; // dropped meanwhile
-        const {name, fields} = index;
+        const {name, fields, isUnique: unique} = index;
         dropIndexes(writer, table, other => other.number === index.number);
-        addIndexes(writer, table, [{name, fields}]);
+        addIndexes(writer, table, [{name, fields, unique}]);
       });
     }
     if (broken.size > 0) this.#parts.onRebuild();

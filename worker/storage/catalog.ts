@@ -6,7 +6,7 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {TABLES_MAX} from '../../shared/limits.ts';
 import type {SchemaTable} from '../../shared/protocol/functions.ts';
-import type {FieldEntry} from '../../shared/protocol/schema.ts';
+import type {Duplicate, FieldEntry} from '../../shared/protocol/schema.ts';
 import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
 import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
 import type {Connection} from './connection.ts';
@@ -19,7 +19,7 @@ import {DOCS_PER_TABLE} from './tables.sql.ts';
 /** The table that ids of scheduled jobs belong to, as validators name it. */
 const SCHEDULED_FUNCTIONS = '_scheduled_functions';
 
-export type IndexState = 'building' | 'enabled' | 'dropping';
+export type IndexState = 'building' | 'enabled' | 'failed' | 'dropping';
 
 export type CatalogIndex = {
   readonly number: number;
@@ -30,6 +30,10 @@ export type CatalogIndex = {
   state: IndexState;
   /** The highest doc the back-fill has passed; of meaning while building. */
   builtTo: number;
+  /** No two documents have the same values in its fields, but for those that lack one of them or have null there. */
+  readonly isUnique: boolean;
+  /** The first that have: found while building, and why it failed. */
+  duplicates: readonly Duplicate[];
 };
 
 /** A table of the active deployment's schema. `isChecked`: false when the schema switched validation off. */
@@ -50,7 +54,7 @@ export type CatalogTable = {
   /** Set: the active deployment declares the table, and `fields` is null. */
   deployed: DeployedTable | null;
   compiled: CompiledSchema | null;
-  /** All of them, in order of their numbers; `dropping` ones are kept by nobody. */
+  /** All of them, in order of their numbers; those that failed and `dropping` ones are kept by nobody. */
   indexes: CatalogIndex[];
   /** What queries see; made anew after a change of the indexes. */
   info: TableInfo;
@@ -80,6 +84,9 @@ type IndexRow = {
   state: IndexState;
   built_to: number;
   checksum?: number | null;
+  /** Undefined in a file of version 13. */
+  is_unique?: 0 | 1;
+  failure?: string | null;
 };
 
 export class Catalog {
@@ -123,7 +130,9 @@ export class Catalog {
       const table = this.#byNumber.get(row.table_number);
       assert(table !== undefined, `index ${row.number} belongs to no table`);
       const fields = JSON.parse(row.fields) as string[];
-      table.indexes.push(catalogIndex(row.number, row.name, fields, row.state, row.built_to));
+      const index = catalogIndex(row.number, row.name, fields, row.state, row.built_to, row.is_unique === 1);
+      index.duplicates = JSON.parse(row.failure ?? '[]') as Duplicate[];
+      table.indexes.push(index);
       this.#lastIndex = row.number;
     }
     for (const table of this.#byName.values()) refreshInfo(table);
@@ -234,8 +243,14 @@ export function catalogIndex(
   fields: string[],
   state: IndexState,
   builtTo: number,
+  isUnique = false,
 ): CatalogIndex {
-  return {number, name, fields, paths: fields.map(compilePath), state, builtTo};
+  return {number, name, fields, paths: fields.map(compilePath), state, builtTo, isUnique, duplicates: []};
+}
+
+/** Writes keep its entries. */
+export function isKept({state}: CatalogIndex): boolean {
+  return state === 'building' || state === 'enabled';
 }
 
 /** To be called after any change of a table's indexes. */

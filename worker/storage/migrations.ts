@@ -17,6 +17,7 @@ import {
   ADD_ROW_CHECKSUMS,
   ADD_ROW_SUMS,
   ADD_TIMELINE,
+  ADD_UNIQUE_INDEXES,
   APPLICATION_ID,
   CREATE_CONTROL_RECORDS,
   CREATE_FUNCTION_TABLES,
@@ -57,6 +58,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(CREATE_CONTROL_RECORDS),
   // 13: services.
   db => db.exec(CREATE_SERVICES),
+  // 14: unique indexes.
+  db => db.exec(ADD_UNIQUE_INDEXES),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

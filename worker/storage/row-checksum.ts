@@ -46,6 +46,11 @@ const COLUMNS = {
   services: ['name', 'record'],
 } as const;
 
+/** Columns that came later. Of a row in which one says nothing (0, null) it is left out: the checksum is what it was. */
+const LATER_COLUMNS: {readonly [Kind in keyof typeof COLUMNS]?: readonly string[]} = {
+  indexes: ['is_unique', 'failure'],
+};
+
 export type RowKind = keyof typeof COLUMNS;
 export const ROW_KINDS = Object.keys(COLUMNS) as RowKind[];
 
@@ -73,12 +78,16 @@ const WHAT: Record<RowKind, string> = {
 export const LOST_REQUEST = 'lost';
 
 /** 32 bits with a sign, which SQLite keeps in four bytes. */
-export function rowChecksum<Kind extends RowKind>(kind: Kind, row: Columns<Kind>): number {
-  const values = COLUMNS[kind].map(column => {
-    const value: unknown = row[column as keyof Columns<Kind>];
-    return typeof value === 'string' && !value.isWellFormed() ? value.toWellFormed() : value; // as SQLite keeps it
-  });
+export function rowChecksum<Kind extends RowKind, Row extends Columns<Kind>>(kind: Kind, row: Row): number {
+  const columns: Readonly<Record<string, unknown>> = row;
+  const values = COLUMNS[kind].map(column => stored(columns[column]));
+  for (const column of LATER_COLUMNS[kind] ?? []) if (columns[column]) values.push(column, stored(columns[column]));
   return crc32(JSON.stringify(values)) | 0;
+}
+
+/** As SQLite keeps it. */
+function stored(value: unknown): unknown {
+  return typeof value === 'string' && !value.isWellFormed() ? value.toWellFormed() : value;
 }
 
 export function isSoundRow<Kind extends RowKind>(kind: Kind, row: CheckedColumns<Kind>): boolean {

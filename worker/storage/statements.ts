@@ -109,6 +109,13 @@ export function prepareStatements(db: Connection) {
     deleteDocument: () => run<[number]>('DELETE FROM documents WHERE doc = ?'),
 
     insertEntry: () => run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
+    /** Another document with this key. */
+    otherEntry: () =>
+      db
+        .prepare<[number, Buffer, number], number>(
+          'SELECT doc FROM index_entries WHERE index_number = (? + 0) AND key = ? AND doc <> (? + 0) LIMIT 1',
+        )
+        .pluck(),
     deleteEntry: () =>
       run<[number, Buffer, number]>('DELETE FROM index_entries WHERE index_number = ? AND key = ? AND doc = ?'),
     deleteEntriesOf: () => run<[number, number]>('DELETE FROM index_entries WHERE index_number = (? + 0) AND doc = ?'),
@@ -136,10 +143,12 @@ export function prepareStatements(db: Connection) {
         'UPDATE tables SET fields = ?, deployed = ?, checksum = ? WHERE number = ?',
       ),
     insertIndex: () =>
-      run<[number, number, string, string, string, number, number]>(
-        `INSERT INTO indexes (number, table_number, name, fields, state, built_to, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      run<[number, number, string, string, string, number, 0 | 1, number]>(
+        `INSERT INTO indexes (number, table_number, name, fields, state, built_to, is_unique, checksum)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       ),
     updateIndex: () => run<[string, number, number]>('UPDATE indexes SET state = ?, built_to = ? WHERE number = ?'),
+    setFailure: () => run<[string, number, number]>('UPDATE indexes SET failure = ?, checksum = ? WHERE number = ?'),
     deleteIndex: () => run<[number]>('DELETE FROM indexes WHERE number = ?'),
 
     insertJob: () =>

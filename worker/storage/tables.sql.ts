@@ -276,6 +276,30 @@ export const CREATE_CONTROL_RECORDS = `
 ${sumsOf('control_records')}
 `;
 
+/**
+ * From version 14 on: indexes that are unique. The table is made anew, because its states are in a CHECK.
+ * is_unique: 1 when no two documents may have the same values. failure: JSON array of the first documents that have, or null.
+ * state failed: such were found; nobody keeps its entries, and they stay until it is dropped.
+ */
+export const ADD_UNIQUE_INDEXES = `
+  CREATE TABLE unique_indexes (
+    number       INTEGER PRIMARY KEY,
+    table_number INTEGER NOT NULL REFERENCES tables (number),
+    name         TEXT NOT NULL,
+    fields       TEXT NOT NULL,
+    state        TEXT NOT NULL CHECK (state IN ('building', 'enabled', 'failed', 'dropping')),
+    built_to     INTEGER NOT NULL,
+    checksum     INTEGER,
+    is_unique    INTEGER NOT NULL DEFAULT 0,
+    failure      TEXT
+  ) STRICT;
+  INSERT INTO unique_indexes SELECT number, table_number, name, fields, state, built_to, checksum, 0, NULL FROM indexes;
+  DROP TABLE indexes;
+  ALTER TABLE unique_indexes RENAME TO indexes;
+  DELETE FROM row_sums WHERE kind = 'indexes';
+${sumsOf('indexes')}
+`;
+
 /** From version 13 on: services, and what is wanted of them. */
 export const CREATE_SERVICES = `
   -- record: JSON as shared/protocol/services.ts has it; its state is what it was when something of it was written last.

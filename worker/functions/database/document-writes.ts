@@ -131,6 +131,7 @@ function schemaFaults<T>(table: string, write: () => T): T {
     return write();
   } catch (caught) {
     if (!(caught instanceof ServiceError)) throw caught;
+    if (caught.code === 'op.unique_violation') throw new DatabaseFault(caught.message);
     if (caught.code !== 'op.schema_violation') throw caught;
     const message = typeof caught.detail?.message === 'string' ? caught.detail.message : caught.message;
     throw new DatabaseFault(

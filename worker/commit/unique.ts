@@ -1,0 +1,104 @@
+/**
+ * Unique indexes: no two documents of a table have the same values in the index's fields. A document that lacks one of them, or has
+ * null there, does not count. Values are the same when the order of all values says so (values/key-encoding.ts).
+ *
+ * A write is checked before it changes anything, against the entries that are there at that moment. So within a transaction each
+ * operation has to hold, not only their end. While an index is building, documents that the build has not reached have no
+ * entry: a write may pass that clashes with one, and the build finds both (schema/back-fill.ts). What is `enabled` is unique.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import {valueAt} from '../../shared/values/paths.ts';
+import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import {storageDamaged} from '../storage/damage.ts';
+import {indexKey} from '../storage/index-key.ts';
+import type {DocumentRow} from '../storage/rows.ts';
+import type {Fields} from './commit.ts';
+import type {Writer} from './writer.ts';
+
+/** No document has this number. */
+const NOBODY = -1;
+
+/**
+ * @param keys of the document as it shall be, in each of `indexes`
+ * @param own the document that is there, with its keys; null: it is new
+ * @throws op.unique_violation 409 that names the document which has the values
+ */
+export function checkUnique(
+  writer: Writer,
+  table: CatalogTable,
+  indexes: readonly CatalogIndex[],
+  keys: readonly Buffer[],
+  fields: Fields,
+  own: {readonly doc: number; readonly keys: readonly Buffer[]} | null,
+): void {
+  for (let i = 0; i < indexes.length; i++) {
+    const index = indexes[i]!;
+    if (!index.isUnique || own?.keys[i]?.equals(keys[i]!) === true || !hasValues(index, fields)) continue;
+    const other = sameAs(writer, table, index, keys[i]!, own?.doc ?? NOBODY);
+    if (other === undefined) continue;
+    throw new ServiceError(
+      'op.unique_violation',
+      `table ${table.name} has a document with the same ${index.fields.join(', ')}: ${JSON.stringify(other.id)}, ` +
+        `and its index ${index.name} is unique`,
+      {table: table.name, index: index.name, id: other.id},
+    );
+  }
+}
+
+/** Whether the document counts. */
+export function hasValues({paths}: CatalogIndex, fields: Fields): boolean {
+  return paths.every(path => (valueAt(fields as never, path) ?? null) !== null);
+}
+
+/** A document that has this key in the index, other than this one. @throws op.storage_damaged 503 */
+export function sameAs(
+  writer: Writer,
+  table: CatalogTable,
+  index: CatalogIndex,
+  key: Buffer,
+  own = NOBODY,
+): DocumentRow | undefined {
+  const doc = writer.statements.otherEntry.get(index.number, key, own);
+  if (doc === undefined) return undefined;
+  const row = writer.documentByDoc(doc);
+  if (row === undefined) {
+    throw storageDamaged({check: 'entry', table: table.name, index: index.name, document: doc});
+  }
+  return row;
+}
+
+/**
+ * The document that has the values of `fields` in a unique index; undefined: none has.
+ * @throws op.invalid_input 400 when there is no such index, or a value is missing; op.conflict 409 while it is being built
+ */
+export function documentByUnique(
+  writer: Writer,
+  table: CatalogTable | undefined,
+  tableName: string,
+  name: string,
+  fields: Fields,
+): DocumentRow | undefined {
+  const index = table?.indexes.find(other => other.name === name && other.isUnique && other.state !== 'dropping');
+  if (table === undefined || index === undefined) {
+    throw new ServiceError(
+      'op.invalid_input',
+      `table ${tableName} has no unique index ${JSON.stringify(name.slice(0, 64))}`,
+    );
+  }
+  if (index.state !== 'enabled') {
+    throw new ServiceError(
+      'op.conflict',
+      index.state === 'failed'
+        ? `index ${name} could not be made unique, as GET of the schema of table ${tableName} says`
+        : `index ${name} of table ${tableName} is being built; try again when it is enabled`,
+      {index: name, state: index.state},
+    );
+  }
+  if (!hasValues(index, fields)) {
+    throw new ServiceError(
+      'op.invalid_input',
+      `fields must have a value, not null, for each field of index ${name}: ${index.fields.join(', ')}`,
+    );
+  }
+  return sameAs(writer, table, index, indexKey(index, fields));
+}
