@@ -6,7 +6,15 @@
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
 import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
-import {DocumentList, FoundDocument, InsertBody, PatchBody, PutBody, WrittenDocument} from './protocol/documents.ts';
+import {
+  DocumentList,
+  FoundDocument,
+  InsertBody,
+  PatchBody,
+  PutBody,
+  UpsertBody,
+  WrittenDocument,
+} from './protocol/documents.ts';
 import {Variable, VariableBody, VariableList} from './protocol/environment.ts';
 import {
   FunctionCallBody,
@@ -96,6 +104,7 @@ export const OPERATION_TYPES = {
   'documents.put': {body: PutBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'documents.patch': {body: PatchBody, answer: WrittenDocument},
   'documents.delete': nothing,
+  'documents.upsert': {body: UpsertBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'transactions.run': {body: TransactionBody, answer: TransactionResult},
   'query.run': {body: QueryObject, answer: QueryResult},
   'query.paginated': {body: PaginatedQueryBody, answer: QueryPage},

@@ -107,6 +107,13 @@ export const OPERATIONS = {
     params: ['table', 'document_id'],
     takesConditions: true,
   },
+  'documents.upsert': {
+    ...write,
+    ...at('POST', '/upsert'),
+    variants: {created: CREATED},
+    params: none,
+    takesConditions: true,
+  },
   'transactions.run': {...write, ...at('POST', '/transactions'), params: none},
   'query.run': {...read, ...at('POST', '/query'), params: none},
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},

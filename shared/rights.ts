@@ -85,6 +85,7 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'documents.put': needs('data:write', 'path'),
   'documents.patch': needs('data:write', 'path'),
   'documents.delete': needs('data:write', 'path'),
+  'documents.upsert': needs('data:write', {at: ['table']}),
   'transactions.run': needs('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
   'query.run': needs('data:read', {at: ['table']}),
   'query.paginated': needs('data:read', {at: ['query.table']}),

@@ -40,6 +40,20 @@ export const PutBody = Type.Object(
   {additionalProperties: false},
 );
 
+/** POST …/upsert: the document that has the values of `fields` in a unique index, or a new one. */
+export const UpsertBody = Type.Object(
+  {
+    table: Type.String(),
+    by: Type.String({description: 'a unique index of the table; fields has a value for each of its fields'}),
+    fields: Type.Object(
+      {},
+      {description: 'of a new document; without any change beside it also what the old one becomes'},
+    ),
+    ...changes,
+  },
+  {additionalProperties: false},
+);
+
 /** A document as it is shown: the system fields, then its own. Times are epoch milliseconds, fractions possible. */
 export const Document = Type.Object(
   {

@@ -38,7 +38,17 @@ export const ReplaceOperation = Type.Object(
   closed,
 );
 export const UpsertOperation = Type.Object(
-  {type: Type.Literal('upsert'), ...table, id: Id, fields: Fields, ...condition, ...changes},
+  {
+    type: Type.Literal('upsert'),
+    ...table,
+    id: Type.Optional(Id),
+    by: Type.Optional(
+      Type.String({description: 'in place of id, a unique index: the document that has the values of fields in it'}),
+    ),
+    fields: Fields,
+    ...condition,
+    ...changes,
+  },
   {
     ...closed,
     description: 'makes the document, or replaces it; with any change of a patch, one that is there is changed so',

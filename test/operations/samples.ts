@@ -231,6 +231,17 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [async () => ({params: {table: 'cities', document_id: await insertCity(app)}})],
       refused: {params: gone, code: 'op.not_found'},
     },
+    'documents.upsert': {
+      succeeds: [
+        async () => {
+          const indexes = [{name: 'by_email', fields: ['email'], unique: true}];
+          await expectStatus(app.admin('PUT', '/schema/people', {table: 'people', fields: [], indexes}), 204);
+          return {body: {table: 'people', by: 'by_email', fields: {email: 'a'}}, variant: 'created'};
+        },
+        {body: {table: 'people', by: 'by_email', fields: {email: 'a'}, increment: {n: 1}}},
+      ],
+      refused: {body: {table: 'people', by: 'none', fields: {email: 'a'}}, code: 'op.invalid_input'},
+    },
     'transactions.run': {
       succeeds: [
         {

@@ -32,6 +32,12 @@ export function checkChanges(changes: FieldChanges, at = ''): void {
   }
 }
 
+/** Those that a body has beside other members; null: none. */
+export function changesIn(body: FieldChanges): FieldChanges | null {
+  const named = CHANGES.filter(kind => body[kind] !== undefined);
+  return named.length === 0 ? null : Object.fromEntries(named.map(kind => [kind, body[kind]]));
+}
+
 /** Whether it names any field. */
 export function changesNothing(changes: FieldChanges): boolean {
   return CHANGES.every(kind => namesIn(changes[kind] ?? []).length === 0);

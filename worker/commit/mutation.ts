@@ -14,6 +14,7 @@ import {checkChosenId, decodeId} from '../storage/ids.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Fields} from './commit.ts';
 import {changedFields, changesNothing, checkChanges} from './field-changes.ts';
+import {documentByUnique} from './unique.ts';
 import type {Writer} from './writer.ts';
 
 /** A checked change of one document; returns its id. Throws what the data says against it. */
@@ -113,6 +114,46 @@ export function upsertEffect(
     if (table === undefined || writer.document(table, id) === undefined) return put(writer);
     return {row: patch(writer), isNew: false};
   };
+}
+
+/**
+ * The document that has the values of `fields` in a unique index is changed, or without changes becomes these fields; if none has, one is
+ * made. @throws as `patchEffect` and `putEffect`, and as `documentByUnique`
+ */
+export function upsertByEffect(
+  tableName: string,
+  by: string,
+  fields: Fields,
+  changes: FieldChanges | null,
+  condition: Condition,
+): PutEffect {
+  checkTableName(tableName);
+  const traits = checkFields(fields, 'fields');
+  const body = storedText(fields, traits);
+  checkDocumentSize(body);
+  if (changes !== null) checkChanges(changes);
+  return writer => {
+    const table = writer.catalog.table(tableName);
+    const row = documentByUnique(writer, table, tableName, by, fields);
+    if (table === undefined || row === undefined) {
+      if (condition.ifMatch !== null) throw nothingToMatch(tableName, by);
+      writer.insert(writer.table(tableName), fields, body);
+    } else if (changes !== null) {
+      return {row: patchEffect(tableName, row.id, changes, condition)(writer), isNew: false};
+    } else {
+      checkCondition(condition, row.id, row);
+      writer.update(table, row, parseFields(row), fields, body);
+    }
+    return {row: writer.lastStored, isNew: row === undefined};
+  };
+}
+
+function nothingToMatch(table: string, index: string): ServiceError {
+  return new ServiceError(
+    'op.precondition_failed',
+    `table ${table} has no document with these values in index ${index}, and If-Match wants one`,
+    {id: null, version: null},
+  );
 }
 
 /** @throws op.invalid_input 400; the effect op.not_found 404, op.precondition_failed 412 */

@@ -2,11 +2,18 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
-import {InsertBody, PatchBody, PutBody} from '../../shared/protocol/documents.ts';
+import {InsertBody, PatchBody, PutBody, UpsertBody} from '../../shared/protocol/documents.ts';
 import {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
 import type {Fields} from '../commit/commit.ts';
-import {CHANGES} from '../commit/field-changes.ts';
-import {deleteEffect, documentNotFound, insertEffect, patchEffect, putEffect} from '../commit/mutation.ts';
+import {CHANGES, changesIn} from '../commit/field-changes.ts';
+import {
+  deleteEffect,
+  documentNotFound,
+  insertEffect,
+  patchEffect,
+  putEffect,
+  upsertByEffect,
+} from '../commit/mutation.ts';
 import {documentText} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {type Condition, entityTag, isKnown, NO_CONDITION, parseTags} from '../documents/version.ts';
@@ -23,6 +30,7 @@ import {done, written} from './written.ts';
 
 const insertBody = bodyType<'documents.insert'>(InsertBody);
 const putBody = bodyType<'documents.put'>(PutBody);
+const upsertBody = bodyType<'documents.upsert'>(UpsertBody);
 const patchBody = bodyType<'documents.patch'>(PatchBody);
 const queryBody = bodyType<'query.run'>(QueryObject);
 const paginatedQueryBody = bodyType<'query.paginated'>(PaginatedQueryBody);
@@ -60,6 +68,14 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
       tenant,
       done(deleteEffect(request.params.table, request.params.document_id, conditionOf(request))),
     ),
+  'documents.upsert': (request, tenant) => {
+    const body = decodeBody(upsertBody, request.body);
+    const upsert = upsertByEffect(body.table, body.by, body.fields as Fields, changesIn(body), conditionOf(request));
+    return written(request, tenant, writer => {
+      const {row, isNew} = upsert(writer);
+      return {json: idText(row.id), etag: entityTag(row), ...(isNew ? {variant: 'created'} : {})};
+    });
+  },
   'documents.get': ({params, ifNoneMatch}, {reader}) => {
     const {table, document_id: id} = params;
     reader.inSnapshot();

@@ -3,10 +3,10 @@
  * refers to another is made when that one's id is known. An error names the operation in its detail.
  */
 import {Buffer} from 'node:buffer';
+import type {Static} from 'typebox';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../shared/limits.ts';
-import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {
   DeleteOperation,
   InsertOperation,
@@ -17,8 +17,17 @@ import {
   UpsertOperation,
 } from '../../shared/protocol/transactions.ts';
 import type {Fields} from '../commit/commit.ts';
-import {CHANGES} from '../commit/field-changes.ts';
-import {deleteEffect, insertEffect, patchEffect, putEffect, replaceEffect, upsertEffect} from '../commit/mutation.ts';
+import {CHANGES, changesIn} from '../commit/field-changes.ts';
+import {
+  deleteEffect,
+  insertEffect,
+  type PutEffect,
+  patchEffect,
+  putEffect,
+  replaceEffect,
+  upsertByEffect,
+  upsertEffect,
+} from '../commit/mutation.ts';
 import type {Writer} from '../commit/writer.ts';
 import {type Condition, NO_CONDITION, versionOf, versionTags} from '../documents/version.ts';
 import {scheduleJob} from '../scheduler/jobs.ts';
@@ -124,13 +133,7 @@ function effectOf(operation: Operation, prefix: string, clock: () => number): Ef
       return writer => stored(replace(writer));
     }
     case 'upsert': {
-      const checked = checkWireType(upsertOperation, operation, prefix);
-      const {table, fields} = checked;
-      const changes = changesIn(checked);
-      const upsert =
-        changes === null
-          ? putEffect(table, idOf(checked), fields as Fields, conditionOf(checked))
-          : upsertEffect(table, idOf(checked), fields as Fields, changes, conditionOf(checked));
+      const upsert = upsertOf(checkWireType(upsertOperation, operation, prefix));
       return writer => {
         const {row, isNew} = upsert(writer);
         return stored(row, `,"created":${isNew}`);
@@ -157,6 +160,23 @@ function effectOf(operation: Operation, prefix: string, clock: () => number): Ef
   }
 }
 
+function upsertOf(checked: Static<typeof UpsertOperation>): PutEffect {
+  const {table, id, by} = checked;
+  const fields = checked.fields as Fields;
+  const changes = changesIn(checked);
+  const condition = conditionOf(checked);
+  if ((id === undefined) === (by === undefined)) {
+    throw new ServiceError(
+      'op.invalid_input',
+      'it must have an id, or by with the name of a unique index, and not both',
+    );
+  }
+  if (by !== undefined) return upsertByEffect(table, by, fields, changes, condition);
+  return changes === null
+    ? putEffect(table, String(id), fields, condition)
+    : upsertEffect(table, String(id), fields, changes, condition);
+}
+
 function stored(row: DocumentRow, more = ''): Made {
   const result = `{"id":${JSON.stringify(row.id)},"version":"${versionOf(row)}"${more}}`;
   return {id: row.id, result, bytes: Buffer.byteLength(row.body)};
@@ -165,11 +185,6 @@ function stored(row: DocumentRow, more = ''): Made {
 /** References have been filled in. */
 function idOf({id}: {readonly id: unknown}): string {
   return String(id);
-}
-
-function changesIn(operation: FieldChanges): FieldChanges | null {
-  const named = CHANGES.filter(kind => operation[kind] !== undefined);
-  return named.length === 0 ? null : Object.fromEntries(named.map(kind => [kind, operation[kind]]));
 }
 
 function conditionOf({if_match: ifMatch}: {readonly if_match?: string}): Condition {
