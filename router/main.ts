@@ -27,6 +27,7 @@ import {OriginRule} from './http/origin.ts';
 import {RouterFigures} from './metrics/figures.ts';
 import {metricsHandler} from './metrics/listener.ts';
 import {Traffic} from './metrics/traffic.ts';
+import {RateLimits} from './rates/rate-limits.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
 import {TenantDirectory} from './tenants/directory.ts';
@@ -124,6 +125,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
       directory: tenantDirectory,
       control,
       observer,
+      rateLimits: RateLimits.of(settings.rateLimits, routers, () => performance.now()),
       callers: new Callers(settings.trustedProxies, logsRequests),
       socketsMax: limits.sockets,
       onBug: (exchange: Exchange, error: unknown) =>

@@ -73,9 +73,10 @@ export class ServiceError extends Error {
 
   /** Seconds for `Retry-After`; 0: none. Its detail may be outside input. */
   get retryAfterS(): number {
-    if (this.status !== 503) return 0;
+    if (this.status !== 503 && this.status !== 429) return 0;
     const seconds = this.detail?.retry_after_seconds;
-    return typeof seconds === 'number' && seconds >= 1 ? Math.min(Math.ceil(seconds), RETRY_AFTER_S_MAX) : 1;
+    if (typeof seconds === 'number' && seconds >= 1) return Math.min(Math.ceil(seconds), RETRY_AFTER_S_MAX);
+    return this.status === 503 ? 1 : 0;
   }
 
   /** Nothing is wrong with what was asked: the service could not do it. */

@@ -83,8 +83,8 @@ export class Exchange implements Forwarded {
   waitingSinceMs = 0;
   /** Headers of the errors that we answer ourselves: CORS, where pages of other origins may read them. */
   errorHeaders: HeaderList | null = null;
-  /** Headers of every answer: CORS, for a page whose origin was accepted. */
-  pageHeaders: HeaderList | null = null;
+  /** Headers of every answer: CORS, for a page whose origin was accepted; what is left of rate limits. */
+  edgeHeaders: HeaderList | null = null;
   /** Where what its reader does not take is counted; null: it is not, because the answer has an end. */
   owed: OwedBytes | null = null;
 
@@ -468,7 +468,7 @@ export class Exchange implements Forwarded {
 
   #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
     if (status >= 500) this.knownAddress = this.address; // a line of the log tells it
-    writeHead(this.#res, status, contentType, this.requestId, this.pageHeaders, headers);
+    writeHead(this.#res, status, contentType, this.requestId, this.edgeHeaders, headers);
   }
 
   /** Hands the body over as the kernel takes it; until then the Buffer itself is kept, not a copy. */

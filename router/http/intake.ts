@@ -1,7 +1,7 @@
 /**
  * The way of a request through the router, in the order in which its rules are checked (the first broken one answers):
  *
- *   Origin and Host → length of the URL → route and method → credential → tenant → body → forward to the worker
+ *   Origin and Host → length of the URL → route and method → credential → tenant → rate limits → body → forward to the worker
  *
  * Deployment routes (`/svc/…`) are exempt from the first rule, and their credential is the worker's to judge.
  * An unknown tenant is told only to those with a credential. The body is looked at last and never parsed here, except for
@@ -29,6 +29,7 @@ import {
 } from '../auth/failed-credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
+import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
@@ -53,6 +54,8 @@ export type IntakeParts = {
   callers: Callers;
   /** What readers of answers without an end are owed, and sockets. */
   owed: OwedBytes;
+  /** Null: there are none. */
+  rateLimits: RateLimits | null;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
 };
@@ -93,7 +96,7 @@ export class Intake {
     if (announced !== null) exchange.announce(announced);
     const path = req.getUrl();
     const origin = isDeploymentPath(path) ? '' : this.#originRule.check(req);
-    exchange.pageHeaders = pageHeaders(origin);
+    exchange.edgeHeaders = pageHeaders(origin);
     // The types promise a string, but there is none without a query string.
     const query = (req.getQuery() as string | undefined) ?? '';
     if (path.length + 1 + query.length > URL_BYTES_MAX) {
@@ -260,6 +263,7 @@ export class Intake {
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
     exchange.held.tenant = tenant.held;
+    if (this.#parts.rateLimits !== null) spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }
 
@@ -328,6 +332,13 @@ export class Intake {
     if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
     exchange.fail(asServiceError(caught));
   }
+}
+
+/** @throws op.rate_limited 429 */
+function spend(exchange: Exchange, allowance: Allowance): void {
+  const error = allowance.spend();
+  exchange.edgeHeaders = [...(exchange.edgeHeaders ?? []), ...allowance.headers()];
+  if (error !== null) throw error;
 }
 
 /** @throws op.not_found 404: no session has such an id */

@@ -9,13 +9,13 @@ export const JSON_TYPE = 'application/json';
 const JSON_WITH_REQUEST_ID = `Content-Type: ${JSON_TYPE}\r\nX-Request-Id`;
 const ASCII = /^[\t\x20-\x7e]*$/;
 
-/** Called corked. @param contentType empty: none, @param page for the page that may read the answer, @param headers of this answer */
+/** Called corked. @param contentType empty: none, @param edge of every answer, @param headers of this answer */
 export function writeHead(
   res: HttpResponse,
   status: number,
   contentType: string,
   requestId: string,
-  page: HeaderList | null,
+  edge: HeaderList | null,
   headers: HeaderList | null,
 ): void {
   if (status !== 200) res.writeStatus(statusLine(status));
@@ -24,7 +24,7 @@ export function writeHead(
     if (contentType !== '') res.writeHeader('Content-Type', contentType);
     res.writeHeader('X-Request-Id', requestId);
   }
-  if (page !== null) for (const [name, value] of page) res.writeHeader(name, value);
+  if (edge !== null) for (const [name, value] of edge) res.writeHeader(name, value);
   if (headers === null) return;
   // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
   for (const [name, value] of headers) res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));

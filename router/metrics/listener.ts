@@ -30,7 +30,7 @@ export function metricsHandler(
       exchange.fail(asServiceError(caught));
     };
     try {
-      exchange.pageHeaders = pageHeaders(originRule.check(req));
+      exchange.edgeHeaders = pageHeaders(originRule.check(req));
       if (req.getUrl() !== '/metrics') throw new ServiceError('op.not_found', 'this port serves /metrics only');
       if (method !== 'GET' && method !== 'HEAD') {
         throw new ServiceError('op.method_not_allowed', 'this path takes GET, HEAD');

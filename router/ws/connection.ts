@@ -28,6 +28,8 @@ import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
 import {FEATURES, PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
+import type {Allowance} from '../rates/rate-limits.ts';
+import {TokenBucket} from '../rates/token-bucket.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import {droppedRequestId} from './frame-head.ts';
 import {judgeFirstFrame} from './handshake.ts';
@@ -35,6 +37,7 @@ import {Subscriptions} from './subscriptions.ts';
 
 const clientMessage = Compile(ClientMessage);
 const POLICY_VIOLATION = 1008;
+const FRAMES = {requests_per_second: SOCKET_FRAMES_PER_SECOND, burst: SOCKET_FRAMES_AT_ONCE};
 
 export type SocketData = {connection: Connection | null; tenant: PlacedTenant};
 
@@ -44,14 +47,14 @@ export class Connection {
   readonly #ws: WebSocket<SocketData>;
   #state: 'awaiting_client_hello' | 'established' | 'closed' = 'awaiting_client_hello';
   readonly #helloTimeout: AwakeTimeout;
-  /** Frames the client may still send at once, and when that was counted. */
-  #frames = SOCKET_FRAMES_AT_ONCE;
-  #countedMs = performance.now();
+  readonly #frames = new TokenBucket(FRAMES, performance.now());
+  readonly #allowance: Allowance | null;
 
-  /** @param ofAll what all sockets of this router are owed */
-  constructor(ws: WebSocket<SocketData>, tenant: PlacedTenant, ofAll: OwedBytes) {
+  /** @param ofAll what all sockets of this router are owed, @param allowance what a subscription is taken from; null: it is not counted */
+  constructor(ws: WebSocket<SocketData>, tenant: PlacedTenant, ofAll: OwedBytes, allowance: Allowance | null) {
     this.#ws = ws;
     this.tenant = tenant;
+    this.#allowance = allowance;
     this.subscriptions = new Subscriptions(ws, this, ofAll);
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     this.send({
@@ -179,6 +182,8 @@ export class Connection {
 
   #subscribe(requestId: string, query: unknown): void {
     try {
+      const error = this.#allowance?.spend() ?? null;
+      if (error !== null) throw error;
       this.subscriptions.add(requestId, query);
     } catch (caught) {
       this.requestFailed(requestId, asServiceError(caught));
@@ -186,19 +191,12 @@ export class Connection {
     }
   }
 
-  /** A bucket that fills steadily: bursts are fine, a flood is not. */
   #checkRate(): void {
-    const nowMs = performance.now();
-    const earned = ((nowMs - this.#countedMs) / 1000) * SOCKET_FRAMES_PER_SECOND;
-    this.#frames = Math.min(SOCKET_FRAMES_AT_ONCE, this.#frames + earned);
-    this.#countedMs = nowMs;
-    if (this.#frames < 1) {
-      throw new ServiceError(
-        'op.rate_limited',
-        `more than ${SOCKET_FRAMES_PER_SECOND} frames a second; this one was dropped`,
-      );
-    }
-    this.#frames--;
+    if (this.#frames.take(performance.now())) return;
+    throw new ServiceError(
+      'op.rate_limited',
+      `more than ${SOCKET_FRAMES_PER_SECOND} frames a second; this one was dropped`,
+    );
   }
 }
 

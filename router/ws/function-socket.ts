@@ -15,6 +15,7 @@ import {
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
 } from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
+import type {Allowance} from '../rates/rate-limits.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import type {TenantPipes} from './tenant-pipes.ts';
 
@@ -49,17 +50,20 @@ export class FunctionSocket {
   /** Messages of the worker that have to come for it to be used: a greeting, and what its client has asked for. */
   #unused = 2;
   readonly #onUsed: () => void;
+  readonly #allowance: Allowance | null;
 
-  /** @param onUsed told once, when its client is shown something */
+  /** @param allowance what each message is taken from; null: they are not counted, @param onUsed told once, when its client is shown something */
   constructor(
     ws: WebSocket<FunctionSocketData>,
     stream: number,
     pipes: TenantPipes,
     ofAll: OwedBytes,
+    allowance: Allowance | null,
     onUsed: () => void,
   ) {
     this.#ws = ws;
     this.#onUsed = onUsed;
+    this.#allowance = allowance;
     this.stream = stream;
     this.origin = ws.getUserData().origin;
     this.#pipes = pipes;
@@ -72,6 +76,11 @@ export class FunctionSocket {
   receive(bytes: Buffer, isBinary: boolean): void {
     if (bytes.length > FUNCTION_SOCKET_MESSAGE_BYTES_MAX) {
       this.fatal(new ServiceError('op.too_large', `a message has at most ${FUNCTION_SOCKET_MESSAGE_BYTES_MAX} bytes`));
+      return;
+    }
+    // A message that is left out would be out of step: its client comes back later, and goes on where it was.
+    if (this.#allowance !== null && this.#allowance.spend() !== null) {
+      this.end(CloseCode.overloaded, 'op.rate_limited');
       return;
     }
     this.#unhandled(bytes.length);

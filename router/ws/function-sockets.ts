@@ -19,6 +19,7 @@ import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
 import {decodedOrSame} from '../http/routes.ts';
+import type {RateLimits} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {CloseCode, FunctionSocket, type FunctionSocketData} from './function-socket.ts';
@@ -31,6 +32,7 @@ export type FunctionSocketParts = {
   requestIds: RequestIds;
   observer: ExchangeObserver;
   callers: Callers;
+  rateLimits: RateLimits | null;
   /** Open at once, in this router. */
   socketsMax: number;
   /** What it owes all its sockets. */
@@ -96,6 +98,8 @@ export class FunctionSockets {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
+    const error = this.#parts.rateLimits?.ofTenant(tenant).spend() ?? null;
+    if (error !== null) throw error;
     const displaced = this.#shares.placeFor(tenant);
     if (displaced !== null) {
       this.traffic.displaced();
@@ -109,7 +113,15 @@ export class FunctionSockets {
     const {tenant} = data;
     const {pipes} = tenant;
     const onUsed = () => this.#shares.isUsed(tenant, socket);
-    const socket: FunctionSocket = new FunctionSocket(ws, pipes.nextStream(), pipes, this.#parts.owed, onUsed);
+    const allowance = this.#parts.rateLimits?.ofTenant(tenant) ?? null;
+    const socket: FunctionSocket = new FunctionSocket(
+      ws,
+      pipes.nextStream(),
+      pipes,
+      this.#parts.owed,
+      allowance,
+      onUsed,
+    );
     data.socket = socket;
     this.#open.add(socket);
     this.#shares.opened(tenant, socket);

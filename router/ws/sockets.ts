@@ -24,6 +24,7 @@ import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
+import type {RateLimits} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';
@@ -41,6 +42,7 @@ export type SocketParts = {
   requestIds: RequestIds;
   observer: ExchangeObserver;
   callers: Callers;
+  rateLimits: RateLimits | null;
   /** Open at once, in this router. */
   socketsMax: number;
   /** What it owes all its sockets. */
@@ -124,6 +126,8 @@ export class Sockets {
     }
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
+    const error = this.#parts.rateLimits?.ofTenant(tenant).spend() ?? null;
+    if (error !== null) throw error;
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (this.#open.size >= this.#parts.socketsMax)
       throw new ServiceError('session.overloaded', 'too many sockets are open');
@@ -132,7 +136,12 @@ export class Sockets {
 
   #opened(ws: WebSocket<SocketData>): void {
     const data = ws.getUserData();
-    const connection = new Connection(ws, data.tenant, this.#parts.owed);
+    const connection = new Connection(
+      ws,
+      data.tenant,
+      this.#parts.owed,
+      this.#parts.rateLimits?.ofTenant(data.tenant) ?? null,
+    );
     data.connection = connection;
     this.#open.add(connection);
     this.#parts.directory.socketOpened(data.tenant, connection);

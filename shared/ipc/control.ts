@@ -9,6 +9,7 @@
 import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
+import type {RateLimit} from '../rate-limit.ts';
 import type {EgressDoor, EgressSettings} from './egress.ts';
 
 /** Where a router reaches a tenant's worker. The secret is made anew for every worker and never leaves memory. */
@@ -52,6 +53,8 @@ export type RouterSettings = {
   allowedOrigins: string[];
   /** Addresses and ranges of proxies whose word for where a request comes from is taken. */
   trustedProxies: string[];
+  /** Null: no limit. */
+  rateLimits: {tenant: RateLimit | null};
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;

@@ -121,6 +121,7 @@ export class Edge {
       control,
       observer: traffic,
       callers: new Callers([], false),
+      rateLimits: null,
       onBug,
     };
     let intake: Intake | null = null;

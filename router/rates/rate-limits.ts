@@ -1,0 +1,84 @@
+/**
+ * How many requests a tenant may get. Each router has its share of a limit, as of all limits (decision 0024), and keeps count by
+ * itself. What it counts with belongs to the tenant it counts for, and goes with it.
+ *
+ * What is left is said with every answer, as the IETF's draft has it since its seventh version (`RateLimit-Policy`, `RateLimit`): of each
+ * limit a name, how many at once, in how many seconds those come back; how many are left, and in how many seconds it is full again.
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import type {HeaderList} from '../../shared/ipc/operations.ts';
+import type {RateLimit} from '../../shared/rate-limit.ts';
+import {TokenBucket} from './token-bucket.ts';
+
+export type RateLimitSettings = {
+  /** Of each tenant; null: none. */
+  tenant: RateLimit | null;
+};
+
+export class RateLimits {
+  readonly #routers: number;
+  readonly #clock: () => number;
+  readonly #tenant: RateLimit;
+  readonly #ofTenants = new WeakMap<object, Allowance>();
+
+  private constructor(tenant: RateLimit, routers: number, clock: () => number) {
+    this.#tenant = tenant;
+    this.#routers = routers;
+    this.#clock = clock;
+  }
+
+  /** Null: there are no limits, and nothing is counted. @param clock milliseconds that never go back */
+  static of({tenant}: RateLimitSettings, routers: number, clock: () => number): RateLimits | null {
+    return tenant === null ? null : new RateLimits(tenant, routers, clock);
+  }
+
+  ofTenant(tenant: object): Allowance {
+    let allowance = this.#ofTenants.get(tenant);
+    if (allowance === undefined) {
+      allowance = new Allowance('tenant', this.#tenant, this.#routers, this.#clock);
+      this.#ofTenants.set(tenant, allowance);
+    }
+    return allowance;
+  }
+}
+
+export class Allowance {
+  readonly #name: string;
+  readonly #limit: RateLimit;
+  readonly #burst: number;
+  readonly #clock: () => number;
+  readonly #bucket: TokenBucket;
+  readonly #policy: string;
+
+  constructor(name: string, limit: RateLimit, routers: number, clock: () => number) {
+    const requests_per_second = limit.requests_per_second / routers;
+    const burst = Math.max(1, Math.floor(limit.burst / routers));
+    this.#name = name;
+    this.#limit = limit;
+    this.#burst = burst;
+    this.#clock = clock;
+    this.#bucket = new TokenBucket({requests_per_second, burst}, clock());
+    this.#policy = `"${name}";q=${burst};w=${Math.ceil(burst / requests_per_second)}`;
+  }
+
+  /** Takes one. @returns op.rate_limited 429 where there is none; null: there was one */
+  spend(): ServiceError | null {
+    if (this.#bucket.take(this.#clock())) return null;
+    const retry_after_seconds = Math.max(1, this.#bucket.secondsUntil(1));
+    const {requests_per_second, burst} = this.#limit;
+    return new ServiceError(
+      'op.rate_limited',
+      `this ${this.#name} may have ${requests_per_second} requests a second, and ${burst} at once: try again in ${retry_after_seconds} s`,
+      {limit: this.#name, retry_after_seconds},
+    );
+  }
+
+  /** What is left, as of the latest `spend`. */
+  headers(): HeaderList {
+    const {left} = this.#bucket;
+    return [
+      ['RateLimit-Policy', this.#policy],
+      ['RateLimit', `"${this.#name}";r=${left};t=${this.#bucket.secondsUntil(this.#burst)}`],
+    ];
+  }
+}

@@ -1,0 +1,36 @@
+/** Fills steadily and is full at first; each request takes one. So bursts are fine, and a flood is not. */
+import type {RateLimit} from '../../shared/rate-limit.ts';
+
+export class TokenBucket {
+  readonly #limit: RateLimit;
+  #tokens: number;
+  #countedMs: number;
+
+  /** @param nowMs of a clock that never goes back, as everywhere here */
+  constructor(limit: RateLimit, nowMs: number) {
+    this.#limit = limit;
+    this.#tokens = limit.burst;
+    this.#countedMs = nowMs;
+  }
+
+  /** @returns whether there was one */
+  take(nowMs: number): boolean {
+    const {requests_per_second, burst} = this.#limit;
+    const earned = ((nowMs - this.#countedMs) / 1000) * requests_per_second;
+    this.#tokens = Math.min(burst, this.#tokens + earned);
+    this.#countedMs = nowMs;
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  /** Whole ones, as of the latest `take`. */
+  get left(): number {
+    return Math.floor(this.#tokens);
+  }
+
+  /** Whole seconds from the latest `take` until there are so many. */
+  secondsUntil(tokens: number): number {
+    return Math.ceil(Math.max(0, tokens - this.#tokens) / this.#limit.requests_per_second);
+  }
+}
