@@ -12,9 +12,10 @@ import {
 } from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
 import {isLoopback} from '../shared/loopback.ts';
+import type {RateLimit} from '../shared/rate-limit.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import {coresToUse} from './cores.ts';
-import {allowedOrigins, trustedProxies} from './edge-settings.ts';
+import {allowedOrigins, rateLimit, trustedProxies} from './edge-settings.ts';
 
 export type StartOptions = {
   port: number;
@@ -31,6 +32,7 @@ export type StartOptions = {
   allowedHost: string[];
   allowedOrigin: string[];
   trustedProxy: string[];
+  rateLimitTenant?: RateLimit;
   journalKeepRecords: number;
   /** Bytes; 0: no limit. */
   tenantStorageMax: number;
@@ -101,6 +103,10 @@ export function addStartOptions(command: Command): Command {
     )
       .argParser(trustedProxies)
       .default([], 'none'),
+    new Option(
+      '--rate-limit-tenant <rate>',
+      'requests a second that each tenant may get, as 50, or 50:200 for 200 at once; beyond: 429',
+    ).argParser(rateLimit),
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))
       .default(JOURNAL_KEEP_RECORDS_DEFAULT),

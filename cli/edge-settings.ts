@@ -2,6 +2,8 @@
 import {InvalidArgumentError} from 'commander';
 import {parseRange} from '../shared/address-range.ts';
 import {parseAddress} from '../shared/egress/address.ts';
+import {RATE_LIMIT_BURST_MAX, RATE_LIMIT_PER_SECOND_MAX, RATE_LIMIT_PER_SECOND_MIN} from '../shared/limits.ts';
+import type {RateLimit} from '../shared/rate-limit.ts';
 
 /** What apps in a shell of their own have (`capacitor://localhost`, `tauri://localhost`): URLs know no origin of those. */
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d{1,5})?$/;
@@ -37,6 +39,24 @@ export function trustedProxies(text: string, previous: string[]): string[] {
     }
   }
   return [...previous, ...ranges];
+}
+
+/** Twice the rate at once unless told otherwise: what clients send when a page opens. */
+export function rateLimit(text: string): RateLimit {
+  const [, rate = '', atOnce] = /^(\d+(?:\.\d+)?)(?::(\d+))?$/.exec(text) ?? [];
+  const requests_per_second = Number(rate);
+  const burst = atOnce === undefined ? Math.max(1, Math.ceil(2 * requests_per_second)) : Number(atOnce);
+  if (
+    requests_per_second >= RATE_LIMIT_PER_SECOND_MIN &&
+    requests_per_second <= RATE_LIMIT_PER_SECOND_MAX &&
+    burst >= 1 &&
+    burst <= RATE_LIMIT_BURST_MAX
+  ) {
+    return {requests_per_second, burst};
+  }
+  throw new InvalidArgumentError(
+    'It must be requests a second, as 50 or 0.5, and after a colon how many may come at once, as 50:200.',
+  );
 }
 
 /** Null: there is no such origin; `null`, which sandboxed pages and files send, is everybody's. */

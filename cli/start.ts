@@ -41,6 +41,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         allowedHosts: options.allowedHost,
         allowedOrigins: options.allowedOrigin,
         trustedProxies: options.trustedProxy,
+        rateLimits: {tenant: options.rateLimitTenant ?? null},
         idleStopMs: options.idleStop,
         entries: BUNDLED_ENTRIES,
       },

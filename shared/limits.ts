@@ -28,6 +28,10 @@ export const TRANSACTION_REPLACED_CHARS_MAX = 64 * MIB;
 /** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
 export const CONDITION_TAGS_MAX = 100;
 
+/** Rate limits that an operator may set: requests a second, and at once. Beyond: it was mistyped, and is refused. (ours) */
+export const RATE_LIMIT_PER_SECOND_MIN = 0.001;
+export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000;
+export const RATE_LIMIT_BURST_MAX = 10_000_000;
 /** Trusted proxies that a request may have come through. Beyond: the one before them counts as the caller. (ours) */
 export const FORWARDED_HOPS_MAX = 32;
 /** A client's `X-Request-Id`, printable ASCII. Beyond, or other characters: the router's own id is used instead. (ours) */

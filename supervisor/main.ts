@@ -46,7 +46,7 @@ import {WorkerPool} from './worker-pool.ts';
 /** What routers are told as it was given. */
 type EdgeSettings = Pick<
   RouterSettings,
-  'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'trustedProxies' | 'routers'
+  'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'trustedProxies' | 'rateLimits' | 'routers'
 >;
 
 export type SupervisorSettings = PlacementSettings &
@@ -191,14 +191,15 @@ export class Supervisor {
       now: Date.now,
       log,
     });
-    const {host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, routers} = settings;
+    const {host, port, metricsPort, routers} = settings;
+    const {allowedHosts, allowedOrigins, trustedProxies, rateLimits} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
     this.#routers = new Routers({
       entry: entries.router,
       env: childEnv,
       confinement: confinement.router,
       settings: {
-        ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, routers},
+        ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, rateLimits, routers},
         ...{accessTokenSha256, adminTokenSha256, voucherKey},
         ...{version: VERSION, build: BUILD},
       },

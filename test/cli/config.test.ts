@@ -76,6 +76,9 @@ describe('svc start: settings', () => {
       'trustedProxy',
       ['127.0.0.1', '::1', '10.0.0.0/8'],
     ],
+    [['--rate-limit-tenant', '50'], 'rateLimitTenant', {requests_per_second: 50, burst: 100}],
+    [['--rate-limit-tenant', '0.1'], 'rateLimitTenant', {requests_per_second: 0.1, burst: 1}],
+    [['--rate-limit-tenant', '50:200'], 'rateLimitTenant', {requests_per_second: 50, burst: 200}],
     [['--host', '0.0.0.0', '--listen-beyond-loopback'], 'host', '0.0.0.0'],
   ])('%j', (args, name, value) => {
     expect(parse(args)).toMatchObject({[name]: value});
@@ -128,6 +131,10 @@ describe('svc start: a wrong value is a sentence that names the flag', () => {
     [['--trusted-proxy', ''], '--trusted-proxy'],
     [['--trusted-proxy', '127.0.0.1,0.0.0.0/0'], 'any address of itself'],
     [['--trusted-proxy', '::/0'], 'any address of itself'],
+    [['--rate-limit-tenant', '0'], '--rate-limit-tenant'],
+    [['--rate-limit-tenant', '50:0'], '--rate-limit-tenant'],
+    [['--rate-limit-tenant', '50/s'], '--rate-limit-tenant'],
+    [['--rate-limit-tenant', '1e3'], '--rate-limit-tenant'],
     [['--journal-keep-records', '0'], '--journal-keep-records'],
     [['--log-level', 'loud'], '--log-level'],
     [['--host', '0.0.0.0'], '--listen-beyond-loopback'],
