@@ -92,6 +92,9 @@ const nothing = {};
 export const OPERATION_TYPES = {
   health: {answer: Type.Object({ok: Type.Literal(true)})},
   metrics: {media: 'text/plain; version=0.0.4; charset=utf-8'},
+  openapi: {answer: Type.Object({}, {description: 'an OpenAPI 3.1 document'})},
+  'docs.page': {media: 'text/html; charset=utf-8'},
+  'docs.file': {media: '*/*'},
   socket: nothing,
   'functions.socket': nothing,
   'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},

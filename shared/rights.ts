@@ -72,6 +72,9 @@ function action(scope: Scope, tables: TableRule): Rights {
 export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   health: {...needs(null, 'none'), concerns: 'caller'},
   metrics: {...needs('metrics', 'none'), concerns: 'service'},
+  openapi: {...needs(null, 'none'), concerns: 'caller'},
+  'docs.page': {...needs(null, 'none'), concerns: 'caller'},
+  'docs.file': {...needs(null, 'none'), concerns: 'caller'},
   /** Tables are judged with each subscription. */
   socket: needs('data:read', 'none'),
   'functions.socket': needs(null, 'none'),
