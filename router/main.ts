@@ -24,6 +24,7 @@ import {Callers} from './http/callers.ts';
 import type {Exchange} from './http/exchange.ts';
 import {Intake} from './http/intake.ts';
 import {OriginRule} from './http/origin.ts';
+import {ShippedFiles} from './http/shipped-files.ts';
 import {RouterFigures} from './metrics/figures.ts';
 import {metricsHandler} from './metrics/listener.ts';
 import {Traffic} from './metrics/traffic.ts';
@@ -127,6 +128,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
       observer,
       rateLimits: RateLimits.of(settings.rateLimits, routers, () => performance.now()),
       callers: new Callers(settings.trustedProxies, logsRequests),
+      files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       socketsMax: limits.sockets,
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),

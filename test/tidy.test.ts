@@ -153,7 +153,7 @@ const HOUSE: Record<string, string[]> = {
     'build/check-node.cjs',
     'cli',
   ],
-  build: ['build', 'cli'],
+  build: ['shared', 'build', 'cli'],
   isolate: ['shared', 'isolate'],
   sdk: ['shared', 'sdk'],
   shared: ['shared'],

@@ -87,6 +87,8 @@ export class Exchange implements Forwarded {
   edgeHeaders: HeaderList | null = null;
   /** Where what its reader does not take is counted; null: it is not, because the answer has an end. */
   owed: OwedBytes | null = null;
+  /** What is answered is kept anyway, whoever takes it when: it is not counted as unsent. */
+  bodyIsShared = false;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
@@ -478,8 +480,8 @@ export class Exchange implements Forwarded {
       this.#done(status);
       return;
     }
-    this.#unsentBytes = body.length;
-    this.#observer.unsentBytes += body.length;
+    this.#unsentBytes = this.bodyIsShared ? 0 : body.length;
+    this.#observer.unsentBytes += this.#unsentBytes;
     this.#res.onWritable(offset => {
       const [isOk, isFinished] = this.#res.tryEnd(body.subarray(offset), body.length);
       if (isFinished) this.#done(status);

@@ -42,6 +42,7 @@ import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {requestMeta, vouchedMeta} from './request-meta.ts';
 import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
+import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
 
 export type IntakeParts = {
   credential: AdminCredential;
@@ -56,6 +57,7 @@ export type IntakeParts = {
   owed: OwedBytes;
   /** Null: there are none. */
   rateLimits: RateLimits | null;
+  files: ShippedFiles;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
 };
@@ -268,7 +270,7 @@ export class Intake {
   }
 
   #answerHere(exchange: Exchange, own: RouterOperation, parameters: string[], req: HttpRequest): void {
-    const {control, directory} = this.#parts;
+    const {control, directory, files} = this.#parts;
     const {success} = ROUTER_OPERATIONS[own];
     switch (own) {
       case 'health':
@@ -279,6 +281,15 @@ export class Intake {
           exchange,
           control.metrics().then(text => exchange.reply(success, text, null, PROMETHEUS_TEXT)),
         );
+        return;
+      case 'openapi':
+        files.answerDocument(exchange, shippedRequest(req));
+        return;
+      case 'docs.page':
+        files.answerPage(exchange, shippedRequest(req));
+        return;
+      case 'docs.file':
+        files.answerFile(exchange, decodeParameter(parameters[0]!), shippedRequest(req));
         return;
       case 'socket':
         throw new ServiceError('op.invalid_input', 'this path takes WebSocket upgrades of the subprotocol svc.v2');
@@ -339,6 +350,10 @@ function spend(exchange: Exchange, allowance: Allowance): void {
   const error = allowance.spend();
   exchange.edgeHeaders = [...(exchange.edgeHeaders ?? []), ...allowance.headers()];
   if (error !== null) throw error;
+}
+
+function shippedRequest(req: HttpRequest): ShippedRequest {
+  return {ifNoneMatch: req.getHeader('if-none-match'), acceptEncoding: req.getHeader('accept-encoding')};
 }
 
 /** @throws op.not_found 404: no session has such an id */

@@ -157,6 +157,21 @@ export async function samplesOf(app: App): Promise<Samples> {
   return {
     health: {succeeds: [{headers: anonymous}], refused: {method: 'POST', code: 'op.method_not_allowed'}},
     metrics: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    openapi: {
+      succeeds: [{headers: anonymous}, {headers: {...anonymous, 'if-none-match': '*'}, variant: 'not_modified'}],
+      refused: {method: 'POST', code: 'op.method_not_allowed'},
+    },
+    'docs.page': {
+      succeeds: [{headers: anonymous}, {headers: {...anonymous, 'if-none-match': '*'}, variant: 'not_modified'}],
+      refused: {headers: {origin: 'https://elsewhere.example'}, code: 'auth.origin_forbidden'},
+    },
+    'docs.file': {
+      succeeds: [
+        {params: {file: 'page.js'}, headers: anonymous},
+        {params: {file: 'swagger-ui.css'}, headers: {...anonymous, 'if-none-match': '*'}, variant: 'not_modified'},
+      ],
+      refused: {params: {file: 'none.js'}, code: 'op.not_found'},
+    },
     socket: {
       succeeds: [
         {query: `tenant_id=${app.tenant}`, headers: {upgrade: 'websocket', 'sec-websocket-protocol': 'svc.v2'}},

@@ -14,6 +14,7 @@ import {ControlChannel} from '../../../router/control-channel.ts';
 import {Callers} from '../../../router/http/callers.ts';
 import {Intake} from '../../../router/http/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
+import {ShippedFiles} from '../../../router/http/shipped-files.ts';
 import {Traffic} from '../../../router/metrics/traffic.ts';
 import {limitsOfOne} from '../../../router/router-limits.ts';
 import {Server} from '../../../router/server.ts';
@@ -112,6 +113,7 @@ export class Edge {
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
     const owed = new OwedBytes(limits.socketsOwedBytes);
+    const files = new ShippedFiles(new URL('file:///nowhere/'));
     const parts = {
       owed,
       voucherKey: 'key',
@@ -122,6 +124,7 @@ export class Edge {
       observer: traffic,
       callers: new Callers([], false),
       rateLimits: null,
+      files,
       onBug,
     };
     let intake: Intake | null = null;
