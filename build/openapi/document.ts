@@ -200,8 +200,8 @@ function contentOf(
   const schema = schemas.of(type);
   if (media === JSON_TYPE) return {content: {[mediaType]: {schema, ...example}}};
   // A text of many such values, of which OpenAPI 3.1 can only say that it is one.
-  const lines = value === undefined ? {} : {example: `${JSON.stringify(value)}\n`};
-  return {content: {[mediaType]: {schema: {type: 'string'}, 'x-item-schema': schema, ...lines}}};
+  const text = mediaType === 'text/event-stream' ? `data: ${JSON.stringify(value)}\n\n` : `${JSON.stringify(value)}\n`;
+  return {content: {[mediaType]: {schema: {type: 'string'}, 'x-item-schema': schema, example: text}}};
 }
 
 function successHeaders({name, method, traits, variants}: DescribedRoute): Record<string, Schema> {

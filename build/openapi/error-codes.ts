@@ -19,6 +19,8 @@ const MEANINGS: Record<HttpErrorCode, string> = {
   'op.method_not_allowed': 'the path exists, not for this method',
   'op.conflict':
     'what is there already stands against it; an `Idempotency-Key` that was used with another request, where keys are looked at',
+  'op.unique_violation':
+    'another document has the same values in a unique index; `detail` has `table`, `index` and its `id`',
   'op.precondition_failed': '`If-Match` or `If-None-Match` does not hold; `detail.version` is the present version',
   'op.too_large': 'a body or a result beyond its limit',
   'op.unsupported_media_type': 'a body with a `Content-Encoding`',

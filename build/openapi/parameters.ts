@@ -82,6 +82,10 @@ export const HEADER_PARAMETERS = {
       'Only if none of these is the present version: an `ETag`, a list of them, or `*`. Else 304 of a read, 412 of a write.',
     schema: {type: 'string'},
   },
+  'Last-Event-ID': {
+    description: 'The `id` of the last event that was read: the answer goes on after it.',
+    schema: {type: 'string'},
+  },
 } as const;
 
 /** What only these take. */
@@ -140,6 +144,7 @@ export function parametersOf(route: DescribedRoute, example: Example, schemas: S
     headers.push('If-None-Match');
     if (method !== 'get') headers.push('If-Match');
   }
+  if (traits?.takesLastEventId) headers.push('Last-Event-ID');
   return [
     ...[...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => inPath(name, parameter!, example)),
     ...inQuery(name, example, schemas),

@@ -43,7 +43,7 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     description:
       'Makes the table if it is not there. A success means that the write is on disk, together with its journal record. ' +
       'Keys of a document do not begin with `$`, and those at its top not with `_`.',
-    errors: ['op.schema_violation'],
+    errors: ['op.schema_violation', 'op.unique_violation'],
     takesKey: true,
     example: {
       body: {table: 'cities', fields: {name: 'Bern', country: 'CH', population: 134_794}},
@@ -73,7 +73,7 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     description:
       '`fields` becomes the whole document. `If-Match: *` only replaces, `If-None-Match: *` only makes. An id that the service made is ' +
       'not yours to choose: 404.',
-    errors: ['op.schema_violation', 'op.not_found'],
+    errors: ['op.schema_violation', 'op.unique_violation', 'op.not_found'],
     takesKey: true,
     example: {
       body: {fields: {name: 'Bern', country: 'CH', population: 134_794}},
@@ -87,7 +87,7 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     description:
       'Only top-level fields, and a field by one of the members. All of it is one write, worked out from the document as it is then. What a ' +
       'field does not fit is 409. A patch that names no field writes nothing.',
-    errors: ['op.schema_violation', 'op.not_found', 'op.conflict'],
+    errors: ['op.schema_violation', 'op.unique_violation', 'op.not_found', 'op.conflict'],
     takesKey: true,
     example: {
       body: {patch: {capital: true}, increment: {population: 100}, append: {tags: ['old']}},
@@ -102,6 +102,21 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     takesKey: true,
     example: {from: FROM_PUT},
   },
+  'documents.upsert': {
+    tag: 'documents',
+    summary: 'Make a document, or change the one with the same values',
+    description:
+      '`by` names a unique index; `fields` has a value for each of its fields. The document that has these values becomes `fields`, or is changed ' +
+      'as by a patch if there are members of one; where none has, `fields` is a new document.',
+    errors: ['op.schema_violation', 'op.unique_violation', 'op.conflict'],
+    takesKey: true,
+    example: {
+      body: {table: 'people', by: 'by_email', fields: {email: 'ada@example.com', visits: 1}, increment: {visits: 1}},
+      answer: {id: '06a2s60d2xqxk3smxa8kqf6vw8'},
+      variants: {created: {id: '06a2s60d2xqxk3smxa8kqf6vw8'}},
+      from: {operation: 'schema.put', values: {}},
+    },
+  },
   'transactions.run': {
     tag: 'transactions',
     summary: 'Several writes, all of them or none',
@@ -109,7 +124,14 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
       'In their order, in one commit and one record of the journal; each sees what those before it did. `{"$ref": n}` stands for the id that ' +
       'operation n, counted from 0, has written. The first that fails takes all back: its error is the answer, with its position as ' +
       '`operation` in `detail`. With `"dry_run": true` everything is done and taken back, and `Idempotency-Key` is not looked at.',
-    errors: ['op.schema_violation', 'op.not_found', 'op.conflict', 'op.precondition_failed', 'op.rate_limited'],
+    errors: [
+      'op.schema_violation',
+      'op.unique_violation',
+      'op.not_found',
+      'op.conflict',
+      'op.precondition_failed',
+      'op.rate_limited',
+    ],
     takesKey: true,
     example: {
       body: {
@@ -139,6 +161,21 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
       'So `lt` also matches documents where the field is null or missing. A query that would read more than it may without an index is 413.',
     errors: ['op.too_large'],
     example: {body: LARGE_CITIES, answer: {data: [CITY]}},
+  },
+  'query.stream': {
+    tag: 'queries',
+    summary: 'The result of a query, now and whenever it changes',
+    description:
+      'Server-sent events: `data` is the whole result, `id` the moment it is of; an event `end` with `error` is the last one. It ends after ' +
+      '`limit` results, otherwise not. Of WebSockets, which hold many queries, see `socket`.',
+    errors: ['op.too_large'],
+    example: {query: {limit: 1}, body: LARGE_CITIES, answer: {data: [CITY]}},
+  },
+  'query.follow': {
+    tag: 'queries',
+    summary: 'The same with the query object in the URL',
+    errors: ['op.too_large'],
+    example: {query: {query: JSON.stringify({table: 'cities', filters: []}), limit: 1}, answer: {data: [CITY]}},
   },
   'query.paginated': {
     tag: 'queries',

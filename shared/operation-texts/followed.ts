@@ -3,15 +3,36 @@ import type {Named, OperationTexts} from './text.ts';
 
 const TIMELINE = '5f1e0c9a7b3d4e2f8a6c5b4d3e2f1a0b';
 const JOB_ID = 'c8b1e6a0f2d94c37a5e8b6d1f0a29374';
-const INDEX = {name: 'by_name', fields: ['name']};
-const FIELDS = [{name: 'name', field_type: 'string', required: true}];
-const STORED_SCHEMA = {table: 'cities', fields: FIELDS, indexes: [{id: 'index_1', ...INDEX, state: 'enabled'}]};
+const INDEX = {name: 'by_email', fields: ['email'], unique: true};
+const FIELDS = [{name: 'email', field_type: 'string', required: true}];
+const STORED_SCHEMA = {table: 'people', fields: FIELDS, indexes: [{id: 'index_1', ...INDEX, state: 'enabled'}]};
 const MAIL = {type: 'insert', table: 'mails', fields: {to: 'ada'}};
 const SWEEP = {type: 'delete', table: 'mails', id: 'mail-1'};
 const HOURLY = {type: 'interval', seconds: 3_600};
 const JOB = {id: JOB_ID, run_at: 1_800_000_060_000, mutation: MAIL, created_at: 1_800_000_000_000};
 const FROM_SCHEDULE = {operation: 'schedule.create', values: {job_id: '$response.body#/job_id'}};
 const FROM_SCHEMA = {operation: 'schema.put', values: {table: '$request.path.table'}};
+const RECORD = {
+  version: 1,
+  sequence: 1,
+  timestamp: 1_800_000_000_000,
+  events: [{type: 'document.inserted', table: 'cities', id: 'bern'}],
+  writes: [
+    {
+      table: 'cities',
+      id: 'bern',
+      op: 'insert',
+      document: {
+        _id: 'bern',
+        _creationTime: 1_800_000_000_000,
+        _updateTime: 1_800_000_000_000,
+        name: 'Bern',
+      },
+    },
+  ],
+  scheduled_execution_id: null,
+  integrity_sha256: '9d0c3f1b2a4e5d6c7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
+};
 const GAP = ['op.rate_limited'] as const;
 
 export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
@@ -25,29 +46,7 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     example: {
       query: {after: 0, limit: 2},
       answer: {
-        records: [
-          {
-            version: 1,
-            sequence: 1,
-            timestamp: 1_800_000_000_000,
-            events: [{type: 'document.inserted', table: 'cities', id: 'bern'}],
-            writes: [
-              {
-                table: 'cities',
-                id: 'bern',
-                op: 'insert',
-                document: {
-                  _id: 'bern',
-                  _creationTime: 1_800_000_000_000,
-                  _updateTime: 1_800_000_000_000,
-                  name: 'Bern',
-                },
-              },
-            ],
-            scheduled_execution_id: null,
-            integrity_sha256: '9d0c3f1b2a4e5d6c7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
-          },
-        ],
+        records: [RECORD],
         next_cursor: 1,
         latest_sequence: 1,
         cursor_floor: 1,
@@ -55,6 +54,15 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
         timeline: TIMELINE,
       },
     },
+  },
+  'journal.stream': {
+    tag: 'journal',
+    summary: 'Records of the journal, those that are there and those to come',
+    description:
+      'Server-sent events: `data` is a record, `id` its sequence. The first event, `open`, has `timeline`, `latest_sequence` and `cursor_floor`; the last ' +
+      'one, `end`, an `error`. It ends after `limit` records, otherwise not. A reader that comes back sends `Last-Event-ID`.',
+    errors: ['journal.cursor_expired'],
+    example: {query: {after: '0', limit: 1}, answer: RECORD},
   },
   'journal.bootstrap': {
     tag: 'journal',
@@ -92,14 +100,14 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
   'schema.all': {
     tag: 'schema',
     summary: 'All table schemas',
-    example: {answer: {tables: {cities: STORED_SCHEMA}}},
+    example: {answer: {tables: {people: STORED_SCHEMA}}},
   },
   'schema.get': {
     tag: 'schema',
     summary: 'The schema of a table',
     description: 'An index is `building` until all documents are in it; queries use it from then on.',
     errors: ['op.not_found'],
-    example: {answer: STORED_SCHEMA, from: FROM_SCHEMA},
+    example: {path: {table: 'people'}, answer: STORED_SCHEMA, from: FROM_SCHEMA},
   },
   'schema.put': {
     tag: 'schema',
@@ -108,14 +116,14 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
       'Replaces all of it: an index that is not in it is dropped. The documents that are there are checked first; if some violate it, nothing ' +
       'changes and `detail.offenders` names the first. `table` must be the one of the path. 409: the active deployment declares this table.',
     errors: ['op.schema_violation', 'op.conflict'],
-    example: {body: {table: 'cities', fields: FIELDS, indexes: [INDEX]}},
+    example: {path: {table: 'people'}, body: {table: 'people', fields: FIELDS, indexes: [INDEX]}},
   },
   'schema.delete': {
     tag: 'schema',
     summary: 'Drop the schema of a table, and its indexes',
     description: 'Documents stay.',
     errors: ['op.not_found', 'op.conflict'],
-    example: {from: FROM_SCHEMA},
+    example: {path: {table: 'people'}, from: FROM_SCHEMA},
   },
 };
 
