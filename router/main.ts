@@ -18,7 +18,9 @@ import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
+import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
+import {KeyRing} from './auth/key-ring.ts';
 import {ControlChannel} from './control-channel.ts';
 import {Callers} from './http/callers.ts';
 import type {Exchange} from './http/exchange.ts';
@@ -42,6 +44,7 @@ let log = createLogger({process: 'router'});
 const control = new ControlChannel(send);
 const logsRequests = log.writes('debug');
 let directory: TenantDirectory | null = null;
+let keys: KeyRing | null = null;
 let traffic: Traffic | null = null;
 let figures: RouterFigures | null = null;
 let intake: Intake | null = null;
@@ -88,6 +91,12 @@ function receive(message: SupervisorToRouter): void {
     case 'release':
       directory?.receive(message);
       return;
+    case 'key_put':
+      keys?.put(message.key);
+      return;
+    case 'key_removed':
+      keys?.remove(message.key);
+      return;
     case 'sync':
       send({type: 'synced', id: message.id});
       return;
@@ -102,7 +111,12 @@ function receive(message: SupervisorToRouter): void {
   }
 }
 
-async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
+async function start({
+  settings,
+  tenants,
+  suspects,
+  keys: records,
+}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
   const {routers, place} = settings;
   if (routers > 1) log = createLogger({process: 'router', place});
   const limits = limitsOfOne(routers);
@@ -113,6 +127,8 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
   traffic = observer;
   const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log);
   directory = tenantDirectory;
+  const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
+  keys = ring;
   const ownFigures = new RouterFigures(place, observer, tenantDirectory);
   figures = ownFigures;
   const sharing = routers > 1 ? 'shared' : 'exclusive';
@@ -120,7 +136,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
     const owed = new OwedBytes(limits.socketsOwedBytes);
     const parts = {
       owed,
-      credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
+      credentials: new Credentials(new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256), ring),
       voucherKey: settings.voucherKey,
       failedCredentials: new FailedCredentials(() => performance.now(), limits),
       directory: tenantDirectory,
@@ -142,6 +158,10 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());
     ownFigures.addSource(() => ofFunctions.metrics());
+    ring.watch(() => {
+      mounted.endInvalid(Date.now());
+      made.endInvalid(Date.now());
+    });
     sockets = mounted;
     functionSockets = ofFunctions;
     intake = made;

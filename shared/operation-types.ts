@@ -35,6 +35,7 @@ import {
   LogQuery,
 } from './protocol/functions.ts';
 import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
+import {FoundKey, KeyBody, KeyList, MadeKey, RotateBody, WhoAmI} from './protocol/keys.ts';
 import {
   PaginatedQueryBody,
   QueryFollowQuery,
@@ -100,6 +101,12 @@ export const OPERATION_TYPES = {
   'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},
   'tenants.list': {answer: TenantList},
   'tenants.delete': nothing,
+  whoami: {answer: WhoAmI},
+  'keys.create': {body: KeyBody, answer: MadeKey},
+  'keys.list': {answer: KeyList},
+  'keys.get': {answer: FoundKey},
+  'keys.rotate': {body: RotateBody, answer: MadeKey},
+  'keys.revoke': nothing,
 
   'documents.insert': {body: InsertBody, answer: WrittenDocument},
   'documents.list': {answer: DocumentList},

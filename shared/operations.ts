@@ -293,6 +293,12 @@ export const ROUTER_OPERATIONS = {
   'tenants.create': {method: 'POST', path: '/api/tenants', access: 'admin', success: CREATED},
   'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
   'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},
+  whoami: {method: 'GET', path: '/api/whoami', access: 'admin', success: OK},
+  'keys.create': {method: 'POST', path: '/api/keys', access: 'admin', success: CREATED},
+  'keys.list': {method: 'GET', path: '/api/keys', access: 'admin', success: OK},
+  'keys.get': {method: 'GET', path: '/api/keys/{key_id}', access: 'admin', success: OK},
+  'keys.rotate': {method: 'POST', path: '/api/keys/{key_id}/rotate', access: 'admin', success: OK},
+  'keys.revoke': {method: 'DELETE', path: '/api/keys/{key_id}', access: 'admin', success: NO_CONTENT},
 } as const satisfies Record<string, RouterOperationTraits>;
 
 export type RouterOperation = keyof typeof ROUTER_OPERATIONS;

@@ -81,6 +81,13 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'tenants.create': action('tenants', 'none'),
   'tenants.list': {...needs(null, 'none'), concerns: 'caller'},
   'tenants.delete': action('tenants', 'unknown'),
+  whoami: {...needs(null, 'none'), concerns: 'caller'},
+  /** A key sees, makes and ends those that may do no more than itself. */
+  'keys.create': {...action('keys', 'none'), concerns: 'caller'},
+  'keys.list': {...needs('keys', 'none'), concerns: 'caller'},
+  'keys.get': {...needs('keys', 'none'), concerns: 'caller'},
+  'keys.rotate': {...action('keys', 'none'), concerns: 'caller'},
+  'keys.revoke': {...action('keys', 'none'), concerns: 'caller'},
 
   'documents.insert': needs('data:write', {at: ['table']}),
   'documents.list': needs('data:read', 'path'),

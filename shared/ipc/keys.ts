@@ -1,11 +1,6 @@
 /** Keys between the supervisor, who has them on disk, and the routers, who judge by a copy. No secret: digests of them. */
+import type {RateLimit} from '../rate-limit.ts';
 import type {Scope} from '../rights.ts';
-
-export type RateLimit = {
-  readonly requests_per_second: number;
-  /** Requests that may come at once. */
-  readonly burst: number;
-};
 
 /** What a key may do. Null: no limit. */
 export type Grant = {

@@ -32,6 +32,8 @@ const JSON_TYPE = 'application/json';
 /** Operations that look at their bodies in steps, and say more than the type could. */
 const IN_OWN_WORDS: Name[] = [
   'tenants.create',
+  'keys.create',
+  'keys.rotate',
   'transactions.run',
   'schedule.create',
   'crons.create',

@@ -9,7 +9,9 @@ import {connect, createServer, type Socket, type Server as SocketServer} from 'n
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {AdminCredential} from '../../../router/auth/admin-credential.ts';
+import {Credentials} from '../../../router/auth/credentials.ts';
 import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
+import {KeyRing} from '../../../router/auth/key-ring.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
 import {Callers} from '../../../router/http/callers.ts';
 import {Intake} from '../../../router/http/intake.ts';
@@ -107,7 +109,8 @@ export class Edge {
     const control = new ControlChannel(ignored);
     const limits = limitsOfOne(1);
     const traffic = new Traffic(limits.unsentReplyBytes, ignored);
-    const credential = new AdminCredential(sha256(ACCESS), sha256(ADMIN));
+    const keys = new KeyRing({records: [], now: Date.now, onUsed: ignored});
+    const credentials = new Credentials(new AdminCredential(sha256(ACCESS), sha256(ADMIN)), keys);
     const onBug = (_: unknown, error: unknown) => {
       throw error;
     };
@@ -117,7 +120,7 @@ export class Edge {
     const parts = {
       owed,
       voucherKey: 'key',
-      credential,
+      credentials,
       failedCredentials,
       directory,
       control,
