@@ -7,6 +7,7 @@ import {SANDBOX_TEXTS, SERVICE_TEXTS} from './operation-texts/control.ts';
 import {DOCUMENT_TEXTS, QUERY_TEXTS, TENANT_TEXTS} from './operation-texts/documents.ts';
 import {JOURNAL_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './operation-texts/followed.ts';
 import {DEPLOYMENT_TEXTS, FUNCTION_TEXTS} from './operation-texts/functions.ts';
+import {KEY_TEXTS} from './operation-texts/keys.ts';
 import {SERVER_TEXTS} from './operation-texts/server.ts';
 import type {OperationTexts} from './operation-texts/text.ts';
 import type {Operation, RouterOperation} from './operations.ts';
@@ -14,6 +15,7 @@ import type {Operation, RouterOperation} from './operations.ts';
 export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...SERVER_TEXTS,
   ...TENANT_TEXTS,
+  ...KEY_TEXTS,
   ...DOCUMENT_TEXTS,
   ...QUERY_TEXTS,
   ...JOURNAL_TEXTS,

@@ -10,6 +10,7 @@ type HttpErrorCode = {[C in ErrorCode]: (typeof ERROR_STATUS)[C] extends null ? 
 
 const MEANINGS: Record<HttpErrorCode, string> = {
   'auth.unauthorized': 'no valid credential',
+  'auth.forbidden': 'a key that may not do this; `detail` names the scope, tenant or table',
   'auth.origin_forbidden': 'an `Origin` or `Host` that is not allowed',
   'op.invalid_input':
     'malformed JSON, wrong types, names or values that are not allowed, a member that is not known where all are',
@@ -43,7 +44,9 @@ const MEANINGS: Record<HttpErrorCode, string> = {
 export function errorCodesOf(name: Operation | RouterOperation, route: DescribedRoute): HttpErrorCode[] {
   const codes = new Set<ErrorCode>(['op.invalid_input', 'op.failed', 'session.worker_unavailable']);
   if (route.access !== 'deployment') codes.add('auth.origin_forbidden');
-  if (route.access !== 'open') for (const code of ['auth.unauthorized', 'op.rate_limited'] as const) codes.add(code);
+  if (route.access !== 'open') {
+    for (const code of ['auth.unauthorized', 'auth.forbidden', 'op.rate_limited'] as const) codes.add(code);
+  }
   if (name in OPERATIONS) for (const code of ofWorker(name as Operation, route)) codes.add(code);
   if (route.takesBody) {
     codes.add('op.too_large');

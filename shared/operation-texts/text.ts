@@ -22,6 +22,7 @@ export const TAGS = {
   sandboxes: 'Isolated execution of code that the tenant does not trust.',
   sessions: "A caller's lease on a tenant, with a sandbox.",
   live: 'WebSockets. Their frames are described in words: OpenAPI has none for them.',
+  keys: 'Credentials that may do less than everything, and end.',
   server: 'The server itself.',
 } as const;
 export type Tag = keyof typeof TAGS;
