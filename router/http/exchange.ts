@@ -26,7 +26,6 @@ import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
-import type {Asker} from '../auth/credentials.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
@@ -57,8 +56,6 @@ export class Exchange implements Forwarded {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs = performance.now();
-  /** Who asks. */
-  asker: Asker = null;
   /** Known once the path is. */
   route: Route | null = null;
   tenantId = '';
@@ -90,8 +87,6 @@ export class Exchange implements Forwarded {
   edgeHeaders: HeaderList | null = null;
   /** Where what its reader does not take is counted; null: it is not, because the answer has an end. */
   owed: OwedBytes | null = null;
-  /** What is answered is kept anyway, whoever takes it when: it is not counted as unsent. */
-  bodyIsShared = false;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
@@ -271,7 +266,7 @@ export class Exchange implements Forwarded {
     if (this.#state === 'aborted') return;
     assert(this.#state === 'open', `an answer in the state ${this.#state}`);
     this.#state = 'answered';
-    this.upload?.discard();
+    this.upload?.over();
     replyInTurn.exchange = this;
     replyInTurn.status = status;
     replyInTurn.body = body;
@@ -321,7 +316,7 @@ export class Exchange implements Forwarded {
       else this.#res.close(); // aborts: an unfinished chunked body is what tells the client
       return;
     }
-    this.upload?.discard();
+    this.upload?.over();
     this.#res.cork(() => {
       if (this.#state === 'open') this.#beginStream();
       assert(this.#state === 'streaming', `the end of a stream in the state ${this.#state}`);
@@ -365,13 +360,13 @@ export class Exchange implements Forwarded {
     this.#finish(this.#streamStatus);
   }
 
-  /** What has no end of its own ends now. @param error told where nothing has been answered yet */
-  cut(error: ServiceError): void {
-    if (this.#state === 'open') this.#refuse(error);
+  /** The server stops: what has no end of its own ends now. */
+  cut(): void {
+    if (this.#state === 'open') this.#refuse(new ServiceError('session.worker_unavailable', 'the server is stopping'));
     if (this.#state !== 'streaming') return;
     const {holder} = this;
     if (this.#events === null) this.endStream(false);
-    else this.endStream(true, error);
+    else this.endStream(true, new ServiceError('session.worker_unavailable', 'the server is stopping'));
     holder?.abandon(this);
   }
 
@@ -388,7 +383,7 @@ export class Exchange implements Forwarded {
   /** The head of an answer whose body is not sent, because the client asked for the head or the status has none. */
   #answerHead(meta: ResponseMeta): void {
     this.#state = 'answered';
-    this.upload?.discard();
+    this.upload?.over();
     this.#res.cork(() => {
       this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
       if (this.#closes) this.#res.writeHeader('Connection', 'close');
@@ -483,8 +478,8 @@ export class Exchange implements Forwarded {
       this.#done(status);
       return;
     }
-    this.#unsentBytes = this.bodyIsShared ? 0 : body.length;
-    this.#observer.unsentBytes += this.#unsentBytes;
+    this.#unsentBytes = body.length;
+    this.#observer.unsentBytes += body.length;
     this.#res.onWritable(offset => {
       const [isOk, isFinished] = this.#res.tryEnd(body.subarray(offset), body.length);
       if (isFinished) this.#done(status);

@@ -3,13 +3,16 @@
  * is held back by not reading from its connection. So a body costs the router one piece of the connection's buffer, however
  * long it is and however long its tenant takes to wake.
  *
+ * uWebSockets.js closes a connection ten seconds after it was read from last, or was told to read on, whether or not the body is whole or is
+ * held back on purpose. A tenant may take longer: what was paused once is kept from being idle until the exchange is over.
+ *
  *   waiting ──attach──▶ flowing ──last piece sent──▶ over
  *      └───────────────────┴── discard | client gone──▶ over: what still arrives is dropped
  */
 import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import {STREAM_WINDOW_BYTES, UPLOAD_AWAKE_MS} from '../../shared/limits.ts';
 import type {RequestUpload, UploadSink} from '../workers/forwarded.ts';
 
 export class Upload implements RequestUpload {
@@ -20,6 +23,8 @@ export class Upload implements RequestUpload {
   readonly #pieces: Buffer[] = [];
   #isWhole = false;
   #isPaused = false;
+  /** Set once it was paused. */
+  #awake: NodeJS.Timeout | null = null;
   hasBegun = false;
 
   constructor(res: HttpResponse) {
@@ -59,8 +64,15 @@ export class Upload implements RequestUpload {
     this.#end();
   }
 
+  /** The exchange is answered. */
+  over(): void {
+    this.#end();
+    this.#letSleep();
+  }
+
   /** The client has gone, or sent too much. */
   fail(): void {
+    this.#letSleep();
     if (!this.isWanted) return;
     const sink = this.#sink;
     this.#res = null; // it may be dead already
@@ -92,8 +104,25 @@ export class Upload implements RequestUpload {
   #pause(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;
-    if (isPaused) this.#res?.pause();
-    else this.#res?.resume();
+    const res = this.#res;
+    if (isPaused) res?.pause();
+    else res?.resume();
+    if (res === null) return;
+    this.#awake ??= setInterval(() => {
+      if (this.#isPaused) {
+        res.resume();
+        res.pause();
+      } else if (this.#isWhole) {
+        res.pause();
+        res.resume();
+      }
+    }, UPLOAD_AWAKE_MS);
+  }
+
+  /** The exchange is over: its response may be of no use any more. */
+  #letSleep(): void {
+    if (this.#awake !== null) clearInterval(this.#awake);
+    this.#awake = null;
   }
 
   #end(): void {
