@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string> = {
+  15: `DROP TABLE bulk_records; DELETE FROM row_sums WHERE kind = 'bulk_records';`,
   14: 'ALTER TABLE indexes DROP COLUMN is_unique; ALTER TABLE indexes DROP COLUMN failure;',
   13: `DROP TABLE services; DELETE FROM row_sums WHERE kind = 'services';`,
   12: `DROP TABLE control_records; DELETE FROM row_sums WHERE kind = 'control_records';`,

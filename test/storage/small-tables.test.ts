@@ -69,7 +69,7 @@ const flipped = (what: string, from: string, to: string): Damaged => ({
 
 const CASES: Damaged[] = [
   ...['jobs', 'jobs_by_time', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'].map(emptied),
-  ...['control_records', 'services', 'client_mutations', 'client_mutations_by_age'].map(emptied),
+  ...['control_records', 'services', 'bulk_records', 'client_mutations', 'client_mutations_by_age'].map(emptied),
   ...['deployments', 'meta', 'row_sums', 'journal', 'documents'].map(emptied),
   changed('settings', `UPDATE meta SET value = replace(value, 'example', 'exbmple') WHERE key = 'function_settings'`),
   changed('which deployment is active', `UPDATE meta SET value = 2 WHERE key = 'active_deployment'`),
@@ -117,6 +117,10 @@ beforeAll(async () => {
       ? Tenant.of(service, (await App.deploy(service, {'f.ts': FUNCTIONS})).tenant)
       : await Tenant.make(service);
     await fill(tenant);
+    if (what.includes('bulk_records')) {
+      const sent = {'content-type': 'application/x-ndjson'};
+      expect((await tenant.request('POST', '/import?import_id=a', undefined, sent)).status).toBe(200);
+    }
     if (what.includes('client_mutations')) {
       const socket = await FunctionSocket.established(service, tenant.id, {client_id: 'a-client-of-this-test'});
       for (let n = 0; n < 2; n++) await socket.mutation('f:noted');

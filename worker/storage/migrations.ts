@@ -19,6 +19,7 @@ import {
   ADD_TIMELINE,
   ADD_UNIQUE_INDEXES,
   APPLICATION_ID,
+  CREATE_BULK_RECORDS,
   CREATE_CONTROL_RECORDS,
   CREATE_FUNCTION_TABLES,
   CREATE_SERVICES,
@@ -60,6 +61,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(CREATE_SERVICES),
   // 14: unique indexes.
   db => db.exec(ADD_UNIQUE_INDEXES),
+  // 15: imports and tasks.
+  db => db.exec(CREATE_BULK_RECORDS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

@@ -44,6 +44,7 @@ const COLUMNS = {
   ],
   control_records: ['id', 'kind', 'record'],
   services: ['name', 'record'],
+  bulk_records: ['id', 'kind', 'record'],
 } as const;
 
 /** Columns that came later. Of a row in which one says nothing (0, null) it is left out: the checksum is what it was. */
@@ -72,6 +73,7 @@ const WHAT: Record<RowKind, string> = {
   deployments: 'the deployment',
   control_records: 'the record of',
   services: 'the service',
+  bulk_records: 'the import or task',
 };
 
 /** The `request` of a client's mutation whose row was damaged and taken in hand by a repair: that it was run is all that is known of it. */

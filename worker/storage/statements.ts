@@ -260,6 +260,13 @@ export function prepareStatements(db: Connection) {
       ),
     deleteVariable: () => run<[string]>('DELETE FROM environment WHERE name = ?'),
 
+    putBulkRecord: () =>
+      run<[string, string, string, number]>(
+        `INSERT INTO bulk_records (id, kind, record, checksum) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET record = excluded.record, checksum = excluded.checksum`,
+      ),
+    removeBulkRecord: () => run<[string, string]>('DELETE FROM bulk_records WHERE id = ? AND kind = ?'),
+
     idempotent: () => db.prepare<[string], KeptReply>('SELECT * FROM idempotency WHERE key = ?'),
     insertIdempotent: () =>
       run<[string, string, number, string, number, number]>(

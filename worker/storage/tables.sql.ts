@@ -211,6 +211,7 @@ export const SUMMED_KINDS: readonly RowKind[] = [
   'client_mutations',
   'control_records',
   'services',
+  'bulk_records',
 ];
 
 /** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
@@ -309,4 +310,17 @@ export const CREATE_SERVICES = `
     checksum INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 ${sumsOf('services')}
+`;
+
+/** From the version with bulk work on: imports that can be continued, and tasks. */
+export const CREATE_BULK_RECORDS = `
+  -- kind: import or task. record: JSON as shared/protocol/imports.ts and tasks.ts have it, and what it takes to go on.
+  CREATE TABLE bulk_records (
+    id       TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    record   TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (id, kind)
+  ) STRICT, WITHOUT ROWID;
+${sumsOf('bulk_records')}
 `;

@@ -32,6 +32,8 @@ const NEEDED_VALUES = new Set([
   'journal_floor',
 ]);
 const FLOOR_DIGEST = 'floor_previous_digest';
+/** Whose rows two columns name. */
+const KEYS_OF_TWO: ReadonlySet<RowKind> = new Set<RowKind>(['client_mutations', 'bulk_records']);
 
 /** @returns what was changed, in words. @throws BeyondRepair */
 export function repairFile(path: string): string[] {
@@ -126,9 +128,9 @@ function remove(db: Connection, kind: RowKind, row: object): void {
   db.prepare(`DELETE FROM ${kind} WHERE ${where}`).run(...key);
 }
 
-/** Its first column: results of jobs are numbered. Mutations of clients are numbered by client. */
+/** Its first column: results of jobs are numbered. Mutations of clients are numbered by client, bulk work by kind. */
 function keyOf(kind: RowKind, row: object): [where: string, values: unknown[]] {
-  const columns = Object.entries(row).slice(0, kind === 'client_mutations' ? 2 : 1);
+  const columns = Object.entries(row).slice(0, KEYS_OF_TWO.has(kind) ? 2 : 1);
   return [columns.map(([column]) => `${column} = ?`).join(' AND '), columns.map(([, value]) => value)];
 }
 
