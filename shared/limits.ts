@@ -20,6 +20,8 @@ export const HEADERS_BYTES_MAX = 16 * KIB;
 export const URL_BYTES_MAX = 4 * KIB;
 /** `Idempotency-Key` header. Beyond: 400 op.invalid_input. (design) */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
+/** How often a connection whose body is whole and not answered yet is kept from being idle: below half of what uWebSockets.js allows. (ours) */
+export const UPLOAD_AWAKE_MS = 4_000;
 /** Operations of a transaction, beyond: 400 op.invalid_input; and what it may write of documents and jobs, beyond: 413 op.too_large. (ours) */
 export const TRANSACTION_OPERATIONS_MAX = 1_000;
 export const TRANSACTION_BYTES_MAX = 16 * MIB;
@@ -51,21 +53,6 @@ export const AUTH_FAILURE_EARNED_MS = 1_000;
 export const AUTH_FAILURE_ADDRESSES_MAX = 10_000;
 export const AUTH_FAILURE_DELAY_MS = 1_000;
 export const AUTH_FAILURES_DELAYED_MAX = 1_000;
-/** Keys at once; beyond, those that expired go first, and where none has, a new one is 429 op.rate_limited. (ours) */
-export const KEYS_MAX = 5_000;
-/** A key's name, and the name of a tenant or table that it is limited to. Beyond: 400 op.invalid_input. (ours) */
-export const KEY_NAME_CHARS_MAX = 128;
-/** Tenants, and tables, that a key can be limited to. Beyond: 400 op.invalid_input. (ours) */
-export const KEY_NAMES_MAX = 100;
-/** How long a key, and the older secret of one that is rotated, may be valid at most. Beyond: 400 op.invalid_input. (ours) */
-export const KEY_LIFE_SECONDS_MAX = 315_360_000;
-export const KEY_OVERLAP_SECONDS_MAX = 2_592_000;
-/** The highest rate limit of a key, and its burst. Beyond: 400 op.invalid_input. (ours) */
-export const KEY_RATE_PER_SECOND_MAX = 1_000_000;
-/** How often routers look for keys that expired, and tell which were used; how often that is written. (ours) */
-export const KEY_LOOK_MS = 1_000;
-export const KEY_USES_REPORT_MS = 2_000;
-export const KEY_USES_WRITE_MS = 60_000;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
 export const LARGE_REPLY_BYTES = 128 * KIB;
 /** Large replies kept for clients that read slowly, all together. Beyond: the next one is 503 session.overloaded. (ours) */
@@ -865,6 +852,30 @@ export const PACKAGES_PER_NPM = 50;
 export const ENVIRONMENT_VARIABLES_MAX = 1_000;
 export const ENVIRONMENT_NAME_CHARS_MAX = 256;
 export const ENVIRONMENT_VALUE_BYTES_MAX = 8 * KIB;
+
+/* Bulk: imports, exports, tasks */
+
+/** Body of an import. It is not held: a bound against a stream that never ends. Beyond: 413 op.too_large. (ours) */
+export const IMPORT_BYTES_MAX = 1024 * 1024 * MIB;
+/** A line, or a CSV record, of an import. A longer one is refused as a line: op.too_large. (ours) */
+export const IMPORT_LINE_BYTES_MAX = 4 * MIB;
+/** What an import commits at once, whichever comes first; two such pieces are in memory: one is written, one is being read. (ours) */
+export const IMPORT_COMMIT_LINES = 1_000;
+export const IMPORT_COMMIT_BYTES = 2 * MIB;
+/** Documents that are written before others may get the thread. (ours) */
+export const BULK_DOCUMENTS_A_STEP = 16;
+/** Imports of a tenant under way. Beyond: 503 session.overloaded. (ours) */
+export const IMPORTS_AT_ONCE_MAX = 4;
+/** Name that a caller gives an import. Beyond: 400. (ours) */
+export const IMPORT_ID_CHARS_MAX = 128;
+/** How long an import can be continued after its last line, as for an `Idempotency-Key`; and how many are remembered. Beyond: 429 op.rate_limited. (ours) */
+export const IMPORT_KEEP_MS = 24 * 60 * 60 * 1000;
+export const IMPORTS_KEPT_MAX = 1_000;
+/** Failures that an import or a task describes; further ones are counted. (ours) */
+export const BULK_ERRORS_SHOWN = 20;
+export const BULK_ERROR_CHARS = 300;
+/** Columns of a CSV import. Beyond: 400. (ours) */
+export const CSV_COLUMNS_MAX = 1_000;
 
 /* Command line */
 

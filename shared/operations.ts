@@ -5,7 +5,7 @@
  * wire types of both, which a running service does not load, are in `operation-types.ts`.
  */
 import {assert} from './assert.ts';
-import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX, PACKAGE_BYTES_MAX} from './limits.ts';
+import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX, IMPORT_BYTES_MAX, PACKAGE_BYTES_MAX} from './limits.ts';
 
 export type OperationTraits = {
   /** HTTP status of a success. What succeeds does not know it, only what is answered. */
@@ -30,6 +30,8 @@ export type OperationTraits = {
   readonly takesConditions?: true;
   /** `Last-Event-ID` is passed on: the answer goes on from there. */
   readonly takesLastEventId?: true;
+  /** `Content-Type` is passed on. */
+  readonly takesContentType?: true;
   /** A read that is over in a moment whatever the tenant holds: it cannot have ended a worker, so it may be sent once more. */
   readonly isShort?: true;
   /** Runs when it arrives, before reads that may be long: by a document's id, or handed on to others at once. So do all writes. */
@@ -115,6 +117,17 @@ export const OPERATIONS = {
     takesConditions: true,
   },
   'transactions.run': {...write, ...at('POST', '/transactions'), params: none},
+  /** The body is taken while it arrives. */
+  'imports.run': {
+    ...write,
+    ...at('POST', '/import'),
+    params: none,
+    takesQuery: true,
+    takesContentType: true,
+    streamedBytesMax: IMPORT_BYTES_MAX,
+  },
+  'imports.list': {...read, ...at('GET', '/import'), params: none, isShort: true},
+  'imports.get': {...read, ...at('GET', '/import/{import_id}'), params: ['import_id'], isShort: true},
   'query.run': {...read, ...at('POST', '/query'), params: none},
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
   /** The result as events, now and whenever it changes. */
@@ -274,31 +287,17 @@ export type RouterOperationTraits = {
   /** `open`: to anybody. `deployment`: a tenant's own users, whose tokens are the worker's to judge. */
   readonly access: 'open' | 'admin' | 'deployment';
   readonly success: number;
-  /** As of an operation. */
-  readonly variants?: Readonly<Record<string, number>>;
 };
-
-const shipped = {method: 'GET', access: 'open', success: OK, variants: {not_modified: NOT_MODIFIED}} as const;
 
 /** What a router answers itself. */
 export const ROUTER_OPERATIONS = {
   health: {method: 'GET', path: '/health', access: 'open', success: OK},
   metrics: {method: 'GET', path: '/metrics', access: 'admin', success: OK},
-  /** Files that were made when svc was built: they say nothing of what a server holds. */
-  openapi: {...shipped, path: '/api/openapi.json'},
-  'docs.page': {...shipped, path: '/api/docs'},
-  'docs.file': {...shipped, path: '/api/docs/{file}'},
   socket: {method: 'GET', path: '/ws', access: 'admin', success: SWITCHING_PROTOCOLS},
   'functions.socket': {method: 'GET', path: '/svc/{tenant_id}/ws', access: 'deployment', success: SWITCHING_PROTOCOLS},
   'tenants.create': {method: 'POST', path: '/api/tenants', access: 'admin', success: CREATED},
   'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
   'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},
-  whoami: {method: 'GET', path: '/api/whoami', access: 'admin', success: OK},
-  'keys.create': {method: 'POST', path: '/api/keys', access: 'admin', success: CREATED},
-  'keys.list': {method: 'GET', path: '/api/keys', access: 'admin', success: OK},
-  'keys.get': {method: 'GET', path: '/api/keys/{key_id}', access: 'admin', success: OK},
-  'keys.rotate': {method: 'POST', path: '/api/keys/{key_id}/rotate', access: 'admin', success: OK},
-  'keys.revoke': {method: 'DELETE', path: '/api/keys/{key_id}', access: 'admin', success: NO_CONTENT},
 } as const satisfies Record<string, RouterOperationTraits>;
 
 export type RouterOperation = keyof typeof ROUTER_OPERATIONS;

@@ -11,6 +11,7 @@ import type {Logger} from '../shared/log.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {Imports} from './bulk/imports.ts';
 import {BackgroundWrites} from './commit/background.ts';
 import {CleanMark} from './commit/clean-mark.ts';
 import type {Stage} from './commit/commit.ts';
@@ -252,6 +253,7 @@ export class Tenant {
         resultFollowers: new ResultFollowers(this.#followers, this.live),
         groups: this.#groups,
         schemas,
+        imports: new Imports(this.#groups, this.#readerDb, catalog),
         jobs: new JobReader(this.#readerDb),
         crons: this.#crons,
         tables: new TableList(this.#reader, this.#counts),

@@ -6,6 +6,7 @@ import {quotedText} from '../../shared/values/quoted-text.ts';
  * @param parameters of the path, decoded, without the tenant
  * @param query the raw query string; empty when there is none or the operation takes none
  * @param idempotencyKey empty when there is none or the operation is a read
+ * @param contentType empty when there is none or the operation takes bodies of one type
  * @param ifMatch,ifNoneMatch empty when there is none or the operation takes no conditions
  * @param lastEventId empty when there is none or the operation does not go on from one
  */
@@ -18,6 +19,7 @@ export function requestMeta(
   ifMatch = '',
   ifNoneMatch = '',
   lastEventId = '',
+  contentType = '',
 ): string {
   let meta = `{"op":"${operation}"`;
   for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quotedText(parameters[i]!)}`;
@@ -27,12 +29,8 @@ export function requestMeta(
   if (ifMatch !== '') meta += `,"im":${quotedText(ifMatch)}`;
   if (ifNoneMatch !== '') meta += `,"nm":${quotedText(ifNoneMatch)}`;
   if (lastEventId !== '') meta += `,"le":${quotedText(lastEventId)}`;
+  if (contentType !== '') meta += `,"ct":${quotedText(contentType)}`;
   return `${meta},"r":${quotedText(requestId)}}`;
-}
-
-/** The same with the tables that the key is limited to. */
-export function limitedMeta(meta: string, tables: readonly string[]): string {
-  return `${meta.slice(0, -1)},"t":${JSON.stringify(tables)}}`;
 }
 
 /** The same with an operator's word for the body. */

@@ -35,6 +35,8 @@ export type Route = {
   readonly takesConditions: boolean;
   /** `Last-Event-ID` is passed on. */
   readonly takesLastEventId: boolean;
+  /** `Content-Type` is passed on. */
+  readonly takesContentType: boolean;
   /** Changes nothing. */
   readonly isRead: boolean;
   /** See `isShort` and `runsUserCode` of an operation. */
@@ -46,8 +48,6 @@ export type Route = {
   readonly isEndless: boolean;
   /** The operation's one parameter, where it is a literal of the path and not a parameter of it. */
   readonly parameter: string | null;
-  /** Where among the path's parameters behind the tenant the table is; -1: it names none. */
-  readonly tableAt: number;
   /** Pages of other origins may call it: CORS, here for the errors that the router answers itself. */
   readonly hasCors: boolean;
 };
@@ -74,13 +74,13 @@ function ownRow(own: RouterOperation): Row {
     takesQuery: false,
     takesConditions: false,
     takesLastEventId: false,
+    takesContentType: false,
     isRead: false,
     isShort: false,
     isUserCall: false,
     streamedBytesMax: null,
     isEndless: false,
     parameter: null,
-    tableAt: -1,
     hasCors: false,
   };
 }
@@ -110,13 +110,13 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     takesQuery: traits.takesQuery === true,
     takesConditions: traits.takesConditions === true,
     takesLastEventId: traits.takesLastEventId === true,
+    takesContentType: traits.takesContentType === true,
     isRead: traits.kind === 'read',
     isShort: traits.isShort === true,
     isUserCall: traits.runsUserCode === true,
     streamedBytesMax: traits.streamedBytesMax ?? null,
     isEndless: traits.isEndless === true,
     parameter,
-    tableAt: traits.params.indexOf('table'),
     hasCors: traits.hasCors === true,
   };
 }

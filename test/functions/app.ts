@@ -50,8 +50,8 @@ export class App {
   }
 
   /** A route of the native API, with the access token. */
-  admin(method: string, path: string, body?: unknown): Promise<Reply> {
-    return this.service.request(method, `/api/tenants/${this.tenant}${path}`, body);
+  admin(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Reply> {
+    return this.service.request(method, `/api/tenants/${this.tenant}${path}`, body, headers);
   }
 
   /** A route of the deployment, without any credential unless `headers` has one. */

@@ -26,6 +26,8 @@ export type Request<O extends Operation = Operation> = {
   readonly ifNoneMatch: string | null;
   /** The `Last-Event-ID` of a reader of events that comes back; null: none. */
   readonly lastEventId: string | null;
+  /** The `Content-Type` header, where the operation takes bodies of several; empty: none. */
+  readonly contentType: string;
   readonly requestId: string;
   readonly caller: Credentials;
   /** An operator's word for the body, which the supervisor can judge. Null: none. */
@@ -42,7 +44,21 @@ export type Request<O extends Operation = Operation> = {
 const NOBODY: Credentials = {authorization: null, isAdmin: false};
 
 export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Request {
-  const {op, p, q = '', k = null, im = null, nm = null, le = null, r = '', v = null, a = null, w, o = null} = meta;
+  const {
+    op,
+    p,
+    q = '',
+    k = null,
+    im = null,
+    nm = null,
+    le = null,
+    ct = '',
+    r = '',
+    v = null,
+    a = null,
+    w,
+    o = null,
+  } = meta;
   const {m, u = '/', h = []} = meta;
   return {
     op,
@@ -52,6 +68,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     ifMatch: im,
     ifNoneMatch: nm,
     lastEventId: le,
+    contentType: ct,
     requestId: r,
     caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
     voucher: v,

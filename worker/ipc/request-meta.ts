@@ -18,10 +18,10 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   if (typeof value !== 'object' || value === null || !OPERATION_NAMES.has(value.op)) {
     throw new MalformedFrame('request meta names no operation');
   }
-  const {p, q, k, im, nm, le, r, a, o, m, u, h, w} = value;
+  const {p, q, k, im, nm, le, ct, r, a, o, m, u, h, w} = value;
   // Written out, because it runs for every request: a list of all of them and its callbacks took as long as the parse.
   const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
-  const areConditions = isText(im) && isText(nm) && isText(le);
+  const areConditions = isText(im) && isText(nm) && isText(le) && isText(ct);
   if (
     !areTexts ||
     !areConditions ||

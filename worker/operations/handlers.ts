@@ -1,5 +1,6 @@
 /** Who answers which operation: none is missing, or this does not compile. */
 import type {Handlers} from './answer.ts';
+import {bulk} from './bulk.ts';
 import {control} from './control.ts';
 import {documents} from './documents.ts';
 import {functions} from './functions.ts';
@@ -11,6 +12,7 @@ import {transactions} from './transactions.ts';
 export const HANDLERS: Handlers = {
   ...documents,
   ...transactions,
+  ...bulk,
   ...journal,
   ...schema,
   ...schedule,

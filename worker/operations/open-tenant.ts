@@ -1,4 +1,5 @@
 /** What handlers need of the open tenant. */
+import type {Imports} from '../bulk/imports.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {ControlGate} from '../control/gate.ts';
 import type {JournalFollowers} from '../follow/journal-followers.ts';
@@ -27,6 +28,7 @@ export type OpenTenant = {
   resultFollowers: ResultFollowers;
   groups: CommitGroups;
   schemas: SchemaChanges;
+  imports: Imports;
   jobs: JobReader;
   crons: CronReader;
   tables: TableList;

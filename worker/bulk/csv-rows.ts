@@ -1,0 +1,171 @@
+/**
+ * CSV (RFC 4180) as it arrives: the first record names the fields, each further one is a document. A cell is text, unless the table's schema says
+ * that its field is something else; an empty one is no field. A record's line is the one that it ends on.
+ */
+import type {Buffer} from 'node:buffer';
+import {Readable} from 'node:stream';
+import {type CsvError, parse} from 'csv-parse';
+import {ServiceError} from '../../shared/errors.ts';
+import {CSV_COLUMNS_MAX, IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import type {ValidatorJson} from '../../shared/values/validator.ts';
+import type {CatalogTable} from '../storage/catalog.ts';
+import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
+
+type CsvRecord = {record: string[]; info: {lines: number}};
+/** What a cell is read as. JSON: arrays, objects and whatever a field of several types takes. */
+type CellType = 'string' | 'number' | 'boolean' | 'json';
+type Schema = Pick<CatalogTable, 'fields' | 'deployed'>;
+
+/** A number as JSON writes it. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** @param schema null: the table has none. @throws op.invalid_input 400: from there on nothing can be told apart */
+export async function* csvRows(
+  pieces: AsyncIterable<Buffer>,
+  target: LineTarget,
+  schema: Schema | null,
+  from: number,
+): AsyncGenerator<Iterable<ImportLine>, void, void> {
+  const parser = parse({
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: IMPORT_LINE_BYTES_MAX,
+    bom: true,
+  });
+  const source = Readable.from(checkedText(pieces));
+  source.on('error', error => parser.destroy(error));
+  source.pipe(parser);
+  let columns: string[] | null = null;
+  let types: CellType[] = [];
+  try {
+    for await (const {record, info} of parser as AsyncIterable<CsvRecord>) {
+      const line = info.lines;
+      if (columns === null) {
+        columns = checkedHeader(record);
+        types = columns.map(column => cellType(schema, column));
+      } else if (line >= from) {
+        yield [rowOf(line, record, columns, types, target)];
+      }
+    }
+  } catch (caught) {
+    throw isCsvError(caught) ? csvFault(caught) : caught;
+  } finally {
+    source.destroy();
+    parser.destroy();
+  }
+  if (columns === null) throw invalid('the body has no header: its first record names the fields');
+}
+
+function rowOf(
+  line: number,
+  cells: readonly string[],
+  columns: readonly string[],
+  types: readonly CellType[],
+  target: LineTarget,
+): ImportLine {
+  const chars = cells.reduce((sum, cell) => sum + cell.length + 1, 0);
+  if (cells.length !== columns.length) {
+    const message = `the record has ${cells.length} cells, the header has ${columns.length}`;
+    return refusedLine(line, chars, invalid(message));
+  }
+  const document: Record<string, unknown> = {};
+  for (const [i, cell] of cells.entries()) {
+    if (cell === '') continue;
+    // `__proto__` is a name like any other.
+    Object.defineProperty(document, columns[i]!, {
+      value: readAs(cell, types[i]!),
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+  }
+  return lineOf(line, chars, target, document);
+}
+
+/** What it is not stays text: the schema says then what was expected. */
+function readAs(cell: string, type: CellType): unknown {
+  switch (type) {
+    case 'number':
+      return NUMBER.test(cell) ? Number(cell) : cell;
+    case 'boolean':
+      return cell === 'true' ? true : cell === 'false' ? false : cell;
+    case 'json':
+      try {
+        return JSON.parse(cell);
+      } catch {
+        return cell; // not JSON: text
+      }
+    default:
+      return cell;
+  }
+}
+
+function cellType(schema: Schema | null, column: string): CellType {
+  const declared = schema?.fields?.find(field => field.name === column)?.field_type;
+  if (declared !== undefined) {
+    return declared === 'array' || declared === 'object' ? 'json' : declared === 'any' ? 'string' : declared;
+  }
+  const document = schema?.deployed?.document;
+  return document?.type === 'object' ? typeOf(document.value[column]?.fieldType) : 'string';
+}
+
+function typeOf(validator: ValidatorJson | undefined): CellType {
+  switch (validator?.type) {
+    case 'number':
+    case 'boolean':
+      return validator.type;
+    case 'literal':
+      return typeof validator.value as CellType;
+    case 'array':
+    case 'object':
+    case 'null':
+      return 'json';
+    case 'union': {
+      const types = new Set(validator.value.map(typeOf));
+      return types.size === 1 ? [...types][0]! : types.has('string') ? 'string' : 'json';
+    }
+    default:
+      return 'string';
+  }
+}
+
+function checkedHeader(names: string[]): string[] {
+  if (names.length > CSV_COLUMNS_MAX)
+    throw invalid(`the header has ${names.length} columns; the limit is ${CSV_COLUMNS_MAX}`);
+  for (const [i, name] of names.entries()) {
+    if (name === '') throw invalid(`column ${i + 1} of the header has no name`);
+    if (names.indexOf(name) < i) throw invalid(`the header has ${JSON.stringify(name.slice(0, 60))} twice`);
+  }
+  return names;
+}
+
+async function* checkedText(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void, void> {
+  const decoder = new TextDecoder('utf-8', {fatal: true});
+  const decoded = (piece?: Buffer) => {
+    try {
+      return piece === undefined ? decoder.decode() : decoder.decode(piece, {stream: true});
+    } catch {
+      throw invalid('the body is not valid UTF-8');
+    }
+  };
+  for await (const piece of pieces) yield decoded(piece);
+  yield decoded();
+}
+
+function isCsvError(caught: unknown): caught is CsvError {
+  return (
+    caught instanceof Error &&
+    typeof (caught as CsvError).code === 'string' &&
+    (caught as CsvError).code.startsWith('CSV_')
+  );
+}
+
+function csvFault({code, message}: CsvError): ServiceError {
+  if (code !== 'CSV_MAX_RECORD_SIZE') return invalid(`the body is not CSV: ${message.slice(0, 200)}`);
+  return new ServiceError('op.too_large', `a record is longer than ${IMPORT_LINE_BYTES_MAX} bytes`);
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}

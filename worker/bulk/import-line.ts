@@ -1,0 +1,81 @@
+/** One line of an import: what it does, or what is wrong with it. All that can be said against it without the data is said here. */
+import {ServiceError} from '../../shared/errors.ts';
+import type {ImportMode} from '../../shared/protocol/imports.ts';
+import type {Fields} from '../commit/commit.ts';
+import {insertEffect, putEffect} from '../commit/mutation.ts';
+import type {Writer} from '../commit/writer.ts';
+
+export type ImportLine = {
+  /** From 1. */
+  readonly line: number;
+  /** Of its text, about. */
+  readonly chars: number;
+} & ({readonly make: (writer: Writer) => 'inserted' | 'updated'} | {readonly error: ServiceError});
+
+/** What a line is read as. `table` null: each line names its own. */
+export type LineTarget = {readonly table: string | null; readonly mode: ImportMode};
+
+/** @param value what the line says */
+export function lineOf(line: number, chars: number, target: LineTarget, value: unknown): ImportLine {
+  try {
+    return {line, chars, make: effectOf(target, value)};
+  } catch (caught) {
+    return refusedLine(line, chars, caught);
+  }
+}
+
+/** Whatever is wrong with it is said of the line; what is our own fault is not. */
+export function refusedLine(line: number, chars: number, caught: unknown): ImportLine {
+  if (caught instanceof ServiceError && !caught.isOurs) return {line, chars, error: caught};
+  throw caught;
+}
+
+function effectOf({table, mode}: LineTarget, value: unknown): (writer: Writer) => 'inserted' | 'updated' {
+  if (!isObject(value)) throw invalid('the line is not a JSON object');
+  if (table !== null) return documentEffect(table, mode, value);
+  const {table: name, document, ...more} = value;
+  for (const member of Object.keys(more)) throw invalid(`${JSON.stringify(member)} is not a member that is known here`);
+  if (typeof name !== 'string' || !isObject(document)) {
+    throw invalid(
+      'the line is not {"table": …, "document": {…}}; name the table in the query string if lines are documents',
+    );
+  }
+  return documentEffect(name, mode, document);
+}
+
+function documentEffect(table: string, mode: ImportMode, document: Fields): (writer: Writer) => 'inserted' | 'updated' {
+  const {id, fields} = withoutSystemFields(document);
+  if (mode === 'insert') return inserts(table, fields);
+  if (id === undefined) {
+    if (mode === 'upsert') return inserts(table, fields);
+    throw invalid('the document has no _id, which mode=own_ids takes for its id');
+  }
+  if (typeof id !== 'string') throw invalid('_id must be a string');
+  if (mode === 'own_ids') return inserts(table, fields, id);
+  const put = putEffect(table, id, fields);
+  return writer => (put(writer).isNew ? 'inserted' : 'updated');
+}
+
+function inserts(table: string, fields: Fields, id?: string): (writer: Writer) => 'inserted' {
+  const insert = insertEffect(table, fields, id);
+  return writer => {
+    insert(writer);
+    return 'inserted';
+  };
+}
+
+/** An export has them. Most imports do not, and are not copied. */
+function withoutSystemFields(document: Fields): {id: unknown; fields: Fields} {
+  const {_id: id, _creationTime: created, _updateTime: updated} = document;
+  if (id === undefined && created === undefined && updated === undefined) return {id, fields: document};
+  const {_id, _creationTime, _updateTime, ...fields} = document;
+  return {id, fields};
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}

@@ -1,0 +1,194 @@
+/**
+ * One request of an import: lines become commits of up to IMPORT_COMMIT_LINES, one being written while the next is read. Each writes
+ * in the same commit how far it came, so what is told of the import is what is in the tenant, whatever happens.
+ *
+ *   body ─▶ lines ─▶ piece ─▶ commit group ─▶ the next piece may follow the one after
+ *     a line is refused: stop, with all before it in and nothing behind it; or skip, with it counted
+ *     a commit is taken back (no space): those behind it are refused, as their lines do not follow what is in
+ */
+import {performance} from 'node:perf_hooks';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {ServiceError} from '../../shared/errors.ts';
+import {
+  BULK_DOCUMENTS_A_STEP,
+  BULK_ERROR_CHARS,
+  BULK_ERRORS_SHOWN,
+  GROUP_WORK_MS_MAX,
+  IMPORT_COMMIT_BYTES,
+  IMPORT_COMMIT_LINES,
+} from '../../shared/limits.ts';
+import type {ImportResult} from '../../shared/protocol/imports.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import type {ImportLine} from './import-line.ts';
+
+export type ImportSettings = {
+  stopsAtErrors: boolean;
+  /** Called in each commit. */
+  store: (writer: Writer, made: ImportResult, isComplete: boolean) => void;
+};
+
+const NOTHING: ImportResult = {lines: 0, inserted: 0, updated: 0, failed: 0, errors: []};
+
+export class ImportRun {
+  readonly #groups: CommitGroups;
+  readonly #settings: ImportSettings;
+  /** What has run, whether or not it is durable. */
+  #made: ImportResult;
+  /** What is durable. */
+  #durable: ImportResult;
+  #stop: ServiceError | null = null;
+  /** Commits that were asked for, and that have run. */
+  #asked = 0;
+  #ran = 0;
+
+  /** @param made what is in already */
+  constructor(groups: CommitGroups, settings: ImportSettings, made: ImportResult = NOTHING) {
+    this.#groups = groups;
+    this.#settings = settings;
+    this.#made = made;
+    this.#durable = made;
+  }
+
+  /** Another request has the import: what this one would still write is refused. */
+  giveUp(): void {
+    this.#stop ??= new ServiceError('op.conflict', 'another request goes on with this import');
+  }
+
+  /** @throws why it ended early, with what is in */
+  async take(lines: AsyncIterable<Iterable<ImportLine>>): Promise<ImportResult> {
+    try {
+      await this.#take(lines);
+    } catch (caught) {
+      throw this.#ended(caught);
+    }
+    if (this.#stop !== null) throw this.#ended(this.#stop);
+    return this.#durable;
+  }
+
+  async #take(lines: AsyncIterable<Iterable<ImportLine>>): Promise<void> {
+    let before: Promise<void> = Promise.resolve();
+    let piece: ImportLine[] = [];
+    let chars = 0;
+    let ends = performance.now() + GROUP_WORK_MS_MAX;
+    try {
+      for await (const some of lines) {
+        for (const line of some) {
+          if (this.#stop !== null) return;
+          piece.push(line);
+          chars += line.chars;
+          if (piece.length === IMPORT_COMMIT_LINES || chars >= IMPORT_COMMIT_BYTES) {
+            const written = this.#write(piece, false);
+            piece = [];
+            chars = 0;
+            await before;
+            before = written; // while the next one is read
+            ends = performance.now() + GROUP_WORK_MS_MAX;
+          }
+          // That it is refused is known here already.
+          if ('error' in line && this.#settings.stopsAtErrors) break;
+          if (performance.now() < ends) continue;
+          await nextTurn();
+          ends = performance.now() + GROUP_WORK_MS_MAX;
+        }
+        const last = piece.at(-1);
+        if (last !== undefined && 'error' in last && this.#settings.stopsAtErrors) break;
+      }
+    } catch (caught) {
+      // What came before it is whole.
+      if (caught instanceof ServiceError && piece.length > 0) await this.#write(piece, false).catch(() => undefined);
+      await before;
+      throw caught;
+    }
+    await before;
+    await this.#write(piece, true);
+  }
+
+  /** @param isLast nothing follows. Rejects if it is not made. */
+  #write(piece: readonly ImportLine[], isLast: boolean): Promise<void> {
+    const place = this.#asked++;
+    const written = new Promise<void>((resolve, reject) => {
+      this.#groups.submit<ImportResult>({
+        slices: writer => this.#make(writer, place, piece, isLast),
+        settle: outcome => {
+          if (outcome instanceof ServiceError) reject(outcome);
+          else {
+            this.#durable = outcome;
+            resolve();
+          }
+        },
+      });
+    });
+    written.catch(() => undefined); // it is awaited a piece later
+    return written;
+  }
+
+  *#make(
+    writer: Writer,
+    place: number,
+    piece: readonly ImportLine[],
+    isLast: boolean,
+  ): Generator<void, ImportResult, void> {
+    if (this.#stop !== null) return this.#made;
+    if (place !== this.#ran) throw new ServiceError('session.storage_full', 'lines before these could not be written');
+    const before = this.#made;
+    let stop: ServiceError | null = null;
+    writer.onRollback(() => {
+      this.#made = before;
+      this.#ran = place;
+      if (this.#stop === stop) this.#stop = null;
+    });
+    this.#ran = place + 1;
+    let {lines, inserted, updated, failed, errors} = before;
+    for (const [i, line] of piece.entries()) {
+      if (i % BULK_DOCUMENTS_A_STEP === BULK_DOCUMENTS_A_STEP - 1) yield;
+      const outcome = madeOf(writer, line);
+      if (outcome === 'inserted') inserted++;
+      else if (outcome === 'updated') updated++;
+      else if (this.#settings.stopsAtErrors) {
+        stop = refusal(line.line, outcome);
+        break;
+      } else {
+        failed++;
+        if (errors.length < BULK_ERRORS_SHOWN) errors = [...errors, shownError(line.line, outcome)];
+      }
+      ({line: lines} = line);
+    }
+    // Of lines before the one that stopped it, blank ones too.
+    if (stop !== null) lines = Math.max(lines, (stop.detail!.line as number) - 1);
+    this.#made = {lines, inserted, updated, failed, errors};
+    this.#settings.store(writer, this.#made, isLast && stop === null);
+    this.#stop ??= stop;
+    return this.#made;
+  }
+
+  /** With how far it came. */
+  #ended(caught: unknown): unknown {
+    if (!(caught instanceof ServiceError)) return caught;
+    return new ServiceError(
+      caught.code,
+      caught.message,
+      {...caught.detail, import: this.#durable},
+      {cause: caught.cause},
+    );
+  }
+}
+
+function madeOf(writer: Writer, line: ImportLine): 'inserted' | 'updated' | ServiceError {
+  if ('error' in line) return line.error;
+  try {
+    return line.make(writer);
+  } catch (caught) {
+    // Nothing of a document that is refused has been written.
+    if (caught instanceof ServiceError && !caught.isOurs) return caught;
+    throw caught;
+  }
+}
+
+function refusal(line: number, {code, message, detail}: ServiceError): ServiceError {
+  return new ServiceError(code, `line ${line}: ${message}`, {...detail, line});
+}
+
+function shownError(line: number, {code, message}: ServiceError): ImportResult['errors'][number] {
+  return {line, code, message: message.slice(0, BULK_ERROR_CHARS)};
+}

@@ -1,0 +1,187 @@
+/**
+ * Imports of a tenant. One with an id has a record, written with its lines: a request that was cut is followed by another one that goes on
+ * behind the last line that is in. The newest request has the import: one that is cut may not know it yet.
+ */
+import type {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../shared/limits.ts';
+import {isPrintableName} from '../../shared/printable-name.ts';
+import type {ImportQuery, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
+import type {CommitGroups} from '../commit/group.ts';
+import type {Writer} from '../commit/writer.ts';
+import {checkTableName} from '../documents/table-name.ts';
+import type {Catalog} from '../storage/catalog.ts';
+import type {Connection} from '../storage/connection.ts';
+import {BulkRecords} from './bulk-records.ts';
+import type {ImportLine, LineTarget} from './import-line.ts';
+import {ImportRun} from './import-run.ts';
+import {jsonLines} from './json-lines.ts';
+
+export type ImportBody = {
+  /** Media type, without parameters, in lower case. */
+  readonly type: string;
+  /** Ends where its reader ends it. */
+  readonly pieces: AsyncGenerator<Buffer, void, void>;
+  /** Nothing more is wanted. */
+  cancel(): void;
+};
+type UnderWay = {run: ImportRun | null; cancel: () => void};
+
+const MEDIA_TYPES = ['application/x-ndjson', 'text/csv'];
+
+export class Imports {
+  readonly #groups: CommitGroups;
+  readonly #reader: Connection;
+  readonly #catalog: Catalog;
+  readonly #records = new BulkRecords<ImportRecord>('import');
+  readonly #underWay = new Set<UnderWay>();
+  readonly #named = new Map<string, UnderWay>();
+
+  /** @param reader what is durable. @param catalog the writer's */
+  constructor(groups: CommitGroups, reader: Connection, catalog: Catalog) {
+    this.#groups = groups;
+    this.#reader = reader;
+    this.#catalog = catalog;
+  }
+
+  /** @throws op.not_found 404 */
+  get(id: string): ImportRecord {
+    const found = this.#records.get(this.#reader, id);
+    if (found !== undefined) return found;
+    throw new ServiceError('op.not_found', `there is no import ${JSON.stringify(id.slice(0, 140))}`);
+  }
+
+  /** The newest first. */
+  list(): ImportRecord[] {
+    return this.#records.all(this.#reader).sort((a, b) => b.created_at - a.created_at);
+  }
+
+  /** @throws op.invalid_input 400, op.unsupported_media_type 415, op.conflict 409, what a line is refused for, with the line */
+  async take(query: ImportQuery, body: ImportBody): Promise<ImportResult> {
+    check(query, body.type);
+    const known = query.import_id === undefined ? undefined : this.#named.get(query.import_id);
+    if (known === undefined && this.#underWay.size >= IMPORTS_AT_ONCE_MAX) {
+      throw new ServiceError('session.overloaded', `${IMPORTS_AT_ONCE_MAX} imports are under way; try again later`);
+    }
+    const mine: UnderWay = {run: null, cancel: () => body.cancel()};
+    this.#underWay.add(mine);
+    try {
+      return await this.#take(query, body, mine, known);
+    } finally {
+      body.cancel();
+      this.#underWay.delete(mine);
+      if (query.import_id !== undefined && this.#named.get(query.import_id) === mine) {
+        this.#named.delete(query.import_id);
+      }
+    }
+  }
+
+  async #take(
+    query: ImportQuery,
+    body: ImportBody,
+    mine: UnderWay,
+    known: UnderWay | undefined,
+  ): Promise<ImportResult> {
+    const {import_id: id, on_error: onError = 'stop'} = query;
+    const stopsAtErrors = onError === 'stop';
+    if (id === undefined) {
+      mine.run = new ImportRun(this.#groups, {stopsAtErrors, store: () => undefined});
+      return await mine.run.take(this.#lines(query, body, 1));
+    }
+    this.#named.set(id, mine);
+    known?.run?.giveUp();
+    known?.cancel();
+    // Behind what the other one has in the queue, which is refused by now.
+    const record = await this.#groups.perform(writer => this.#begun(writer, id, query));
+    if (this.#named.get(id) !== mine) throw new ServiceError('op.conflict', 'another request goes on with this import');
+    const {lines, inserted, updated, failed, errors} = record;
+    const {first_line: first = 1} = query;
+    if (first > lines + 1) {
+      const message = `lines up to ${lines} of this import are in: first_line is ${lines + 1} at most`;
+      throw new ServiceError('op.conflict', message, {import: {lines, inserted, updated, failed, errors}});
+    }
+    const store = (writer: Writer, made: ImportResult, isComplete: boolean) =>
+      this.#records.put(writer, id, {
+        ...record,
+        ...made,
+        state: isComplete ? 'complete' : 'open',
+        updated_at: Math.floor(writer.nowMs()),
+      });
+    mine.run = new ImportRun(this.#groups, {stopsAtErrors, store}, {lines, inserted, updated, failed, errors});
+    return await mine.run.take(this.#lines(query, body, lines + 1));
+  }
+
+  /** What is known of it, or the beginning of it. */
+  #begun(writer: Writer, id: string, query: ImportQuery): ImportRecord {
+    const table = query.table ?? null;
+    const {mode = 'insert'} = query;
+    const known = this.#records.get(writer.db, id);
+    const nowMs = Math.floor(writer.nowMs());
+    if (known !== undefined) {
+      if (known.table === table && known.mode === mode) return known;
+      const begun = `table ${known.table ?? 'named in each line'} and mode=${known.mode}`;
+      throw new ServiceError('op.conflict', `the import ${JSON.stringify(id)} was begun with ${begun}`);
+    }
+    this.#forgetOld(writer);
+    const none = {lines: 0, inserted: 0, updated: 0, failed: 0, errors: []};
+    const record: ImportRecord = {
+      import_id: id,
+      state: 'open',
+      table,
+      mode,
+      ...none,
+      created_at: nowMs,
+      updated_at: nowMs,
+    };
+    this.#records.put(writer, id, record);
+    return record;
+  }
+
+  /** @throws op.rate_limited 429 when it would have to forget one that may still be continued */
+  #forgetOld(writer: Writer): void {
+    const kept = this.#records.all(writer.db);
+    const old = kept.filter(record => record.updated_at < writer.ageMs - IMPORT_KEEP_MS);
+    for (const {import_id: id} of old) this.#records.remove(writer, id);
+    if (kept.length - old.length < IMPORTS_KEPT_MAX) return;
+    const message = `${IMPORTS_KEPT_MAX} imports of the last 24 hours are remembered; go on with one of them, or import without import_id`;
+    throw new ServiceError('op.rate_limited', message);
+  }
+
+  #lines(query: ImportQuery, {type, pieces}: ImportBody, from: number): AsyncIterable<Iterable<ImportLine>> {
+    const {table, mode = 'insert', first_line: first = 1} = query;
+    const target = {table: table ?? null, mode};
+    if (type !== 'text/csv') return jsonLines(pieces, target, first, from);
+    return this.#csvRows(pieces, target, from);
+  }
+
+  /** Its parser is loaded with the first need of it. */
+  async *#csvRows(
+    pieces: AsyncIterable<Buffer>,
+    target: LineTarget,
+    from: number,
+  ): AsyncGenerator<Iterable<ImportLine>, void, void> {
+    const {csvRows} = await import('./csv-rows.ts');
+    yield* csvRows(pieces, target, this.#catalog.table(target.table!) ?? null, from);
+  }
+}
+
+function check({table, import_id: id, first_line: first}: ImportQuery, type: string): void {
+  if (!MEDIA_TYPES.includes(type)) {
+    throw new ServiceError('op.unsupported_media_type', `the Content-Type of an import is ${MEDIA_TYPES.join(' or ')}`);
+  }
+  if (table !== undefined) checkTableName(table);
+  else if (type === 'text/csv')
+    throw invalid('an import of CSV names its table in the query string, like ?table=cities');
+  if (id !== undefined && !isPrintableName(id)) {
+    throw invalid('import_id has printable characters without /, and is not . or ..');
+  }
+  if (first === undefined) return;
+  if (id === undefined) throw invalid('first_line goes on with an import: it needs its import_id');
+  if (type === 'text/csv' && first > 1) {
+    throw invalid('CSV begins with its header: send all of it, and the lines that are in are passed over');
+  }
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}

@@ -1,0 +1,119 @@
+/**
+ * JSON lines as they arrive. What is complete of a piece is checked and decoded at once, which is much cheaper than line by line; a
+ * piece with a byte that is not UTF-8 is looked at by its lines. No more is held than one line and one piece.
+ */
+import {Buffer, isAscii, isUtf8} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
+
+const LINE_FEED = 0x0a;
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** @param first the number of the first line. @param from lines before this one are passed over. Blank ones are counted only. */
+export async function* jsonLines(
+  pieces: AsyncIterable<Buffer>,
+  target: LineTarget,
+  first: number,
+  from: number,
+): AsyncGenerator<Iterable<ImportLine>, void, void> {
+  let line = first;
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  let isTooLong = false;
+  for await (const piece of pieces) {
+    const end = piece.lastIndexOf(LINE_FEED) + 1;
+    if (end > 0) {
+      let start = 0;
+      if (isTooLong || heldBytes > 0) {
+        start = piece.indexOf(LINE_FEED) + 1;
+        held.push(piece.subarray(0, start));
+        isTooLong ||= heldBytes + start > IMPORT_LINE_BYTES_MAX;
+        yield isTooLong ? tooLong(line, from) : linesOf(Buffer.concat(held), target, line, from);
+        line++;
+        held = [];
+        heldBytes = 0;
+        isTooLong = false;
+      }
+      const whole = piece.subarray(start, end);
+      if (whole.length > 0) {
+        yield linesOf(whole, target, line, from);
+        line += count(whole);
+      }
+    }
+    if (end === piece.length) continue;
+    heldBytes += piece.length - end;
+    isTooLong ||= heldBytes > IMPORT_LINE_BYTES_MAX;
+    // Of a line that is too long nothing is kept.
+    if (isTooLong) held = [];
+    else held.push(piece.subarray(end));
+  }
+  if (isTooLong) yield tooLong(line, from);
+  else if (heldBytes > 0) yield linesOf(Buffer.concat(held), target, line, from);
+}
+
+function* linesOf(bytes: Buffer, target: LineTarget, first: number, from: number): Generator<ImportLine, void, void> {
+  const isOneByte = isAscii(bytes);
+  if (!isOneByte && !isUtf8(bytes)) {
+    yield* linesApart(bytes, target, first, from);
+    return;
+  }
+  let text = bytes.toString(isOneByte ? 'latin1' : 'utf8');
+  if (first === 1 && text.startsWith(BYTE_ORDER_MARK)) text = text.slice(1);
+  let line = first;
+  for (let start = 0; start < text.length; line++) {
+    const found = text.indexOf('\n', start);
+    const end = found < 0 ? text.length : found;
+    if (line >= from && !isBlank(text, start, end)) yield parsed(line, text.slice(start, end), target);
+    start = end + 1;
+  }
+}
+
+function* linesApart(
+  bytes: Buffer,
+  target: LineTarget,
+  first: number,
+  from: number,
+): Generator<ImportLine, void, void> {
+  let line = first;
+  for (let start = 0; start < bytes.length; line++) {
+    const found = bytes.indexOf(LINE_FEED, start);
+    const end = found < 0 ? bytes.length : found + 1;
+    const one = bytes.subarray(start, end);
+    start = end;
+    if (isUtf8(one)) yield* linesOf(one, target, line, from);
+    else if (line >= from) yield refusedLine(line, one.length, invalid('the line is not valid UTF-8'));
+  }
+}
+
+function parsed(line: number, text: string, target: LineTarget): ImportLine {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    const reason = cause instanceof SyntaxError ? `: ${cause.message.slice(0, 100)}` : '';
+    return refusedLine(line, text.length, invalid(`the line is not JSON${reason}`));
+  }
+  return lineOf(line, text.length, target, value);
+}
+
+function* tooLong(line: number, from: number): Generator<ImportLine, void, void> {
+  if (line < from) return;
+  const message = `the line is longer than ${IMPORT_LINE_BYTES_MAX} bytes`;
+  yield refusedLine(line, 0, new ServiceError('op.too_large', message));
+}
+
+function isBlank(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (text.charCodeAt(at) > 0x20) return false;
+  return true;
+}
+
+function count(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) lines++;
+  return lines;
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}
