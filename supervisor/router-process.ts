@@ -5,7 +5,6 @@
 
 import {Answers} from '../shared/answers.ts';
 import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspects} from '../shared/ipc/control.ts';
-import type {KeyRecord} from '../shared/ipc/keys.ts';
 import {HEALTHY_MS, METRICS_TIMEOUT_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
@@ -27,7 +26,7 @@ export type RouterOptions = {
   confinement: readonly string[];
   settings: RouterSettings;
   /** What a starting router has to know. */
-  state: () => {tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]};
+  state: () => {tenants: string[]; suspects: TenantSuspects[]};
   /** The pace of kills that it shares with the other routers. */
   pace: KillPace;
   onMessage: (message: RouterMessage) => void;
