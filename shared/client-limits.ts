@@ -34,3 +34,11 @@ export const CLIENT_FRAME_CHARS = 2 * MIB;
 export const CLIENT_ARGS_BYTES_MAX = 8 * MIB - 64 * 1024;
 /** Transitions that wait for the answers of mutations which were sent again. Beyond: they are shown before. (ours) */
 export const CLIENT_HELD_TRANSITIONS_MAX = 100;
+/** An attempt of a call of svc/client, unless the app says otherwise; further ones after failures that pass; the wait before the first of them. (ours) */
+export const NATIVE_TIMEOUT_MS = 30_000;
+export const NATIVE_RETRIES = 3;
+export const NATIVE_RETRY_BASE_MS = 200;
+/** The service asks for a longer wait: the call fails at once. (ours) */
+export const NATIVE_RETRY_WAIT_MS_MAX = 10_000;
+/** A stream of events says that it lives every 15 s; silent for so long it is asked for again. (ours) */
+export const NATIVE_SILENCE_MS = 45_000;

@@ -1,0 +1,257 @@
+/** The client of one tenant of the native API. */
+import {NATIVE_RETRIES, NATIVE_TIMEOUT_MS} from '../../shared/client-limits.ts';
+import {SvcClientError} from './error.ts';
+import {eventsOf} from './events.ts';
+import {type LiveOptions, live} from './live.ts';
+import {Transaction, type TransactionResult} from './transaction.ts';
+import {type Answer, Transport} from './transport.ts';
+import type {
+  AnyTables,
+  CallOptions,
+  Changes,
+  ConditionOptions,
+  Doc,
+  JournalRecord,
+  Put,
+  Query,
+  TableName,
+  Written,
+} from './types.ts';
+
+export type ClientOptions = {
+  /** Where the service is, `http://127.0.0.1:3210` for instance. */
+  readonly url: string;
+  readonly tenant: string;
+  /** A credential, or what gets one that is valid now; asked before each request. */
+  readonly key: string | (() => string | Promise<string>);
+  /** Another one than the global. */
+  readonly fetch?: typeof fetch;
+  /** How long one attempt of a call may take: 30 seconds unless said. */
+  readonly timeoutMs?: number;
+  /** Further attempts of a call that failed for now: 3 unless said. */
+  readonly retries?: number;
+};
+
+export type PutOptions = ConditionOptions & {
+  /** Only makes it: `op.precondition_failed` when it is there. */
+  readonly ifAbsent?: boolean;
+};
+
+export type Page<Document> = {
+  readonly data: Document[];
+  readonly next_cursor: string | null;
+  readonly has_more: boolean;
+};
+
+export type JournalOptions<Tables> = {
+  readonly signal?: AbortSignal;
+  /** Records after this sequence; from now on; absent: from the oldest one kept. */
+  readonly after?: number | 'latest';
+  /** The journal that `after` belongs to, as a page or a bootstrap names it. */
+  readonly timeline?: string;
+  /** Only records that concern one of them. */
+  readonly tables?: readonly TableName<Tables>[];
+  /** Ends after so many records. */
+  readonly limit?: number;
+};
+
+/** A client for an app's tables: `createClient<{notes: {text: string}}>({url, tenant, key})`. */
+export function createClient<Tables extends object = AnyTables>(options: ClientOptions): NativeClient<Tables> {
+  return new NativeClient<Tables>(options);
+}
+
+export class NativeClient<Tables extends object = AnyTables> {
+  readonly #transport: Transport;
+
+  constructor({
+    url,
+    tenant,
+    key,
+    fetch = globalThis.fetch,
+    timeoutMs = NATIVE_TIMEOUT_MS,
+    retries = NATIVE_RETRIES,
+  }: ClientOptions) {
+    this.#transport = new Transport({url, tenant, key, fetch: (...args) => fetch(...args), timeoutMs, retries});
+  }
+
+  /* ── documents ── */
+
+  /** Null: it is not there. */
+  async get<Table extends TableName<Tables>>(
+    table: Table,
+    id: string,
+    options?: CallOptions,
+  ): Promise<Doc<Tables[Table]> | null> {
+    try {
+      const found = await this.#transport.json<{document: Doc<Tables[Table]>}>('GET', pathOf(table, id), options);
+      return found.document;
+    } catch (caught) {
+      if (caught instanceof SvcClientError && caught.code === 'op.not_found') return null;
+      throw caught;
+    }
+  }
+
+  /** All documents of a table, in order of creation. Of long tables take `pages` or `documents`. */
+  async list<Table extends TableName<Tables>>(table: Table, options?: CallOptions): Promise<Doc<Tables[Table]>[]> {
+    const {data} = await this.#transport.json<{data: Doc<Tables[Table]>[]}>('GET', pathOf(table), options);
+    return data;
+  }
+
+  /** Resolves with the id of the new document. */
+  async insert<Table extends TableName<Tables>>(
+    table: Table,
+    fields: Tables[Table],
+    options?: CallOptions,
+  ): Promise<string> {
+    const {id} = await this.#transport.json<{id: string}>('POST', '/documents', {...options, body: {table, fields}});
+    return id;
+  }
+
+  /** Makes a document with this id, or replaces the one that is there. */
+  async put<Table extends TableName<Tables>>(
+    table: Table,
+    id: string,
+    fields: Tables[Table],
+    options: PutOptions = {},
+  ): Promise<Put> {
+    const headers = {...matching(options), ...(options.ifAbsent === true ? {'if-none-match': '*'} : {})};
+    const answer = await this.#transport.call('PUT', pathOf(table, id), {...options, body: {fields}, headers});
+    return {...written(answer), created: answer.status === 201};
+  }
+
+  /** Changes fields of a document that is there, all of them in one write. */
+  async patch<Table extends TableName<Tables>>(
+    table: Table,
+    id: string,
+    changes: Changes<Tables[Table]>,
+    options: ConditionOptions = {},
+  ): Promise<Written> {
+    const ask = {...options, body: changes, headers: matching(options)};
+    return written(await this.#transport.call('PATCH', pathOf(table, id), ask));
+  }
+
+  async delete(table: TableName<Tables>, id: string, options: ConditionOptions = {}): Promise<void> {
+    await this.#transport.call('DELETE', pathOf(table, id), {...options, headers: matching(options)});
+  }
+
+  /* ── queries ── */
+
+  async query<Table extends TableName<Tables>>(
+    table: Table,
+    query: Query<Tables[Table]> = {},
+    options?: CallOptions,
+  ): Promise<Doc<Tables[Table]>[]> {
+    const ask = {...options, body: queryObject(table, query)};
+    return (await this.#transport.json<{data: Doc<Tables[Table]>[]}>('POST', '/query', ask)).data;
+  }
+
+  /** The pages of a query, one after the other as they are asked for; every document that is there throughout comes once. */
+  async *pages<Table extends TableName<Tables>>(
+    table: Table,
+    query: Query<Tables[Table]> = {},
+    {pageSize = 100, after = null, ...options}: CallOptions & {pageSize?: number; after?: string | null} = {},
+  ): AsyncGenerator<Page<Doc<Tables[Table]>>, void, void> {
+    for (let cursor = after; ; ) {
+      const body = {query: queryObject(table, query), page_size: pageSize, after: cursor};
+      const page = await this.#transport.json<Page<Doc<Tables[Table]>>>('POST', '/query/paginated', {...options, body});
+      yield page;
+      cursor = page.next_cursor;
+      if (cursor === null) return;
+    }
+  }
+
+  /** The documents of a query, read in pages. */
+  async *documents<Table extends TableName<Tables>>(
+    table: Table,
+    query: Query<Tables[Table]> = {},
+    options: CallOptions & {pageSize?: number} = {},
+  ): AsyncGenerator<Doc<Tables[Table]>, void, void> {
+    for await (const {data} of this.pages(table, query, options)) yield* data;
+  }
+
+  /**
+   * The whole result, now and whenever it changes, also after the connection was lost.
+   * @returns ends it
+   */
+  live<Table extends TableName<Tables>>(
+    table: Table,
+    query: Query<Tables[Table]>,
+    onResult: (documents: Doc<Tables[Table]>[]) => void,
+    options: LiveOptions = {},
+  ): () => void {
+    return live(this.#transport, queryObject(table, query), onResult, options);
+  }
+
+  /* ── several writes at once ── */
+
+  /**
+   * Makes all that `write` notes down in one commit, or nothing of it.
+   * @returns by position, what came of each; the error of one that fails has its position as `detail.operation`
+   */
+  async transaction(
+    write: (transaction: Transaction<Tables>) => void,
+    {dryRun = false, ...options}: CallOptions & {dryRun?: boolean} = {},
+  ): Promise<TransactionResult[]> {
+    const {operations} = collected(new Transaction<Tables>(), write);
+    const ask = {...options, body: {operations, ...(dryRun ? {dry_run: true} : {})}};
+    return (await this.#transport.json<{results: TransactionResult[]}>('POST', '/transactions', ask)).results;
+  }
+
+  /* ── the journal ── */
+
+  /**
+   * Every committed write, in order: those that are kept and those to come, for as long as it is asked for the next one. It goes on
+   * where it was when the connection is lost.
+   * @throws SvcClientError `journal.cursor_expired`: what was to come next is not kept any more
+   */
+  async *journal({
+    after,
+    timeline,
+    tables = [],
+    limit,
+    signal,
+  }: JournalOptions<Tables> = {}): AsyncGenerator<JournalRecord<Tables>, void, void> {
+    const parameters = new URLSearchParams();
+    for (const table of tables) parameters.append('table', table);
+    for (const [name, value] of Object.entries({after, timeline})) {
+      if (value !== undefined) parameters.set(name, String(value));
+    }
+    if (limit === 0) return;
+    let left = limit;
+    for await (const {event, data} of eventsOf(this.#transport, {
+      method: 'GET',
+      path: `/journal/stream?${parameters}`,
+      signal,
+    })) {
+      if (event !== 'message') continue;
+      yield JSON.parse(data) as JournalRecord<Tables>;
+      if (left !== undefined && --left === 0) return;
+    }
+  }
+}
+
+function collected<Tables>(
+  transaction: Transaction<Tables>,
+  write: (transaction: Transaction<Tables>) => void,
+): Transaction<Tables> {
+  write(transaction);
+  return transaction;
+}
+
+function pathOf(table: string, id?: string): string {
+  const path = `/documents/${encodeURIComponent(table)}`;
+  return id === undefined ? path : `${path}/${encodeURIComponent(id)}`;
+}
+
+function queryObject(table: string, query: object): object {
+  return {table, filters: [], ...query};
+}
+
+function matching({ifVersion}: ConditionOptions): Record<string, string> {
+  return ifVersion === undefined ? {} : {'if-match': `"${ifVersion}"`};
+}
+
+function written({text, headers}: Answer): Written {
+  const {id} = JSON.parse(text) as {id: string};
+  return {id, version: headers.get('etag')?.replace(/^(?:W\/)?"|"$/g, '') ?? null};
+}

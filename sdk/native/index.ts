@@ -1,0 +1,27 @@
+/** The package's entry point `svc/client`: a typed client of the native API, for Node and browsers. */
+export {
+  type ClientOptions,
+  createClient,
+  type JournalOptions,
+  type NativeClient,
+  type Page,
+  type PutOptions,
+} from './client.ts';
+export {SvcClientError} from './error.ts';
+export type {StreamState} from './events.ts';
+export type {LiveOptions} from './live.ts';
+export {type Reference, type ScheduledMutation, Transaction, type TransactionResult, versionOf} from './transaction.ts';
+export type {
+  AnyTables,
+  CallOptions,
+  Changes,
+  ConditionOptions,
+  Doc,
+  Filter,
+  JournalRecord,
+  JournalWrite,
+  Order,
+  Put,
+  Query,
+  Written,
+} from './types.ts';

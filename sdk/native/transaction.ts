@@ -1,0 +1,96 @@
+/** A transaction is noted down and sent in one request: nothing of it is known before all of it is done. */
+import type {Changes, Doc, TableName} from './types.ts';
+
+/** Stands for the id that an earlier operation of the same transaction writes. */
+export type Reference = {readonly $ref: number};
+
+/** The same value with references in the place of any text. */
+export type WithReferences<T> = T extends string
+  ? T | Reference
+  : T extends object
+    ? {[Member in keyof T]: WithReferences<T[Member]>}
+    : T;
+
+/** By position: what came of each operation. A `delete` has no version, a `schedule` a job and nothing else. */
+export type TransactionResult = {
+  readonly id?: string;
+  readonly version?: string;
+  readonly created?: boolean;
+  readonly job_id?: string;
+};
+
+type Condition = {readonly ifVersion?: string};
+type Id = string | Reference;
+
+/** A write for later. */
+export type ScheduledMutation<Tables> = {
+  readonly [Table in TableName<Tables>]:
+    | {readonly type: 'insert'; readonly table: Table; readonly fields: WithReferences<Tables[Table]>; readonly id?: Id}
+    | {
+        readonly type: 'update';
+        readonly table: Table;
+        readonly id: Id;
+        readonly patch: WithReferences<Partial<Tables[Table]>>;
+      }
+    | {readonly type: 'delete'; readonly table: Table; readonly id: Id};
+}[TableName<Tables>];
+
+export class Transaction<Tables> {
+  /** As they are sent. */
+  readonly operations: Readonly<Record<string, unknown>>[] = [];
+
+  /** @param id one of your own */
+  insert<Table extends TableName<Tables>>(table: Table, fields: WithReferences<Tables[Table]>, id?: string): Reference {
+    return this.#add({type: 'insert', table, fields, ...(id === undefined ? {} : {id})});
+  }
+
+  patch<Table extends TableName<Tables>>(
+    table: Table,
+    id: Id,
+    changes: WithReferences<Changes<Tables[Table]>>,
+    condition?: Condition,
+  ): Reference {
+    return this.#add({type: 'patch', table, id, ...(changes as object), ...matching(condition)});
+  }
+
+  /** One that is there. */
+  replace<Table extends TableName<Tables>>(
+    table: Table,
+    id: Id,
+    fields: WithReferences<Tables[Table]>,
+    condition?: Condition,
+  ): Reference {
+    return this.#add({type: 'replace', table, id, fields, ...matching(condition)});
+  }
+
+  /** Made with `fields`, or if it is there changed, or without changes replaced. */
+  upsert<Table extends TableName<Tables>>(
+    table: Table,
+    id: Id,
+    fields: WithReferences<Tables[Table]>,
+    changes?: WithReferences<Changes<Tables[Table]>>,
+  ): Reference {
+    return this.#add({type: 'upsert', table, id, fields, ...(changes as object | undefined)});
+  }
+
+  delete<Table extends TableName<Tables>>(table: Table, id: Id, condition?: Condition): Reference {
+    return this.#add({type: 'delete', table, id, ...matching(condition)});
+  }
+
+  schedule(runAfterMs: number, mutation: ScheduledMutation<Tables>): Reference {
+    return this.#add({type: 'schedule', run_after_ms: runAfterMs, mutation});
+  }
+
+  #add(operation: Readonly<Record<string, unknown>>): Reference {
+    return {$ref: this.operations.push(operation) - 1};
+  }
+}
+
+function matching({ifVersion}: Condition = {}): {if_match?: string} {
+  return ifVersion === undefined ? {} : {if_match: ifVersion};
+}
+
+/** Names the state of a document that was read: it is another after each change. */
+export function versionOf({_creationTime, _updateTime}: Pick<Doc<object>, '_creationTime' | '_updateTime'>): string {
+  return `${_creationTime}-${_updateTime}`;
+}

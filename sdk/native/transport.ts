@@ -1,0 +1,151 @@
+/**
+ * Requests to one tenant. What fails for now is tried again, with a wait that grows: reads always may be, writes because each has an
+ * `Idempotency-Key`, under which the service does them once however often they come.
+ */
+import {NATIVE_RETRY_BASE_MS, NATIVE_RETRY_WAIT_MS_MAX} from '../../shared/client-limits.ts';
+import {backOffMs} from '../client/back-off.ts';
+import {errorOf, SvcClientError} from './error.ts';
+import type {CallOptions} from './types.ts';
+
+export type TransportOptions = {
+  readonly url: string;
+  readonly tenant: string;
+  readonly key: string | (() => string | Promise<string>);
+  readonly fetch: typeof fetch;
+  readonly timeoutMs: number;
+  /** Further attempts after the first. */
+  readonly retries: number;
+};
+
+export type Ask = CallOptions & {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+export type Answer = {readonly status: number; readonly headers: Headers; readonly text: string};
+
+export class Transport {
+  readonly options: TransportOptions;
+  readonly base: string;
+
+  constructor(options: TransportOptions) {
+    this.options = options;
+    this.base = `${options.url.replace(/\/+$/, '')}/api/tenants/${encodeURIComponent(options.tenant)}`;
+  }
+
+  /** @param path below the tenant's @throws SvcClientError, or what the signal was aborted with */
+  async call(method: string, path: string, ask: Ask = {}): Promise<Answer> {
+    const isWrite = method !== 'GET' && !path.startsWith('/query');
+    const headers = isWrite ? {'idempotency-key': randomKey(), ...ask.headers} : {...ask.headers};
+    for (let failures = 0; ; failures++) {
+      try {
+        return await this.#once(method, path, {...ask, headers});
+      } catch (caught) {
+        const isWorthIt = caught instanceof SvcClientError && caught.isTransient && failures < this.options.retries;
+        if (!isWorthIt || (caught.retryAfterMs ?? 0) > NATIVE_RETRY_WAIT_MS_MAX) throw caught;
+        await wait(
+          Math.max(caught.retryAfterMs ?? 0, backOffMs(NATIVE_RETRY_BASE_MS, failures, Math.random())),
+          ask.signal,
+        );
+      }
+    }
+  }
+
+  /** The JSON of an answer. */
+  async json<T>(method: string, path: string, ask?: Ask): Promise<T> {
+    const {text, status, headers} = await this.call(method, path, ask);
+    try {
+      return JSON.parse(text) as T;
+    } catch (cause) {
+      throw new SvcClientError(
+        'client.bad_answer',
+        'the answer is no JSON',
+        status,
+        {},
+        headers.get('x-request-id'),
+        null,
+        cause,
+      );
+    }
+  }
+
+  /** An answer that goes on, of which the head has come. @throws SvcClientError */
+  async open(method: string, path: string, {body, headers, signal}: Ask): Promise<Response> {
+    const response = await this.#send(method, path, body, {accept: 'text/event-stream', ...headers}, signal);
+    if (response.ok) return response;
+    throw errorOf(response, await response.text());
+  }
+
+  async #once(method: string, path: string, {body, headers, signal, timeoutMs}: Ask): Promise<Answer> {
+    const timeout = AbortSignal.timeout(timeoutMs ?? this.options.timeoutMs);
+    const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+    try {
+      const response = await this.#send(method, path, body, headers, either);
+      const text = await response.text();
+      if (!response.ok) throw errorOf(response, text);
+      return {status: response.status, headers: response.headers, text};
+    } catch (caught) {
+      if (caught instanceof SvcClientError) throw caught;
+      signal?.throwIfAborted();
+      if (timeout.aborted)
+        throw new SvcClientError('client.timeout', `no answer in ${timeoutMs ?? this.options.timeoutMs} ms`);
+      throw unreachable(caught);
+    }
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>> | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
+    const type: Record<string, string> = body === undefined ? {} : {'content-type': 'application/json'};
+    // Called as a function of nobody: browsers do not take it as one of an object.
+    const {fetch: send} = this.options;
+    return await send(this.base + path, {
+      method,
+      headers: {authorization: `Bearer ${await this.key()}`, ...type, ...headers},
+      ...(body === undefined ? {} : {body: JSON.stringify(body)}),
+      ...(signal === undefined ? {} : {signal}),
+    });
+  }
+
+  async key(): Promise<string> {
+    const {key} = this.options;
+    return typeof key === 'string' ? key : await key();
+  }
+}
+
+export function unreachable(cause: unknown): SvcClientError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new SvcClientError('client.unreachable', `the service cannot be reached: ${why}`, 0, {}, null, null, cause);
+}
+
+/** Also where the page is not one of a secure origin, which has no `randomUUID`. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
+}
+
+type Page = {
+  addEventListener?: (type: string, listener: () => void) => void;
+  removeEventListener?: (type: string, listener: () => void) => void;
+};
+
+/** Resolves after so long, or when the network is back. @throws what the signal was aborted with */
+export function wait(ms: number, signal?: AbortSignal): Promise<void> {
+  const page = globalThis as Page;
+  return new Promise((resolve, reject) => {
+    const over = () => {
+      clearTimeout(timer);
+      page.removeEventListener?.('online', over);
+      signal?.removeEventListener('abort', over);
+      if (signal?.aborted === true) reject(signal.reason as Error);
+      else resolve();
+    };
+    const timer = setTimeout(over, ms);
+    page.addEventListener?.('online', over);
+    signal?.addEventListener('abort', over);
+    if (signal?.aborted === true) over();
+  });
+}

@@ -1,0 +1,101 @@
+/**
+ * What goes to the service and comes from it, typed by the app's tables. A test holds these types to the wire types of the service;
+ * those themselves would bring the library they are written in to every app.
+ */
+import type {Any} from '../values/any.ts';
+
+/** Tables of an app that has not declared them. */
+export type AnyTables = Record<string, Record<string, Any>>;
+
+export type TableName<Tables> = keyof Tables & string;
+
+/** A document as it is read: its own fields, and those that the service keeps. Times are epoch milliseconds, fractions possible. */
+export type Doc<Fields> = Fields & {
+  readonly _id: string;
+  readonly _creationTime: number;
+  readonly _updateTime: number;
+};
+
+/** Steps into objects, which are not looked up in the document's type. */
+type Path = `${string}.${string}`;
+type Name<Fields> = keyof Doc<Fields> & string;
+
+type TestOf<Field extends string, Value> =
+  | {readonly field: Field; readonly op: 'eq' | 'neq' | 'gt' | 'gte' | 'lt' | 'lte'; readonly value: Value | null}
+  | {readonly field: Field; readonly op: 'in' | 'not_in'; readonly value: readonly (Value | null)[]}
+  | {readonly field: Field; readonly op: 'prefix'; readonly value: string}
+  | {readonly field: Field; readonly op: 'contains'; readonly value: unknown}
+  | {readonly field: Field; readonly op: 'exists'; readonly value: boolean};
+
+/** One filter; `or` holds when one of them does, and of a list in it when all in that do. */
+export type Filter<Fields> =
+  | {readonly [Field in Name<Fields>]-?: TestOf<Field, Exclude<Doc<Fields>[Field], undefined>>}[Name<Fields>]
+  | TestOf<Path, unknown>
+  | {readonly or: readonly (Filter<Fields> | readonly Filter<Fields>[])[]};
+
+export type Order<Fields> = {readonly field: Name<Fields> | Path; readonly direction: 'asc' | 'desc'};
+
+/** A query of one table. Left out: no filter, the order of creation, all of them. */
+export type Query<Fields> = {
+  /** All must hold. */
+  readonly filters?: readonly Filter<Fields>[];
+  readonly order?: Order<Fields> | readonly Order<Fields>[];
+  readonly limit?: number;
+};
+
+type Numbers<Fields> = {readonly [Field in keyof Fields]?: Fields[Field] extends number | undefined ? number : never};
+type Elements<Fields> = {
+  readonly [Field in keyof Fields]?: NonNullable<Fields[Field]> extends readonly (infer Element)[]
+    ? readonly Element[]
+    : never;
+};
+
+/** What a patch does to fields of a document; none of them twice to one field. */
+export type Changes<Fields> = {
+  /** Fields to set. */
+  readonly patch?: Partial<Fields>;
+  /** Fields to remove. */
+  readonly unset?: readonly (keyof Fields & string)[];
+  /** What to add to numbers; a missing one counts as 0. */
+  readonly increment?: Numbers<Fields>;
+  /** Values to put at the end of arrays; a missing one counts as []. */
+  readonly append?: Elements<Fields>;
+  /** Values of which all equal elements leave an array. */
+  readonly remove?: Elements<Fields>;
+};
+
+/** A write that was made. `version` is null if its first answer was lost: an answer that is repeated does not say it. */
+export type Written = {readonly id: string; readonly version: string | null};
+export type Put = Written & {readonly created: boolean};
+
+/** A record of the journal: one committed write of the tenant. New types of events may come; pass over those you do not know. */
+export type JournalRecord<Tables = AnyTables> = {
+  readonly version: 1;
+  readonly sequence: number;
+  /** Epoch milliseconds, never less than that of the record before. */
+  readonly timestamp: number;
+  readonly events: readonly {readonly type: string; readonly [member: string]: Any}[];
+  /** In order: whole documents as they are afterwards, null of one that was deleted. */
+  readonly writes: readonly JournalWrite<Tables>[];
+  readonly scheduled_execution_id: string | null;
+  readonly integrity_sha256: string;
+};
+export type JournalWrite<Tables = AnyTables> = {
+  readonly [Table in TableName<Tables>]: {
+    readonly table: Table;
+    readonly id: string;
+    readonly op: 'insert' | 'update' | 'delete';
+    readonly document: Doc<Tables[Table]> | null;
+  };
+}[TableName<Tables>];
+
+/** Of one call. */
+export type CallOptions = {
+  readonly signal?: AbortSignal;
+  /** How long an attempt may take; the client's unless said. */
+  readonly timeoutMs?: number;
+};
+export type ConditionOptions = CallOptions & {
+  /** Only if the document is of this version (`versionOf`), else `op.precondition_failed`. */
+  readonly ifVersion?: string;
+};
