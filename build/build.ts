@@ -54,14 +54,22 @@ const common: BuildOptions = {
   logLevel: 'warning',
 };
 
-/** For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
-const entries = ['browser', 'react', 'server', 'values'];
+/** By the folder in sdk/ that has it. For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
+const entries: Record<string, string> = {
+  browser: 'browser',
+  client: 'native',
+  react: 'react',
+  server: 'server',
+  values: 'values',
+};
 const sdk: BuildOptions = {
   absWorkingDir: root,
   outdir: dist,
   bundle: true,
   write: false,
-  entryPoints: Object.fromEntries(entries.map(entry => [`sdk/${entry}`, `sdk/${entry}/index.ts`])),
+  entryPoints: Object.fromEntries(
+    Object.entries(entries).map(([entry, folder]) => [`sdk/${entry}`, `sdk/${folder}/index.ts`]),
+  ),
   splitting: true,
   chunkNames: 'sdk/chunk-[hash]',
   platform: 'neutral',

@@ -8,8 +8,8 @@ import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
-/** @returns texts by path below `dist` */
-export function declarations(root: string, entries: string[]): Map<string, string> {
+/** @param entries with the folder in sdk/ of each @returns texts by path below `dist` */
+export function declarations(root: string, entries: Readonly<Record<string, string>>): Map<string, string> {
   const texts = new Map<string, string>();
   const compiler = findCompiler(root);
   if (compiler === null) {
@@ -27,7 +27,9 @@ export function declarations(root: string, entries: string[]): Map<string, strin
   } finally {
     rmSync(directory, {recursive: true});
   }
-  for (const entry of entries) texts.set(`sdk/${entry}.d.ts`, `export * from '../types/sdk/${entry}/index.js';\n`);
+  for (const [entry, folder] of Object.entries(entries)) {
+    texts.set(`sdk/${entry}.d.ts`, `export * from '../types/sdk/${folder}/index.js';\n`);
+  }
   return texts;
 }
 

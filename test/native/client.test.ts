@@ -1,0 +1,260 @@
+/** `svc/client` against a started service: in Node, and over a cable that is cut. */
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {createClient, type Doc, type NativeClient, SvcClientError, versionOf} from '../../sdk/native/index.ts';
+import {Cable} from '../client/cable.ts';
+import {Service} from '../harness/service.ts';
+import {until} from '../harness/until.ts';
+
+interface Tables {
+  notes: {text: string; n?: number; tags?: string[]; by?: {name: string}};
+  orders: {by: string};
+  lines: {order: string; item: string};
+}
+
+let service: Service;
+let cable: Cable;
+beforeAll(async () => {
+  service = await Service.start();
+  cable = await Cable.to(() => service.port);
+});
+afterAll(async () => {
+  cable.close();
+  await service.stop();
+});
+beforeEach(() => service.showLogOnFailure());
+
+type Made = {tenant: string; db: NativeClient<Tables>; far: NativeClient<Tables>};
+/** Of a new tenant: a client beside the service, and one at the end of the cable. */
+async function made(options: {timeoutMs?: number; retries?: number} = {}): Promise<Made> {
+  const tenant = await service.tenant('native');
+  const key = service.accessToken;
+  return {
+    tenant,
+    db: createClient<Tables>({url: `${service.url}/`, tenant, key: async () => key, ...options}),
+    far: createClient<Tables>({url: cable.url, tenant, key, ...options}),
+  };
+}
+
+async function failure(call: Promise<unknown>): Promise<SvcClientError> {
+  const caught: unknown = await call.then(
+    () => new Error('it succeeded'),
+    error => error,
+  );
+  expect(caught).toBeInstanceOf(SvcClientError);
+  return caught as SvcClientError;
+}
+
+describe('documents', () => {
+  test('are written, read and deleted, each write with the version that it made', async () => {
+    const {db} = await made();
+    const id = await db.insert('notes', {text: 'a', n: 1});
+    const note = (await db.get('notes', id))!;
+    expect(note).toMatchObject({_id: id, text: 'a', n: 1});
+    const patched = await db.patch('notes', id, {patch: {text: 'b'}, increment: {n: 2}, append: {tags: ['x']}});
+    expect(await db.list('notes')).toMatchObject([{text: 'b', n: 3, tags: ['x']}]);
+    expect(versionOf((await db.get('notes', id))!)).toBe(patched.version);
+    expect(await db.put('notes', id, {text: 'c'})).toMatchObject({id, created: false});
+    expect(await db.put('notes', 'mine', {text: 'd'})).toEqual({
+      id: 'mine',
+      version: expect.any(String),
+      created: true,
+    });
+    await db.delete('notes', id);
+    expect([await db.get('notes', id), await db.get('notes', 'never')]).toEqual([null, null]);
+  });
+
+  test('are written only as what they were read as, where that is asked for', async () => {
+    const {db} = await made();
+    await db.put('notes', 'a', {text: '1'});
+    const ifVersion = versionOf((await db.get('notes', 'a'))!);
+    await db.patch('notes', 'a', {patch: {text: '2'}}, {ifVersion});
+    for (const late of [
+      () => db.patch('notes', 'a', {patch: {text: '3'}}, {ifVersion}),
+      () => db.put('notes', 'a', {text: '3'}, {ifVersion}),
+      () => db.put('notes', 'a', {text: '3'}, {ifAbsent: true}),
+      () => db.delete('notes', 'a', {ifVersion}),
+    ]) {
+      expect(await failure(late())).toMatchObject({code: 'op.precondition_failed', status: 412, isTransient: false});
+    }
+    expect((await db.get('notes', 'a'))!.text).toBe('2');
+  });
+});
+
+describe('queries', () => {
+  test('have what their filters, orders and limits say, whole or in pages', async () => {
+    const {db} = await made();
+    for (let n = 1; n <= 7; n++) await db.insert('notes', {text: `t${n}`, n, by: {name: n % 2 === 0 ? 'ada' : 'bob'}});
+    const numbers = (notes: readonly Doc<Tables['notes']>[]) => notes.map(({n}) => n);
+    const byAda = {filters: [{field: 'by.name', op: 'eq', value: 'ada'}]} as const;
+    expect(numbers(await db.query('notes', byAda))).toEqual([2, 4, 6]);
+    const some = {
+      filters: [
+        {
+          or: [
+            {field: 'n', op: 'in', value: [1, 7]},
+            [
+              {field: 'n', op: 'gt', value: 3},
+              {field: 'text', op: 'prefix', value: 't5'},
+            ],
+          ],
+        },
+      ],
+      order: {field: 'n', direction: 'desc'},
+    } as const;
+    expect(numbers(await db.query('notes', some))).toEqual([7, 5, 1]);
+    expect(numbers(await db.query('notes', {limit: 2}))).toEqual([1, 2]);
+    const pages: unknown[] = [];
+    for await (const {data} of db.pages('notes', {}, {pageSize: 3})) pages.push(numbers(data));
+    expect(pages).toEqual([[1, 2, 3], [4, 5, 6], [7]]);
+    const read: unknown[] = [];
+    for await (const {n} of db.documents('notes', {order: {field: 'n', direction: 'desc'}}, {pageSize: 2})) {
+      if (n === 4) break;
+      read.push(n);
+    }
+    expect(read).toEqual([7, 6, 5]);
+  });
+});
+
+describe('a transaction', () => {
+  test('makes all of it, with references to what it makes itself', async () => {
+    const {db} = await made();
+    const results = await db.transaction(tx => {
+      const order = tx.insert('orders', {by: 'ada'});
+      tx.insert('lines', {order, item: 'pen'});
+      tx.upsert('notes', 'count', {text: 'orders', n: 1}, {increment: {n: 1}});
+      tx.schedule(3_600_000, {type: 'delete', table: 'orders', id: order});
+    });
+    expect(results).toMatchObject([
+      {id: expect.any(String)},
+      {},
+      {id: 'count', created: true},
+      {job_id: expect.any(String)},
+    ]);
+    expect(await db.list('lines')).toMatchObject([{order: results[0]!.id, item: 'pen'}]);
+  });
+
+  test('makes none of it when one fails, and names that', async () => {
+    const {db} = await made();
+    const error = await failure(
+      db.transaction(tx => {
+        tx.insert('orders', {by: 'ada'});
+        tx.delete('orders', 'never');
+      }),
+    );
+    expect([error.code, error.detail.operation]).toEqual(['op.not_found', 1]);
+    expect(await db.transaction(tx => void tx.insert('orders', {by: 'ada'}), {dryRun: true})).toHaveLength(1);
+    expect(await db.list('orders')).toEqual([]);
+  });
+});
+
+describe('when something goes wrong', () => {
+  test('a call rejects with what the service said, and how its log knows it', async () => {
+    const {db, tenant} = await made();
+    const bad = await failure(db.query('no table' as 'notes'));
+    expect(bad).toMatchObject({
+      code: 'op.invalid_input',
+      status: 400,
+      requestId: expect.any(String),
+      name: 'SvcClientError',
+    });
+    expect(bad.message).toMatch(/^op\.invalid_input: /);
+    const nobody = createClient<Tables>({url: service.url, tenant, key: 'wrong'});
+    expect(await failure(nobody.list('notes'))).toMatchObject({code: 'auth.unauthorized', status: 401});
+    const nowhere = createClient<Tables>({url: service.url, tenant: 'never', key: service.accessToken});
+    expect(await failure(nowhere.insert('notes', {text: ''}))).toMatchObject({code: 'session.tenant_not_found'});
+    const closed = createClient<Tables>({url: 'http://127.0.0.1:1', tenant, key: 'k', retries: 1});
+    expect(await failure(closed.list('notes'))).toMatchObject({code: 'client.unreachable', status: 0, requestId: null});
+  });
+
+  test('a write whose answer was lost is sent again, and done once', async () => {
+    const {db, far} = await made();
+    for (let round = 1; round <= 5; round++) {
+      cable.deafen();
+      const writes = [
+        far.insert('notes', {text: String(round)}),
+        far.transaction(tx => void tx.insert('orders', {by: String(round)})),
+      ];
+      await until('both to be done', async () => {
+        const [notes, orders] = [await db.list('notes'), await db.list('orders')];
+        return notes.length === round && orders.length === round;
+      });
+      cable.cut();
+      const [id] = await Promise.all(writes);
+      expect(await db.get('notes', id as string)).toMatchObject({text: String(round)});
+    }
+    expect([(await db.list('notes')).length, (await db.list('orders')).length]).toEqual([5, 5]);
+  });
+
+  test('a call is given up when its signal says so, or its time is over', async () => {
+    const {far, db} = await made({timeoutMs: 50, retries: 0});
+    expect(await db.list('notes', {timeoutMs: 30_000})).toEqual([]);
+    cable.deafen();
+    expect(await failure(far.list('notes'))).toMatchObject({code: 'client.timeout', status: 0});
+    const controller = new AbortController();
+    const call = far.list('notes', {signal: controller.signal, timeoutMs: 30_000});
+    controller.abort(new Error('enough'));
+    await expect(call).rejects.toThrow('enough');
+    cable.cut();
+  });
+});
+
+describe('a live query', () => {
+  test('tells the whole result, and every newer one, across lost connections and the death of the worker', async () => {
+    const {db, far, tenant} = await made();
+    const shown: string[] = [];
+    const states: string[] = [];
+    const query = {order: {field: 'n', direction: 'desc'}, limit: 3} as const;
+    const end = far.live('notes', query, notes => shown.push(notes.map(({n}) => n).join()), {
+      onState: state => states.push(state),
+    });
+    await until('the first result', () => shown.length === 1);
+    await db.insert('notes', {text: '', n: 1});
+    await until('the insert', () => shown.at(-1) === '1');
+    cable.cut();
+    await db.insert('notes', {text: '', n: 2});
+    await until('what was written meanwhile', () => shown.at(-1) === '2,1');
+    process.kill(await service.workerOf(tenant), 'SIGKILL');
+    await db.insert('notes', {text: '', n: 3});
+    await until('what the next worker wrote', () => shown.at(-1) === '3,2,1');
+    expect(shown).toEqual(['', '1', '2,1', '3,2,1']);
+    expect(new Set(states)).toEqual(new Set(['connected', 'waiting']));
+    end();
+    await db.insert('notes', {text: '', n: 4});
+    await db.list('notes');
+    expect(shown).toHaveLength(4);
+  });
+
+  test('ends with the error of what is no query, of a tenant that is not there, and of one that is deleted', async () => {
+    const {db, tenant} = await made();
+    const errorOf = (start: (onError: (error: unknown) => void) => void) =>
+      new Promise<SvcClientError>(resolve => start(error => resolve(error as SvcClientError)));
+    expect(await errorOf(onError => db.live('no table' as 'notes', {}, () => {}, {onError}))).toMatchObject({
+      code: 'op.invalid_input',
+    });
+    const deleted = errorOf(onError => {
+      db.live('notes', {}, () => void service.request('DELETE', `/api/tenants/${tenant}`), {onError});
+    });
+    expect(await deleted).toMatchObject({code: 'session.tenant_not_found'});
+  });
+});
+
+describe('the journal', () => {
+  test('is iterated record by record, those that are there and those to come, without a gap across lost connections', async () => {
+    const {db, far} = await made();
+    for (let n = 1; n <= 20; n++) await db.insert('notes', {text: '', n});
+    const seen: number[] = [];
+    for await (const {sequence, writes} of far.journal()) {
+      expect(writes[0]).toMatchObject({table: 'notes', op: 'insert', document: {n: sequence}});
+      seen.push(sequence);
+      if (sequence % 7 === 0) cable.cut();
+      if (sequence >= 20 && sequence < 30) await db.insert('notes', {text: '', n: sequence + 1});
+      if (sequence === 30) break;
+    }
+    expect(seen).toEqual(Array.from({length: 30}, (_, at) => at + 1));
+    const tail: number[] = [];
+    for await (const {sequence} of db.journal({after: 27, tables: ['notes'], limit: 2})) tail.push(sequence);
+    expect(tail).toEqual([28, 29]);
+    const beyond = db.journal({after: 1000});
+    expect(await failure(beyond.next())).toMatchObject({code: 'journal.cursor_expired', status: 410});
+  });
+});
