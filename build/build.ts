@@ -13,6 +13,7 @@
  *   isolates.js   the process of a tenant's query and action isolates
  *   *.thread.js   threads of it, and of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
+ *   api-docs/*    the document of the HTTP API and the page for its readers
  *   sdk/*         the entry points apps import, `svc/server` and the like, with types/* as their declarations
  *
  * A file that did not change is not touched and the others are replaced by renaming, so building beside a running server
@@ -23,6 +24,7 @@ import {chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import {basename, dirname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type BuildOptions, build} from 'esbuild';
+import {apiDocs} from './api-docs.ts';
 import {declarations} from './declarations.ts';
 import {realmBundle} from './realm-bundle.ts';
 import {wireChecks} from './wire-checks.ts';
@@ -142,6 +144,10 @@ for (const file of results.flatMap(result => result.outputFiles ?? [])) {
 for (const [name, text] of declarations(root, entries)) {
   made.add(name);
   replaceFile(join(dist, name), Buffer.from(text));
+}
+for (const [name, contents] of await apiDocs(root, version)) {
+  made.add(name);
+  replaceFile(join(dist, name), contents);
 }
 chmodSync(join(dist, 'cli.js'), 0o755);
 // Another build may be under way beside this one: its temporary files are not ours.

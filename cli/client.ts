@@ -171,7 +171,7 @@ export class ServiceClient {
     const body = await readAll(response);
     if (response.statusCode === 401) {
       throw new CommandFailure(
-        `${this.url} does not accept this access token; set SVC_ACCESS_TOKEN or point --data at the server's data directory`,
+        `${this.url} does not accept this access token (${refusal(401, body).message}); set SVC_ACCESS_TOKEN or point --data at the server's data directory`,
       );
     }
     if (response.statusCode >= 300)

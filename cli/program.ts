@@ -21,6 +21,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   codegen: () => import('./codegen.ts'),
   run: () => import('./run.ts'),
   logs: () => import('./logs.ts'),
+  key: () => import('./key.ts'),
   env: () => import('./env.ts'),
   data: () => import('./data.ts'),
   services: () => import('./services.ts'),

@@ -4,6 +4,7 @@
  */
 import {ServiceError} from '../shared/errors.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
+import type {KeyRequest} from '../shared/ipc/keys.ts';
 
 type Pending = {resolve: (result: unknown) => void; reject: (error: ServiceError) => void};
 type Reply = Extract<SupervisorToRouter, {type: 'reply' | 'reply_error'}>;
@@ -24,6 +25,11 @@ export class ControlChannel {
   /** @throws the supervisor's ServiceError, e.g. session.tenant_exists 409 or session.tenant_not_found 404 */
   async changeTenant(action: 'tenant_create' | 'tenant_delete', tenant: string): Promise<void> {
     await this.#request(id => ({type: 'request', id, action, tenant}));
+  }
+
+  /** What the route answers. @throws the supervisor's ServiceError */
+  keys(request: KeyRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
   }
 
   /** The page of the whole service, as Prometheus text. */

@@ -18,12 +18,15 @@ import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
+import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
+import {KeyRing} from './auth/key-ring.ts';
 import {ControlChannel} from './control-channel.ts';
 import {Callers} from './http/callers.ts';
 import type {Exchange} from './http/exchange.ts';
 import {Intake} from './http/intake.ts';
 import {OriginRule} from './http/origin.ts';
+import {ShippedFiles} from './http/shipped-files.ts';
 import {RouterFigures} from './metrics/figures.ts';
 import {metricsHandler} from './metrics/listener.ts';
 import {Traffic} from './metrics/traffic.ts';
@@ -41,6 +44,7 @@ let log = createLogger({process: 'router'});
 const control = new ControlChannel(send);
 const logsRequests = log.writes('debug');
 let directory: TenantDirectory | null = null;
+let keys: KeyRing | null = null;
 let traffic: Traffic | null = null;
 let figures: RouterFigures | null = null;
 let intake: Intake | null = null;
@@ -87,6 +91,12 @@ function receive(message: SupervisorToRouter): void {
     case 'release':
       directory?.receive(message);
       return;
+    case 'key_put':
+      keys?.put(message.key);
+      return;
+    case 'key_removed':
+      keys?.remove(message.key);
+      return;
     case 'sync':
       send({type: 'synced', id: message.id});
       return;
@@ -101,7 +111,12 @@ function receive(message: SupervisorToRouter): void {
   }
 }
 
-async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
+async function start({
+  settings,
+  tenants,
+  suspects,
+  keys: records,
+}: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
   const {routers, place} = settings;
   if (routers > 1) log = createLogger({process: 'router', place});
   const limits = limitsOfOne(routers);
@@ -112,6 +127,8 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
   traffic = observer;
   const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log);
   directory = tenantDirectory;
+  const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
+  keys = ring;
   const ownFigures = new RouterFigures(place, observer, tenantDirectory);
   figures = ownFigures;
   const sharing = routers > 1 ? 'shared' : 'exclusive';
@@ -119,7 +136,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
     const owed = new OwedBytes(limits.socketsOwedBytes);
     const parts = {
       owed,
-      credential: new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256),
+      credentials: new Credentials(new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256), ring),
       voucherKey: settings.voucherKey,
       failedCredentials: new FailedCredentials(() => performance.now(), limits),
       directory: tenantDirectory,
@@ -127,6 +144,7 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
       observer,
       rateLimits: RateLimits.of(settings.rateLimits, routers, () => performance.now()),
       callers: new Callers(settings.trustedProxies, logsRequests),
+      files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       socketsMax: limits.sockets,
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
@@ -140,6 +158,10 @@ async function start({settings, tenants, suspects}: Extract<SupervisorToRouter, 
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());
     ownFigures.addSource(() => ofFunctions.metrics());
+    ring.watch(() => {
+      mounted.endInvalid(Date.now());
+      made.endInvalid(Date.now());
+    });
     sockets = mounted;
     functionSockets = ofFunctions;
     intake = made;

@@ -8,6 +8,7 @@
 export const ERROR_STATUS = {
   'auth.unauthorized': 401,
   'auth.origin_forbidden': 403,
+  'auth.forbidden': 403,
   'op.invalid_input': 400,
   'op.schema_violation': 400,
   'op.not_found': 404,

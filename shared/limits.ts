@@ -53,6 +53,21 @@ export const AUTH_FAILURE_EARNED_MS = 1_000;
 export const AUTH_FAILURE_ADDRESSES_MAX = 10_000;
 export const AUTH_FAILURE_DELAY_MS = 1_000;
 export const AUTH_FAILURES_DELAYED_MAX = 1_000;
+/** Keys at once; beyond, those that expired go first, and where none has, a new one is 429 op.rate_limited. (ours) */
+export const KEYS_MAX = 5_000;
+/** A key's name, and the name of a tenant or table that it is limited to. Beyond: 400 op.invalid_input. (ours) */
+export const KEY_NAME_CHARS_MAX = 128;
+/** Tenants, and tables, that a key can be limited to. Beyond: 400 op.invalid_input. (ours) */
+export const KEY_NAMES_MAX = 100;
+/** How long a key, and the older secret of one that is rotated, may be valid at most. Beyond: 400 op.invalid_input. (ours) */
+export const KEY_LIFE_SECONDS_MAX = 315_360_000;
+export const KEY_OVERLAP_SECONDS_MAX = 2_592_000;
+/** The highest rate limit of a key, and its burst. Beyond: 400 op.invalid_input. (ours) */
+export const KEY_RATE_PER_SECOND_MAX = 1_000_000;
+/** How often routers look for keys that expired, and tell which were used; how often that is written. (ours) */
+export const KEY_LOOK_MS = 1_000;
+export const KEY_USES_REPORT_MS = 2_000;
+export const KEY_USES_WRITE_MS = 60_000;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
 export const LARGE_REPLY_BYTES = 128 * KIB;
 /** Large replies kept for clients that read slowly, all together. Beyond: the next one is 503 session.overloaded. (ours) */

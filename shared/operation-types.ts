@@ -36,6 +36,7 @@ import {
 } from './protocol/functions.ts';
 import {FoundImport, ImportList, ImportQuery, ImportResult} from './protocol/imports.ts';
 import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
+import {FoundKey, KeyBody, KeyList, MadeKey, RotateBody, WhoAmI} from './protocol/keys.ts';
 import {
   PaginatedQueryBody,
   QueryFollowQuery,
@@ -74,6 +75,8 @@ export type OperationTypes = {
   readonly body?: TSchema;
   /** The same of an operation whose routes take different ones, by the parameter that its path stands for. */
   readonly bodies?: Readonly<Record<string, TSchema>>;
+  /** Content types of a body that is no JSON. */
+  readonly bodyMedia?: readonly string[];
   /** What the query string may say; numbers are written in digits. Absent: it is not looked at. */
   readonly query?: TSchema;
   /** The JSON of a success. Absent: it has no body, or one of another type. */
@@ -93,11 +96,20 @@ const nothing = {};
 export const OPERATION_TYPES = {
   health: {answer: Type.Object({ok: Type.Literal(true)})},
   metrics: {media: 'text/plain; version=0.0.4; charset=utf-8'},
+  openapi: {answer: Type.Object({}, {description: 'an OpenAPI 3.1 document'})},
+  'docs.page': {media: 'text/html; charset=utf-8'},
+  'docs.file': {media: '*/*'},
   socket: nothing,
   'functions.socket': nothing,
   'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},
   'tenants.list': {answer: TenantList},
   'tenants.delete': nothing,
+  whoami: {answer: WhoAmI},
+  'keys.create': {body: KeyBody, answer: MadeKey},
+  'keys.list': {answer: KeyList},
+  'keys.get': {answer: FoundKey},
+  'keys.rotate': {body: RotateBody, answer: MadeKey},
+  'keys.revoke': nothing,
 
   'documents.insert': {body: InsertBody, answer: WrittenDocument},
   'documents.list': {answer: DocumentList},
@@ -107,7 +119,7 @@ export const OPERATION_TYPES = {
   'documents.delete': nothing,
   'documents.upsert': {body: UpsertBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'transactions.run': {body: TransactionBody, answer: TransactionResult},
-  'imports.run': {query: ImportQuery, answer: ImportResult},
+  'imports.run': {bodyMedia: ['application/x-ndjson', 'text/csv'], query: ImportQuery, answer: ImportResult},
   'imports.list': {answer: ImportList},
   'imports.get': {answer: FoundImport},
   'query.run': {body: QueryObject, answer: QueryResult},

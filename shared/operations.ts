@@ -287,17 +287,31 @@ export type RouterOperationTraits = {
   /** `open`: to anybody. `deployment`: a tenant's own users, whose tokens are the worker's to judge. */
   readonly access: 'open' | 'admin' | 'deployment';
   readonly success: number;
+  /** As of an operation. */
+  readonly variants?: Readonly<Record<string, number>>;
 };
+
+const shipped = {method: 'GET', access: 'open', success: OK, variants: {not_modified: NOT_MODIFIED}} as const;
 
 /** What a router answers itself. */
 export const ROUTER_OPERATIONS = {
   health: {method: 'GET', path: '/health', access: 'open', success: OK},
   metrics: {method: 'GET', path: '/metrics', access: 'admin', success: OK},
+  /** Files that were made when svc was built: they say nothing of what a server holds. */
+  openapi: {...shipped, path: '/api/openapi.json'},
+  'docs.page': {...shipped, path: '/api/docs'},
+  'docs.file': {...shipped, path: '/api/docs/{file}'},
   socket: {method: 'GET', path: '/ws', access: 'admin', success: SWITCHING_PROTOCOLS},
   'functions.socket': {method: 'GET', path: '/svc/{tenant_id}/ws', access: 'deployment', success: SWITCHING_PROTOCOLS},
   'tenants.create': {method: 'POST', path: '/api/tenants', access: 'admin', success: CREATED},
   'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
   'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},
+  whoami: {method: 'GET', path: '/api/whoami', access: 'admin', success: OK},
+  'keys.create': {method: 'POST', path: '/api/keys', access: 'admin', success: CREATED},
+  'keys.list': {method: 'GET', path: '/api/keys', access: 'admin', success: OK},
+  'keys.get': {method: 'GET', path: '/api/keys/{key_id}', access: 'admin', success: OK},
+  'keys.rotate': {method: 'POST', path: '/api/keys/{key_id}/rotate', access: 'admin', success: OK},
+  'keys.revoke': {method: 'DELETE', path: '/api/keys/{key_id}', access: 'admin', success: NO_CONTENT},
 } as const satisfies Record<string, RouterOperationTraits>;
 
 export type RouterOperation = keyof typeof ROUTER_OPERATIONS;

@@ -72,12 +72,22 @@ function action(scope: Scope, tables: TableRule): Rights {
 export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   health: {...needs(null, 'none'), concerns: 'caller'},
   metrics: {...needs('metrics', 'none'), concerns: 'service'},
+  openapi: {...needs(null, 'none'), concerns: 'caller'},
+  'docs.page': {...needs(null, 'none'), concerns: 'caller'},
+  'docs.file': {...needs(null, 'none'), concerns: 'caller'},
   /** Tables are judged with each subscription. */
   socket: needs('data:read', 'none'),
   'functions.socket': needs(null, 'none'),
   'tenants.create': action('tenants', 'none'),
   'tenants.list': {...needs(null, 'none'), concerns: 'caller'},
   'tenants.delete': action('tenants', 'unknown'),
+  whoami: {...needs(null, 'none'), concerns: 'caller'},
+  /** A key sees, makes and ends those that may do no more than itself. */
+  'keys.create': {...action('keys', 'none'), concerns: 'caller'},
+  'keys.list': {...needs('keys', 'none'), concerns: 'caller'},
+  'keys.get': {...needs('keys', 'none'), concerns: 'caller'},
+  'keys.rotate': {...action('keys', 'none'), concerns: 'caller'},
+  'keys.revoke': {...action('keys', 'none'), concerns: 'caller'},
 
   'documents.insert': needs('data:write', {at: ['table']}),
   'documents.list': needs('data:read', 'path'),

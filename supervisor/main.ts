@@ -12,7 +12,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
-import type {RouterSettings} from '../shared/ipc/control.ts';
+import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts';
 import {DRAIN_MS, EGRESS_LOOKUP_THREADS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
@@ -26,6 +26,7 @@ import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
 import {EgressProcess} from './egress-process.ts';
+import {Keys} from './keys.ts';
 import {KillPace} from './kill-pace.ts';
 import {SupervisorMetrics} from './metrics.ts';
 import {MetricsPage} from './metrics-page.ts';
@@ -86,6 +87,7 @@ export class Supervisor {
   readonly #metrics: SupervisorMetrics;
   readonly #placement: Placement;
   readonly #tenants: Tenants;
+  readonly #keys: Keys;
   readonly #routers: Routers;
   readonly #page: MetricsPage;
 
@@ -180,17 +182,19 @@ export class Supervisor {
       now: Date.now,
       log,
     });
+    const tellRouters = (message: SupervisorToRouter) => {
+      this.#routers.broadcast(message);
+      return this.#routers.settled();
+    };
     this.#tenants = new Tenants({
       registry: this.#registry,
       files,
       placement: this.#placement,
-      tellRouters: message => {
-        this.#routers.broadcast(message);
-        return this.#routers.settled();
-      },
+      tellRouters,
       now: Date.now,
       log,
     });
+    this.#keys = new Keys({path: join(settings.data, 'keys.sqlite'), tellRouters, now: Date.now, log});
     const {host, port, metricsPort, routers} = settings;
     const {allowedHosts, allowedOrigins, trustedProxies, rateLimits} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
@@ -203,7 +207,11 @@ export class Supervisor {
         ...{accessTokenSha256, adminTokenSha256, voucherKey},
         ...{version: VERSION, build: BUILD},
       },
-      state: () => ({tenants: this.#tenants.ids(), suspects: this.#placement.suspects()}),
+      state: () => ({
+        tenants: this.#tenants.ids(),
+        suspects: this.#placement.suspects(),
+        keys: this.#keys.records(),
+      }),
       onMessage: (place, message) => this.#received(place, message),
       onEnd: place => {
         this.#metrics.died('router');
@@ -252,6 +260,7 @@ export class Supervisor {
     this.#egress.close();
     clearTimeout(deadline);
     this.#reserve.close();
+    this.#keys.close();
     this.#registry.close();
     this.#lock.release();
   }
@@ -273,6 +282,9 @@ export class Supervisor {
       case 'activity':
         this.#placement.activity(message.active);
         this.#placement.activity(message.busy);
+        return;
+      case 'keys_used':
+        this.#keys.used(message.keys);
         return;
       case 'request':
         void this.#answer(place, message);
@@ -309,7 +321,7 @@ export class Supervisor {
       case 'metrics':
         return await this.#page.render();
       default:
-        return unreachable(message);
+        return await this.#keys.perform(message);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 import {Answers} from '../shared/answers.ts';
 import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspects} from '../shared/ipc/control.ts';
+import type {KeyRecord} from '../shared/ipc/keys.ts';
 import {HEALTHY_MS, METRICS_TIMEOUT_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
@@ -26,7 +27,7 @@ export type RouterOptions = {
   confinement: readonly string[];
   settings: RouterSettings;
   /** What a starting router has to know. */
-  state: () => {tenants: string[]; suspects: TenantSuspects[]};
+  state: () => {tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]};
   /** The pace of kills that it shares with the other routers. */
   pace: KillPace;
   onMessage: (message: RouterMessage) => void;

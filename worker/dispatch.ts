@@ -20,6 +20,7 @@ import {type Answer, type Handler, Later, type Outcome, Streamed} from './operat
 import {HANDLERS} from './operations/handlers.ts';
 import type {OpenTenant} from './operations/open-tenant.ts';
 import {refusalOf} from './storage/failure.ts';
+import {judgeBodyTables} from './table-rights.ts';
 import {checkWireType, wireType} from './wire-type.ts';
 
 export type DispatchParts = {
@@ -42,6 +43,7 @@ export class Dispatch {
     const request = decoded(meta, body, incoming);
     const asked = new Asked(link, stream, request, tenant.functions);
     try {
+      if (meta.t !== undefined) judgeBodyTables(meta.op, meta.t, body);
       this.#answer(asked, handlerOf(request.op)(request, tenant));
     } catch (caught) {
       this.#fail(asked, caught);

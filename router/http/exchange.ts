@@ -26,6 +26,7 @@ import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
+import type {Asker} from '../auth/credentials.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
@@ -56,6 +57,8 @@ export class Exchange implements Forwarded {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs = performance.now();
+  /** Who asks. */
+  asker: Asker = null;
   /** Known once the path is. */
   route: Route | null = null;
   tenantId = '';
@@ -87,6 +90,8 @@ export class Exchange implements Forwarded {
   edgeHeaders: HeaderList | null = null;
   /** Where what its reader does not take is counted; null: it is not, because the answer has an end. */
   owed: OwedBytes | null = null;
+  /** What is answered is kept anyway, whoever takes it when: it is not counted as unsent. */
+  bodyIsShared = false;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
@@ -360,13 +365,13 @@ export class Exchange implements Forwarded {
     this.#finish(this.#streamStatus);
   }
 
-  /** The server stops: what has no end of its own ends now. */
-  cut(): void {
-    if (this.#state === 'open') this.#refuse(new ServiceError('session.worker_unavailable', 'the server is stopping'));
+  /** What has no end of its own ends now. @param error told where nothing has been answered yet */
+  cut(error: ServiceError): void {
+    if (this.#state === 'open') this.#refuse(error);
     if (this.#state !== 'streaming') return;
     const {holder} = this;
     if (this.#events === null) this.endStream(false);
-    else this.endStream(true, new ServiceError('session.worker_unavailable', 'the server is stopping'));
+    else this.endStream(true, error);
     holder?.abandon(this);
   }
 
@@ -478,8 +483,8 @@ export class Exchange implements Forwarded {
       this.#done(status);
       return;
     }
-    this.#unsentBytes = body.length;
-    this.#observer.unsentBytes += body.length;
+    this.#unsentBytes = this.bodyIsShared ? 0 : body.length;
+    this.#observer.unsentBytes += this.#unsentBytes;
     this.#res.onWritable(offset => {
       const [isOk, isFinished] = this.#res.tryEnd(body.subarray(offset), body.length);
       if (isFinished) this.#done(status);

@@ -20,13 +20,15 @@ import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {tenantOfSession} from '../../shared/session-id.ts';
 import {parseJson} from '../../shared/values/json.ts';
-import type {AdminCredential} from '../auth/admin-credential.ts';
+import type {Credentials} from '../auth/credentials.ts';
 import {
   type FailedCredentials,
   RATE_LIMIT_RETRY_S,
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
+import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
+import {judgeOperation, judgeTables, judgeTenant, keyEnded} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
@@ -40,11 +42,12 @@ import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {externalUrl} from './external-url.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
-import {requestMeta, vouchedMeta} from './request-meta.ts';
+import {limitedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
 import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
+import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
 
 export type IntakeParts = {
-  credential: AdminCredential;
+  credentials: Credentials;
   /** For vouchers (shared/egress/voucher.ts). */
   voucherKey: string;
   failedCredentials: FailedCredentials;
@@ -56,6 +59,7 @@ export type IntakeParts = {
   owed: OwedBytes;
   /** Null: there are none. */
   rateLimits: RateLimits | null;
+  files: ShippedFiles;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
 };
@@ -76,8 +80,15 @@ export class Intake {
   /** From now on every answer closes its connection, and new work is refused. */
   drain(): void {
     this.#isDraining = true;
-    for (const exchange of this.#endless) exchange.cut();
+    for (const exchange of this.#endless) exchange.cut(stopping());
     this.#endless.clear();
+  }
+
+  /** Answers without an end end with the key that asked for them. */
+  endInvalid(nowMs: number): void {
+    for (const exchange of this.#endless) {
+      if (exchange.asker?.isValid(nowMs) === false) exchange.cut(keyEnded());
+    }
   }
 
   handle(method: string, res: HttpResponse, req: HttpRequest): void {
@@ -118,14 +129,15 @@ export class Intake {
     }
     exchange.route = route;
     if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
-    if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    if (route.access === 'admin' && !this.#parts.credential.accepts(req)) {
-      this.#refuseCredential(
-        exchange,
-        'this route needs Authorization: Bearer with the access token, or X-Svc-Admin-Token with the admin token',
-        showsCredential(req),
-      );
-      return;
+    if (this.#isDraining) throw stopping();
+    if (route.access === 'admin') {
+      const asker = this.#parts.credentials.of(req);
+      if (asker === undefined) {
+        this.#refuseCredential(exchange, req, NEEDS_CREDENTIAL, showsCredential(req));
+        return;
+      }
+      exchange.asker = asker;
+      judgeOperation(asker, route.rights);
     }
     if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
@@ -138,8 +150,10 @@ export class Intake {
   }
 
   /** @param isWrong one was shown: too many of those are answered late */
-  #refuseCredential(exchange: Exchange, message: string, isWrong: boolean): void {
-    const {failedCredentials} = this.#parts;
+  #refuseCredential(exchange: Exchange, req: HttpRequest, otherwise: string, isWrong: boolean): void {
+    const {failedCredentials, credentials} = this.#parts;
+    const bearer = exchange.route?.access === 'admin' ? req.getHeader('authorization') : '';
+    const message = credentials.refusal(bearer, req.getHeader('x-svc-admin-token'), otherwise);
     if (!isWrong || !failedCredentials.failed(exchange.address)) throw new ServiceError('auth.unauthorized', message);
     exchange.ignoreBody();
     failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
@@ -172,6 +186,10 @@ export class Intake {
       lastEventId,
       contentType,
     );
+    if (exchange.asker !== null) {
+      const tables = judgeTables(exchange.asker, route.rights.tables, parameters[route.tableAt] ?? '', query);
+      if (tables !== null) exchange.meta = limitedMeta(exchange.meta, tables);
+    }
     if (route.isEndless) this.#keepEndless(exchange);
     if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);
     else this.#forward(exchange, route, tenant, req);
@@ -195,9 +213,14 @@ export class Intake {
 
   #operateDeployment(exchange: Exchange, route: Route, parameters: string[], req: HttpRequest): void {
     const adminToken = req.getHeader('x-svc-admin-token');
-    if (adminToken !== '' && !this.#parts.credential.acceptsAdminToken(adminToken)) {
-      this.#refuseCredential(exchange, 'X-Svc-Admin-Token is not the admin token', true);
-      return;
+    if (adminToken !== '') {
+      const asker = this.#parts.credentials.ofAdminToken(adminToken);
+      if (asker === undefined) {
+        this.#refuseCredential(exchange, req, 'X-Svc-Admin-Token is not the admin token', true);
+        return;
+      }
+      exchange.asker = asker;
+      judgeOperation(asker, route.rights);
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
@@ -261,6 +284,7 @@ export class Intake {
   }
 
   #tenantNamed(exchange: Exchange, id: string): PlacedTenant {
+    judgeTenant(exchange.asker, id);
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
@@ -270,7 +294,7 @@ export class Intake {
   }
 
   #answerHere(exchange: Exchange, own: RouterOperation, parameters: string[], req: HttpRequest): void {
-    const {control, directory} = this.#parts;
+    const {control, directory, files} = this.#parts;
     const {success} = ROUTER_OPERATIONS[own];
     switch (own) {
       case 'health':
@@ -281,6 +305,15 @@ export class Intake {
           exchange,
           control.metrics().then(text => exchange.reply(success, text, null, PROMETHEUS_TEXT)),
         );
+        return;
+      case 'openapi':
+        files.answerDocument(exchange, shippedRequest(req));
+        return;
+      case 'docs.page':
+        files.answerPage(exchange, shippedRequest(req));
+        return;
+      case 'docs.file':
+        files.answerFile(exchange, decodeParameter(parameters[0]!), shippedRequest(req));
         return;
       case 'socket':
         throw new ServiceError('op.invalid_input', 'this path takes WebSocket upgrades of the subprotocol svc.v2');
@@ -300,6 +333,20 @@ export class Intake {
         this.#tenant(exchange, parameters[0]!);
         this.#later(exchange, deleteTenant(control, exchange));
         return;
+      case 'whoami':
+        whoAmI(exchange);
+        return;
+      case 'keys.list':
+      case 'keys.get':
+      case 'keys.revoke':
+        this.#later(exchange, answerKeys(control, exchange, own, decodedOrSame(parameters[0] ?? '')));
+        return;
+      case 'keys.create':
+      case 'keys.rotate': {
+        const id = decodedOrSame(parameters[0] ?? '');
+        this.#readBody(exchange, req, () => this.#later(exchange, answerKeys(control, exchange, own, id)));
+        return;
+      }
       default:
         unreachable(own);
     }
@@ -341,6 +388,17 @@ function spend(exchange: Exchange, allowance: Allowance): void {
   const error = allowance.spend();
   exchange.edgeHeaders = [...(exchange.edgeHeaders ?? []), ...allowance.headers()];
   if (error !== null) throw error;
+}
+
+function shippedRequest(req: HttpRequest): ShippedRequest {
+  return {ifNoneMatch: req.getHeader('if-none-match'), acceptEncoding: req.getHeader('accept-encoding')};
+}
+
+const NEEDS_CREDENTIAL =
+  'this route needs Authorization: Bearer with the access token or a key, or X-Svc-Admin-Token with the admin token';
+
+function stopping(): ServiceError {
+  return new ServiceError('session.worker_unavailable', 'the server is stopping');
 }
 
 /** @throws op.not_found 404: no session has such an id */

@@ -33,6 +33,11 @@ export function requestMeta(
   return `${meta},"r":${quotedText(requestId)}}`;
 }
 
+/** The same with the tables that the key is limited to. */
+export function limitedMeta(meta: string, tables: readonly string[]): string {
+  return `${meta.slice(0, -1)},"t":${JSON.stringify(tables)}}`;
+}
+
 /** The same with an operator's word for the body. */
 export function vouchedMeta(meta: string, voucher: string): string {
   return `${meta.slice(0, -1)},"v":"${voucher}"}`;

@@ -48,6 +48,8 @@ export type Route = {
   readonly isEndless: boolean;
   /** The operation's one parameter, where it is a literal of the path and not a parameter of it. */
   readonly parameter: string | null;
+  /** Where among the path's parameters behind the tenant the table is; -1: it names none. */
+  readonly tableAt: number;
   /** Pages of other origins may call it: CORS, here for the errors that the router answers itself. */
   readonly hasCors: boolean;
 };
@@ -81,6 +83,7 @@ function ownRow(own: RouterOperation): Row {
     streamedBytesMax: null,
     isEndless: false,
     parameter: null,
+    tableAt: -1,
     hasCors: false,
   };
 }
@@ -117,6 +120,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     streamedBytesMax: traits.streamedBytesMax ?? null,
     isEndless: traits.isEndless === true,
     parameter,
+    tableAt: traits.params.indexOf('table'),
     hasCors: traits.hasCors === true,
   };
 }

@@ -5,20 +5,23 @@ import {ServiceError} from '../../shared/errors.ts';
 import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
 import {CreateTenantBody, TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {parseJson} from '../../shared/values/json.ts';
+import {judgeTenant, maySeeTenant} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
 import type {TenantDirectory} from './directory.ts';
 
 const createBody = Compile(CreateTenantBody);
 
-/** GET /api/tenants → 200 {tenants: [string]}, sorted. */
+/** GET /api/tenants → 200 {tenants: [string]}, sorted: all that the credential is for. */
 export function listTenants(directory: TenantDirectory, exchange: Exchange): void {
-  exchange.reply(ROUTER_OPERATIONS['tenants.list'].success, JSON.stringify({tenants: directory.ids()}));
+  const tenants = directory.ids().filter(id => maySeeTenant(exchange.asker, id));
+  exchange.reply(ROUTER_OPERATIONS['tenants.list'].success, JSON.stringify({tenants}));
 }
 
 /** POST /api/tenants {id} → 201 {id}. @throws op.invalid_input 400, session.tenant_exists 409 */
 export async function createTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
   const id = decodeCreateBody(exchange.body);
+  judgeTenant(exchange.asker, id);
   await control.changeTenant('tenant_create', id);
   exchange.reply(ROUTER_OPERATIONS['tenants.create'].success, JSON.stringify({id}));
 }

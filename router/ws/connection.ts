@@ -28,6 +28,8 @@ import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
 import {FEATURES, PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
+import type {Asker} from '../auth/credentials.ts';
+import {judgeTable} from '../auth/rights.ts';
 import type {Allowance} from '../rates/rate-limits.ts';
 import {TokenBucket} from '../rates/token-bucket.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
@@ -39,10 +41,11 @@ const clientMessage = Compile(ClientMessage);
 const POLICY_VIOLATION = 1008;
 const FRAMES = {requests_per_second: SOCKET_FRAMES_PER_SECOND, burst: SOCKET_FRAMES_AT_ONCE};
 
-export type SocketData = {connection: Connection | null; tenant: PlacedTenant};
+export type SocketData = {connection: Connection | null; tenant: PlacedTenant; asker: Asker};
 
 export class Connection {
   readonly tenant: PlacedTenant;
+  readonly asker: Asker;
   readonly subscriptions: Subscriptions;
   readonly #ws: WebSocket<SocketData>;
   #state: 'awaiting_client_hello' | 'established' | 'closed' = 'awaiting_client_hello';
@@ -51,9 +54,16 @@ export class Connection {
   readonly #allowance: Allowance | null;
 
   /** @param ofAll what all sockets of this router are owed, @param allowance what a subscription is taken from; null: it is not counted */
-  constructor(ws: WebSocket<SocketData>, tenant: PlacedTenant, ofAll: OwedBytes, allowance: Allowance | null) {
+  constructor(
+    ws: WebSocket<SocketData>,
+    tenant: PlacedTenant,
+    asker: Asker,
+    ofAll: OwedBytes,
+    allowance: Allowance | null,
+  ) {
     this.#ws = ws;
     this.tenant = tenant;
+    this.asker = asker;
     this.#allowance = allowance;
     this.subscriptions = new Subscriptions(ws, this, ofAll);
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
@@ -184,6 +194,7 @@ export class Connection {
     try {
       const error = this.#allowance?.spend() ?? null;
       if (error !== null) throw error;
+      judgeTable(this.asker, (query as {table?: unknown} | null | undefined)?.table);
       this.subscriptions.add(requestId, query);
     } catch (caught) {
       this.requestFailed(requestId, asServiceError(caught));

@@ -13,13 +13,15 @@ import {
 import type {MetricJson} from '../../shared/metric-json.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
-import type {AdminCredential} from '../auth/admin-credential.ts';
+import {RIGHTS} from '../../shared/rights.ts';
+import type {Asker, Credentials} from '../auth/credentials.ts';
 import {
   type FailedCredentials,
   RATE_LIMIT_RETRY_S,
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
+import {judgeOperation, judgeTenant, keyEnded} from '../auth/rights.ts';
 import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
@@ -31,12 +33,13 @@ import {Connection, type SocketData} from './connection.ts';
 import {checkOffered} from './offered-protocols.ts';
 import {SocketTraffic} from './socket-traffic.ts';
 
+const NEEDS_CREDENTIAL = 'the upgrade needs the access token, the admin token or a key';
 /** "Service restart": clients reconnect at once. */
 const RESTARTING = 1012;
 
 export type SocketParts = {
   originRule: OriginRule;
-  credential: AdminCredential;
+  credentials: Credentials;
   failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   requestIds: RequestIds;
@@ -81,6 +84,13 @@ export class Sockets {
     for (const connection of [...this.#open]) connection.end(RESTARTING, 'the server restarts');
   }
 
+  /** Those who came with a key that is none any more are told, and go. */
+  endInvalid(nowMs: number): void {
+    for (const connection of [...this.#open]) {
+      if (connection.asker?.isValid(nowMs) === false) connection.fatal(keyEnded());
+    }
+  }
+
   metrics(): MetricJson[] {
     let subscriptions = 0;
     for (const connection of this.#open) subscriptions += connection.subscriptions.size;
@@ -93,8 +103,8 @@ export class Sockets {
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
     try {
-      const tenant = this.#check(req);
-      const data: SocketData = {connection: null, tenant};
+      const {tenant, asker} = this.#check(req);
+      const data: SocketData = {connection: null, tenant, asker};
       const key = req.getHeader('sec-websocket-key');
       res.upgrade(data, key, PROTOCOL, req.getHeader('sec-websocket-extensions'), context);
     } catch (caught) {
@@ -113,17 +123,21 @@ export class Sockets {
     else failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
   }
 
-  #check(req: HttpRequest): PlacedTenant {
-    const {originRule, credential, directory} = this.#parts;
+  #check(req: HttpRequest): {tenant: PlacedTenant; asker: Asker} {
+    const {originRule, credentials, directory} = this.#parts;
     originRule.checkUpgrade(req);
-    if (!credential.accepts(req)) {
-      throw new ServiceError('auth.unauthorized', 'the upgrade needs the access token or the admin token');
+    const asker = credentials.of(req);
+    if (asker === undefined) {
+      const shown = [req.getHeader('authorization'), req.getHeader('x-svc-admin-token')] as const;
+      throw new ServiceError('auth.unauthorized', credentials.refusal(...shown, NEEDS_CREDENTIAL));
     }
+    judgeOperation(asker, RIGHTS.socket);
     checkOffered(req, PROTOCOL);
     const tenantId = req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
     if (tenantId === '') {
       throw new ServiceError('op.invalid_input', 'name the tenant in X-Tenant-Id or in the query parameter tenant_id');
     }
+    judgeTenant(asker, tenantId);
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
     const error = this.#parts.rateLimits?.ofTenant(tenant).spend() ?? null;
@@ -131,7 +145,7 @@ export class Sockets {
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (this.#open.size >= this.#parts.socketsMax)
       throw new ServiceError('session.overloaded', 'too many sockets are open');
-    return tenant;
+    return {tenant, asker};
   }
 
   #opened(ws: WebSocket<SocketData>): void {
@@ -139,6 +153,7 @@ export class Sockets {
     const connection = new Connection(
       ws,
       data.tenant,
+      data.asker,
       this.#parts.owed,
       this.#parts.rateLimits?.ofTenant(data.tenant) ?? null,
     );

@@ -11,6 +11,7 @@ import type {MetricJson} from '../metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {EgressDoor, EgressSettings} from './egress.ts';
+import type {KeyRecord, KeyRequest} from './keys.ts';
 
 /** Where a router reaches a tenant's worker. The secret is made anew for every worker and never leaves memory. */
 export type WorkerAddress = {tenant: string; socketPath: string; secret: string};
@@ -66,7 +67,11 @@ export type RouterSettings = {
 
 export type SupervisorToRouter =
   /** Once, first. */
-  | {type: 'start'; settings: RouterSettings; tenants: string[]; suspects: TenantSuspects[]}
+  | {type: 'start'; settings: RouterSettings; tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]}
+  /** A key is new, or was rotated. */
+  | {type: 'key_put'; key: KeyRecord}
+  /** The key of this id is none any more. */
+  | {type: 'key_removed'; key: string}
   | {type: 'tenant_added'; tenant: string}
   /** The tenant is being deleted: forget it, fail what waits for it, close its link. */
   | {type: 'tenant_removed'; tenant: string}
@@ -97,6 +102,10 @@ export type RouterToSupervisor =
   | {type: 'wake'; tenant: string}
   /** Answered by `reply` (null) or `reply_error`. */
   | {type: 'request'; id: number; action: 'tenant_create' | 'tenant_delete'; tenant: string}
+  /** Answered by `reply` with what the route answers. */
+  | ({type: 'request'; id: number} & KeyRequest)
+  /** Ids of keys that were used since the last report; every few seconds while there are any. */
+  | {type: 'keys_used'; keys: string[]}
   /** The metrics page of the whole service, as Prometheus text; answered by `reply`. */
   | {type: 'request'; id: number; action: 'metrics'}
   /** Tenants that had traffic since the last report; `busy`: those with requests under way. Every second while there are any. */

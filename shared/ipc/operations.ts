@@ -28,6 +28,8 @@ export type RequestMeta = {
   nm?: string;
   /** The `Last-Event-ID` header, only where the operation goes on from one. */
   le?: string;
+  /** Tables that the key is limited to, where only the body says which are meant. */
+  t?: readonly string[];
   /** The `Content-Type` header, only where the operation takes bodies of several. */
   ct?: string;
   /** X-Request-Id, for logs. */

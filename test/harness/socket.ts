@@ -34,10 +34,10 @@ export class Socket {
   }
 
   /** Upgraded; `hello` is the first frame. */
-  static async open(service: Service, tenant: string): Promise<Socket> {
+  static async open(service: Service, tenant: string, token = service.accessToken): Promise<Socket> {
     const ws = new WebSocket(`${service.url.replace('http', 'ws')}/ws?tenant_id=${tenant}`, {
       protocols: ['svc.v2'],
-      headers: {authorization: `Bearer ${service.accessToken}`},
+      headers: {authorization: `Bearer ${token}`},
     });
     const socket = new Socket(ws);
     await new Promise<void>((resolve, reject) => {
@@ -48,8 +48,8 @@ export class Socket {
   }
 
   /** Past the handshake. */
-  static async established(service: Service, tenant: string): Promise<Socket> {
-    const socket = await Socket.open(service, tenant);
+  static async established(service: Service, tenant: string, token?: string): Promise<Socket> {
+    const socket = await Socket.open(service, tenant, token);
     await socket.next();
     socket.send({type: 'client_hello', protocol: 'svc.v2'});
     return socket;

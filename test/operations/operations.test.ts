@@ -15,6 +15,7 @@ import {
   type OperationRoute,
   ROUTER_OPERATIONS,
   type RouterOperation,
+  type RouterOperationTraits,
   traitsOf,
 } from '../../shared/operations.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
@@ -31,6 +32,8 @@ const JSON_TYPE = 'application/json';
 /** Operations that look at their bodies in steps, and say more than the type could. */
 const IN_OWN_WORDS: Name[] = [
   'tenants.create',
+  'keys.create',
+  'keys.rotate',
   'transactions.run',
   'schedule.create',
   'crons.create',
@@ -58,8 +61,8 @@ function rowOf(name: Name): {
   variants: Readonly<Record<string, number>>;
 } {
   if (name in ROUTER_OPERATIONS) {
-    const {method, path, success} = ROUTER_OPERATIONS[name as RouterOperation];
-    return {routes: [{method, path}], success, variants: {}};
+    const {method, path, success, variants = {}}: RouterOperationTraits = ROUTER_OPERATIONS[name as RouterOperation];
+    return {routes: [{method, path}], success, variants};
   }
   const {of, routes, success, variants = {}} = traitsOf(name as Operation);
   const prefix = {tenant: '/api/tenants/{tenant_id}', session: '/api/sessions', deployment: '/svc/{tenant_id}'}[of];

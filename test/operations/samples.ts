@@ -154,9 +154,30 @@ export async function samplesOf(app: App): Promise<Samples> {
     return {params: {session_id: session.id}};
   };
   const noSession = {params: {session_id: 'none'}, code: 'op.not_found'} as const;
+  const noKey = {params: {key_id: 'none'}, code: 'op.not_found'} as const;
+  const newKey = async () => {
+    const body = {name: `k${++services}`, scopes: ['logs']};
+    const {key}: {key: {id: string}} = (await service.post('/api/keys', body)).body;
+    return {params: {key_id: key.id}};
+  };
   return {
     health: {succeeds: [{headers: anonymous}], refused: {method: 'POST', code: 'op.method_not_allowed'}},
     metrics: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    openapi: {
+      succeeds: [{headers: anonymous}, {headers: {...anonymous, 'if-none-match': '*'}, variant: 'not_modified'}],
+      refused: {method: 'POST', code: 'op.method_not_allowed'},
+    },
+    'docs.page': {
+      succeeds: [{headers: anonymous}, {headers: {...anonymous, 'if-none-match': '*'}, variant: 'not_modified'}],
+      refused: {headers: {origin: 'https://elsewhere.example'}, code: 'auth.origin_forbidden'},
+    },
+    'docs.file': {
+      succeeds: [
+        {params: {file: 'page.js'}, headers: anonymous},
+        {params: {file: 'swagger-ui.css'}, headers: {...anonymous, 'if-none-match': '*'}, variant: 'not_modified'},
+      ],
+      refused: {params: {file: 'none.js'}, code: 'op.not_found'},
+    },
     socket: {
       succeeds: [
         {query: `tenant_id=${app.tenant}`, headers: {upgrade: 'websocket', 'sec-websocket-protocol': 'svc.v2'}},
@@ -181,6 +202,26 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    whoami: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'keys.create': {
+      succeeds: [
+        {
+          body: {
+            ...{name: 'app', scopes: ['data:read'], tenants: ['acme'], tables: ['cities'], expires_in_seconds: 60},
+            rate_limit: {requests_per_second: 10, burst: 20},
+          },
+        },
+        {body: {name: 'taken', scopes: ['data:read', 'metrics'], tenants: null, tables: null}},
+      ],
+      refused: {body: {name: 'taken', scopes: ['logs']}, code: 'op.conflict'},
+    },
+    'keys.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'keys.get': {succeeds: [newKey], refused: noKey},
+    'keys.rotate': {
+      succeeds: [async () => ({...(await newKey()), body: {overlap_seconds: 60}})],
+      refused: {...noKey, body: {overlap_seconds: 0}},
+    },
+    'keys.revoke': {succeeds: [newKey], refused: noKey},
 
     'documents.insert': {
       succeeds: [{body: {table: 'cities', fields: {name: 'Bergen', more: [1, {a: null}]}}}],

@@ -127,7 +127,13 @@ describe('sockets of svc.v2 count among the same', () => {
         },
       };
       const tenant = {live: this.#live} as unknown as PlacedTenant;
-      const connection: Connection = new Connection(ws as unknown as WebSocket<SocketData>, tenant, this.#all, null);
+      const connection: Connection = new Connection(
+        ws as unknown as WebSocket<SocketData>,
+        tenant,
+        null,
+        this.#all,
+        null,
+      );
       const say = (message: object) => {
         const {buffer, byteOffset, length} = Buffer.from(JSON.stringify(message));
         connection.receive(buffer.slice(byteOffset, byteOffset + length) as ArrayBuffer, false);

@@ -9,11 +9,14 @@ import {connect, createServer, type Socket, type Server as SocketServer} from 'n
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {AdminCredential} from '../../../router/auth/admin-credential.ts';
+import {Credentials} from '../../../router/auth/credentials.ts';
 import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
+import {KeyRing} from '../../../router/auth/key-ring.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
 import {Callers} from '../../../router/http/callers.ts';
 import {Intake} from '../../../router/http/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
+import {ShippedFiles} from '../../../router/http/shipped-files.ts';
 import {Traffic} from '../../../router/metrics/traffic.ts';
 import {limitsOfOne} from '../../../router/router-limits.ts';
 import {Server} from '../../../router/server.ts';
@@ -106,22 +109,25 @@ export class Edge {
     const control = new ControlChannel(ignored);
     const limits = limitsOfOne(1);
     const traffic = new Traffic(limits.unsentReplyBytes, ignored);
-    const credential = new AdminCredential(sha256(ACCESS), sha256(ADMIN));
+    const keys = new KeyRing({records: [], now: Date.now, onUsed: ignored});
+    const credentials = new Credentials(new AdminCredential(sha256(ACCESS), sha256(ADMIN)), keys);
     const onBug = (_: unknown, error: unknown) => {
       throw error;
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
     const owed = new OwedBytes(limits.socketsOwedBytes);
+    const files = new ShippedFiles(new URL('file:///nowhere/'));
     const parts = {
       owed,
       voucherKey: 'key',
-      credential,
+      credentials,
       failedCredentials,
       directory,
       control,
       observer: traffic,
       callers: new Callers([], false),
       rateLimits: null,
+      files,
       onBug,
     };
     let intake: Intake | null = null;

@@ -1,0 +1,24 @@
+/**
+ * Which operation makes what another one takes, as links of the responses: a reader sees what to call next, and whoever drives
+ * all operations from the document finds what to call first.
+ */
+import type {Example} from '../../shared/operation-texts/text.ts';
+import {OPERATION_TEXTS} from '../../shared/operation-texts.ts';
+import type {DescribedRoute} from './routes.ts';
+import type {Schema} from './schemas.ts';
+
+/** By the id of the operation that is called first; of a link the name is the id of the one that follows. */
+export function linksBySource(routes: readonly DescribedRoute[]): ReadonlyMap<string, Schema> {
+  const links = new Map<string, Record<string, Schema>>();
+  const ids = new Set(routes.map(({id}) => id));
+  for (const {name, id, parameter} of routes) {
+    const {example, others = {}} = OPERATION_TEXTS[name];
+    const {from}: Example = others[parameter ?? ''] ?? example;
+    if (from === undefined) continue;
+    if (!ids.has(from.operation)) throw new Error(`${id} follows ${from.operation}, which there is not`);
+    const ofSource = links.get(from.operation) ?? {};
+    ofSource[id] = {operationId: id, parameters: from.values};
+    links.set(from.operation, ofSource);
+  }
+  return links;
+}

@@ -1,0 +1,19 @@
+/** The page for readers of the API's document: Swagger UI, told to ask nobody but this server. */
+const dark = window.matchMedia('(prefers-color-scheme: dark)');
+const showTheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', showTheme);
+showTheme();
+
+window.SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#api',
+  deepLinking: true,
+  docExpansion: 'none',
+  defaultModelsExpandDepth: 0,
+  displayOperationId: true,
+  displayRequestDuration: true,
+  filter: true,
+  persistAuthorization: false,
+  // The validator is another host's.
+  validatorUrl: null,
+});

@@ -1,0 +1,135 @@
+/** `svc key create|list|rotate|revoke`: credentials that may do less than everything, and end. */
+import {type Command, Option} from 'commander';
+import type {Key} from '../shared/protocol/keys.ts';
+import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
+import {showList} from './control.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
+
+type CreateOptions = ServerOptions & {
+  scopes: string;
+  tenants?: string;
+  tables?: string;
+  expires?: number;
+  rate?: number;
+  burst?: number;
+};
+type Made = {key: Key; secret: string};
+
+const UNIT_SECONDS: Record<string, number> = {s: 1, m: 60, h: 3_600, d: 86_400};
+
+export function register(program: Command): void {
+  const key = program.command('key').description('keys: credentials that may do less than everything, and end');
+  addServerOptions(
+    key
+      .command('create <name>')
+      .description('make one; its secret is shown this once, on stdout')
+      .requiredOption('--scopes <list>', 'what it may do, like data:read,data:write')
+      .option('--tenants <list>', 'for these alone; otherwise for all')
+      .option('--tables <list>', 'for these alone; otherwise for all')
+      .addOption(new Option('--expires <time>', 'from now, like 12h or 30d; otherwise never').argParser(secondsIn))
+      .addOption(new Option('--rate <n>', 'requests a second').argParser(Number))
+      .addOption(new Option('--burst <n>', 'requests at once; otherwise as many as a second has').argParser(Number)),
+  ).action((name: string, options: CreateOptions) =>
+    report('create', options, async client =>
+      shown(await client.jsonOnce<Made>('POST', '/api/keys', bodyOf(name, options))),
+    ),
+  );
+  addServerOptions(
+    key.command('list').description('all of them, a line each').option('--json', 'a key a line, as JSON'),
+  ).action((options: ServerOptions & {json?: true}) =>
+    report('list', options, async client => showList(await keysOf(client), options.json === true, lineOf)),
+  );
+  addServerOptions(
+    key
+      .command('rotate <name>')
+      .description('a new secret for a key, by name or id; shown this once, on stdout')
+      .addOption(
+        new Option('--overlap <time>', 'for how long the secret before it stays valid')
+          .default(3_600, '1h')
+          .argParser(secondsIn),
+      ),
+  ).action((name: string, options: ServerOptions & {overlap: number}) =>
+    report('rotate', options, async client => {
+      const {id} = await find(client, name);
+      shown(await client.jsonOnce<Made>('POST', `/api/keys/${id}/rotate`, {overlap_seconds: options.overlap}));
+    }),
+  );
+  addServerOptions(key.command('revoke <name>').description('end a key, by name or id, at once')).action(
+    (name: string, options: ServerOptions) =>
+      report('revoke', options, async client => {
+        const found = await find(client, name);
+        await client.json('DELETE', `/api/keys/${found.id}`);
+        process.stdout.write(`revoked ${found.name}\n`);
+      }),
+  );
+}
+
+function report(verb: string, options: ServerOptions, act: (client: ServiceClient) => Promise<void>): Promise<void> {
+  return reportFailure(`svc key ${verb}`, async () => {
+    const client = await ServiceClient.open(options, 1);
+    try {
+      await act(client);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+function bodyOf(name: string, {scopes, tenants, tables, expires, rate, burst}: CreateOptions): object {
+  if (burst !== undefined && rate === undefined) throw new CommandFailure('--burst needs --rate', 2);
+  return {
+    name,
+    scopes: listIn(scopes),
+    tenants: tenants === undefined ? null : listIn(tenants),
+    tables: tables === undefined ? null : listIn(tables),
+    expires_in_seconds: expires ?? null,
+    rate_limit: rate === undefined ? null : {requests_per_second: rate, burst: burst ?? rate},
+  };
+}
+
+function listIn(text: string): string[] {
+  return text.split(',').map(part => part.trim());
+}
+
+function secondsIn(text: string): number {
+  const [, count, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  if (unit === undefined) throw new CommandFailure(`a time is a number with s, m, h or d, like 12h, not ${text}`, 2);
+  return Number(count) * UNIT_SECONDS[unit]!;
+}
+
+function shown({key: {id, name}, secret}: Made): void {
+  process.stderr.write(`${name} (${id}); the secret is not shown again:\n`);
+  process.stdout.write(`${secret}\n`);
+}
+
+async function keysOf(client: ServiceClient): Promise<Key[]> {
+  const {keys, damaged} = await client.json<{keys: Key[]; damaged: string[]}>('GET', '/api/keys');
+  for (const id of damaged) process.stderr.write(`${id} is damaged on disk and not valid: revoke it\n`);
+  return keys;
+}
+
+async function find(client: ServiceClient, name: string): Promise<Pick<Key, 'id' | 'name'>> {
+  const {keys, damaged} = await client.json<{keys: Key[]; damaged: string[]}>('GET', '/api/keys');
+  const found = keys.find(key => key.name === name) ?? keys.find(key => key.id === name);
+  if (found !== undefined) return found;
+  if (damaged.includes(name)) return {id: name, name};
+  throw new CommandFailure(`there is no key ${name}; svc key list shows them`);
+}
+
+function lineOf({id, name, scopes, tenants, tables, expires_at, last_used_at, secrets}: Key): string {
+  const parts = [
+    name,
+    id,
+    scopes.join(','),
+    ...(tenants === null ? [] : [`tenants ${tenants.join(',')}`]),
+    ...(tables === null ? [] : [`tables ${tables.join(',')}`]),
+    expires_at === null ? 'never ends' : `${expires_at <= Date.now() ? 'expired' : 'ends'} ${timeOf(expires_at)}`,
+    last_used_at === null ? 'never used' : `used ${timeOf(last_used_at)}`,
+    ...(secrets.length > 1 ? ['two secrets'] : []),
+  ];
+  return parts.join('  ');
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

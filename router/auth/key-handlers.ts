@@ -1,0 +1,89 @@
+/** The routes of keys, which the supervisor answers, and GET /api/whoami. */
+import type {Buffer} from 'node:buffer';
+import {Compile} from 'typebox/compile';
+import {ServiceError} from '../../shared/errors.ts';
+import type {Actor, Grant, KeyRequest} from '../../shared/ipc/keys.ts';
+import {ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
+import {KeyBody, RotateBody} from '../../shared/protocol/keys.ts';
+import {SCOPES} from '../../shared/rights.ts';
+import {parseJson} from '../../shared/values/json.ts';
+import type {ControlChannel} from '../control-channel.ts';
+import type {Exchange} from '../http/exchange.ts';
+import type {Asker} from './credentials.ts';
+
+const keyBody = Compile(KeyBody);
+const rotateBody = Compile(RotateBody);
+const EVERYTHING: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_at: null, rate_limit: null};
+
+/** GET /api/whoami */
+export function whoAmI(exchange: Exchange): void {
+  const {key} = exchange.asker ?? {key: null};
+  const {scopes, tenants, tables, expires_at, rate_limit} = key?.grant ?? EVERYTHING;
+  const answer = {id: key?.id ?? null, name: key?.name ?? 'admin', scopes, tenants, tables, expires_at, rate_limit};
+  exchange.reply(ROUTER_OPERATIONS.whoami.success, JSON.stringify(answer));
+}
+
+export type KeyOperation = Extract<RouterOperation, `keys.${string}`>;
+
+/** @param id of the key, where the path names one. @throws what the supervisor says, op.invalid_input 400 */
+export async function answerKeys(
+  control: ControlChannel,
+  exchange: Exchange,
+  operation: KeyOperation,
+  id: string,
+): Promise<void> {
+  const answer = await control.keys(requestOf(operation, actorOf(exchange.asker), id, exchange.body));
+  exchange.reply(ROUTER_OPERATIONS[operation].success, answer === null ? '' : JSON.stringify(answer));
+}
+
+function actorOf(asker: Asker): Actor {
+  return asker === null ? null : asker.key.id;
+}
+
+function requestOf(operation: KeyOperation, actor: Actor, id: string, body: Buffer): KeyRequest {
+  switch (operation) {
+    case 'keys.list':
+      return {action: 'key_list', actor};
+    case 'keys.get':
+      return {action: 'key_get', actor, key: id};
+    case 'keys.create':
+      return {action: 'key_create', actor, ...keyOf(body)};
+    case 'keys.rotate':
+      return {action: 'key_rotate', actor, key: id, overlapMs: overlapOf(body) * 1000};
+    case 'keys.revoke':
+      return {action: 'key_revoke', actor, key: id};
+  }
+}
+
+function keyOf(bytes: Buffer): {name: string; grant: Grant} {
+  const body = parseJson(bytes);
+  if (!keyBody.Check(body)) throw refusalOf(keyBody.Errors(body));
+  const {name, scopes, tenants = null, tables = null, expires_in_seconds: seconds = null, rate_limit = null} = body;
+  const expires_at = seconds === null ? null : Date.now() + seconds * 1000;
+  return {name, grant: {scopes, tenants, tables, expires_at, rate_limit}};
+}
+
+function overlapOf(bytes: Buffer): number {
+  const body = parseJson(bytes);
+  if (!rotateBody.Check(body)) throw refusalOf(rotateBody.Errors(body));
+  return body.overlap_seconds;
+}
+
+type Fault = {keyword: string; instancePath: string; message: string; params: object};
+
+function refusalOf(faults: Iterable<Fault>): ServiceError {
+  const all = [...faults];
+  const closed = all.find(({keyword}) => keyword === 'additionalProperties');
+  const {additionalProperties: [unknown] = []} = (closed?.params ?? {}) as {additionalProperties?: string[]};
+  if (unknown !== undefined) return invalid(`${unknown} is not a member that is known here`);
+  const [{instancePath, keyword, message, params}] = all as [Fault];
+  const at = instancePath.slice(1).replaceAll('/', '.') || 'the body';
+  const {allowedValues} = params as {allowedValues?: unknown[]};
+  if (keyword === 'enum' && allowedValues !== undefined)
+    return invalid(`${at} must be one of ${allowedValues.join(', ')}`);
+  return invalid(`${at} ${message}`);
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}

@@ -1,0 +1,64 @@
+/** What a key may ask for, judged by the table of rights (`shared/rights.ts`). Admin credentials may do everything. */
+import {ServiceError} from '../../shared/errors.ts';
+import type {Rights} from '../../shared/rights.ts';
+import type {Asker} from './credentials.ts';
+
+/** What the operation is tells already. @throws auth.forbidden 403 */
+export function judgeOperation(asker: Asker, {scope, concerns, tables}: Rights): void {
+  if (asker === null) return;
+  const {key} = asker;
+  if (scope !== null && !key.scopes.has(scope)) throw forbidden(asker, `lacks the scope ${scope}`, {scope});
+  if (concerns === 'service' && key.tenants !== null) {
+    throw forbidden(asker, 'is limited to tenants, and this concerns all of them', {tenants: [...key.tenants]});
+  }
+  if (tables === 'unknown' && key.tables !== null) {
+    throw forbidden(asker, 'is limited to tables, and which ones this touches cannot be told', {
+      tables: [...key.tables],
+    });
+  }
+}
+
+/** @throws auth.forbidden 403, whether or not there is such a tenant */
+export function judgeTenant(asker: Asker, tenant: string): void {
+  if (asker === null || maySeeTenant(asker, tenant)) return;
+  throw forbidden(asker, `is not for the tenant ${JSON.stringify(tenant.slice(0, 64))}`, {tenant});
+}
+
+export function maySeeTenant(asker: Asker, tenant: string): boolean {
+  return asker === null || asker.key.tenants === null || asker.key.tenants.has(tenant);
+}
+
+/** @throws auth.forbidden 403 */
+export function judgeTable(asker: Asker, table: unknown): void {
+  if (asker === null || asker.key.tables === null) return;
+  if (typeof table === 'string' && asker.key.tables.has(table)) return;
+  const shown =
+    typeof table === 'string' ? `the table ${JSON.stringify(table.slice(0, 64))}` : 'a request without a table';
+  throw forbidden(asker, `is not for ${shown}`, {table: table ?? null});
+}
+
+/**
+ * The tables of a request whose operation may be asked for.
+ * @param table the path's parameter of that name, if it has one
+ * @param query the raw query string
+ * @returns those that the worker has to judge the body by; null: nothing is left to judge. @throws auth.forbidden 403
+ */
+export function judgeTables(asker: Asker, rule: Rights['tables'], table: string, query: string): string[] | null {
+  if (asker === null || asker.key.tables === null || rule === 'none') return null;
+  if (rule === 'path') judgeTable(asker, table);
+  else if (rule === 'unknown') judgeTable(asker, undefined);
+  else if ('query' in rule) {
+    const named = new URLSearchParams(query).getAll(rule.query).flatMap(text => text.split(','));
+    for (const name of named.length === 0 ? [undefined] : named) judgeTable(asker, name);
+  } else return [...asker.key.tables];
+  return null;
+}
+
+/** Whoever came with a key that is none any more. */
+export function keyEnded(): ServiceError {
+  return new ServiceError('auth.unauthorized', 'the key was revoked, or it expired');
+}
+
+function forbidden({key}: NonNullable<Asker>, what: string, detail: Record<string, unknown>): ServiceError {
+  return new ServiceError('auth.forbidden', `the key ${JSON.stringify(key.name)} ${what}`, {key: key.id, ...detail});
+}

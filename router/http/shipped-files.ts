@@ -1,0 +1,107 @@
+/**
+ * Files that were made when svc was built and that anybody may have, since they say nothing of what a server holds: the
+ * document of its API and the page for its readers. They are stored packed (`dist/api-docs/*.gz`), read when they are asked for first,
+ * and kept: there are few. Clients ask each time whether theirs is the present one (304), so that an upgrade shows at once.
+ */
+import type {Buffer} from 'node:buffer';
+import {createHash} from 'node:crypto';
+import {readFileSync} from 'node:fs';
+import {fileURLToPath} from 'node:url';
+import {gunzipSync} from 'node:zlib';
+import {ServiceError} from '../../shared/errors.ts';
+import type {HeaderList} from '../../shared/ipc/operations.ts';
+import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
+import type {Exchange} from './exchange.ts';
+import {JSON_TYPE} from './reply-head.ts';
+
+export type ShippedRequest = {ifNoneMatch: string; acceptEncoding: string};
+
+const DOCUMENT = 'openapi.json';
+const PAGE = 'index.html';
+/** What the page loads, and the notices of whoever wrote it. */
+const TYPES: Readonly<Record<string, string>> = {
+  [DOCUMENT]: JSON_TYPE,
+  [PAGE]: 'text/html; charset=utf-8',
+  'page.css': 'text/css; charset=utf-8',
+  'page.js': 'text/javascript; charset=utf-8',
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui.js': 'text/javascript; charset=utf-8',
+  'swagger-ui.license.txt': 'text/plain; charset=utf-8',
+};
+
+const COMMON: HeaderList = [
+  ['Cache-Control', 'no-cache'],
+  ['Vary', 'Accept-Encoding'],
+  ['X-Content-Type-Options', 'nosniff'],
+];
+/** Nothing from elsewhere, nothing in line: a key that is pasted into the page leaves it for this server only. */
+const OF_PAGE: HeaderList = [
+  [
+    'Content-Security-Policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+  ['Referrer-Policy', 'no-referrer'],
+];
+
+/** One encoding of a file. */
+type Kept = {readonly body: Buffer; readonly etag: string; readonly headers: HeaderList};
+
+export class ShippedFiles {
+  readonly #directory: URL;
+  readonly #kept = new Map<string, Kept>();
+
+  /** @param directory where the packed files are */
+  constructor(directory: URL) {
+    this.#directory = directory;
+  }
+
+  answerDocument(exchange: Exchange, request: ShippedRequest): void {
+    this.#answer(exchange, DOCUMENT, request);
+  }
+
+  answerPage(exchange: Exchange, request: ShippedRequest): void {
+    this.#answer(exchange, PAGE, request);
+  }
+
+  /** @throws op.not_found 404 */
+  answerFile(exchange: Exchange, name: string, request: ShippedRequest): void {
+    if (!Object.hasOwn(TYPES, name) || name === DOCUMENT || name === PAGE) {
+      throw new ServiceError('op.not_found', 'the page has no such file');
+    }
+    this.#answer(exchange, name, request);
+  }
+
+  #answer(exchange: Exchange, name: string, {ifNoneMatch, acceptEncoding}: ShippedRequest): void {
+    const {success, variants} = ROUTER_OPERATIONS.openapi;
+    const {body, etag, headers} = this.#read(name, takesGzip(acceptEncoding));
+    if (names(ifNoneMatch, etag)) {
+      exchange.reply(variants.not_modified, '', headers, '');
+      return;
+    }
+    exchange.bodyIsShared = true;
+    exchange.reply(success, body, headers, TYPES[name]);
+  }
+
+  #read(name: string, packed: boolean): Kept {
+    const key = packed ? `${name}.gz` : name;
+    const known = this.#kept.get(key);
+    if (known !== undefined) return known;
+    const stored = readFileSync(fileURLToPath(new URL(`${name}.gz`, this.#directory)));
+    const body = packed ? stored : gunzipSync(stored);
+    const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
+    const encoding: HeaderList = packed ? [['Content-Encoding', 'gzip']] : [];
+    const headers: HeaderList = [...COMMON, ['ETag', etag], ...encoding, ...(name === PAGE ? OF_PAGE : [])];
+    const kept = {body, etag, headers};
+    this.#kept.set(key, kept);
+    return kept;
+  }
+}
+
+function takesGzip(acceptEncoding: string): boolean {
+  return acceptEncoding.split(',').some(one => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(one));
+}
+
+function names(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some(one => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
+}

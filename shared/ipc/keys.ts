@@ -1,0 +1,57 @@
+/** Keys between the supervisor, who has them on disk, and the routers, who judge by a copy. No secret: digests of them. */
+import type {RateLimit} from '../rate-limit.ts';
+import type {Scope} from '../rights.ts';
+
+/** What a key may do. Null: no limit. */
+export type Grant = {
+  readonly scopes: readonly Scope[];
+  readonly tenants: readonly string[] | null;
+  readonly tables: readonly string[] | null;
+  /** Epoch milliseconds, as all times here. */
+  readonly expires_at: number | null;
+  readonly rate_limit: RateLimit | null;
+};
+
+export type KeyRecord = Grant & {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: number;
+  /** The id of the key that made it; null: an admin credential. */
+  readonly created_by: string | null;
+  /** One, or two while one takes the other's place. The newest first. */
+  readonly secrets: readonly {
+    readonly sha256: string;
+    readonly created_at: number;
+    /** When it ends before its key does; null: it does not. */
+    readonly expires_at: number | null;
+  }[];
+};
+
+/** Who asks: a key, or (null) an admin credential. */
+export type Actor = string | null;
+
+export type KeyRequest =
+  | {action: 'key_list'; actor: Actor}
+  | {action: 'key_get'; actor: Actor; key: string}
+  | {action: 'key_create'; actor: Actor; name: string; grant: Grant}
+  | {action: 'key_rotate'; actor: Actor; key: string; overlapMs: number}
+  | {action: 'key_revoke'; actor: Actor; key: string};
+
+/** Whether who holds the one may give away the other. */
+export function covers(held: Grant, given: Grant): boolean {
+  return (
+    isWithin(given.scopes, held.scopes) &&
+    isWithin(given.tenants, held.tenants) &&
+    isWithin(given.tables, held.tables) &&
+    (held.expires_at === null || (given.expires_at !== null && given.expires_at <= held.expires_at)) &&
+    (held.rate_limit === null ||
+      (given.rate_limit !== null &&
+        given.rate_limit.requests_per_second <= held.rate_limit.requests_per_second &&
+        given.rate_limit.burst <= held.rate_limit.burst))
+  );
+}
+
+function isWithin(given: readonly string[] | null, held: readonly string[] | null): boolean {
+  if (held === null) return true;
+  return given?.every(name => held.includes(name)) ?? false;
+}

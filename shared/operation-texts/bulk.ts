@@ -1,0 +1,64 @@
+/** What is said of work on many documents. */
+import type {Named, OperationTexts} from './text.ts';
+
+const COUNTS = {lines: 2, inserted: 2, updated: 0, failed: 0, errors: []};
+
+export const BULK_TEXTS: OperationTexts<Named<'imports'>> = {
+  'imports.run': {
+    tag: 'bulk',
+    summary: 'Import JSON lines or CSV',
+    description:
+      'The body is taken while it arrives: `application/x-ndjson`, an object a line, or `text/csv` with a header. Lines are committed in their ' +
+      'order, up to 1,000 at once. A refused line stops the import with all before it in (`detail.line`), or is counted with `on_error=skip`. ' +
+      'With an `import_id` the same request goes on behind the lines that are in, whatever cut it.',
+    errors: [
+      'op.schema_violation',
+      'op.unique_violation',
+      'op.conflict',
+      'op.too_large',
+      'op.unsupported_media_type',
+      'op.rate_limited',
+    ],
+    example: {query: {table: 'cities', import_id: 'nightly'}, answer: COUNTS},
+  },
+  'imports.list': {
+    tag: 'bulk',
+    summary: 'Imports of the last 24 hours that can be continued',
+    description: 'The newest first.',
+    example: {
+      answer: {
+        imports: [
+          {
+            import_id: 'nightly',
+            state: 'complete',
+            table: 'cities',
+            mode: 'insert',
+            ...COUNTS,
+            created_at: 1_760_000_000_000,
+            updated_at: 1_760_000_000_500,
+          },
+        ],
+      },
+    },
+  },
+  'imports.get': {
+    tag: 'bulk',
+    summary: 'How far an import is',
+    description: '`lines` are on disk: go on with the next one.',
+    errors: ['op.not_found'],
+    example: {
+      path: {import_id: 'nightly'},
+      answer: {
+        import: {
+          import_id: 'nightly',
+          state: 'open',
+          table: null,
+          mode: 'upsert',
+          ...COUNTS,
+          created_at: 1_760_000_000_000,
+          updated_at: 1_760_000_000_500,
+        },
+      },
+    },
+  },
+};

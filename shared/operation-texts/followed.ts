@@ -1,0 +1,220 @@
+/** Texts of the journal, schemas, scheduled jobs and crons. */
+import type {Named, OperationTexts} from './text.ts';
+
+const TIMELINE = '5f1e0c9a7b3d4e2f8a6c5b4d3e2f1a0b';
+const JOB_ID = 'c8b1e6a0f2d94c37a5e8b6d1f0a29374';
+const INDEX = {name: 'by_email', fields: ['email'], unique: true};
+const FIELDS = [{name: 'email', field_type: 'string', required: true}];
+const STORED_SCHEMA = {table: 'people', fields: FIELDS, indexes: [{id: 'index_1', ...INDEX, state: 'enabled'}]};
+const MAIL = {type: 'insert', table: 'mails', fields: {to: 'ada'}};
+const SWEEP = {type: 'delete', table: 'mails', id: 'mail-1'};
+const HOURLY = {type: 'interval', seconds: 3_600};
+const JOB = {id: JOB_ID, run_at: 1_800_000_060_000, mutation: MAIL, created_at: 1_800_000_000_000};
+const FROM_SCHEDULE = {operation: 'schedule.create', values: {job_id: '$response.body#/job_id'}};
+const FROM_SCHEMA = {operation: 'schema.put', values: {table: '$request.path.table'}};
+const RECORD = {
+  version: 1,
+  sequence: 1,
+  timestamp: 1_800_000_000_000,
+  events: [{type: 'document.inserted', table: 'cities', id: 'bern'}],
+  writes: [
+    {
+      table: 'cities',
+      id: 'bern',
+      op: 'insert',
+      document: {
+        _id: 'bern',
+        _creationTime: 1_800_000_000_000,
+        _updateTime: 1_800_000_000_000,
+        name: 'Bern',
+      },
+    },
+  ],
+  scheduled_execution_id: null,
+  integrity_sha256: '9d0c3f1b2a4e5d6c7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
+};
+const GAP = ['op.rate_limited'] as const;
+
+export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
+  'journal.page': {
+    tag: 'journal',
+    summary: 'Records of the journal, oldest first',
+    description:
+      'One record a committed write, without gaps. Pass `next_cursor` as the next `after`, with the `timeline`. 410 means: load the bootstrap ' +
+      'again. New types of events and new members may come; pass over those you do not know.',
+    errors: ['journal.cursor_expired'],
+    example: {
+      query: {after: 0, limit: 2},
+      answer: {
+        records: [RECORD],
+        next_cursor: 1,
+        latest_sequence: 1,
+        cursor_floor: 1,
+        has_more: false,
+        timeline: TIMELINE,
+      },
+    },
+  },
+  'journal.stream': {
+    tag: 'journal',
+    summary: 'Records of the journal, those that are there and those to come',
+    description:
+      'Server-sent events: `data` is a record, `id` its sequence. The first event, `open`, has `timeline`, `latest_sequence` and `cursor_floor`; the last ' +
+      'one, `end`, an `error`. It ends after `limit` records, otherwise not. A reader that comes back sends `Last-Event-ID`.',
+    errors: ['journal.cursor_expired'],
+    example: {query: {after: '0', limit: 1}, answer: RECORD},
+  },
+  'journal.bootstrap': {
+    tag: 'journal',
+    summary: 'The whole state at one record of the journal',
+    description:
+      'Streams it while others go on writing. Go on with the journal after `resume_after_sequence`. Values of variables and code are not in it.',
+    errors: [],
+    example: {
+      answer: {
+        snapshot: {
+          version: 1,
+          applied_sequence: 1,
+          durable_head: 1,
+          schema: {tables: {}},
+          documents: {
+            cities: [{_id: 'bern', _creationTime: 1_800_000_000_000, _updateTime: 1_800_000_000_000, name: 'Bern'}],
+          },
+          scheduled_execution_ids: [],
+          jobs: [],
+          crons: [],
+          deployments: [],
+          settings: {egress: {allow: [], deny: []}, allowed_origins: null},
+          environment: [],
+        },
+        resume_after_sequence: 1,
+        bootstrap_cut_sequence: 1,
+        cursor_floor_sequence: 1,
+        timeline: TIMELINE,
+      },
+    },
+  },
+};
+
+export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
+  'schema.all': {
+    tag: 'schema',
+    summary: 'All table schemas',
+    example: {answer: {tables: {people: STORED_SCHEMA}}},
+  },
+  'schema.get': {
+    tag: 'schema',
+    summary: 'The schema of a table',
+    description: 'An index is `building` until all documents are in it; queries use it from then on.',
+    errors: ['op.not_found'],
+    example: {path: {table: 'people'}, answer: STORED_SCHEMA, from: FROM_SCHEMA},
+  },
+  'schema.put': {
+    tag: 'schema',
+    summary: 'Set the schema of a table',
+    description:
+      'Replaces all of it: an index that is not in it is dropped. The documents that are there are checked first; if some violate it, nothing ' +
+      'changes and `detail.offenders` names the first. `table` must be the one of the path. 409: the active deployment declares this table.',
+    errors: ['op.schema_violation', 'op.conflict'],
+    example: {path: {table: 'people'}, body: {table: 'people', fields: FIELDS, indexes: [INDEX]}},
+  },
+  'schema.delete': {
+    tag: 'schema',
+    summary: 'Drop the schema of a table, and its indexes',
+    description: 'Documents stay.',
+    errors: ['op.not_found', 'op.conflict'],
+    example: {path: {table: 'people'}, from: FROM_SCHEMA},
+  },
+};
+
+export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
+  'schedule.create': {
+    tag: 'schedule',
+    summary: 'Schedule a mutation',
+    description: 'It runs once, at its time or as soon after it as the server runs, whatever is killed when.',
+    errors: GAP,
+    takesKey: true,
+    example: {body: {run_after_ms: 3_600_000, mutation: MAIL}, answer: {job_id: JOB_ID}},
+  },
+  'schedule.list': {
+    tag: 'schedule',
+    summary: 'Pending jobs, the next one first',
+    description: 'The whole list, or pages of it with `limit` or `after`: then the answer has `next_cursor`.',
+    errors: ['op.too_large'],
+    example: {query: {limit: 100}, answer: {jobs: [JOB], next_cursor: null}},
+  },
+  'schedule.get': {
+    tag: 'schedule',
+    summary: 'A pending job',
+    errors: ['op.not_found'],
+    example: {answer: {job: JOB}, from: FROM_SCHEDULE},
+  },
+  'schedule.cancel': {
+    tag: 'schedule',
+    summary: 'Cancel a pending job',
+    errors: ['op.not_found'],
+    takesKey: true,
+    example: {from: FROM_SCHEDULE},
+  },
+  'schedule.result': {
+    tag: 'schedule',
+    summary: 'What came of a job',
+    description: 'Not there while it is pending, when it was cancelled, and for all but the newest 10,000.',
+    errors: ['op.not_found'],
+    example: {
+      answer: {
+        result: {
+          id: JOB_ID,
+          run_at: 1_800_000_060_000,
+          finished_at: 1_800_000_060_004,
+          mutation: MAIL,
+          outcome: 'completed',
+          error: null,
+        },
+      },
+      from: FROM_SCHEDULE,
+    },
+  },
+  'crons.create': {
+    tag: 'crons',
+    summary: 'Make a cron',
+    description:
+      'It first runs one interval from now. Ticks missed while the server was down are made up for by one run.',
+    errors: ['op.conflict', ...GAP],
+    takesKey: true,
+    example: {body: {name: 'sweep', schedule: HOURLY, mutation: SWEEP}},
+  },
+  'crons.list': {
+    tag: 'crons',
+    summary: 'Crons, by name',
+    description: 'The whole list, or pages of it with `limit` or `after`: then the answer has `next_cursor`.',
+    errors: ['op.too_large'],
+    example: {
+      query: {limit: 100},
+      answer: {
+        crons: [
+          {
+            name: 'sweep',
+            schedule: HOURLY,
+            mutation: SWEEP,
+            enabled: true,
+            last_run: null,
+            next_run: 1_800_003_600_000,
+            created_at: 1_800_000_000_000,
+            last_outcome: null,
+            last_error: null,
+            failures: 0,
+          },
+        ],
+        next_cursor: null,
+      },
+    },
+  },
+  'crons.delete': {
+    tag: 'crons',
+    summary: 'Delete a cron',
+    errors: ['op.not_found'],
+    takesKey: true,
+    example: {from: {operation: 'crons.create', values: {name: '$request.body#/name'}}},
+  },
+};

@@ -1,0 +1,264 @@
+/** Texts of the function endpoints, deployments, and what belongs to them. */
+import type {Named, OperationTexts} from './text.ts';
+
+const MESSAGE = {
+  _id: '06a2s60d2xqxk3smxa8kqf6vw8',
+  _creationTime: 1_800_000_000_000,
+  _updateTime: 1_800_000_000_000,
+  text: 'hello',
+};
+const NO_CHANGES = {tables: {declared: [], undeclared: []}, indexes: {added: [], dropped: []}};
+const HASH = '4be1a2f0c3d5e6978a9bacbdcedfe0f1a2b3c4d5e6f708192a3b4c5d6e7f8091';
+const SEND = {path: 'messages:send', args: {text: 'hello'}};
+const DEPLOYED = {operation: 'deployments.create', values: {tenant_id: '$request.path.tenant_id'}};
+/** Of nothing. */
+const NO_BYTES_SHA512 =
+  'cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e';
+
+/** The least that can be deployed, without the registrars of `svc/server`, which `svc deploy` bundles. */
+const REGISTERED = `const registered = (kind, handler) => Object.assign(() => {}, {
+  isSvcFunction: true, kind, visibility: 'public', exportArgs: () => 'null', exportReturns: () => 'null', _handler: handler,
+});
+`;
+const MESSAGES = `${REGISTERED}
+export const list = registered('query', ctx => ctx.db.query('messages').take(10));
+export const page = registered('paginatedQuery', (ctx, args) => ctx.db.query('messages').paginate(args.paginationOpts));
+export const send = registered('mutation', (ctx, {text}) => ctx.db.insert('messages', {text}));
+export const ping = registered('action', async () => 'pong');
+`;
+const HTTP = `${REGISTERED}
+const handler = registered('httpAction', async () => new Response('hello'));
+const paths = ['/', '/hello'];
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const routes = paths.flatMap(path => methods.map(method => ({method, path, pathPrefix: null, handler})));
+export default {isSvcRouter: true, _routes: () => routes};
+`;
+const UPLOAD = {
+  files: [
+    {path: 'http.js', source: HTTP, sourceMap: null},
+    {path: 'messages.js', source: MESSAGES, sourceMap: null},
+  ],
+  modules: ['http', 'messages'],
+  schema: null,
+  authConfig: null,
+  modifiedMs: 1_800_000_000_000,
+  message: 'first',
+  dryRun: false,
+};
+const LIST = {
+  path: 'messages:list',
+  module: 'messages',
+  name: 'list',
+  kind: 'query',
+  visibility: 'public',
+  args: null,
+  returns: null,
+  hash: HASH,
+};
+const DEPLOYMENT = {
+  id: 1,
+  created_at: 1_800_000_000_000,
+  activated_at: 1_800_000_000_100,
+  active: true,
+  message: 'first',
+  development: false,
+  functions: 4,
+  hash: HASH,
+};
+const LOG_ENTRY = {
+  n: 1,
+  at: 1_800_000_000_000,
+  request_id: 'r-1',
+  path: 'messages:send',
+  kind: 'mutation',
+  caller: 'client',
+  outcome: 'success',
+  duration_ms: 1.5,
+  error: null,
+  lines: [],
+};
+const VARIABLE_FROM = {operation: 'env.set', values: {name: '$request.path.name'}};
+const SETTINGS = {egress: {allow: [], deny: ['10.0.0.0/8']}, allowed_origins: ['https://app.example']};
+
+export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functions.socket'>> = {
+  'functions.query': {
+    tag: 'functions',
+    summary: 'Run a query function',
+    description:
+      'The token of `Authorization` is one that the tenant’s auth providers signed; without it the caller is anonymous. A function that fails ' +
+      'is a success of the call: `status` is `error`.',
+    example: {body: {path: 'messages:list', args: {}}, answer: {status: 'success', value: [MESSAGE]}, from: DEPLOYED},
+  },
+  'functions.paginated': {
+    tag: 'functions',
+    summary: 'Run a paginated query function',
+    example: {
+      body: {path: 'messages:page', args: {paginationOpts: {numItems: 10, cursor: null}}},
+      answer: {status: 'success', value: {page: [MESSAGE], isDone: true, continueCursor: ''}},
+      from: DEPLOYED,
+    },
+  },
+  'functions.mutation': {
+    tag: 'functions',
+    summary: 'Run a mutation',
+    description: 'Its writes are one commit, or none. `Idempotency-Key` is not looked at.',
+    example: {body: SEND, answer: {status: 'success', value: MESSAGE._id}, from: DEPLOYED},
+  },
+  'functions.action': {
+    tag: 'functions',
+    summary: 'Run an action',
+    example: {
+      body: {path: 'messages:ping', args: {}},
+      answer: {status: 'success', value: 'pong', logLines: ["[LOG] 'pinged'"]},
+      from: DEPLOYED,
+    },
+  },
+  'functions.schedule': {
+    tag: 'functions',
+    summary: 'Schedule a mutation',
+    description: 'After a delay (`run_after`), or at a time (`run_at`).',
+    errors: ['op.rate_limited'],
+    example: {body: {...SEND, delayMs: 3_600_000}, answer: {jobId: 'c8b1e6a0f2d94c37a5e8b6d1f0a29374'}, from: DEPLOYED},
+    others: {
+      run_at: {
+        body: {...SEND, timestampMs: 4_102_444_800_000},
+        answer: {jobId: 'c8b1e6a0f2d94c37a5e8b6d1f0a29374'},
+        from: DEPLOYED,
+      },
+    },
+  },
+  'functions.unschedule': {
+    tag: 'functions',
+    summary: 'Cancel a scheduled mutation',
+    description:
+      'For the caller who scheduled it (the same identity, or none), or with the admin token; 404 for others.',
+    errors: ['op.not_found'],
+    example: {from: {operation: 'functions.schedule.run_after', values: {job_id: '$response.body#/jobId'}}},
+  },
+  'functions.http': {
+    tag: 'functions',
+    summary: 'Call an HTTP action',
+    description:
+      'Any method, and any path below `/http`, slashes included: what the app’s router (`svc/http.ts`) says. Status, headers and body are the ' +
+      'app’s own; the errors listed here are those of the service.',
+    errors: ['op.not_found', 'op.too_large'],
+    example: {path: {path: 'hello'}, from: DEPLOYED},
+  },
+  'functions.preflight': {
+    tag: 'functions',
+    summary: 'What browsers ask before a page of another origin calls this path',
+    example: {from: DEPLOYED},
+  },
+  'functions.list': {
+    tag: 'deployments',
+    summary: 'Functions of the active deployment',
+    example: {answer: {deployment: 1, functions: [LIST]}},
+  },
+  'functions.run': {
+    tag: 'deployments',
+    summary: 'Run any function, as anybody',
+    description: 'Internal functions too. `identity` is what `ctx.auth.getUserIdentity()` gives.',
+    example: {
+      body: {...SEND, identity: {subject: 'ada'}},
+      answer: {status: 'success', value: MESSAGE._id},
+      from: DEPLOYED,
+    },
+  },
+};
+
+export const DEPLOYMENT_TEXTS: OperationTexts<
+  Named<'deployments' | 'packages' | 'env' | 'logs' | 'settings' | 'tables'>
+> = {
+  'deployments.create': {
+    tag: 'deployments',
+    summary: 'Deploy functions',
+    description:
+      'Checks the upload, the documents that are there against its schema, fills its indexes and activates it, all or nothing. The upload is ' +
+      'what `svc deploy` makes; the example is the least that works. Of a refusal `detail.errors` has every reason. With `"dryRun": true` ' +
+      'everything is checked and nothing changed.',
+    errors: ['op.schema_violation', 'op.conflict'],
+    example: {
+      body: UPLOAD,
+      answer: {...DEPLOYMENT, changes: NO_CHANGES},
+      variants: {dry_run: {dry_run: true, functions: [LIST], changes: NO_CHANGES}},
+    },
+  },
+  'deployments.list': {
+    tag: 'deployments',
+    summary: 'Deployments that are kept, newest first',
+    example: {answer: {deployments: [DEPLOYMENT]}, from: DEPLOYED},
+  },
+  'deployments.progress': {
+    tag: 'deployments',
+    summary: 'What deploys do that are not answered yet',
+    example: {
+      answer: {deploys: [{request_id: 'r-1', step: 'activating', detail: null, since: 1_800_000_000_000}]},
+    },
+  },
+  'deployments.activate': {
+    tag: 'deployments',
+    summary: 'Activate an earlier deployment',
+    errors: ['op.not_found', 'op.schema_violation', 'op.conflict'],
+    example: {
+      answer: DEPLOYMENT,
+      from: {operation: 'deployments.create', values: {deployment_id: '$response.body#/id'}},
+    },
+  },
+  'packages.missing': {
+    tag: 'deployments',
+    summary: 'Which packages are to be sent before a deploy',
+    description: 'Those that the server has stay for an hour at least.',
+    example: {body: {packages: [NO_BYTES_SHA512]}, answer: {missing: [NO_BYTES_SHA512]}},
+  },
+  'packages.put': {
+    tag: 'deployments',
+    summary: 'Send a package’s tarball',
+    description:
+      'As it was published; 400 when its SHA-512 is not the one of the path. (The example is the digest of an empty file.)',
+    errors: ['op.rate_limited'],
+    example: {path: {sha512: NO_BYTES_SHA512}},
+  },
+  'env.list': {tag: 'environment', summary: 'All variables', example: {answer: {env: {API_KEY: 'secret'}}}},
+  'env.get': {
+    tag: 'environment',
+    summary: 'A variable',
+    errors: ['op.not_found'],
+    example: {answer: {name: 'API_KEY', value: 'secret'}, from: VARIABLE_FROM},
+  },
+  'env.set': {
+    tag: 'environment',
+    summary: 'Set a variable',
+    errors: ['op.rate_limited'],
+    example: {body: {value: 'secret'}},
+  },
+  'env.delete': {
+    tag: 'environment',
+    summary: 'Delete a variable',
+    errors: ['op.not_found'],
+    example: {from: VARIABLE_FROM},
+  },
+  'logs.read': {
+    tag: 'logs',
+    summary: 'Executions of functions',
+    description:
+      'Lines of JSON. With `follow=true` the answer goes on: an empty line follows the history. `request_id`, `path`, `outcome`, `since` and ' +
+      '`until` search what is on disk: executions that failed or wrote a line.',
+    example: {
+      query: {history: 100, follow: 'false'},
+      answer: LOG_ENTRY,
+      from: {operation: 'functions.run', values: {}},
+    },
+  },
+  'settings.get': {tag: 'settings', summary: 'The settings', example: {answer: SETTINGS}},
+  'settings.put': {
+    tag: 'settings',
+    summary: 'Set the settings',
+    description: '`allowed_origins` lists the pages that may call functions; null: any.',
+    example: {body: SETTINGS},
+  },
+  'tables.list': {
+    tag: 'documents',
+    summary: 'Tables, and how many documents each has',
+    example: {answer: {tables: [{name: 'cities', documents: 1}]}},
+  },
+};

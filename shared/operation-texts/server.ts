@@ -1,0 +1,51 @@
+/** Texts of what a router answers itself, tenants apart. */
+import {HELLO_TIMEOUT_MS} from '../limits.ts';
+import type {OperationTexts} from './text.ts';
+
+export const SERVER_TEXTS: OperationTexts<
+  'health' | 'metrics' | 'openapi' | 'docs.page' | 'docs.file' | 'socket' | 'functions.socket'
+> = {
+  health: {tag: 'server', summary: 'Whether the server answers', example: {answer: {ok: true}}},
+  metrics: {
+    tag: 'server',
+    summary: 'Figures, as Prometheus text',
+    errors: ['session.worker_unavailable'],
+    example: {answer: '# HELP svc_http_requests_total Requests answered.\n'},
+  },
+  openapi: {
+    tag: 'server',
+    summary: 'This document',
+    example: {answer: {openapi: '3.1.1', info: {title: 'svc', version: '0.1.0'}, paths: {}}},
+  },
+  'docs.page': {tag: 'server', summary: 'This document for readers', example: {answer: '<!doctype html>'}},
+  'docs.file': {
+    tag: 'server',
+    summary: 'A file of the page for readers',
+    errors: ['op.not_found'],
+    example: {path: {file: 'swagger-ui.css'}},
+  },
+  socket: {
+    tag: 'live',
+    summary: 'Live queries: a WebSocket of the subprotocol svc.v2',
+    description: `The tenant is \`X-Tenant-Id\` or \`tenant_id\`. Frames are JSON texts, an object with a \`type\` each.
+
+1. The server sends \`hello\` with \`protocol\`, \`server\`, \`features\` and \`session\`; the client answers \`{"type": "client_hello", "protocol": "svc.v2"}\` within
+   ${HELLO_TIMEOUT_MS / 1_000} seconds. Anything else is a \`fatal_error\`, and the socket closes with 1008 and the code as its reason.
+2. \`{"type": "subscribe", "request_id", "query"}\` (a query object) is answered with \`subscription_result\`: \`subscription_id\`, \`data\`, all of it, and the
+   \`request_id\`; and again, without \`request_id\`, whenever a write changes the result. \`op.error\` with the \`request_id\` as \`id\` says that it could not be.
+3. \`{"type": "unsubscribe", "subscription_id"}\` ends it. \`{"type": "clear_auth"}\` is answered with \`authenticated\`.
+
+Of what the socket cannot do, \`error\` tells, and it stays open. See docs/live-queries.md.`,
+    errors: ['op.invalid_input', 'protocol.no_overlap', 'session.tenant_not_found', 'session.overloaded'],
+    example: {query: {tenant_id: 'acme'}},
+  },
+  'functions.socket': {
+    tag: 'live',
+    summary: 'Live queries of functions: a WebSocket of the subprotocol svc.functions.v1',
+    description:
+      'What the clients of `svc/browser` and `svc/react` speak: queries of functions as a set with one moment for all their results, mutations that ' +
+      'run once, actions, and who the caller is. See docs/function-socket.md.',
+    errors: ['op.invalid_input', 'protocol.no_overlap', 'session.tenant_not_found', 'session.overloaded'],
+    example: {},
+  },
+};

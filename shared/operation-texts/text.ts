@@ -1,0 +1,62 @@
+/** What is said of an operation to whoever calls it, beside what follows from its row and its wire types. */
+import type {ErrorCode} from '../errors.ts';
+import type {Operation, RouterOperation} from '../operations.ts';
+
+/** What operations are listed under, in the order of the list. Markdown. */
+export const TAGS = {
+  tenants: 'A tenant is a name, a directory and a process of its own. It must exist before anything in it does.',
+  documents: 'JSON objects in tables. A table is made by its first insert.',
+  transactions: 'Several writes in one commit and one record of the journal, all of them or none.',
+  queries: 'Filters, an order, a limit; pages with cursors. Which index is used never changes the answer.',
+  bulk: 'Many documents at once.',
+  schema: 'What documents of a table must be like, and the indexes of the table. A table needs none.',
+  journal:
+    'Every committed write as a record, in order and chained by digests; and the state at one record to begin with.',
+  schedule: 'Mutations that run once, later.',
+  crons: 'Mutations that run again and again.',
+  functions: "A tenant's functions, for the tenant's own users: the deployment URL is `/svc/{tenant_id}`.",
+  deployments: 'The code of functions. `svc deploy` makes the uploads.',
+  environment: 'Variables that functions see as `process.env`.',
+  settings: 'What code of the tenant may reach, and which pages may call its functions.',
+  logs: 'Executions of functions.',
+  services: 'Code of a tenant that runs for as long as it is wanted.',
+  sandboxes: 'Isolated execution of code that the tenant does not trust.',
+  sessions: "A caller's lease on a tenant, with a sandbox.",
+  live: 'WebSockets. Their frames are described in words: OpenAPI has none for them.',
+  keys: 'Credentials that may do less than everything, and end.',
+  server: 'The server itself.',
+} as const;
+export type Tag = keyof typeof TAGS;
+
+/** A request that succeeds and what it answers; a test holds both against their types, and makes the request. */
+export type Example = {
+  /** Of the path; what is missing here is the parameter's own example, or comes from `from`. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly body?: unknown;
+  /** The JSON of the success, or a line of it. */
+  readonly answer?: unknown;
+  /** The same of other successes, by the name of the variant. */
+  readonly variants?: Readonly<Record<string, unknown>>;
+  /** The operation to call first, by its id in the document, and what of it is which parameter here (a runtime expression). */
+  readonly from?: {readonly operation: string; readonly values: Readonly<Record<string, string>>};
+};
+
+export type OperationText = {
+  readonly tag: Tag;
+  /** One line. */
+  readonly summary: string;
+  /** Markdown. */
+  readonly description?: string;
+  /** Codes of errors that do not follow from its row (see build/openapi/error-codes.ts). */
+  readonly errors?: readonly ErrorCode[];
+  /** `Idempotency-Key` is looked at. */
+  readonly takesKey?: true;
+  readonly example: Example;
+  /** Of an operation whose routes take different bodies: the others' examples, by the parameter that the path stands for. */
+  readonly others?: Readonly<Record<string, Example>>;
+};
+
+export type OperationTexts<O extends Operation | RouterOperation> = Readonly<Record<O, OperationText>>;
+/** The operations of a group: `documents` has all that begin with `documents.`. */
+export type Named<Group extends string> = Extract<Operation | RouterOperation, `${Group}.${string}`>;

@@ -1,0 +1,92 @@
+/**
+ * The keys on disk: `<data>/keys.sqlite`, a row each with a checksum. A row that the disk changed is no key, and neither is any
+ * where the file is lost or damaged: the admin credentials, which are not in it, go on.
+ *
+ *   keys   id, the record as JSON, CRC-32 of both
+ *   uses   id, when the key was last used, epoch milliseconds; written now and then
+ */
+import {crc32} from 'node:zlib';
+import type Database from 'better-sqlite3';
+import type {KeyRecord} from '../shared/ipc/keys.ts';
+import {changeOwn, openOwnDatabase} from './own-database.ts';
+
+const FORM = {
+  /** ASCII "svcK". */
+  applicationId: 0x7376634b,
+  version: 1,
+  tables: `
+    CREATE TABLE keys (id TEXT PRIMARY KEY, record TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE uses (id TEXT PRIMARY KEY, used_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
+};
+
+export type StoredKeys = {
+  records: KeyRecord[];
+  /** Ids of rows that the disk changed. */
+  damaged: string[];
+  usedMs: Map<string, number>;
+};
+
+export class KeyStore {
+  readonly #db: Database.Database;
+  readonly #put: Database.Statement<[string, string, number]>;
+  readonly #remove: Database.Statement<[string]>;
+  readonly #forget: Database.Statement<[string]>;
+  readonly #use: Database.Statement<[string, number]>;
+
+  /** @throws DatabaseUnusable */
+  constructor(path: string) {
+    this.#db = openOwnDatabase(path, FORM);
+    const db = this.#db;
+    this.#put = db.prepare('INSERT OR REPLACE INTO keys (id, record, checksum) VALUES (?, ?, ?)');
+    this.#remove = db.prepare('DELETE FROM keys WHERE id = ?');
+    this.#forget = db.prepare('DELETE FROM uses WHERE id = ?');
+    this.#use = db.prepare('INSERT OR REPLACE INTO uses (id, used_ms) VALUES (?, ?)');
+  }
+
+  read(): StoredKeys {
+    type Row = {id: string; record: string; checksum: number};
+    const records: KeyRecord[] = [];
+    const damaged: string[] = [];
+    for (const {id, record, checksum} of this.#db.prepare<[], Row>('SELECT id, record, checksum FROM keys').all()) {
+      if (checksumOf(id, record) === checksum) records.push(JSON.parse(record) as KeyRecord);
+      else damaged.push(id);
+    }
+    const uses = this.#db.prepare<[], {id: string; used_ms: number}>('SELECT id, used_ms FROM uses').all();
+    return {records, damaged, usedMs: new Map(uses.map(({id, used_ms}) => [id, used_ms]))};
+  }
+
+  /** @param gone keys that leave with the same change. @throws session.storage_full 507 */
+  put(record: KeyRecord, gone: readonly string[] = []): void {
+    const text = JSON.stringify(record);
+    changeOwn(this.#db, () => {
+      for (const id of gone) this.#removeOne(id);
+      this.#put.run(record.id, text, checksumOf(record.id, text));
+    });
+  }
+
+  /** @throws session.storage_full 507 */
+  remove(id: string): void {
+    changeOwn(this.#db, () => this.#removeOne(id));
+  }
+
+  /** @throws session.storage_full 507 */
+  used(uses: ReadonlyMap<string, number>): void {
+    changeOwn(this.#db, () => {
+      for (const [id, ms] of uses) this.#use.run(id, ms);
+    });
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #removeOne(id: string): void {
+    this.#remove.run(id);
+    this.#forget.run(id);
+  }
+}
+
+function checksumOf(id: string, record: string): number {
+  return crc32(JSON.stringify([id, record]));
+}

@@ -1,0 +1,232 @@
+/**
+ * All keys: who may make, rotate and end which, and what routers are told of it. A change is on disk before any router hears of it, and
+ * at all routers before it is answered: a revoked key is refused everywhere from its answer on.
+ *
+ * Where the file cannot be used no key is valid, and every request about keys says why.
+ */
+import {hash} from 'node:crypto';
+import {ServiceError} from '../shared/errors.ts';
+import type {SupervisorToRouter} from '../shared/ipc/control.ts';
+import {type Actor, covers, type Grant, type KeyRecord, type KeyRequest} from '../shared/ipc/keys.ts';
+import {newKeyId, newKeySecret} from '../shared/key-secret.ts';
+import {KEY_USES_WRITE_MS, KEYS_MAX} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import type {Key} from '../shared/protocol/keys.ts';
+import {SCOPES} from '../shared/rights.ts';
+import {KeyStore} from './key-store.ts';
+import {DatabaseUnusable} from './own-database.ts';
+
+export type KeysParts = {
+  path: string;
+  /** Resolves when every router has taken it. */
+  tellRouters: (message: SupervisorToRouter) => Promise<void>;
+  /** Epoch milliseconds. */
+  now: () => number;
+  log: Logger;
+};
+
+/** What an admin credential may give away. */
+const ALL: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_at: null, rate_limit: null};
+
+export class Keys {
+  readonly #parts: KeysParts;
+  /** Null: the file cannot be used, for this reason. */
+  readonly #store: KeyStore | null;
+  readonly #fault: string = '';
+  readonly #records = new Map<string, KeyRecord>();
+  readonly #damaged = new Set<string>();
+  readonly #usedMs = new Map<string, number>();
+  /** Of `usedMs`, not on disk yet. */
+  readonly #unwritten = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(parts: KeysParts) {
+    this.#parts = parts;
+    try {
+      this.#store = new KeyStore(parts.path);
+      this.#read(this.#store);
+    } catch (caught) {
+      if (!(caught instanceof DatabaseUnusable)) throw caught;
+      this.#store = null;
+      this.#fault = `the file of keys ${parts.path} ${caught.message}`;
+      parts.log.error('no key is valid: their file cannot be used', {path: parts.path, error: caught});
+    }
+    this.#timer = setInterval(() => this.#writeUses(), KEY_USES_WRITE_MS).unref();
+  }
+
+  /** For a router that starts. */
+  records(): KeyRecord[] {
+    return [...this.#records.values()];
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#writeUses();
+    this.#store?.close();
+  }
+
+  /** A router says which were used since it last said so. */
+  used(ids: readonly string[]): void {
+    const nowMs = this.#parts.now();
+    for (const id of ids) {
+      if (!this.#records.has(id)) continue;
+      this.#usedMs.set(id, nowMs);
+      this.#unwritten.set(id, nowMs);
+    }
+  }
+
+  /** @throws ServiceError */
+  async perform(request: KeyRequest): Promise<unknown> {
+    const store = this.#usable();
+    const held = this.#grantOf(request.actor);
+    switch (request.action) {
+      case 'key_list':
+        return this.#list(held);
+      case 'key_get':
+        return {key: this.#view(this.#within(held, request.key))};
+      case 'key_create':
+        return await this.#create(store, held, request);
+      case 'key_rotate':
+        return await this.#rotate(store, this.#within(held, request.key), request.overlapMs);
+      case 'key_revoke':
+        return await this.#revoke(store, held, request.key);
+    }
+  }
+
+  #read(store: KeyStore): void {
+    const {records, damaged, usedMs} = store.read();
+    for (const record of records) this.#records.set(record.id, record);
+    for (const id of damaged) this.#damaged.add(id);
+    for (const [id, ms] of usedMs) this.#usedMs.set(id, ms);
+    if (damaged.length > 0) this.#parts.log.error('keys are not valid: their records are damaged', {keys: damaged});
+  }
+
+  /** @throws op.storage_damaged 503 */
+  #usable(): KeyStore {
+    if (this.#store !== null) return this.#store;
+    throw new ServiceError(
+      'op.storage_damaged',
+      `${this.#fault}; no key is valid. Stop the server, move the file away, and make the keys anew`,
+    );
+  }
+
+  /** @throws auth.unauthorized 401 for a key that ended while it asked */
+  #grantOf(actor: Actor): Grant {
+    if (actor === null) return ALL;
+    const record = this.#records.get(actor);
+    if (record === undefined) throw new ServiceError('auth.unauthorized', 'this key was revoked');
+    return record;
+  }
+
+  #list(held: Grant): {keys: Key[]; damaged: string[]} {
+    const shown = [...this.#records.values()].filter(record => covers(held, record));
+    const keys = shown.map(record => this.#view(record)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return {keys, damaged: held === ALL ? [...this.#damaged].sort() : []};
+  }
+
+  async #create(
+    store: KeyStore,
+    held: Grant,
+    {actor, name, grant}: KeyRequest & {action: 'key_create'},
+  ): Promise<{key: Key; secret: string}> {
+    if (!covers(held, grant)) throw tooMuch('made', held);
+    for (const {name: taken} of this.#records.values()) {
+      if (taken === name) throw new ServiceError('op.conflict', `there is a key ${JSON.stringify(name)} already`);
+    }
+    const gone = this.#makeRoom();
+    const id = newKeyId();
+    const secret = newKeySecret(id);
+    const nowMs = this.#parts.now();
+    const {scopes, tenants, tables, expires_at, rate_limit} = grant;
+    const record: KeyRecord = {
+      ...{id, name, scopes, tenants, tables, expires_at, rate_limit},
+      created_at: nowMs,
+      created_by: actor,
+      secrets: [{sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null}],
+    };
+    store.put(record, gone);
+    for (const old of gone) await this.#forget(old);
+    await this.#tell(record);
+    return {key: this.#view(record), secret};
+  }
+
+  /** The secret before the newest stays for a while; one that is older still ends now. */
+  async #rotate(store: KeyStore, record: KeyRecord, overlapMs: number): Promise<{key: Key; secret: string}> {
+    const secret = newKeySecret(record.id);
+    const nowMs = this.#parts.now();
+    const older = record.secrets.slice(0, overlapMs > 0 ? 1 : 0).map(one => ({...one, expires_at: nowMs + overlapMs}));
+    const newest = {sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null};
+    const rotated: KeyRecord = {...record, secrets: [newest, ...older]};
+    store.put(rotated);
+    await this.#tell(rotated);
+    return {key: this.#view(rotated), secret};
+  }
+
+  async #revoke(store: KeyStore, held: Grant, id: string): Promise<null> {
+    if (held === ALL && this.#damaged.has(id)) {
+      store.remove(id);
+      this.#damaged.delete(id);
+      return null;
+    }
+    this.#within(held, id);
+    store.remove(id);
+    await this.#forget(id);
+    return null;
+  }
+
+  /** @returns keys that have to go, all of them expired. @throws op.rate_limited 429 */
+  #makeRoom(): string[] {
+    if (this.#records.size < KEYS_MAX) return [];
+    const nowMs = this.#parts.now();
+    const expired = [...this.#records.values()].filter(({expires_at}) => expires_at !== null && expires_at <= nowMs);
+    if (expired.length > 0) return expired.map(({id}) => id);
+    throw new ServiceError('op.rate_limited', `there are ${KEYS_MAX} keys, which is the maximum: revoke some`);
+  }
+
+  async #tell(record: KeyRecord): Promise<void> {
+    this.#records.set(record.id, record);
+    await this.#parts.tellRouters({type: 'key_put', key: record});
+  }
+
+  async #forget(id: string): Promise<void> {
+    this.#records.delete(id);
+    this.#usedMs.delete(id);
+    this.#unwritten.delete(id);
+    await this.#parts.tellRouters({type: 'key_removed', key: id});
+  }
+
+  /** @throws op.not_found 404; auth.forbidden 403 when it may do more than who asks */
+  #within(held: Grant, id: string): KeyRecord {
+    const record = this.#records.get(id);
+    if (record === undefined)
+      throw new ServiceError('op.not_found', `there is no key ${JSON.stringify(id.slice(0, 64))}`);
+    if (!covers(held, record)) throw tooMuch('touched', held);
+    return record;
+  }
+
+  #view({secrets, ...record}: KeyRecord): Key {
+    const nowMs = this.#parts.now();
+    const valid = secrets.filter(({expires_at}) => expires_at === null || expires_at > nowMs);
+    const shown = valid.map(({created_at, expires_at}) => ({created_at, expires_at}));
+    return {...record, last_used_at: this.#usedMs.get(record.id) ?? null, secrets: shown} as Key;
+  }
+
+  #writeUses(): void {
+    if (this.#store === null || this.#unwritten.size === 0) return;
+    try {
+      this.#store.used(this.#unwritten);
+      this.#unwritten.clear();
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#parts.log.warn('when keys were used cannot be written', {error: caught}); // It is tried again.
+    }
+  }
+}
+
+function tooMuch(what: string, {scopes, tenants, tables}: Grant): ServiceError {
+  return new ServiceError('auth.forbidden', `a key that may do more than the one you use cannot be ${what} by it`, {
+    scopes,
+    tenants,
+    tables,
+  });
+}

@@ -1,0 +1,88 @@
+/**
+ * A small SQLite file of the supervisor's own, whose loss or damage must not keep the service from running: keys, the audit log.
+ * Every change is on disk when its call returns. There is no log beside the file that could be lost without it, and the rollback journal
+ * keeps its space, so that small changes go on when the disk is full.
+ */
+import {chmodSync} from 'node:fs';
+import Database from 'better-sqlite3';
+import {assert} from '../shared/assert.ts';
+import {ServiceError} from '../shared/errors.ts';
+
+/** `tables`: statements that make them. */
+export type DatabaseForm = {applicationId: number; version: number; tables: string};
+
+/** The file cannot be used. The message is a clause about it. */
+export class DatabaseUnusable extends Error {
+  override name = 'DatabaseUnusable';
+}
+
+/** Opens it, or makes it. @throws DatabaseUnusable */
+export function openOwnDatabase(path: string, form: DatabaseForm): Database.Database {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path);
+    chmodSync(path, 0o600);
+    db.pragma('locking_mode = EXCLUSIVE');
+    db.pragma('journal_mode = PERSIST');
+    db.pragma('synchronous = FULL');
+    db.pragma('fullfsync = ON');
+    makeTables(db, form);
+    assert(db.pragma('synchronous', {simple: true}) === 2, 'it writes with synchronous = FULL');
+    return db;
+  } catch (caught) {
+    db?.close();
+    if (caught instanceof Database.SqliteError || (caught instanceof Error && 'syscall' in caught)) {
+      throw new DatabaseUnusable(`cannot be used: ${caught.message}`, {cause: caught});
+    }
+    throw caught;
+  }
+}
+
+function makeTables(db: Database.Database, {applicationId, version, tables}: DatabaseForm): void {
+  const id = db.pragma('application_id', {simple: true}) as number;
+  const found = db.pragma('user_version', {simple: true}) as number;
+  const isEmpty = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
+  if (id === 0 && found === 0 && isEmpty) {
+    db.transaction(() => {
+      db.exec(tables);
+      db.pragma(`application_id = ${applicationId}`);
+      db.pragma(`user_version = ${version}`);
+    }).immediate();
+    return;
+  }
+  if (id !== applicationId) throw new DatabaseUnusable(`is another file: its application_id is ${id}`);
+  if (found !== version) throw new DatabaseUnusable(`has version ${found}, and this svc knows ${version}`);
+  const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];
+  const text = findings.map(row => row.integrity_check).join('; ');
+  if (text !== 'ok') throw new DatabaseUnusable(`is damaged: ${text}`);
+  // A bit of their definitions may have changed: the same statements make the same text.
+  const model = new Database(':memory:');
+  model.exec(tables);
+  const isAlike = schemaOf(model) === schemaOf(db);
+  model.close();
+  if (!isAlike) throw new DatabaseUnusable('is damaged: its tables are not those that were made');
+}
+
+function schemaOf(db: Database.Database): string {
+  return (
+    db
+      .prepare<[], string>('SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY name)')
+      .pluck()
+      .get() ?? ''
+  );
+}
+
+/**
+ * One change. A full disk refuses it and leaves what was; any other failure of the storage ends the process, because an fsync that
+ * failed cannot be repeated. @throws session.storage_full 507
+ */
+export function changeOwn<T>(db: Database.Database, change: () => T): T {
+  try {
+    return db.transaction(change).immediate();
+  } catch (caught) {
+    if (!(caught instanceof Database.SqliteError) || !caught.code.startsWith('SQLITE_FULL')) throw caught;
+    throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
+      cause: caught,
+    });
+  }
+}

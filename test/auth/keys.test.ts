@@ -1,0 +1,273 @@
+/** Keys, of a really started service: what they open, what they do not, and how they end. */
+import {readFileSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {request} from 'undici';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {ROUTES} from '../../router/http/routes.ts';
+import type {Key} from '../../shared/protocol/keys.ts';
+import {SCOPES, type Scope} from '../../shared/rights.ts';
+import {svc} from '../harness/command.ts';
+import {type Reply, Service, STATE} from '../harness/service.ts';
+import {Socket} from '../harness/socket.ts';
+import {expectError} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+type Made = {key: Key; secret: string};
+type Error = {error: {message: string; detail: Record<string, unknown>}};
+
+let service: Service;
+let acme: string;
+let other: string;
+let names = 0;
+beforeAll(async () => {
+  service = await Service.start({env: {SVC_ROUTERS: '2'}});
+  acme = await service.tenant('acme');
+  other = await service.tenant('other');
+  for (const table of ['mine', 'theirs']) await service.post(`/api/tenants/${acme}/documents`, {table, fields: {n: 1}});
+});
+afterAll(() => service.stop());
+beforeEach(() => service.showLogOnFailure());
+
+async function make(body: object, by = service.accessToken): Promise<Made> {
+  const reply = await as(by, 'POST', '/api/keys', {name: `key ${++names}`, ...body});
+  expect([reply.status, reply.text]).toEqual([201, reply.text]);
+  return reply.body as Made;
+}
+
+function as(token: string, method: string, path: string, body?: unknown): Promise<Reply> {
+  return service.request(method, path, body, {authorization: `Bearer ${token}`});
+}
+
+const at = (path: string, tenant = acme) => `/api/tenants/${tenant}${path}`;
+const messageOf = ({body}: Reply) => (body as Error).error.message;
+const detailOf = ({body}: Reply) => (body as Error).error.detail;
+const query = {table: 'mine', filters: []};
+
+describe('a key', () => {
+  test('is shown once, says who it is, and is known by a prefix', async () => {
+    const limits = {tenants: [acme], tables: ['mine'], rate_limit: {requests_per_second: 1_000, burst: 2_000}};
+    const {key, secret} = await make({name: 'the app', scopes: ['data:read'], expires_in_seconds: 600, ...limits});
+    expect(secret).toMatch(new RegExp(`^svc_key_${key.id}_`));
+    const {body} = await as(secret, 'GET', '/api/whoami');
+    const {id, name, scopes, tenants, tables, expires_at, rate_limit} = key;
+    expect(body).toEqual({id, name, scopes, tenants, tables, expires_at, rate_limit});
+    expect(key).toMatchObject({name: 'the app', ...limits, created_by: null, last_used_at: null});
+    const {text} = await service.get('/api/keys');
+    expect(text).toContain(key.id);
+    expect(text).not.toContain(secret.slice(21));
+    const {body: admin} = await service.get('/api/whoami');
+    expect(admin).toMatchObject({id: null, name: 'admin', scopes: [...SCOPES], tenants: null, expires_at: null});
+    await until('its use to be told', async () => {
+      const {body: found} = (await service.get(`/api/keys/${key.id}`)) as {body: {key: Key}};
+      return found.key.last_used_at !== null;
+    });
+  });
+
+  test('is refused by name where it is misspelled', async () => {
+    const wrong: [object, string][] = [
+      [{scope: ['data:read']}, 'scope is not a member'],
+      [{scopes: ['data:reed']}, 'scopes.0 must be one of data:read'],
+      [{scopes: []}, 'scopes must not have fewer than 1 items'],
+      [{rate_limit: {requests_per_second: 1, bust: 1}}, 'bust is not a member'],
+      [{tables: 'mine'}, 'tables'],
+    ];
+    for (const [members, said] of wrong) {
+      const reply = await service.post('/api/keys', {name: 'x', scopes: ['logs'], ...members});
+      expectError(reply, 400, 'op.invalid_input');
+      expect(messageOf(reply)).toContain(said);
+    }
+  });
+
+  test('opens what its scopes name, and of everything else says which one it lacks', async () => {
+    const {secret} = await make({scopes: ['data:read']});
+    expect((await as(secret, 'POST', at('/query'), query)).status).toBe(200);
+    for (const {method, pattern, access, rights} of ROUTES) {
+      if (access !== 'admin' || rights.scope === null || rights.scope === 'data:read') continue;
+      const reply = await as(secret, method, pattern.replace(/\{\*?\w+\}/g, 'x'), method === 'GET' ? undefined : {});
+      expectError(reply, 403, 'auth.forbidden');
+      expect([pattern, detailOf(reply)]).toEqual([pattern, expect.objectContaining({scope: rights.scope})]);
+      expect(messageOf(reply)).toContain(rights.scope);
+    }
+    const run = await make({scopes: SCOPES.filter(scope => scope !== 'functions:run')});
+    const headers = {authorization: undefined, 'x-svc-admin-token': run.secret};
+    const called = await service.post(`/svc/${acme}/query`, {path: 'm:f', args: {}}, headers);
+    expectError(called, 403, 'auth.forbidden');
+  });
+
+  test('of some tenants sees those alone, and is not told whether others exist', async () => {
+    const {secret} = await make({scopes: ['data:read', 'tenants', 'metrics', 'sandboxes'], tenants: [acme, 'later']});
+    expect((await as(secret, 'GET', '/api/tenants')).body).toEqual({tenants: [acme]});
+    expect((await as(secret, 'GET', at('/documents/mine'))).status).toBe(200);
+    for (const tenant of [other, 'never']) {
+      expectError(await as(secret, 'GET', at('/documents/mine', tenant)), 403, 'auth.forbidden');
+      expectError(await as(secret, 'GET', `/api/sessions?tenant=${tenant}`), 403, 'auth.forbidden');
+      expectError(await as(secret, 'POST', '/api/sessions', {tenant}), 403, 'auth.forbidden');
+      await expect(Socket.open(service, tenant, secret)).rejects.toThrow();
+    }
+    expectError(await as(secret, 'GET', '/metrics'), 403, 'auth.forbidden');
+    expectError(await as(secret, 'POST', '/api/tenants', {id: 'foreign'}), 403, 'auth.forbidden');
+    expectError(await as(secret, 'DELETE', `/api/tenants/${other}`), 403, 'auth.forbidden');
+    expect((await as(secret, 'POST', '/api/tenants', {id: 'later'})).status).toBe(201);
+  });
+
+  test('of some tables reaches no other one, by any way', async () => {
+    const scopes: Scope[] = ['data:read', 'data:write', 'schema', 'schedule', 'functions:run', 'logs', 'deploy'];
+    const {secret} = await make({scopes, tables: ['mine']});
+    const insert = (table: string) => ({type: 'insert', table, fields: {}});
+    const ask = (method: string, path: string, body?: unknown) => as(secret, method, at(path), body);
+    const ways: ((table: string) => Promise<Reply>)[] = [
+      table => ask('GET', `/documents/${table}`),
+      table => ask('POST', '/documents', {table, fields: {}}),
+      table => ask('PUT', `/documents/${table}/one`, {fields: {}}),
+      table => ask('POST', '/query', {...query, table}),
+      table => ask('POST', '/query/paginated', {query: {...query, table}, page_size: 1}),
+      table => ask('POST', '/transactions', {operations: [insert('mine'), insert(table)]}),
+      table =>
+        ask('POST', '/transactions', {operations: [{type: 'schedule', run_after_ms: 1e6, mutation: insert(table)}]}),
+      table => ask('POST', '/schedule', {run_after_ms: 1e6, mutation: insert(table)}),
+      table => ask('PUT', `/schema/${table}`, {table, fields: []}),
+    ];
+    for (const way of ways) {
+      const reply = await way('mine');
+      expect([reply.status < 300, reply.text]).toEqual([true, reply.text]);
+      expectError(await way('theirs'), 403, 'auth.forbidden');
+    }
+    for (const path of ['/journal', '/journal/bootstrap', '/tables', '/schedule', '/logs', '/schema', '/functions'])
+      expectError(await ask('GET', path), 403, 'auth.forbidden');
+    const socket = await Socket.established(service, acme, secret);
+    socket.send({type: 'subscribe', request_id: 'a', query});
+    expect(await socket.next()).toMatchObject({type: 'subscription_result', request_id: 'a'});
+    for (const refused of [{...query, table: 'theirs'}, {filters: []}, null, 'mine']) {
+      socket.send({type: 'subscribe', request_id: 'b', query: refused});
+      expect(await socket.next()).toMatchObject({type: 'op.error', id: 'b', error: {detail: {code: 'auth.forbidden'}}});
+    }
+    socket.close();
+  });
+
+  test('makes, sees and ends only those that may do no more than itself', async () => {
+    const limits = {scopes: ['data:read', 'keys'], tenants: [acme], expires_in_seconds: 600};
+    const {key, secret} = await make(limits);
+    const above = await make({scopes: ['keys']});
+    for (const more of [
+      {...limits, scopes: ['data:write']},
+      {...limits, tenants: [acme, other]},
+      {...limits, tenants: null},
+      {...limits, expires_in_seconds: 6_000},
+      {scopes: ['keys'], tenants: [acme]},
+    ])
+      expectError(await as(secret, 'POST', '/api/keys', {name: 'more', ...more}), 403, 'auth.forbidden');
+    const child = await make({...limits, scopes: ['data:read'], expires_in_seconds: 5}, secret);
+    expect(child.key.created_by).toBe(key.id);
+    const {keys} = (await as(secret, 'GET', '/api/keys')).body as {keys: Key[]};
+    expect(keys.map(({id}) => id)).toContain(child.key.id);
+    expect(keys.map(({id}) => id)).not.toContain(above.key.id);
+    for (const [method, path, body] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/rotate', {overlap_seconds: 0}],
+    ] as const)
+      expectError(await as(secret, method, `/api/keys/${above.key.id}${path}`, body), 403, 'auth.forbidden');
+    expect((await as(secret, 'DELETE', `/api/keys/${child.key.id}`)).status).toBe(204);
+  });
+});
+
+describe('a key ends', () => {
+  test('at all routers before its revocation is answered, with its sockets and the answers that have no end', async () => {
+    const {key, secret} = await make({scopes: ['data:read', 'logs']});
+    const sockets = await Promise.all([1, 2, 3].map(() => Socket.established(service, acme, secret)));
+    const logs = await request(`${service.url}${at('/logs')}`, {headers: {authorization: `Bearer ${secret}`}});
+    const fresh = () =>
+      request(`${service.url}/api/whoami`, {headers: {authorization: `Bearer ${secret}`, connection: 'close'}});
+    for (let i = 0; i < 8; i++) expect((await fresh()).statusCode).toBe(200);
+    expect((await service.request('DELETE', `/api/keys/${key.id}`)).status).toBe(204);
+    for (let i = 0; i < 8; i++) expect((await fresh()).statusCode).toBe(401);
+    for (const socket of sockets) expect(await socket.closed).toEqual({code: 1008, reason: 'auth.unauthorized'});
+    await logs.body.dump();
+    expectError(await as(secret, 'GET', '/api/whoami'), 401, 'auth.unauthorized');
+    expectError(await service.request('DELETE', `/api/keys/${key.id}`), 404, 'op.not_found');
+  });
+
+  test('when it expires, and says so; misspelled ones and unknown ones are told apart', async () => {
+    const {secret} = await make({scopes: ['data:read'], expires_in_seconds: 1});
+    const socket = await Socket.established(service, acme, secret);
+    expect(await socket.closed).toEqual({code: 1008, reason: 'auth.unauthorized'});
+    const said = async (token: string) => {
+      const reply = await as(token, 'GET', '/api/whoami');
+      expectError(reply, 401, 'auth.unauthorized');
+      return messageOf(reply);
+    };
+    expect(await said(secret)).toContain('this key expired at 2');
+    expect(await said(`${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`)).toContain('misspelled');
+    const gone = await make({scopes: ['logs']});
+    await service.request('DELETE', `/api/keys/${gone.key.id}`);
+    expect(await said(gone.secret)).toContain('there is no such key');
+  });
+
+  test('slowly when it is rotated: two secrets, then one', async () => {
+    const {key, secret} = await make({scopes: ['data:read']});
+    const rotate = async (seconds: number) =>
+      (await service.post(`/api/keys/${key.id}/rotate`, {overlap_seconds: seconds})).body as Made;
+    const second = await rotate(600);
+    expect(second.key.secrets).toHaveLength(2);
+    for (const valid of [secret, second.secret]) expect((await as(valid, 'GET', '/api/whoami')).status).toBe(200);
+    const third = await rotate(0);
+    for (const ended of [secret, second.secret]) expect((await as(ended, 'GET', '/api/whoami')).status).toBe(401);
+    expect((await as(third.secret, 'GET', '/api/whoami')).status).toBe(200);
+    expect(third.key.secrets).toHaveLength(1);
+  });
+});
+
+test('svc key makes, shows, rotates and revokes them; the secret alone is on stdout', async () => {
+  const run = (...args: string[]) =>
+    svc(['key', ...args, '--url', service.url], {SVC_ACCESS_TOKEN: service.accessToken, ...STATE});
+  const limits = ['--tenants', 'acme-1', '--tables', 'mine', '--expires', '30d', '--rate', '5'];
+  const made = await run('create', 'by hand', '--scopes', 'data:read,data:write', ...limits);
+  expect(made).toMatchObject({code: 0, stdout: expect.stringMatching(/^svc_key_\w+\n$/)});
+  const {stdout} = await run('list');
+  expect(stdout).toMatch(
+    /^by hand {2}\w{12} {2}data:read,data:write {2}tenants acme-1 {2}tables mine {2}ends .*never used$/m,
+  );
+  const rotated = await run('rotate', 'by hand', '--overlap', '1m');
+  for (const {stdout: secret} of [made, rotated]) {
+    expect((await as(secret.trim(), 'GET', '/api/whoami')).body).toMatchObject({name: 'by hand'});
+  }
+  expect(await run('revoke', 'by hand')).toMatchObject({code: 0, stdout: 'revoked by hand\n'});
+  expect((await as(rotated.stdout.trim(), 'GET', '/api/whoami')).status).toBe(401);
+  expect(await run('revoke', 'by hand')).toMatchObject({code: 1, stderr: expect.stringContaining('there is no key')});
+  expect(await run('create', 'x', '--scopes', 'all')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('data:read'),
+  });
+  const refused = await svc(['key', 'list', '--url', service.url], {SVC_ACCESS_TOKEN: rotated.stdout.trim(), ...STATE});
+  expect(refused.stderr).toContain('there is no such key');
+});
+
+describe('on disk', () => {
+  test('keys and revocations outlive kill -9; a damaged record is no key and is told; without the file none is valid', async () => {
+    const kept = await make({scopes: ['data:read'], name: 'kept'});
+    const damaged = await make({scopes: ['data:read'], name: 'damaged here'});
+    const revoked = await make({scopes: ['data:read']});
+    await service.request('DELETE', `/api/keys/${revoked.key.id}`);
+    await service.killAll();
+    const path = join(service.data, 'keys.sqlite');
+    const bytes = readFileSync(path, 'latin1');
+    for (const {secret} of [kept, damaged, revoked]) expect(bytes).not.toContain(secret.slice(21));
+    writeFileSync(path, bytes.replaceAll('"name":"damaged here"', '"name":"damaged HERE"'), 'latin1');
+    await service.run();
+    expect((await as(kept.secret, 'GET', '/api/whoami')).status).toBe(200);
+    for (const {secret} of [damaged, revoked]) expect((await as(secret, 'GET', '/api/whoami')).status).toBe(401);
+    const {damaged: told} = (await service.get('/api/keys')).body as {damaged: string[]};
+    expect(told).toEqual([damaged.key.id]);
+    expect((await service.request('DELETE', `/api/keys/${damaged.key.id}`)).status).toBe(204);
+
+    await service.killAll();
+    writeFileSync(path, `${readFileSync(path, 'latin1').slice(0, 5_000)}nonsense`, 'latin1');
+    await service.run();
+    expect((await as(kept.secret, 'GET', '/api/whoami')).status).toBe(401);
+    const refused = await service.get('/api/keys');
+    expectError(refused, 503, 'op.storage_damaged');
+    expect(messageOf(refused)).toContain(path);
+    expect((await service.get(at('/documents/mine'))).status).toBe(200);
+    expect(service.log).toContain('no key is valid');
+  });
+});
