@@ -30,8 +30,6 @@ export const TRANSACTION_REPLACED_CHARS_MAX = 64 * MIB;
 /** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
 export const CONDITION_TAGS_MAX = 100;
 
-/** How long a key may still be valid that a page sends as subprotocol of /ws. Beyond: 403 auth.forbidden. (ours) */
-export const PAGE_KEY_LIFE_MS_MAX = 24 * 3_600_000;
 /** Rate limits that an operator may set: requests a second, and at once. Beyond: it was mistyped, and is refused. (ours) */
 export const RATE_LIMIT_PER_SECOND_MIN = 0.001;
 export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000;
@@ -254,6 +252,13 @@ export const ORDER_FIELDS_MAX = 8;
 export const QUERY_STRETCHES_MAX = 1_000;
 /** Stretches that are merged in the order of a query: each holds a piece of rows. Those of more are sorted. (ours) */
 export const MERGED_PATHS_MAX = 32;
+/** Paths that one query selects. Beyond: 400. (ours) */
+export const SELECT_PATHS_MAX = 64;
+/** Queries of one request, which are answered from one snapshot. Beyond: 400. (ours) */
+export const BATCH_QUERIES_MAX = 32;
+/** Entries of an index that are counted between two looks at the clock, and how many are as much work as reading a document. (ours) */
+export const COUNT_ENTRIES_AT_ONCE = 4_096;
+export const COUNT_ENTRIES_OF_A_DOCUMENT = 16;
 /** Documents one query may read: some seconds of a scan thread. Beyond: 413 that names indexes. (ours) */
 export const SCAN_DOCUMENTS_MAX = 1_000_000;
 /** Stored text one query may read, in characters, for the same reason: large documents take longer. Beyond: the same 413. (ours) */

@@ -38,7 +38,12 @@ import {FoundImport, ImportList, ImportQuery, ImportResult} from './protocol/imp
 import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
 import {FoundKey, KeyBody, KeyList, MadeKey, RotateBody, WhoAmI} from './protocol/keys.ts';
 import {
+  LiveQueryObject,
+  LiveResult,
   PaginatedQueryBody,
+  QueryBatch,
+  QueryBatchResult,
+  QueryCount,
   QueryFollowQuery,
   QueryObject,
   QueryPage,
@@ -124,8 +129,10 @@ export const OPERATION_TYPES = {
   'imports.get': {answer: FoundImport},
   'query.run': {body: QueryObject, answer: QueryResult},
   'query.paginated': {body: PaginatedQueryBody, answer: QueryPage},
-  'query.stream': {body: QueryObject, query: QueryStreamQuery, answer: QueryResult, media: 'text/event-stream'},
-  'query.follow': {query: QueryFollowQuery, answer: QueryResult, media: 'text/event-stream'},
+  'query.count': {body: QueryObject, answer: QueryCount},
+  'query.batch': {body: QueryBatch, answer: QueryBatchResult},
+  'query.stream': {body: LiveQueryObject, query: QueryStreamQuery, answer: LiveResult, media: 'text/event-stream'},
+  'query.follow': {query: QueryFollowQuery, answer: LiveResult, media: 'text/event-stream'},
   'journal.page': {query: JournalQuery, answer: JournalPage},
   'journal.stream': {query: JournalStreamQuery, answer: JournalRecord, media: 'text/event-stream'},
   'journal.bootstrap': {answer: Bootstrap},

@@ -130,6 +130,8 @@ export const OPERATIONS = {
   'imports.get': {...read, ...at('GET', '/import/{import_id}'), params: ['import_id'], isShort: true},
   'query.run': {...read, ...at('POST', '/query'), params: none},
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
+  'query.count': {...read, ...at('POST', '/query/count'), params: none},
+  'query.batch': {...read, ...at('POST', '/query/batch'), params: none},
   /** The result as events, now and whenever it changes. */
   'query.stream': {...read, ...at('POST', '/query/stream'), params: none, takesQuery: true, isEndless: true},
   /** The same with the query object in the URL, for readers that can only GET. */

@@ -102,6 +102,8 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'imports.get': needs('data:read', 'unknown'),
   'query.run': needs('data:read', {at: ['table']}),
   'query.paginated': needs('data:read', {at: ['query.table']}),
+  'query.count': needs('data:read', {at: ['table']}),
+  'query.batch': needs('data:read', {each: 'queries', at: ['table']}),
   'query.stream': needs('data:read', {at: ['table']}),
   'query.follow': needs('data:read', 'unknown'),
   'journal.page': needs('data:read', 'unknown'),

@@ -158,7 +158,7 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     summary: 'Run a query',
     description:
       'One order of all values serves filters, order and indexes: missing < null < numbers < false < true < strings < arrays < objects. ' +
-      'So `lt` also matches documents where the field is null or missing. A query that would read more than it may without an index is 413.',
+      'So `lt` also matches documents where the field is null or missing. `contains` is of arrays and of text. A query that would read more than it may without an index is 413.',
     errors: ['op.too_large'],
     example: {body: LARGE_CITIES, answer: {data: [CITY]}},
   },
@@ -176,6 +176,33 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     summary: 'The same with the query object in the URL',
     errors: ['op.too_large'],
     example: {query: {query: JSON.stringify({table: 'cities', filters: []}), limit: 1}, answer: {data: [CITY]}},
+  },
+  'query.count': {
+    tag: 'queries',
+    summary: 'How many documents a query has',
+    description:
+      'Up to its limit. What an index says in full is counted without reading a document, and so is a whole table.',
+    errors: ['op.too_large'],
+    example: {
+      body: {table: 'cities', filters: [{field: 'name', op: 'prefix', value: 'B'}]},
+      answer: {count: 1},
+    },
+  },
+  'query.batch': {
+    tag: 'queries',
+    summary: 'Several queries of one moment',
+    description:
+      'Results come in the order of the queries, 16 MiB together at most. If one cannot be, none is answered, and `detail.query` is its position.',
+    errors: ['op.too_large'],
+    example: {
+      body: {
+        queries: [
+          {table: 'cities', filters: [{field: 'name', op: 'in', value: ['Bern', 'Bonn']}], select: ['name']},
+          {table: 'cities', filters: [], count: true},
+        ],
+      },
+      answer: {results: [{data: [{_id: CITY._id, name: CITY.name}]}, {count: 1}]},
+    },
   },
   'query.paginated': {
     tag: 'queries',

@@ -1,7 +1,6 @@
 /** Wire types of the query routes and of svc.v2 `subscribe`. */
 import Type, {type Static, type TSchema} from 'typebox';
-import {FILTERS_MAX, ORDER_FIELDS_MAX} from '../limits.ts';
-import {Document} from './documents.ts';
+import {BATCH_QUERIES_MAX, FILTERS_MAX, ORDER_FIELDS_MAX, SELECT_PATHS_MAX} from '../limits.ts';
 
 /** By the total order of all values. */
 export const COMPARISON_OPERATORS = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte'] as const;
@@ -49,20 +48,42 @@ const Filter = Type.Unsafe<FilterClause>(filterWith(filterWith(InnermostFilter))
 const QueryOrder = Type.Object({field: Type.String(), direction: Type.Enum(['asc', 'desc'])}, closed);
 export type QueryOrder = Static<typeof QueryOrder>;
 
-export const QueryObject = Type.Object(
+const query = {
+  table: Type.String(),
+  filters: Type.Array(Filter, {maxItems: FILTERS_MAX, description: 'all must hold; [] matches every document'}),
+  order: Type.Optional(
+    Type.Union([QueryOrder, Type.Array(QueryOrder, {minItems: 1, maxItems: ORDER_FIELDS_MAX})], {
+      description: 'by one field, or by several, the first one first',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({minimum: 1, description: 'of the whole walk when paginated'})),
+  select: Type.Optional(
+    Type.Array(Type.String(), {maxItems: SELECT_PATHS_MAX, description: 'paths of what is shown, beside _id'}),
+  ),
+};
+const explain = Type.Optional(Type.Boolean({description: 'true: how it was read is told beside the result'}));
+const count = Type.Optional(Type.Boolean({description: 'true: how many there are instead of the documents'}));
+
+/** POST …/query, and of POST …/query/count */
+export const QueryObject = Type.Object({...query, explain}, closed);
+export type QueryObject = Static<typeof QueryObject>;
+
+/** POST …/query/batch */
+export const QueryBatch = Type.Object(
   {
-    table: Type.String(),
-    filters: Type.Array(Filter, {maxItems: FILTERS_MAX, description: 'all must hold; [] matches every document'}),
-    order: Type.Optional(
-      Type.Union([QueryOrder, Type.Array(QueryOrder, {minItems: 1, maxItems: ORDER_FIELDS_MAX})], {
-        description: 'by one field, or by several, the first one first',
-      }),
-    ),
-    limit: Type.Optional(Type.Integer({minimum: 1, description: 'of the whole walk when paginated'})),
+    queries: Type.Array(Type.Object({...query, explain, count}, closed), {
+      minItems: 1,
+      maxItems: BATCH_QUERIES_MAX,
+      description: 'all answered from one snapshot',
+    }),
   },
   closed,
 );
-export type QueryObject = Static<typeof QueryObject>;
+export type QueryBatch = Static<typeof QueryBatch>;
+
+/** Of svc.v2 `subscribe`, and POST …/query/stream */
+export const LiveQueryObject = Type.Object({...query, count}, closed);
+export type LiveQueryObject = Static<typeof LiveQueryObject>;
 
 /** POST …/query/paginated */
 export const PaginatedQueryBody = Type.Object(
@@ -86,9 +107,54 @@ export const QueryFollowQuery = Type.Object({
   limit: ResultLimit,
 });
 
-export const QueryResult = Type.Object({data: Type.Array(Document, {description: 'in the order of the query'})});
+/** Documents of a result, or of each what was selected. */
+const Shown = Type.Object(
+  {
+    _id: Type.String(),
+    _creationTime: Type.Optional(Type.Number()),
+    _updateTime: Type.Optional(Type.Number()),
+  },
+  {additionalProperties: Type.Unknown({description: 'its own fields, keys sorted'})},
+);
+const Explained = Type.Object({
+  reads: Type.Array(
+    Type.Object({
+      by: Type.Enum(['index', 'ids', 'table']),
+      index: Type.Union([Type.String(), Type.Null()], {description: 'its name'}),
+      fields: Type.Array(Type.String(), {description: 'of the index'}),
+      range: Type.Array(Type.Unknown(), {description: 'the filters that bound what is read'}),
+      stretches: Type.Integer({minimum: 0}),
+      is_filtered: Type.Boolean({description: 'each document is held against further filters'}),
+    }),
+  ),
+  is_sorted: Type.Boolean({description: 'all were read and sorted, because nothing gives their order'}),
+  read: Type.Integer({minimum: 0, description: 'documents'}),
+  returned: Type.Integer({minimum: 0}),
+  time_ms: Type.Number({minimum: 0}),
+});
+export type Explained = Static<typeof Explained>;
+const explained = {explain: Type.Optional(Explained)};
+
+export const QueryResult = Type.Object({
+  data: Type.Array(Shown, {description: 'in the order of the query'}),
+  ...explained,
+});
 export const QueryPage = Type.Object({
-  data: Type.Array(Document, {description: 'in the order of the query'}),
+  data: Type.Array(Shown, {description: 'in the order of the query'}),
   next_cursor: Type.Union([Type.String(), Type.Null()], {description: "the next page's after; null: this is the last"}),
   has_more: Type.Boolean({description: 'next_cursor is not null'}),
+  ...explained,
+});
+export const QueryCount = Type.Object({
+  count: Type.Integer({minimum: 0, description: 'up to the limit of the query'}),
+  ...explained,
+});
+/** An event of …/query/stream. */
+export const LiveResult = Type.Object({
+  data: Type.Union([Type.Array(Shown), Type.Object({count: Type.Integer({minimum: 0})})], {
+    description: 'in the order of the query; of one with count: true how many there are',
+  }),
+});
+export const QueryBatchResult = Type.Object({
+  results: Type.Array(Type.Union([QueryResult, QueryCount]), {description: 'in the order of the queries'}),
 });

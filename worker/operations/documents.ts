@@ -3,7 +3,7 @@ import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {InsertBody, PatchBody, PutBody, UpsertBody} from '../../shared/protocol/documents.ts';
-import {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
+import {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
 import type {Fields} from '../commit/commit.ts';
 import {CHANGES, changesIn} from '../commit/field-changes.ts';
 import {
@@ -33,6 +33,9 @@ const putBody = bodyType<'documents.put'>(PutBody);
 const upsertBody = bodyType<'documents.upsert'>(UpsertBody);
 const patchBody = bodyType<'documents.patch'>(PatchBody);
 const queryBody = bodyType<'query.run'>(QueryObject);
+const liveQueryBody = bodyType<'query.stream'>(LiveQueryObject);
+const countBody = bodyType<'query.count'>(QueryObject);
+const batchBody = bodyType<'query.batch'>(QueryBatch);
 const paginatedQueryBody = bodyType<'query.paginated'>(PaginatedQueryBody);
 
 export const documents: Handlers<Extract<Operation, `documents.${string}` | `query.${string}`>> = {
@@ -95,11 +98,13 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
     return scanned({kind: 'list', table: params.table}, tenant);
   },
   'query.run': ({body}, tenant) => scanned({kind: 'query', query: decodeBody(queryBody, body)}, tenant),
-  'query.stream': ({body, query}, tenant) => followed(decodeBody(queryBody, body), queryStreamLimit(query), tenant),
+  'query.stream': ({body, query}, tenant) => followed(decodeBody(liveQueryBody, body), queryStreamLimit(query), tenant),
   'query.follow': ({query}, tenant) => {
     const {text, limit} = queryInUrl(query);
-    return followed(decodeBody(queryBody, Buffer.from(text)), limit, tenant);
+    return followed(decodeBody(liveQueryBody, Buffer.from(text)), limit, tenant);
   },
+  'query.count': ({body}, tenant) => scanned({kind: 'count', query: decodeBody(countBody, body)}, tenant),
+  'query.batch': ({body}, tenant) => scanned({kind: 'batch', batch: decodeBody(batchBody, body)}, tenant),
   'query.paginated': ({body}, tenant) => scanned({kind: 'page', page: decodeBody(paginatedQueryBody, body)}, tenant),
 };
 
@@ -112,7 +117,7 @@ function idText(id: string): string {
   return `{"id":${JSON.stringify(id)}}`;
 }
 
-function followed(query: QueryObject, limit: number | null, {resultFollowers}: OpenTenant): Streamed {
+function followed(query: LiveQueryObject, limit: number | null, {resultFollowers}: OpenTenant): Streamed {
   return new Streamed(to => {
     resultFollowers.follow(query, limit, () => to.start(EVENT_HEADERS));
     return undefined;

@@ -12,6 +12,7 @@ import {checkTableName} from '../documents/table-name.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {Candidates} from './candidates.ts';
 import {compileFilters} from './filter.ts';
+import type {Resume} from './index-use.ts';
 import {Merged} from './merged.ts';
 import {type Order, orderKey, orderOf} from './order.ts';
 import {type Pace, UNHURRIED} from './pace.ts';
@@ -30,6 +31,8 @@ export type Found = {
   order: Order;
   /** What was looked at; only worth its making for who keeps the result. */
   readSet: () => ReadSet;
+  plan: Plan;
+  spent: Spent;
 };
 
 /** The first `most` matching rows beyond `after`, in order. @throws op.invalid_input 400, op.too_large 413, what ends the pace */
@@ -44,40 +47,45 @@ export function find(
   checkTableName(query.table);
   const filters = compileFilters(query.filters);
   const order = orderOf(query, filters);
-  if (most === 0) return {rows: [], order, readSet: () => ({intervals: [], absentTables: []})};
   const plan = planQuery(reader, query.table, filters, order);
+  const spent = new Spent();
+  if (most === 0) return {rows: [], order, readSet: () => ({intervals: [], absentTables: []}), plan, spent};
   const [{path}] = plan.paths as [PlannedPath];
-  if (path.table === null) return {rows: [], order, readSet: () => readOf(path, null, 'end')};
-  const scans = scansOf(reader, plan, order, most, after, pace);
+  if (path.table === null) return {rows: [], order, readSet: () => readOf(path, null, 'end'), plan, spent};
+  const begin = (resume: Resume) => (after === null || !plan.ordered ? null : resume(placeOf(after, order)));
+  if (readsAll(path, plan.ordered, most)) pace.willReadAll(path.table);
+  const scans = openScans(reader, plan.paths, {pace, spent, begin, isSideBySide: plan.ordered});
   const readSet = () => joinedReads(scans.map(({readSet}) => readSet()));
   const all = scans.map(({candidates}) => candidates);
   if (plan.ordered) {
     const rows = all.length === 1 ? all[0]! : new Merged(all, order);
-    return {rows: takeInOrder(rows, most, whenFull), order, readSet};
+    return {rows: takeInOrder(rows, most, whenFull), order, readSet, plan, spent};
   }
   const first = new FirstInOrder(most, order.reverse, after === null ? null : placeOf(after, order));
-  return {rows: pickFirst(reader, all, first, order, most, whenFull), order, readSet};
+  return {rows: pickFirst(reader, all, first, order, most, whenFull), order, readSet, plan, spent};
 }
 
 type OpenScan = {candidates: Candidates; readSet: () => ReadSet};
+type Opening = {
+  pace: Pace;
+  spent: Spent;
+  begin?: (resume: Resume) => ReturnType<Resume>;
+  /** Rows of all of them are held at once. */
+  isSideBySide?: boolean;
+};
 
-/** One a path, without those that lie before `after` in all. */
-function scansOf(
+/** One a path, without those that have nothing behind where they begin. */
+export function openScans(
   reader: QueryReader,
-  {paths, ordered}: Plan,
-  order: Order,
-  most: number,
-  after: Position | null,
-  pace: Pace,
+  paths: readonly PlannedPath[],
+  {pace, spent, begin = () => null, isSideBySide = false}: Opening,
 ): OpenScan[] {
+  const pieceChars = isSideBySide ? Math.ceil(SCAN_ROWS_CHARS / paths.length) : SCAN_ROWS_CHARS;
   const scans: OpenScan[] = [];
-  const spent = new Spent();
-  const pieceChars = ordered ? Math.ceil(SCAN_ROWS_CHARS / paths.length) : SCAN_ROWS_CHARS;
   for (const {path, passes, resume} of paths) {
-    if (path.table !== null && readsAll(path, ordered, most)) pace.willReadAll(path.table);
-    const start = after !== null && ordered ? resume(placeOf(after, order)) : null;
-    if (start === 'over') continue;
-    const scan = new Scan(reader, path, {after: start, isFiltered: passes !== null, pace, spent, pieceChars});
+    const after = begin(resume);
+    if (after === 'over') continue;
+    const scan = new Scan(reader, path, {after, isFiltered: passes !== null, pace, spent, pieceChars});
     scans.push({candidates: new Candidates(scan, passes, pace), readSet: () => scan.readSet()});
   }
   return scans;

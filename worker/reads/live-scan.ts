@@ -2,21 +2,31 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../../shared/limits.ts';
-import {documentText, parseDocument} from '../documents/document.ts';
+import {parseDocument} from '../documents/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+import {eachMatch} from './count.ts';
 import {find} from './find.ts';
 import {type Order, orderKey} from './order.ts';
 import type {Pace} from './pace.ts';
 import type {LivePiece, LiveScan} from './scan-message.ts';
+import {type Show, showOf} from './select.ts';
 
-export type LiveRows = {rows: DocumentRow[]; order: Order; isComplete: boolean};
+type Shown = {rows: DocumentRow[]; order: Order; show: Show; isComplete: boolean};
+/** Of a query that counts. */
+type Numbers = {docs: number[]; isComplete: true};
+export type LiveRows = Shown | Numbers;
 
 /** @throws op.invalid_input 400, op.too_large 413 */
 export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, pace: Pace): LiveRows {
+  if (query.count === true) {
+    const docs: number[] = [];
+    eachMatch(reader, query, pace, doc => docs.push(doc));
+    return {docs, isComplete: true};
+  }
   const wanted = most === null ? Number.POSITIVE_INFINITY : most + reserve;
   try {
     const {rows, order} = find(reader, query, wanted, null, pace);
-    return {rows, order, isComplete: rows.length < wanted};
+    return {rows, order, show: showOf(query), isComplete: rows.length < wanted};
   } catch (caught) {
     // It may be the reserve that is too large.
     if (!(caught instanceof ServiceError) || caught.code !== 'op.too_large' || reserve === 0) throw caught;
@@ -24,13 +34,23 @@ export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, 
   }
 }
 
-export function* livePieces({rows, order}: LiveRows): Generator<LivePiece, void, void> {
+export function livePieces(found: LiveRows): Generator<LivePiece, void, void> {
+  return 'docs' in found ? piecesOfNumbers(found) : piecesOfRows(found);
+}
+
+function* piecesOfNumbers({docs}: Numbers): Generator<LivePiece, void, void> {
+  for (let from = 0; from === 0 || from < docs.length; from += SCAN_PIECE_ENTRIES) {
+    yield {...newPiece(), docs: docs.slice(from, from + SCAN_PIECE_ENTRIES)};
+  }
+}
+
+function* piecesOfRows({rows, order, show}: Shown): Generator<LivePiece, void, void> {
   let piece = newPiece();
   let keys: Buffer[] = [];
   let keyBytes = 0;
   let chars = 0;
   for (const row of rows) {
-    const text = documentText(row);
+    const text = show(row);
     piece.docs.push(row.doc);
     piece.created.push(row.created);
     piece.texts.push(text);

@@ -12,7 +12,7 @@
 import {MERGED_PATHS_MAX} from '../../shared/limits.ts';
 import {compareUtf8} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
-import type {QueryReader, TableInfo} from '../storage/rows.ts';
+import type {IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
 import {type Choice, type FieldTest, type Filter, isTest, matches, type Predicate} from './filter.ts';
 import {bestIndex, type IndexUse, type Resume, stretchesOf} from './index-use.ts';
 import type {Order} from './order.ts';
@@ -26,6 +26,10 @@ export type PlannedPath = {
   readonly passes: Predicate | null;
   /** Where an ordered path goes on behind a position of the query's order. */
   readonly resume: Resume;
+  /** Null: the table or its ids. */
+  readonly index: IndexInfo | null;
+  /** What the path says in full. */
+  readonly used: readonly Filter[];
 };
 
 export type Plan = {
@@ -43,7 +47,10 @@ export function planQuery(reader: QueryReader, name: string, filters: readonly F
   const {reverse} = order;
   const table = reader.table(name);
   if (table === undefined) {
-    return {paths: [{path: {name, table: null, segments: [], reverse}, passes: null, resume: asItIs}], ordered: true};
+    return {
+      paths: [{path: {name, table: null, segments: [], reverse}, passes: null, resume: asItIs, index: null, used: []}],
+      ordered: true,
+    };
   }
   const source = sourceOf(table, filters, order);
   const branches = branchesOf(table, filters, order, narrowingOf(source));
@@ -66,7 +73,7 @@ function planTable(
   const segments = tableSegments(reader, table, range);
   const path: ReadPath = {name, table, segments, reverse: order.reverse};
   return {
-    paths: [{path, passes: passesOf(filters, used), resume: asItIs}],
+    paths: [{path, passes: passesOf(filters, used), resume: asItIs, index: null, used}],
     ordered: order.fields.length === 0,
   };
 }
@@ -106,12 +113,12 @@ function pathsOf(
   if (source.kind === 'ids') {
     const {filter} = source;
     const path: ReadPath = {name, table, segments: lookUps(table, filter), reverse: false};
-    return [{path, passes: passesOf(filters, [filter]), resume: asItIs}];
+    return [{path, passes: passesOf(filters, [filter]), resume: asItIs, index: null, used: [filter]}];
   }
   const {use} = source;
   const passes = passesOf(filters, use.used);
   return stretchesOf(use, order, ordered && use.ordering === 'merge').map(({segments, resume}) => {
-    return {path: {name, table, segments, reverse}, passes, resume};
+    return {path: {name, table, segments, reverse}, passes, resume, index: use.index, used: use.used};
   });
 }
 

@@ -3,18 +3,22 @@
  * the order has to look into them.
  */
 import {Buffer} from 'node:buffer';
+import {performance} from 'node:perf_hooks';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
-import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
-import {documentText, parseDocument} from '../documents/document.ts';
+import type {PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
+import {parseDocument} from '../documents/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
+import {countMatches} from './count.ts';
 import {bindingOf, type Cursor, decodeCursor, encodeCursor} from './cursor.ts';
+import {explainedText} from './explain.ts';
 import {find, resultTooLarge} from './find.ts';
 import {orderKey} from './order.ts';
 import {type Pace, UNHURRIED} from './pace.ts';
 import {NO_KEY, type Position} from './position.ts';
 import type {RequestScan} from './scan-message.ts';
+import {type Show, showOf} from './select.ts';
 import {shapeText} from './shape.ts';
 
 /** What a request asks for, as the body of its answer. @throws op.invalid_input 400, op.too_large 413 */
@@ -26,6 +30,10 @@ export function runScan(reader: QueryReader, scan: RequestScan, pace: Pace): str
       return listTable(reader, scan.table, pace);
     case 'page':
       return runPage(reader, scan.page, pace);
+    case 'count':
+      return runCount(reader, scan.query, pace);
+    case 'batch':
+      return runBatch(reader, scan.batch, pace);
     default:
       return unreachable(scan);
   }
@@ -33,13 +41,55 @@ export function runScan(reader: QueryReader, scan: RequestScan, pace: Pace): str
 
 /** POST …/query: `{"data": […]}`. @throws op.invalid_input 400, op.too_large 413 */
 export function runQuery(reader: QueryReader, query: QueryObject, pace: Pace = UNHURRIED): string {
-  const {rows} = find(reader, query, query.limit ?? Number.POSITIVE_INFINITY, null, pace);
-  return `{"data":[${joinDocuments(rows)}]}`;
+  const startedMs = query.explain === true ? performance.now() : 0;
+  const show = showOf(query);
+  const {rows, plan, spent} = find(reader, query, query.limit ?? Number.POSITIVE_INFINITY, null, pace);
+  const data = joinDocuments(rows, show);
+  if (query.explain !== true) return `{"data":[${data}]}`;
+  return `{"data":[${data}]${explainedText({plan, read: spent.documents, returned: rows.length}, startedMs)}}`;
 }
 
 /** GET …/documents/{table}: `{"data": […]}` in creation order. @throws op.invalid_input 400, op.too_large 413 */
 export function listTable(reader: QueryReader, table: string, pace: Pace = UNHURRIED): string {
   return runQuery(reader, {table, filters: []}, pace);
+}
+
+/** POST …/query/count: `{"count": 3}`. @throws op.invalid_input 400, op.too_large 413 */
+export function runCount(reader: QueryReader, query: QueryObject, pace: Pace = UNHURRIED): string {
+  const startedMs = query.explain === true ? performance.now() : 0;
+  showOf(query); // what cannot be selected is refused here as well
+  const {count, plan, read} = countMatches(reader, query, pace);
+  // In any order: nothing is sorted.
+  const told = {plan: {...plan, ordered: true}, read, returned: 0};
+  return `{"count":${count}${query.explain === true ? explainedText(told, startedMs) : ''}}`;
+}
+
+/** POST …/query/batch: `{"results": […]}` of one snapshot. @throws op.invalid_input 400, op.too_large 413, with the position */
+export function runBatch(reader: QueryReader, {queries}: QueryBatch, pace: Pace = UNHURRIED): string {
+  const results: string[] = [];
+  let left = RESULT_BYTES_MAX;
+  for (const [position, query] of queries.entries()) {
+    const result = at(position, () => (query.count === true ? runCount : runQuery)(reader, query, pace));
+    left -= Buffer.byteLength(result) + 1;
+    if (left < 0) {
+      throw new ServiceError('op.too_large', `results of one request take ${RESULT_BYTES_MAX} bytes together at most`, {
+        query: position,
+      });
+    }
+    results.push(result);
+  }
+  return `{"results":[${results.join(',')}]}`;
+}
+
+/** Says of an error which query it is about. */
+function at<T>(position: number, run: () => T): T {
+  try {
+    return run();
+  } catch (caught) {
+    if (!(caught instanceof ServiceError) || caught.isOurs) throw caught;
+    const {code, message, detail} = caught;
+    throw new ServiceError(code, `queries[${position}]: ${message}`, {...detail, query: position});
+  }
 }
 
 /** POST …/query/paginated: `{"data", "next_cursor", "has_more"}`. @throws op.invalid_input 400, op.too_large 413 */
@@ -48,6 +98,8 @@ export function runPage(
   {query, page_size, after}: PaginatedQueryBody,
   pace: Pace = UNHURRIED,
 ): string {
+  const startedMs = query.explain === true ? performance.now() : 0;
+  const show = showOf(query);
   const binding = bindingOf(reader.timeline, shapeText(query));
   const cursor = after === undefined ? null : checkedCursor(decodeCursor(binding, after));
   const delivered = cursor?.delivered ?? 0;
@@ -55,8 +107,8 @@ export function runPage(
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
   // One document beyond the page answers has_more, unless the query's limit ends the walk with this page.
   const most = wanted < left ? wanted + 1 : wanted;
-  const {rows, order} = find(reader, query, most, cursor?.position ?? null, pace, 'cut');
-  const {text, count} = joinFitting(rows, wanted);
+  const {rows, order, plan, spent} = find(reader, query, most, cursor?.position ?? null, pace, 'cut');
+  const {text, count} = joinFitting(rows, wanted, show);
   const hasMore = rows.length > count;
   let next = 'null';
   if (hasMore) {
@@ -65,7 +117,9 @@ export function runPage(
     const position: Position = {key, doc: last.doc, id: last.id};
     next = `"${encodeCursor(binding, {position, isEnd: false, delivered: delivered + count})}"`;
   }
-  return `{"data":[${text}],"next_cursor":${next},"has_more":${hasMore}}`;
+  const told = {plan, read: spent.documents, returned: count};
+  const explained = query.explain === true ? explainedText(told, startedMs) : '';
+  return `{"data":[${text}],"next_cursor":${next},"has_more":${hasMore}${explained}}`;
 }
 
 /** @throws op.invalid_input 400 for what is not a cursor of this query in this timeline */
@@ -81,11 +135,11 @@ function checkedCursor(cursor: ReturnType<typeof decodeCursor>): Cursor {
 }
 
 /** As many of the first `most` rows as fit in an answer; one does always. */
-function joinFitting(rows: readonly DocumentRow[], most: number): {text: string; count: number} {
+function joinFitting(rows: readonly DocumentRow[], most: number, show: Show): {text: string; count: number} {
   const documents: string[] = [];
   let bytes = 0;
   for (const row of rows.slice(0, most)) {
-    const document = documentText(row);
+    const document = show(row);
     bytes += Buffer.byteLength(document) + 1;
     if (bytes > RESULT_BYTES_MAX && documents.length > 0) break;
     documents.push(document);
@@ -93,10 +147,10 @@ function joinFitting(rows: readonly DocumentRow[], most: number): {text: string;
   return {text: documents.join(','), count: documents.length};
 }
 
-function joinDocuments(rows: DocumentRow[]): string {
+function joinDocuments(rows: DocumentRow[], show: Show): string {
   let text = '';
   for (const row of rows) {
-    const document = documentText(row);
+    const document = show(row);
     text += text === '' ? document : `,${document}`;
     if (text.length >= RESULT_BYTES_MAX) throw resultTooLarge();
   }

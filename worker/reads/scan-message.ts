@@ -1,6 +1,6 @@
 /** What crosses between the main thread and a scan thread. One scan at a time is under way in a thread. */
 import type {ErrorObject} from '../../shared/errors.ts';
-import type {PaginatedQueryBody, QueryObject} from '../../shared/protocol/queries.ts';
+import type {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
 
 /** What a thread is told at its start. */
 export type ScanThreadSettings = {databasePath: string};
@@ -9,12 +9,14 @@ export type ScanThreadSettings = {databasePath: string};
 export type RequestScan =
   | {kind: 'query'; query: QueryObject}
   | {kind: 'list'; table: string}
-  | {kind: 'page'; page: PaginatedQueryBody};
+  | {kind: 'page'; page: PaginatedQueryBody}
+  | {kind: 'count'; query: QueryObject}
+  | {kind: 'batch'; batch: QueryBatch};
 
-/** The first `most` documents of a live query, and up to `reserve` more; `most` null: all. */
-export type LiveScan = {kind: 'live'; query: QueryObject; most: number | null; reserve: number};
+/** The first `most` documents of a live query, and up to `reserve` more; `most` null: all. Of one that counts, numbers alone. */
+export type LiveScan = {kind: 'live'; query: LiveQueryObject; most: number | null; reserve: number};
 
-/** Some documents of a live result, in its order. */
+/** Some documents of a live result, in its order. Of one that counts, `docs` alone is filled. */
 export type LivePiece = {
   docs: number[];
   /** Their times of creation, epoch milliseconds. */

@@ -1,10 +1,17 @@
 /** What makes two queries the same: equal shapes have equal texts, however fields were ordered and whatever else they carried. */
-import type {FilterClause, QueryObject, QueryOrder} from '../../shared/protocol/queries.ts';
+import type {FilterClause, LiveQueryObject, QueryObject, QueryOrder} from '../../shared/protocol/queries.ts';
 import {storedText} from '../../shared/values/json.ts';
 
 /** Cursors are bound to it: what was one query stays one. */
-export function shapeText({table, filters, order, limit}: QueryObject): string {
-  return storedText({table, filters: filters.map(clauseShape), order: orderShape(order), limit: limit ?? null});
+export function shapeText({table, filters, order, limit, select, count}: LiveQueryObject): string {
+  return storedText({
+    table,
+    filters: filters.map(clauseShape),
+    order: orderShape(order),
+    limit: limit ?? null,
+    ...(select === undefined ? {} : {select}),
+    ...(count === true ? {count} : {}),
+  });
 }
 
 function clauseShape(clause: FilterClause): object {

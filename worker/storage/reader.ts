@@ -17,7 +17,7 @@ import {isEngineDamage, reading, storageDamaged} from './damage.ts';
 import type {FunctionReader} from './function-reader.ts';
 import {tenantTimeline} from './identity.ts';
 import {RowCache} from './row-cache.ts';
-import type {DocumentRow, TableInfo} from './rows.ts';
+import type {DocumentRow, EntryPlace, TableInfo} from './rows.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags, checksum';
 /** Without bodies that are long, which only their heads are looked at for. */
@@ -31,6 +31,7 @@ const OF_INDEX = 'e.index_number = (? + 0)';
 const FROM_ENTRIES = `FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc WHERE ${OF_INDEX}`;
 const ENTRIES = `SELECT ${JOINED} ${FROM_ENTRIES}`;
 const SHORT_ENTRIES = `SELECT ${JOINED.replace('d.body AS body', shortBody('d.body'))} ${FROM_ENTRIES}`;
+const ENTRIES_BEHIND = `FROM index_entries e WHERE ${OF_INDEX} AND e.key >= ? AND e.key < ? AND (e.key, e.doc) > (?, ?)`;
 const NUMBERS = `SELECT e.doc AS doc FROM index_entries e WHERE ${OF_INDEX}`;
 
 /** The index knows the document numbers: rows of other tables are passed over without being read. */
@@ -61,6 +62,9 @@ export class Reader implements FunctionReader {
   readonly #joined: Prepared<StoredRow> = [];
   readonly #shortJoined: Prepared<ShortRow> = [];
   readonly #numbers: Prepared<number> = [];
+  #count: Database.Statement<[number], {documents: number; countedTo: number}> | null = null;
+  #entryCount: Database.Statement<unknown[], number> | null = null;
+  #entryAt: Database.Statement<unknown[], EntryPlace> | null = null;
   /** Null: rows may change under it, as on the writer's connection. */
   readonly #cache: RowCache | null;
   readonly #db: Connection;
@@ -235,6 +239,31 @@ export class Reader implements FunctionReader {
           );
     if (cache !== null) for (const row of rows) cache.add(row);
     return rows;
+  }
+
+  documentCount({number, highDoc}: TableInfo): number | null {
+    this.#count ??= this.#db.prepare('SELECT documents, counted_to AS countedTo FROM tables WHERE number = ?');
+    const table = reading(() => this.#count!.get(number));
+    return table === undefined || table.countedTo < highDoc ? null : table.documents;
+  }
+
+  countEntries(
+    index: number,
+    lower: Buffer,
+    upper: Buffer,
+    after: EntryPlace | null,
+    most: number,
+  ): {count: number; last: EntryPlace | null} {
+    this.#entryCount ??= this.#db
+      .prepare<unknown[], number>(`SELECT count(*) FROM (SELECT 1 ${ENTRIES_BEHIND} LIMIT ? + 0)`)
+      .pluck();
+    this.#entryAt ??= this.#db.prepare(
+      `SELECT e.key AS key, e.doc AS doc ${ENTRIES_BEHIND} ORDER BY e.key, e.doc LIMIT 1 OFFSET ? + 0`,
+    );
+    const bounds = [index, lower, upper, after?.key ?? lower, after?.doc ?? -1];
+    const count = reading(() => this.#entryCount!.get(...bounds, most)) ?? 0;
+    const last = count < most ? undefined : reading(() => this.#entryAt!.get(...bounds, most - 1));
+    return {count, last: last ?? null};
   }
 
   #checkedEntries(rows: StoredRow[]): StoredRow[] {

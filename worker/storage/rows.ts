@@ -6,6 +6,9 @@ export type IndexInfo = {number: number; name: string; fields: string[]};
 /** A table's range of document numbers and its enabled indexes. Document order is creation order. */
 export type TableInfo = {number: number; lowDoc: number; highDoc: number; indexes: IndexInfo[]};
 
+/** An entry of an index. */
+export type EntryPlace = {readonly key: Buffer; readonly doc: number};
+
 export interface QueryReader {
   /** Tells this history of the tenant's data from every other: cursors are bound to it. */
   readonly timeline: string;
@@ -42,4 +45,14 @@ export interface QueryReader {
     limit: number,
     chars?: number,
   ): DocumentRow[];
+  /** How many documents the table has; null: nobody has counted them yet. */
+  documentCount(table: TableInfo): number | null;
+  /** How many entries of an index have lower ≤ key < upper, behind `after`, up to `most`. `last`: there may be more behind it. */
+  countEntries(
+    index: number,
+    lower: Buffer,
+    upper: Buffer,
+    after: EntryPlace | null,
+    most: number,
+  ): {count: number; last: EntryPlace | null};
 }

@@ -1,0 +1,99 @@
+/**
+ * How many documents match a query, and which. From entries of an index where the plan says all that the filters do, without
+ * looking at a document; of a whole table from its count; else by reading.
+ */
+import {COUNT_ENTRIES_AT_ONCE, COUNT_ENTRIES_OF_A_DOCUMENT} from '../../shared/limits.ts';
+import type {QueryObject} from '../../shared/protocol/queries.ts';
+import {checkTableName} from '../documents/table-name.ts';
+import type {EntryPlace, QueryReader} from '../storage/rows.ts';
+import {compileFilters} from './filter.ts';
+import {openScans} from './find.ts';
+import {type Order, orderOf} from './order.ts';
+import type {Pace} from './pace.ts';
+import {type Plan, type PlannedPath, planQuery} from './plan.ts';
+import {Spent} from './scan.ts';
+import type {Segment} from './segments.ts';
+
+export type Counted = {
+  readonly count: number;
+  readonly plan: Plan;
+  /** Documents that were read for it. */
+  readonly read: number;
+};
+
+/** Any order will do. */
+const CREATION: Order = {fields: [], reverse: false};
+
+/** Up to the query's limit. @throws op.invalid_input 400, op.too_large 413, what ends the pace */
+export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace): Counted {
+  const plan = planOf(reader, query);
+  const limit = query.limit ?? Number.POSITIVE_INFINITY;
+  const spent = new Spent();
+  let count = 0;
+  for (const planned of plan.paths) {
+    if (count >= limit) break;
+    count += countPath(reader, planned, limit - count, pace, spent);
+  }
+  return {count, plan, read: spent.documents};
+}
+
+/** Calls `each` with the number of each document that matches. The limit is not looked at. @throws as above */
+export function eachMatch(reader: QueryReader, query: QueryObject, pace: Pace, each: (doc: number) => void): void {
+  const spent = new Spent();
+  for (const planned of planOf(reader, query).paths) {
+    for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
+      for (let row = candidates.next(Infinity); row !== null; row = candidates.next(Infinity)) each(row.doc);
+    }
+  }
+}
+
+function planOf(reader: QueryReader, query: QueryObject): Plan {
+  checkTableName(query.table);
+  const filters = compileFilters(query.filters);
+  orderOf(query, filters); // what no order can be is refused here as well
+  return planQuery(reader, query.table, filters, CREATION);
+}
+
+function countPath(reader: QueryReader, planned: PlannedPath, most: number, pace: Pace, spent: Spent): number {
+  const {path, passes} = planned;
+  const {table, segments} = path;
+  if (table === null) return 0;
+  if (passes === null) {
+    const [segment] = segments;
+    if (segment?.kind === 'table' && segment.low === table.lowDoc && segment.high === table.highDoc) {
+      const known = reader.documentCount(table);
+      if (known !== null) return Math.min(known, most);
+    }
+    if (segments.every(isOfIndex)) return countEntries(reader, segments, most, pace);
+  }
+  let count = 0;
+  for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
+    while (count < most && candidates.next(most - count) !== null) count++;
+  }
+  return count;
+}
+
+function isOfIndex(segment: Segment): segment is Segment & {kind: 'index'} {
+  return segment.kind === 'index' && segment.low === null && segment.high === null;
+}
+
+function countEntries(
+  reader: QueryReader,
+  segments: readonly (Segment & {kind: 'index'})[],
+  most: number,
+  pace: Pace,
+): number {
+  let count = 0;
+  for (const {index, lower, upper} of segments) {
+    let after: EntryPlace | null = null;
+    do {
+      const wanted = Math.min(COUNT_ENTRIES_AT_ONCE, most - count);
+      if (wanted === 0) return count;
+      const found = reader.countEntries(index.number, lower, upper, after, wanted);
+      count += found.count;
+      after = found.last;
+      pace.hasRead(Math.ceil(found.count / COUNT_ENTRIES_OF_A_DOCUMENT), 0);
+    } while (after !== null);
+  }
+  return count;
+}
