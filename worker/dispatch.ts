@@ -8,7 +8,7 @@ import {asServiceError, ServiceError} from '../shared/errors.ts';
 import type {RequestMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
 import type {Operation} from '../shared/operations.ts';
-import {QueryObject} from '../shared/protocol/queries.ts';
+import {LiveQueryObject} from '../shared/protocol/queries.ts';
 import {parseJson} from '../shared/values/json.ts';
 import {Asked} from './ipc/asked.ts';
 import {decoded} from './ipc/decode.ts';
@@ -53,7 +53,7 @@ export class Dispatch {
   /** A router holds a live query from now on. */
   subscribe(link: RouterLink, stream: number, body: Buffer): void {
     const {live} = this.#parts;
-    let query: QueryObject;
+    let query: LiveQueryObject;
     try {
       query = checkWireType(queryBody, parseJson(body), 'query.');
     } catch (caught) {
@@ -105,7 +105,7 @@ function succeed(asked: Asked, answer: Answer): void {
   else asked.succeed(answer.json, answer.variant, answer.etag);
 }
 
-const queryBody = wireType(QueryObject);
+const queryBody = wireType(LiveQueryObject);
 
 /** The table pairs each operation with the handler of its requests; the type of one entry cannot say that it is the one. */
 function handlerOf(op: Operation): Handler<Operation> {

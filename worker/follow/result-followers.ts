@@ -4,7 +4,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {OutgoingBody} from '../ipc/outgoing-body.ts';
 import type {LiveHolder, LiveQueries} from '../live/live-queries.ts';
 import {type EventStream, eventText} from './event-stream.ts';
@@ -41,7 +41,7 @@ export class ResultFollowers {
    * @param start begins the answer
    * @throws what the query is refused with, session.overloaded 503
    */
-  follow(query: QueryObject, limit: number | null, start: () => OutgoingBody): void {
+  follow(query: LiveQueryObject, limit: number | null, start: () => OutgoingBody): void {
     this.#followers.checkRoom();
     const follower = new ResultFollower();
     this.#live.subscribe(follower, ONLY, query);

@@ -16,7 +16,7 @@ import {LIVE_CATCH_UP_DOCUMENTS_MAX, SCAN_INLINE_MS} from '../../shared/limits.t
 import {Side} from '../commit/commit.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';
 import type {Reader} from '../storage/reader.ts';
-import type {LiveQuery} from './live-query.ts';
+import type {LiveResult} from './live-result.ts';
 
 export type EvaluationEvents = {
   /** The live query's entries are those of the newest commit. */
@@ -25,7 +25,7 @@ export type EvaluationEvents = {
 };
 
 export class Evaluation {
-  readonly #live: LiveQuery;
+  readonly #live: LiveResult;
   readonly #reader: Reader;
   readonly #scans: LiveScans;
   readonly #events: EvaluationEvents;
@@ -34,7 +34,7 @@ export class Evaluation {
   #giveUpScan: () => void = () => undefined;
   #isOver = false;
 
-  constructor(live: LiveQuery, reader: Reader, scans: LiveScans, events: EvaluationEvents) {
+  constructor(live: LiveResult, reader: Reader, scans: LiveScans, events: EvaluationEvents) {
     this.#live = live;
     this.#reader = reader;
     this.#scans = scans;

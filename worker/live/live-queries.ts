@@ -14,7 +14,7 @@ import {hash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Change, Stage} from '../commit/commit.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../reads/pace.ts';
@@ -23,8 +23,10 @@ import {shapeText} from '../reads/shape.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {TableInfo} from '../storage/rows.ts';
 import {Evaluation} from './evaluation.ts';
+import {LiveCount} from './live-count.ts';
 import {emplace, type LiveIndex, type Stretch, type Watch, type Watcher} from './live-index.ts';
 import {LiveQuery} from './live-query.ts';
+import type {LiveResult} from './live-result.ts';
 
 /** A router that holds live queries under stream ids of its own. */
 export interface LiveHolder {
@@ -48,7 +50,9 @@ export type LiveParts = {
 
 /** A live query that is held. */
 class Held implements Watcher {
-  readonly live: LiveQuery;
+  readonly live: LiveResult;
+  /** What it takes, as it was last added up. */
+  bytes = 0;
   readonly key: string;
   readonly holders = new Map<LiveHolder, Set<number>>();
   /** Null: its result is that of the newest commit. */
@@ -57,8 +61,8 @@ class Held implements Watcher {
   readonly #touched: Set<Held>;
 
   /** @param touched where it puts itself when a commit concerns its result */
-  constructor(query: QueryObject, key: string, touched: Set<Held>) {
-    this.live = new LiveQuery(query);
+  constructor(query: LiveQueryObject, key: string, touched: Set<Held>) {
+    this.live = query.count === true ? new LiveCount(query) : new LiveQuery(query);
     this.key = key;
     this.#touched = touched;
   }
@@ -78,7 +82,7 @@ export class LiveQueries implements Stage {
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
   /** What the commit under way concerns. */
   readonly #touched = new Set<Held>();
-  #chars = 0;
+  #bytes = 0;
   /** Of the queries that begin in this turn; null: none has begun. */
   #turnBudget: InlineBudget | null = null;
 
@@ -91,7 +95,7 @@ export class LiveQueries implements Stage {
   }
 
   /** Sends the current result, now or when it is there, and from then on every new one; or why the query cannot be. */
-  subscribe(holder: LiveHolder, stream: number, query: QueryObject): void {
+  subscribe(holder: LiveHolder, stream: number, query: LiveQueryObject): void {
     try {
       const held = this.#hold(query);
       emplace(held.holders, holder, () => new Set<number>()).add(stream);
@@ -155,11 +159,10 @@ export class LiveQueries implements Stage {
   #refreshed(held: Held, budget?: InlineBudget): string | null {
     const {reader, count} = this.#parts;
     const {live} = held;
-    const before = live.text.length;
     const isStale = live.isStale;
     const text = live.refresh(reader, isStale ? new InlinePace(count, budget) : undefined);
     if (isStale) this.#watch(held, live.watched);
-    this.#chars += live.text.length - before;
+    this.#addUp(held, live.bytes);
     return text;
   }
 
@@ -231,25 +234,25 @@ export class LiveQueries implements Stage {
     this.#drop(held);
   }
 
-  #hold(query: QueryObject): Held {
+  #hold(query: LiveQueryObject): Held {
     // Long texts of one length are slow keys: engines hash them by their length alone.
     const key = hash('sha256', shapeText(query), 'base64');
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
-    if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#chars >= LIVE_RESULT_BYTES_MAX) {
+    if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#bytes >= LIVE_RESULT_BYTES_MAX) {
       throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
     }
     const held = new Held(query, key, this.#touched);
     const isCurrent = this.#runInline(held.live);
     this.#byKey.set(key, held);
-    this.#chars += held.live.text.length;
+    this.#addUp(held, held.live.bytes);
     if (isCurrent) this.#watch(held, held.live.watched);
     else this.#evaluate(held);
     return held;
   }
 
   /** Runs the query as far as this turn's time goes: many may be asked for at once. @returns false: it reads more */
-  #runInline(live: LiveQuery): boolean {
+  #runInline(live: LiveResult): boolean {
     const {reader, count} = this.#parts;
     if (this.#turnBudget === null) {
       this.#turnBudget = new InlineBudget();
@@ -272,7 +275,12 @@ export class LiveQueries implements Stage {
     held.evaluation?.giveUp();
     held.watch?.end();
     this.#byKey.delete(held.key);
-    this.#chars -= held.live.text.length;
-    assert(this.#chars >= 0, 'what live results take is counted once');
+    this.#addUp(held, 0);
+  }
+
+  #addUp(held: Held, bytes: number): void {
+    this.#bytes += bytes - held.bytes;
+    held.bytes = bytes;
+    assert(this.#bytes >= 0, 'what live results take is counted once');
   }
 }

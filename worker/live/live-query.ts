@@ -11,30 +11,33 @@ import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_RESERVE_DOCUMENTS, RESULT_BYTES_MAX} from '../../shared/limits.ts';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Side} from '../commit/commit.ts';
-import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
+import {type ParsedDocument, parseDocument} from '../documents/document.ts';
 import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
 import {find} from '../reads/find.ts';
 import {type Order, orderKey, orderOf} from '../reads/order.ts';
 import type {Pace} from '../reads/pace.ts';
 import {NO_KEY, type Position} from '../reads/position.ts';
 import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
+import {type Show, showOf} from '../reads/select.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import type {Stretch} from './live-index.ts';
+import type {LiveResult} from './live-result.ts';
 import {type QueryStretch, stretchesOf} from './query-stretch.ts';
 
 /** `bytes`: what the document takes in the result, with its comma. `created`: its time, epoch milliseconds. */
 type Entry = Pick<Position, 'key' | 'doc'> & {created: number; text: string; bytes: number};
 
-export class LiveQuery {
-  readonly query: QueryObject;
+export class LiveQuery implements LiveResult {
+  readonly query: LiveQueryObject;
   readonly #stretches: readonly QueryStretch[];
   readonly #matches: Predicate;
   readonly #limit: number;
   readonly #sign: number;
   readonly #order: Order;
+  readonly #show: Show;
   #reserve = 0;
   #entries: Entry[] = [];
   #isComplete = true;
@@ -45,17 +48,17 @@ export class LiveQuery {
   #stale = false;
 
   /** @throws op.invalid_input 400 */
-  constructor(query: QueryObject) {
+  constructor(query: LiveQueryObject) {
     this.query = query;
     const filters = compileFilters(query.filters);
     this.#matches = matches(filters);
     this.#order = orderOf(query, filters);
+    this.#show = showOf(query);
     this.#stretches = stretchesOf(query, filters, this.#order);
     this.#limit = query.limit ?? Number.POSITIVE_INFINITY;
     this.#sign = this.#order.reverse ? -1 : 1;
   }
 
-  /** The writes since the last refresh concerned the result, or may have. */
   get isTouched(): boolean {
     return this.#changed || this.#stale;
   }
@@ -68,12 +71,15 @@ export class LiveQuery {
     return this.#text;
   }
 
-  /** Where every document stands that the query may ever show. */
+  get bytes(): number {
+    return this.#text.length;
+  }
+
   get whole(): Stretch[] {
     return this.#upTo(null);
   }
 
-  /** Where a write can concern the entries there are: of a result that is cut, up to its last one. Until it is run again. */
+  /** Of a result that is cut, up to its last entry. */
   get watched(): Stretch[] {
     return this.#upTo((this.#isComplete ? undefined : this.#entries.at(-1)) ?? null);
   }
@@ -90,7 +96,6 @@ export class LiveQuery {
     });
   }
 
-  /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and what ends its pace */
   run(reader: QueryReader, pace?: Pace): void {
     const {rows} = find(reader, this.query, this.#limit, null, pace);
     this.#begin(0);
@@ -98,7 +103,6 @@ export class LiveQuery {
     this.#isComplete = rows.length < this.#limit;
   }
 
-  /** What a scan thread is to find: its pieces are `take`n in, then the result is `taken`. */
   scan(): LiveScan {
     const most = Number.isFinite(this.#limit) ? this.#limit : null;
     this.#begin(most === null ? 0 : LIVE_RESERVE_DOCUMENTS);
@@ -118,7 +122,6 @@ export class LiveQuery {
     assert(isComplete || this.#entries.length >= this.#limit, 'a result that is not complete is long enough');
   }
 
-  /** Takes in one written document. `after` null: it was deleted. */
   write(doc: number, after: Side | null): void {
     if (this.#stale) return;
     if (this.#docs.has(doc)) this.#remove(doc);
@@ -126,10 +129,6 @@ export class LiveQuery {
     this.#stale = !this.#isComplete && this.#entries.length < this.#limit;
   }
 
-  /**
-   * The new text after the writes of a commit, or null when the result is equal. A query that is stale is run again.
-   * @throws op.too_large 413 when it has outgrown RESULT_BYTES_MAX, and what ends its pace: then it is still stale
-   */
   refresh(reader: QueryReader, pace?: Pace): string | null {
     if (this.#stale) this.run(reader, pace);
     if (!this.#changed) return null;
@@ -165,7 +164,7 @@ export class LiveQuery {
   #entryOf(row: DocumentRow, parsed: ParsedDocument | null): Entry {
     const isOrdered = this.#order.fields.length > 0;
     const key = isOrdered ? orderKey(this.#order, parsed ?? parseDocument(row)) : NO_KEY;
-    const text = documentText(row);
+    const text = this.#show(row, parsed);
     return {key, doc: row.doc, created: row.created, text, bytes: Buffer.byteLength(text) + 1};
   }
 

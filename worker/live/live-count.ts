@@ -1,0 +1,96 @@
+/**
+ * How many documents a live query has, kept up to date from what commits write: the numbers of those that match, as bits, so that
+ * a document taken in twice is counted once, and one that did not match before is not missed.
+ */
+import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
+import type {Side} from '../commit/commit.ts';
+import {eachMatch} from '../reads/count.ts';
+import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
+import {orderOf} from '../reads/order.ts';
+import {type Pace, UNHURRIED} from '../reads/pace.ts';
+import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
+import {showOf} from '../reads/select.ts';
+import type {QueryReader} from '../storage/rows.ts';
+import {DocumentSet} from './document-set.ts';
+import type {Stretch} from './live-index.ts';
+import type {LiveResult} from './live-result.ts';
+import {stretchesOf} from './query-stretch.ts';
+
+export class LiveCount implements LiveResult {
+  readonly query: LiveQueryObject;
+  /** Nothing is behind its end: a count has no entries that could run out. */
+  readonly isStale = false;
+  readonly #matches: Predicate;
+  readonly #stretches: readonly Stretch[];
+  readonly #docs = new DocumentSet();
+  #isTouched = false;
+  #text = '{"count":0}';
+
+  /** @throws op.invalid_input 400 */
+  constructor(query: LiveQueryObject) {
+    this.query = query;
+    const filters = compileFilters(query.filters);
+    this.#matches = matches(filters);
+    orderOf(query, filters); // what no order can be, nor a selection, is refused here as well
+    showOf(query);
+    // Of all that match: a limit ends the count and not what is looked at.
+    const {limit: _, order: __, ...all} = query;
+    this.#stretches = stretchesOf(all, filters, {fields: [], reverse: false}).flatMap(one => one.upTo(null) ?? []);
+  }
+
+  get isTouched(): boolean {
+    return this.#isTouched;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  get bytes(): number {
+    return this.#text.length + this.#docs.bytes;
+  }
+
+  get whole(): readonly Stretch[] {
+    return this.#stretches;
+  }
+
+  get watched(): readonly Stretch[] {
+    return this.#stretches;
+  }
+
+  run(reader: QueryReader, pace: Pace = UNHURRIED): void {
+    this.#docs.clear();
+    this.#isTouched = true;
+    eachMatch(reader, this.query, pace, doc => this.#docs.add(doc));
+  }
+
+  scan(): LiveScan {
+    this.#docs.clear();
+    this.#isTouched = true;
+    return {kind: 'live', query: this.query, most: null, reserve: 0};
+  }
+
+  take({docs}: LivePiece): void {
+    for (const doc of docs) this.#docs.add(doc);
+  }
+
+  taken(): void {
+    this.#isTouched = true;
+  }
+
+  write(doc: number, after: Side | null): void {
+    const before = this.#docs.size;
+    if (after !== null && this.#matches(after.document)) this.#docs.add(doc);
+    else this.#docs.delete(doc);
+    this.#isTouched ||= this.#docs.size !== before;
+  }
+
+  refresh(): string | null {
+    if (!this.#isTouched) return null;
+    this.#isTouched = false;
+    const text = `{"count":${Math.min(this.#docs.size, this.query.limit ?? Number.POSITIVE_INFINITY)}}`;
+    if (text === this.#text) return null;
+    this.#text = text;
+    return text;
+  }
+}
