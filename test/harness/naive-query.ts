@@ -1,6 +1,6 @@
 /** Queries as the contract words them: arrays sorted and filtered. With random documents and query objects to ask. */
 import fc from 'fast-check';
-import type {FilterClause, QueryObject} from '../../shared/protocol/queries.ts';
+import type {FilterClause, LiveQueryObject, QueryObject} from '../../shared/protocol/queries.ts';
 import {compareValues} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {nativeValue} from './values.ts';
@@ -63,7 +63,7 @@ export function withoutNegativeZero(value: unknown): Value {
 }
 
 /** What the query answers. The documents are given in creation order. */
-export function naiveResult(documents: readonly Doc[], query: QueryObject): Doc[] {
+export function naiveResult(documents: readonly Doc[], query: Omit<QueryObject, 'explain'>): Doc[] {
   const found = documents.filter(document => query.filters.every(clause => holds(document, clause)));
   const order = [query.order ?? []].flat();
   const sign = (direction: string | undefined) => (direction === 'desc' ? -1 : 1);
@@ -74,7 +74,7 @@ export function naiveResult(documents: readonly Doc[], query: QueryObject): Doc[
     }
     return sign(order.at(-1)?.direction) * (x._creationTime - y._creationTime);
   });
-  return found.slice(0, query.limit);
+  return found.slice(0, query.limit).map(document => naiveSelected(document, query.select));
 }
 
 /** Few distinct values, so that filters match, ranges meet and ties happen. */
@@ -139,6 +139,39 @@ export const shape = fc.record(
       },
     ),
     limit: fc.integer({min: 1, max: 12}),
+    select: fc.array(fc.constantFrom(...FIELDS, 'c', '_creationTime', 'missing'), {maxLength: 3}),
   },
   {requiredKeys: ['filters']},
 );
+
+/** What a live query shows. */
+export function naiveLive(documents: readonly Doc[], query: LiveQueryObject): Doc[] | {count: number} {
+  const found = naiveResult(documents, query);
+  return query.count === true ? {count: found.length} : found;
+}
+
+/** A document as `select` shows it. */
+export function naiveSelected(document: Doc, select: readonly string[] | undefined): Doc {
+  if (select === undefined) return document;
+  const shown: Record<string, Value> = {};
+  const put = (into: Record<string, Value>, [step, ...rest]: string[], value: Value): void => {
+    if (rest.length === 0) into[step!] = value;
+    else {
+      into[step!] ??= {};
+      put(into[step!] as Record<string, Value>, rest, value);
+    }
+  };
+  const isBelowAnother = (field: string) => select.some(other => field.startsWith(`${other}.`));
+  const system = ['_creationTime', '_updateTime'].filter(field => select.includes(field));
+  const own = select.filter(field => !field.startsWith('_')).sort();
+  for (const field of ['_id', ...system, ...own]) {
+    const value = at(document, field);
+    if (value !== undefined && !isBelowAnother(field)) put(shown, field.split('.'), value);
+  }
+  return shown as Doc;
+}
+
+/** A live query without its table. */
+export const liveShape = fc
+  .tuple(shape, fc.integer({min: 0, max: 3}))
+  .map(([query, pick]) => (pick === 0 ? {...query, count: true} : query));

@@ -1,6 +1,10 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import type {AnswerOf} from '../../shared/operation-types.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
+
+type QueryPage = AnswerOf<'query.paginated'>;
+type QueryResult = AnswerOf<'query.run'>;
 
 let service: Service;
 let tenant: Tenant;
@@ -242,5 +246,72 @@ describe('what is not a query is 400 op.invalid_input', () => {
     expect(error.message).toContain(named);
     const page = {query, page_size: 1};
     expectError(await tenant.request('POST', '/query/paginated', JSON.stringify(page)), 400, 'op.invalid_input');
+  });
+});
+
+describe('beside the documents', () => {
+  const swiss = {table: 'cities', filters: [{field: 'country', op: 'eq', value: 'CH'}]};
+  beforeAll(async () => {
+    tenant = await Tenant.make(service);
+    await tenant.putSchema('cities', [], [{name: 'by_country', fields: ['country']}]);
+    for (const [name, country, n] of [
+      ['Bern', 'CH', 1],
+      ['Bonn', 'DE', 2],
+      ['Basel', 'CH', 3],
+    ] as const) {
+      await tenant.insert('cities', JSON.stringify({name, country, loc: {n, 10: 1, 9: 2}}));
+    }
+  });
+
+  test('select shows the paths it names and the id, also on pages', async () => {
+    const [bern] = await tenant.list('cities');
+    const select = ['name', 'loc.n', 'loc.none', 'none.n', '_creationTime'];
+    const {text} = await tenant.request('POST', '/query', JSON.stringify({...swiss, select, limit: 1}));
+    const {_id, _creationTime} = bern!;
+    expect(text).toBe(`{"data":[{"_id":"${_id}","_creationTime":${_creationTime},"loc":{"n":1},"name":"Bern"}]}`);
+    const ids = {query: {...swiss, select: []}, page_size: 1};
+    const paged = async (body: object) =>
+      (await tenant.request('POST', '/query/paginated', JSON.stringify(body))).body as QueryPage;
+    const page = await paged(ids);
+    expect(page.data).toEqual([{_id}]);
+    expect((await paged({...ids, after: page.next_cursor})).has_more).toBe(false);
+    const other = {query: swiss, page_size: 1, after: page.next_cursor};
+    expectError(await tenant.request('POST', '/query/paginated', JSON.stringify(other)), 400, 'op.invalid_input');
+    const whole = await tenant.request('POST', '/query', JSON.stringify({...swiss, select: ['loc'], limit: 1}));
+    expect(whole.text).toContain('"loc":{"10":1,"9":2,"n":1}');
+  });
+
+  test('count, explain, and several queries at once', async () => {
+    const post = async (path: string, body: object) =>
+      (await tenant.request('POST', path, JSON.stringify(body))).body as unknown;
+    expect(await post('/query/count', swiss)).toEqual({count: 2});
+    expect(await post('/query/count', {...swiss, limit: 1})).toEqual({count: 1});
+    expect(await post('/query/count', {table: 'none', filters: []})).toEqual({count: 0});
+    const {data, explain} = (await post('/query', {...swiss, explain: true})) as QueryResult;
+    expect(data.length).toBe(2);
+    expect(explain).toMatchObject({read: 2, returned: 2, reads: [{index: 'by_country', stretches: 1}]});
+    const batch = {
+      queries: [
+        {...swiss, select: ['name']},
+        {table: 'cities', filters: [], count: true},
+      ],
+    };
+    expect(await post('/query/batch', batch)).toEqual({
+      results: [
+        {data: [expect.objectContaining({name: 'Bern'}), expect.objectContaining({name: 'Basel'})]},
+        {count: 3},
+      ],
+    });
+  });
+
+  test('what is wrong in a batch is told with its position', async () => {
+    const bad = {queries: [swiss, {...swiss, filters: [{field: '', op: 'eq', value: 1}]}]};
+    const error = expectError(
+      await tenant.request('POST', '/query/batch', JSON.stringify(bad)),
+      400,
+      'op.invalid_input',
+    );
+    expect(error.message).toMatch(/^queries\[1\]: /);
+    expect(error.detail).toMatchObject({query: 1});
   });
 });

@@ -322,11 +322,20 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [
         {body: query},
         {body: {table: 'cities', filters: [], order: {field: 'name', direction: 'desc'}, limit: 1}},
+        {body: {...query, select: ['name'], explain: true}},
       ],
       refused: {body: {...query, table: '1'}, code: 'op.invalid_input'},
     },
+    'query.count': {
+      succeeds: [{body: query}, {body: {table: 'never', filters: []}}, {body: {...query, explain: true}}],
+      refused: {body: {...query, offset: 1}, code: 'op.invalid_input'},
+    },
+    'query.batch': {
+      succeeds: [{body: {queries: [query, {...query, count: true}, {...query, select: ['name'], explain: true}]}}],
+      refused: {body: {queries: []}, code: 'op.invalid_input'},
+    },
     'query.paginated': {
-      succeeds: [{body: {query, page_size: 1}}, {body: {query, page_size: 1_000}}],
+      succeeds: [{body: {query: {...query, explain: true}, page_size: 1}}, {body: {query, page_size: 1_000}}],
       refused: {body: {query, page_size: 1, after: 'none'}, code: 'op.invalid_input'},
     },
     'query.stream': {

@@ -37,6 +37,14 @@ class ArrayReader implements QueryReader {
     return {number: this.#low / DOCS, lowDoc: this.#low, highDoc: this.#low + DOCS - 1, indexes: []};
   }
 
+  documentCount() {
+    return null;
+  }
+
+  countEntries() {
+    return {count: 0, last: null};
+  }
+
   documentById(id: string) {
     return this.rows.find(row => row.id === id);
   }

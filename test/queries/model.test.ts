@@ -5,13 +5,14 @@
 import {createHash} from 'node:crypto';
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {Explained, FilterClause, QueryObject} from '../../shared/protocol/queries.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {runPage, runQuery} from '../../worker/reads/run.ts';
+import {runBatch, runCount, runPage, runQuery} from '../../worker/reads/run.ts';
 import {shapeText} from '../../worker/reads/shape.ts';
 import {refreshInfo} from '../../worker/storage/catalog.ts';
+import type {EntryPlace} from '../../worker/storage/rows.ts';
 import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
@@ -53,9 +54,16 @@ describe('a query answers what the model answers, with whatever indexes there ar
           const table = newTable(lists);
           for (const doc of docs) table.insert(doc);
           const all = table.all();
-          for (const query of shapes.map(part => ({table: table.name, ...part}))) {
+          const queries = shapes.map(part => ({table: table.name, ...part}));
+          const batch = runBatch(reader, {queries: queries.map((query, i) => ({...query, count: i % 2 === 1}))});
+          const {results} = JSON.parse(batch) as {results: unknown[]};
+          for (const [i, query] of queries.entries()) {
             const {data} = JSON.parse(runQuery(reader, query)) as {data: Doc[]};
-            expect(data.map(doc => doc._id)).toEqual(naiveResult(all, query).map(doc => doc._id));
+            const expected = naiveResult(all, query);
+            expect(data).toEqual(expected);
+            const counted = {count: expected.length};
+            expect(JSON.parse(runCount(reader, query))).toEqual(counted);
+            expect(results[i]).toEqual(i % 2 === 1 ? counted : {data: expected});
           }
         },
       ),
@@ -87,6 +95,96 @@ describe('a query answers what the model answers, with whatever indexes there ar
   });
 });
 
+describe('counting', () => {
+  test('an index in pieces comes to the same, wherever equal values are cut', () => {
+    const table = newTable([['a']]);
+    for (let i = 0; i < 23; i++) table.insert({a: Math.floor(i / 5)});
+    const [index] = reader.table(table.name)!.indexes;
+    const [lower, upper] = [encodeKey([1]), encodeKey([4])];
+    for (const most of [1, 2, 3, 5, 14, 15, 16]) {
+      let count = 0;
+      let after: EntryPlace | null = null;
+      do {
+        const found = reader.countEntries(index!.number, lower, upper, after, most);
+        count += found.count;
+        after = found.last;
+      } while (after !== null);
+      expect(count).toBe(15);
+    }
+  });
+
+  test('ends at the limit, and reads no document that an index speaks for', () => {
+    const table = newTable([['a']]);
+    for (let i = 0; i < 30; i++) table.insert({a: i % 3, b: i});
+    const counted = (query: Partial<QueryObject>) =>
+      JSON.parse(runCount(reader, {table: table.name, filters: [], explain: true, ...query})) as {
+        count: number;
+        explain: Explained;
+      };
+    const one = (value: unknown): FilterClause => ({field: 'a', op: 'eq', value});
+    expect(counted({})).toMatchObject({count: 30, explain: {read: 0}});
+    expect(counted({filters: [one(1)]})).toMatchObject({count: 10, explain: {read: 0}});
+    expect(counted({filters: [one(1)], limit: 4})).toMatchObject({count: 4, explain: {read: 0}});
+    expect(counted({filters: [{or: [one(1), one(7), one(2)]}]}).count).toBe(20);
+    const filtered = counted({filters: [one(1), {field: 'b', op: 'lt', value: 10}]});
+    expect(filtered).toMatchObject({count: 3, explain: {read: 10, reads: [{index: 'a', is_filtered: true}]}});
+  });
+});
+
+describe('explain tells how it was read', () => {
+  test.each<[string, Partial<QueryObject>, object, object[]]>([
+    ['the table', {}, {is_sorted: false, read: 12, returned: 12}, [{by: 'table', index: null, range: []}]],
+    [
+      'an order that had to be made',
+      {order: {field: 'b', direction: 'asc'}, limit: 2},
+      {is_sorted: true, read: 12, returned: 2},
+      [{by: 'table', is_filtered: false}],
+    ],
+    [
+      'values of a list, merged in the order',
+      {
+        filters: [{field: 'a', op: 'in', value: [2, 0]}],
+        order: {field: 'b', direction: 'desc'},
+        limit: 3,
+      },
+      {is_sorted: false, returned: 3},
+      [{by: 'index', fields: ['a', 'b'], range: [{field: 'a', op: 'in', value: [0, 2]}], stretches: 2}],
+    ],
+    [
+      'a choice',
+      {
+        filters: [
+          {
+            or: [
+              {field: 'a', op: 'eq', value: 1},
+              {field: 'c', op: 'prefix', value: 'x1'},
+            ],
+          },
+        ],
+      },
+      {is_sorted: true, returned: 5},
+      [
+        {fields: ['a', 'b'], is_filtered: false},
+        {fields: ['c'], is_filtered: true, range: [{field: 'c', op: 'prefix', value: 'x1'}]},
+      ],
+    ],
+    [
+      'ids',
+      {filters: [{field: '_id', op: 'in', value: ['x', 'y']}]},
+      {read: 0, returned: 0},
+      [{by: 'ids', stretches: 2}],
+    ],
+  ])('%s', (_, part, expected, reads) => {
+    const table = newTable([['a', 'b'], ['c']]);
+    for (let i = 0; i < 12; i++) table.insert({a: i % 3, b: i, c: `x${i}`});
+    const {explain} = JSON.parse(runQuery(reader, {table: table.name, filters: [], explain: true, ...part})) as {
+      explain: Explained;
+    };
+    expect(explain).toMatchObject({...expected, reads});
+    expect(explain.reads.length).toBe(reads.length);
+  });
+});
+
 describe('a walk over pages delivers what was there throughout exactly once, in order', () => {
   const step = fc.record({
     pageSize: fc.integer({min: 1, max: 5}),
@@ -105,7 +203,7 @@ describe('a walk over pages delivers what was there throughout exactly once, in 
         (docs, lists, part, steps) => {
           const table = newTable(lists);
           for (const doc of docs) table.insert(doc);
-          const {limit: _, ...unlimited} = part;
+          const {limit: _, select: __, ...unlimited} = part;
           const query = {table: table.name, ...unlimited};
           let stayed = naiveResult(table.all(), query);
           const delivered: Doc[] = [];

@@ -8,8 +8,8 @@ import {randomUUID} from 'node:crypto';
 import {isDeepStrictEqual} from 'node:util';
 import fc from 'fast-check';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
+import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
+import {type Doc, fields, liveShape, naiveLive} from '../harness/naive-query.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {type Frame, Socket} from '../harness/socket.ts';
 import {until} from '../harness/until.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
-type Shown = {query: QueryObject; notBefore: number; frames: Frame[]};
+type Shown = {query: LiveQueryObject; notBefore: number; frames: Frame[]};
 type JournalRecord = {sequence: number; writes: {id: string; document: Doc | null}[]};
 
 /** One connection and all it was shown, in order. */
@@ -40,7 +40,7 @@ class Watcher {
   }
 
   /** @param notBefore a sequence that was acknowledged before */
-  subscribe(query: QueryObject, notBefore: number): void {
+  subscribe(query: LiveQueryObject, notBefore: number): void {
     const requestId = randomUUID();
     this.byRequest.set(requestId, {query, notBefore, frames: []});
     this.#socket.send({type: 'subscribe', request_id: requestId, query});
@@ -78,7 +78,7 @@ class Watcher {
     return [...this.byRequest.values()].every(shown => {
       const last = shown.frames.at(-1);
       if (last === undefined) return false;
-      return this.ended.has(shown) || isDeepStrictEqual(last.data, naiveResult(documents, shown.query));
+      return this.ended.has(shown) || isDeepStrictEqual(last.data, naiveLive(documents, shown.query));
     });
   }
 
@@ -115,7 +115,7 @@ function checkShown(watcher: Watcher, states: readonly Doc[][]): void {
     if (isFirst) at = Math.max(at, shown.notBefore);
     const text = JSON.stringify(frame.data);
     const from = at;
-    while (at < states.length && JSON.stringify(naiveResult(states[at]!, shown.query)) !== text) at++;
+    while (at < states.length && JSON.stringify(naiveLive(states[at]!, shown.query)) !== text) at++;
     if (at === states.length) {
       throw new Error(`${JSON.stringify(shown.query)} was never ${text} from sequence ${from} on`);
     }
@@ -144,7 +144,7 @@ type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 const round = fc.record({
   /** Sent at once. */
   changes: fc.array(change, {minLength: 1, maxLength: 8}),
-  subscribe: fc.array(fc.record({socket: fc.nat({max: SOCKETS - 1}), query: shape}), {maxLength: 3}),
+  subscribe: fc.array(fc.record({socket: fc.nat({max: SOCKETS - 1}), query: liveShape}), {maxLength: 3}),
   unsubscribe: fc.option(fc.record({socket: fc.nat({max: SOCKETS - 1}), pick: fc.nat()}), {freq: 4}),
 });
 

@@ -5,7 +5,7 @@
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
 import {afterAll, afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import type {QueryObject} from '../../shared/protocol/queries.ts';
+import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
 import {LiveIndex} from '../../worker/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../worker/live/live-queries.ts';
@@ -18,7 +18,7 @@ import type {LiveScans, LiveTaker} from '../../worker/reads/scan-pool.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {openReader} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
-import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
+import {type Doc, fields, liveShape, naiveLive} from '../harness/naive-query.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const tenant = new TenantParts();
@@ -114,10 +114,10 @@ const write = fc.record({
 type Write = typeof write extends fc.Arbitrary<infer T> ? T : never;
 /** The system fields can be asked for as well, and one of them changes with every patch. */
 const query = fc.oneof(
-  {arbitrary: shape, weight: 6},
+  {arbitrary: liveShape, weight: 6},
   {
     arbitrary: fc.record({
-      filters: fc.constant<QueryObject['filters']>([]),
+      filters: fc.constant<LiveQueryObject['filters']>([]),
       order: fc.record({
         field: fc.constantFrom('_updateTime', '_creationTime'),
         direction: fc.constantFrom('asc' as const, 'desc' as const),
@@ -177,11 +177,11 @@ describe('live results are what the model answers', () => {
         const index = new LiveIndex();
         const live = new LiveQueries({...parts, index, scans: new HeldScans(), count: () => 0});
         const received = new Received();
-        const held = new Map<number, QueryObject>();
+        const held = new Map<number, LiveQueryObject>();
         let lastStream = 0;
         for (const {group, subscribe, unsubscribe} of steps) {
           for (const part of subscribe) {
-            const asked: QueryObject = {table: name, ...part};
+            const asked: LiveQueryObject = {table: name, ...part};
             held.set(++lastStream, asked);
             live.subscribe(received, lastStream, asked);
             reader.endSnapshot();
@@ -204,7 +204,7 @@ describe('live results are what the model answers', () => {
           const changed: number[] = [];
           for (const [stream, asked] of held) {
             const shown = received.latest.get(stream)!;
-            expect(JSON.parse(shown)).toEqual(naiveResult(documents, asked));
+            expect(JSON.parse(shown)).toEqual(naiveLive(documents, asked));
             if (shown !== before.get(stream)) changed.push(stream);
           }
           expect(streams).toEqual(changed);
@@ -233,14 +233,14 @@ describe('live results of queries that read much', () => {
         const index = new LiveIndex();
         const live = new LiveQueries({...parts, index, scans, count: () => Number.POSITIVE_INFINITY});
         const received = new Received();
-        const held = new Map<number, QueryObject>();
+        const held = new Map<number, LiveQueryObject>();
         let lastStream = 0;
         const check = () => {
           const documents = all();
           for (const [stream, asked] of held) {
             const shown = received.latest.get(stream);
             if (shown === undefined || received.behind.has(stream)) continue;
-            expect(JSON.parse(shown)).toEqual(naiveResult(documents, asked));
+            expect(JSON.parse(shown)).toEqual(naiveLive(documents, asked));
           }
           expect(received.sequences).toEqual(received.sequences.toSorted((a, b) => a - b));
         };
@@ -249,7 +249,7 @@ describe('live results of queries that read much', () => {
           moves,
         } of steps) {
           for (const part of subscribe) {
-            const asked: QueryObject = {table: name, ...part};
+            const asked: LiveQueryObject = {table: name, ...part};
             held.set(++lastStream, asked);
             live.subscribe(received, lastStream, asked);
             reader.endSnapshot();
