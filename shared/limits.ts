@@ -896,6 +896,8 @@ export const IMPORTS_KEPT_MAX = 1_000;
 /** Failures that an import or a task describes; further ones are counted. (ours) */
 export const BULK_ERRORS_SHOWN = 20;
 export const BULK_ERROR_CHARS = 300;
+/** Length of the log at which an export whose reader is slow is cut, because it keeps the log from starting over. (ours) */
+export const EXPORT_LOG_BYTES_MAX = 1024 * MIB;
 /** Columns of a CSV import. Beyond: 400. (ours) */
 export const CSV_COLUMNS_MAX = 1_000;
 

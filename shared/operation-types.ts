@@ -16,6 +16,7 @@ import {
   WrittenDocument,
 } from './protocol/documents.ts';
 import {Variable, VariableBody, VariableList} from './protocol/environment.ts';
+import {ExportLine, ExportQuery} from './protocol/exports.ts';
 import {
   FunctionCallBody,
   FunctionReply,
@@ -125,6 +126,7 @@ export const OPERATION_TYPES = {
   'documents.upsert': {body: UpsertBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'transactions.run': {body: TransactionBody, answer: TransactionResult},
   'imports.run': {bodyMedia: ['application/x-ndjson', 'text/csv'], query: ImportQuery, answer: ImportResult},
+  'exports.run': {query: ExportQuery, answer: ExportLine, media: 'application/x-ndjson'},
   'imports.list': {answer: ImportList},
   'imports.get': {answer: FoundImport},
   'query.run': {body: QueryObject, answer: QueryResult},

@@ -126,6 +126,8 @@ export const OPERATIONS = {
     takesContentType: true,
     streamedBytesMax: IMPORT_BYTES_MAX,
   },
+  /** Documents at one sequence, an object a line. */
+  'exports.run': {...read, ...at('GET', '/export'), params: none, takesQuery: true},
   'imports.list': {...read, ...at('GET', '/import'), params: none, isShort: true},
   'imports.get': {...read, ...at('GET', '/import/{import_id}'), params: ['import_id'], isShort: true},
   'query.run': {...read, ...at('POST', '/query'), params: none},

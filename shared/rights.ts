@@ -98,6 +98,7 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'documents.upsert': needs('data:write', {at: ['table']}),
   'transactions.run': needs('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
   'imports.run': needs('data:write', {query: 'table'}),
+  'exports.run': needs('data:read', {query: 'table'}),
   'imports.list': needs('data:read', 'unknown'),
   'imports.get': needs('data:read', 'unknown'),
   'query.run': needs('data:read', {at: ['table']}),

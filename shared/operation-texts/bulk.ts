@@ -3,7 +3,7 @@ import type {Named, OperationTexts} from './text.ts';
 
 const COUNTS = {lines: 2, inserted: 2, updated: 0, failed: 0, errors: []};
 
-export const BULK_TEXTS: OperationTexts<Named<'imports'>> = {
+export const BULK_TEXTS: OperationTexts<Named<'imports'> | 'exports.run'> = {
   'imports.run': {
     tag: 'bulk',
     summary: 'Import JSON lines or CSV',
@@ -20,6 +20,18 @@ export const BULK_TEXTS: OperationTexts<Named<'imports'>> = {
       'op.rate_limited',
     ],
     example: {query: {table: 'cities', import_id: 'nightly'}, answer: COUNTS},
+  },
+  'exports.run': {
+    tag: 'bulk',
+    summary: 'Export documents as JSON lines',
+    description:
+      'All documents of a table, or of all tables, at one sequence (`X-Svc-Sequence`), in order of creation. Lines are documents, or ' +
+      '`{"table": …, "document": …}` without `table`. An answer that ends early is cut visibly.',
+    errors: ['session.overloaded'],
+    example: {
+      query: {table: 'cities'},
+      answer: {_id: 'bern', _creationTime: 1_760_000_000_000, _updateTime: 1_760_000_000_000, name: 'Bern'},
+    },
   },
   'imports.list': {
     tag: 'bulk',

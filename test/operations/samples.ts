@@ -307,6 +307,10 @@ export async function samplesOf(app: App): Promise<Samples> {
       ],
       refused: {query: 'table=cities', headers: {'content-type': 'text/plain'}, code: 'op.unsupported_media_type'},
     },
+    'exports.run': {
+      succeeds: [{query: 'table=cities'}, {}],
+      refused: {query: 'table=1', code: 'op.invalid_input'},
+    },
     'imports.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'imports.get': {
       succeeds: [

@@ -64,12 +64,15 @@ export class Asked {
     return this.#link.startStream(this.#stream, status, headers);
   }
 
-  /** Answers JSON that is made while it is sent. @throws session.overloaded 503 when too many are under way */
-  pieces(make: () => Iterator<string, void, void>): void {
+  /** Answers JSON, or what headers say, that is made while it is sent. @throws session.overloaded 503 when too many are under way */
+  pieces(make: () => Iterator<string, void, void>, headers: HeaderList = []): void {
     if (this.#link.streams >= BOOTSTRAPS_MAX) {
-      throw new ServiceError('session.overloaded', `${BOOTSTRAPS_MAX} bootstraps are under way; try again later`);
+      throw new ServiceError(
+        'session.overloaded',
+        `${BOOTSTRAPS_MAX} bootstraps and exports are under way; try again later`,
+      );
     }
-    this.#link.stream(this.#stream, make());
+    this.#link.stream(this.#stream, make(), headers);
   }
 
   /** @param giveUp called if the client, or the router, goes before `settled` */

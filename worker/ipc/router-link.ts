@@ -237,9 +237,11 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#writer.frame(FrameKind.socketClose, stream, FrameFlag.none, String(code), reason);
   }
 
-  /** Answers 200 with a JSON body that is made while it is sent. The iterator is closed whatever happens. */
-  stream(stream: number, pieces: Iterator<string, void, void>): void {
-    this.#bodies.feed(stream, pieces);
+  /** Answers 200 with a body that is made while it is sent, JSON without headers. The iterator is closed whatever happens. */
+  stream(stream: number, pieces: Iterator<string, void, void>, headers: HeaderList): void {
+    const meta = headers.length === 0 ? '' : this.#head(stream, 200, headers);
+    if (meta === null) pieces.return?.();
+    else this.#bodies.feed(stream, pieces, meta);
   }
 
   /** Replies that iterators feed, of all routers. */

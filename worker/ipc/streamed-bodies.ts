@@ -75,11 +75,11 @@ export class StreamedBodies {
     return body;
   }
 
-  /** Begins a plain answer whose body an iterator makes. */
-  feed(stream: number, pieces: Iterator<string, void, void>): void {
+  /** Begins an answer whose body an iterator makes. @param meta ResponseMeta as JSON, empty: a plain one */
+  feed(stream: number, pieces: Iterator<string, void, void>, meta: string): void {
     this.#fed.add(stream);
     this.#share.fedStreams++;
-    feed(this.open(stream, ''), pieces);
+    feed(this.open(stream, meta), pieces);
   }
 
   /** The client took this much of an answer, which may have ended meanwhile. */

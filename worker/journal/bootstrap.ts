@@ -7,16 +7,14 @@
  */
 
 import {JOURNAL_VERSION} from '../../shared/journal-chain.ts';
-import {BOOTSTRAP_ROWS_FIRST, BOOTSTRAP_ROWS_MOST} from '../../shared/limits.ts';
 import {storedDocumentText} from '../documents/document.ts';
 import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
-import {checkedRow, type StoredRow} from '../storage/checksum.ts';
-import {reading} from '../storage/damage.ts';
 import {openReader} from '../storage/database.ts';
 import {cutUp, PIECE_CHARS} from './pieces.ts';
 import {JournalReader} from './read-page.ts';
 import {snapshotRest} from './snapshot-rest.ts';
+import {tableRows} from './table-rows.ts';
 
 /** Pieces of the payload's JSON text. Each step is short; the caller decides when to take the next one. */
 export function* bootstrapPieces(path: string): Generator<string, void, void> {
@@ -27,9 +25,6 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     const catalog = Catalog.read(db);
     const cut = journal.head();
     const floor = journal.floor();
-    const page = db.prepare<[number, number, number], StoredRow>(
-      'SELECT * FROM documents WHERE doc > ? AND doc <= ? ORDER BY doc LIMIT ? + 0',
-    );
     yield `{"snapshot":{"version":${JOURNAL_VERSION},"applied_sequence":${cut},"durable_head":${cut},"schema":`;
     yield* cutUp(allSchemasText(catalog));
     yield ',"documents":{';
@@ -38,25 +33,12 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
       let piece = `${firstTable ? '' : ','}"${table.name}":[`;
       firstTable = false;
       let first = true;
-      let last = table.info.lowDoc;
-      let atOnce = BOOTSTRAP_ROWS_FIRST;
-      for (;;) {
-        const rows = reading(() => page.all(last, table.info.highDoc, atOnce));
-        let chars = 1;
-        for (const row of rows) {
-          checkedRow(row, catalog);
-          chars += row.body.length;
-          piece += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
-          first = false;
-          last = row.doc;
-          if (piece.length >= PIECE_CHARS) {
-            yield piece;
-            piece = '';
-          }
-        }
-        if (rows.length < atOnce) break;
-        // About one piece at a time: many streams may be waiting for slow readers, each with what it has read.
-        atOnce = Math.max(1, Math.min(BOOTSTRAP_ROWS_MOST, Math.floor((PIECE_CHARS * rows.length) / chars)));
+      for (const row of tableRows(db, catalog, table)) {
+        piece += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
+        first = false;
+        if (piece.length < PIECE_CHARS) continue;
+        yield piece;
+        piece = '';
       }
       yield `${piece}]`;
     }

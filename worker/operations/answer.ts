@@ -59,7 +59,7 @@ export interface StreamTarget {
   start(headers: HeaderList): OutgoingBody;
   /** With an app's own response: its status, its headers, and a body that is written later. */
   respond(status: number, headers: HeaderList): OutgoingBody;
-  /** With JSON that is made while it is sent. @throws session.overloaded 503 when too many are under way */
-  pieces(make: () => Iterator<string, void, void>): void;
+  /** With JSON that is made while it is sent, or with text of the type that headers say. @throws session.overloaded 503 when too many are under way */
+  pieces(make: () => Iterator<string, void, void>, headers?: HeaderList): void;
   fail(error: ServiceError): void;
 }

@@ -1,16 +1,20 @@
-/** Work on many documents: imports. */
+/** Work on many documents: imports and exports. */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
+import {ExportQuery} from '../../shared/protocol/exports.ts';
 import {ImportQuery} from '../../shared/protocol/imports.ts';
+import {exportPieces} from '../bulk/export.ts';
 import type {ImportBody} from '../bulk/imports.ts';
 import type {Request} from '../ipc/decode.ts';
 import {wireType} from '../wire-type.ts';
 import {type Handlers, json} from './answer.ts';
 import {decodeQuery} from './query-string.ts';
+import {fromSnapshot} from './snapshot-stream.ts';
 
+const exportQuery = wireType(ExportQuery);
 const importQuery = wireType(ImportQuery);
 
-export const bulk: Handlers<Extract<Operation, `imports.${string}`>> = {
+export const bulk: Handlers<Extract<Operation, `imports.${string}` | 'exports.run'>> = {
   'imports.run': async (request, {imports}) => {
     if (request.key !== null) {
       const message =
@@ -18,6 +22,18 @@ export const bulk: Handlers<Extract<Operation, `imports.${string}`>> = {
       throw new ServiceError('op.invalid_input', message);
     }
     return json<'imports.run'>(await imports.take(decodeQuery(importQuery, request.query), bodyOf(request)));
+  },
+  'exports.run': ({query}, tenant) => {
+    const {table = null} = decodeQuery(exportQuery, query);
+    let cut = 0;
+    const make = () =>
+      exportPieces(tenant.path, table, sequence => {
+        cut = sequence;
+      });
+    return fromSnapshot(tenant, make, () => [
+      ['content-type', 'application/x-ndjson'],
+      ['x-svc-sequence', String(cut)],
+    ]);
   },
   'imports.list': (_, {reader, imports}) => {
     reader.inSnapshot();

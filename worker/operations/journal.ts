@@ -7,6 +7,7 @@ import {bootstrapPieces} from '../journal/bootstrap.ts';
 import {cutUp} from '../journal/pieces.ts';
 import {parseJournalParameters} from '../journal/read-page.ts';
 import {type Handlers, Streamed} from './answer.ts';
+import {fromSnapshot} from './snapshot-stream.ts';
 
 export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
   'journal.page': ({query}, {reader, journal}) => {
@@ -23,33 +24,8 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
       return undefined;
     });
   },
-  // Its snapshot may hold a commit that is not durable yet: nothing leaves before that is.
-  'journal.bootstrap': (_, {path, groups}) =>
-    new Streamed(async to => {
-      const pieces = bootstrapPieces(path);
-      const first = pieces.next();
-      if (!groups.isDurable) await new Promise<void>(resolve => groups.whenDurable(resolve));
-      try {
-        to.pieces(() => following(first, pieces));
-      } catch (caught) {
-        pieces.return();
-        throw caught;
-      }
-    }),
+  'journal.bootstrap': (_, tenant) => fromSnapshot(tenant, () => bootstrapPieces(tenant.path)),
 };
-
-/** Pieces of which the first has been made. */
-function* following(
-  first: IteratorResult<string, void>,
-  rest: Generator<string, void, void>,
-): Generator<string, void, void> {
-  try {
-    if (first.done !== true) yield first.value;
-    yield* rest;
-  } finally {
-    rest.return();
-  }
-}
 
 function inPieces(make: () => Iterator<string, void, void>): Streamed {
   return new Streamed(to => {
