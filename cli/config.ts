@@ -33,6 +33,7 @@ export type StartOptions = {
   allowedOrigin: string[];
   trustedProxy: string[];
   rateLimitTenant?: RateLimit;
+  rateLimitKey?: RateLimit;
   journalKeepRecords: number;
   /** Bytes; 0: no limit. */
   tenantStorageMax: number;
@@ -106,6 +107,10 @@ export function addStartOptions(command: Command): Command {
     new Option(
       '--rate-limit-tenant <rate>',
       'requests a second that each tenant may get, as 50, or 50:200 for 200 at once; beyond: 429',
+    ).argParser(rateLimit),
+    new Option(
+      '--rate-limit-key <rate>',
+      'requests a second that may come with each key that has no limit of its own, written the same',
     ).argParser(rateLimit),
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))

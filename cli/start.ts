@@ -41,7 +41,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         allowedHosts: options.allowedHost,
         allowedOrigins: options.allowedOrigin,
         trustedProxies: options.trustedProxy,
-        rateLimits: {tenant: options.rateLimitTenant ?? null},
+        rateLimits: {tenant: options.rateLimitTenant ?? null, key: options.rateLimitKey ?? null},
         idleStopMs: options.idleStop,
         entries: BUNDLED_ENTRIES,
       },

@@ -142,7 +142,7 @@ async function start({
       directory: tenantDirectory,
       control,
       observer,
-      rateLimits: RateLimits.of(settings.rateLimits, routers, () => performance.now()),
+      rateLimits: new RateLimits(settings.rateLimits, routers, () => performance.now()),
       callers: new Callers(settings.trustedProxies, logsRequests),
       files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       socketsMax: limits.sockets,

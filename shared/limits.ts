@@ -30,6 +30,8 @@ export const TRANSACTION_REPLACED_CHARS_MAX = 64 * MIB;
 /** Entity tags in one `If-Match` or `If-None-Match`. Beyond: 400 op.invalid_input. (ours) */
 export const CONDITION_TAGS_MAX = 100;
 
+/** How long a key may still be valid that a page sends as subprotocol of /ws. Beyond: 403 auth.forbidden. (ours) */
+export const PAGE_KEY_LIFE_MS_MAX = 24 * 3_600_000;
 /** Rate limits that an operator may set: requests a second, and at once. Beyond: it was mistyped, and is refused. (ours) */
 export const RATE_LIMIT_PER_SECOND_MIN = 0.001;
 export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000;

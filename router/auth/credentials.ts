@@ -36,6 +36,11 @@ export class Credentials {
     return this.#admin.acceptsAdminToken(header) ? null : undefined;
   }
 
+  /** Of a key's secret alone; null: it is none that is valid now. */
+  ofKey(secret: string): Caller | null {
+    return this.#keys.find(secret, 0, wholeHeader);
+  }
+
   /** Why these headers show no valid one, for people. @param otherwise where they show no key */
   refusal(authorization: string, adminToken: string, otherwise: string): string {
     const token = [bearerToken(authorization), adminToken].find(text => text.startsWith(KEY_PREFIX));

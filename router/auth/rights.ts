@@ -1,6 +1,9 @@
 /** What a key may ask for, judged by the table of rights (`shared/rights.ts`). Admin credentials may do everything. */
+import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import type {Rights} from '../../shared/rights.ts';
+import {KEY_PREFIX} from '../../shared/key-secret.ts';
+import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
+import {type Rights, SCOPES} from '../../shared/rights.ts';
 import type {Asker} from './credentials.ts';
 
 /** What the operation is tells already. @throws auth.forbidden 403 */
@@ -52,6 +55,27 @@ export function judgeTables(asker: Asker, rule: Rights['tables'], table: string,
     for (const name of named.length === 0 ? [undefined] : named) judgeTable(asker, name);
   } else return [...asker.key.tables];
   return null;
+}
+
+/** A key that a page shows as subprotocol is for that page's visitor to read: it has to be one that is soon worth nothing. @throws auth.forbidden 403 */
+export function judgePageKey(asker: NonNullable<Asker>, nowMs: number): void {
+  const hours = PAGE_KEY_LIFE_MS_MAX / 3_600_000;
+  if (asker.key.expiresAtMs - nowMs > PAGE_KEY_LIFE_MS_MAX) {
+    throw forbidden(asker, `may be a subprotocol in the last ${hours} hours before it expires: make one that does`, {});
+  }
+  if (SCOPES.every(scope => asker.key.scopes.has(scope))) {
+    throw forbidden(asker, 'has every scope, and is not for pages: make one with those that the page needs', {});
+  }
+}
+
+/** A key in a URL is in the log of every proxy, and in the history of its browser. @throws op.invalid_input 400 */
+export function refuseKeyInUrl(req: HttpRequest): void {
+  const query = (req.getQuery() as string | undefined) ?? '';
+  if (!query.includes(KEY_PREFIX)) return;
+  throw new ServiceError(
+    'op.invalid_input',
+    'a key must not be in a URL, which proxies and browsers keep: rotate this one, and send it as Authorization: Bearer, or from a page as subprotocol',
+  );
 }
 
 /** Whoever came with a key that is none any more. */

@@ -28,7 +28,7 @@ import {
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
 import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
-import {judgeOperation, judgeTables, judgeTenant, keyEnded} from '../auth/rights.ts';
+import {judgeOperation, judgeTables, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
@@ -57,8 +57,7 @@ export type IntakeParts = {
   callers: Callers;
   /** What readers of answers without an end are owed, and sockets. */
   owed: OwedBytes;
-  /** Null: there are none. */
-  rateLimits: RateLimits | null;
+  rateLimits: RateLimits;
   files: ShippedFiles;
   /** A failure that is not the client's. */
   onBug: (exchange: Exchange, error: unknown) => void;
@@ -133,11 +132,13 @@ export class Intake {
     if (route.access === 'admin') {
       const asker = this.#parts.credentials.of(req);
       if (asker === undefined) {
+        refuseKeyInUrl(req);
         this.#refuseCredential(exchange, req, NEEDS_CREDENTIAL, showsCredential(req));
         return;
       }
       exchange.asker = asker;
       judgeOperation(asker, route.rights);
+      spend(exchange, this.#parts.rateLimits.ofAsker(asker));
     }
     if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
@@ -221,6 +222,7 @@ export class Intake {
       }
       exchange.asker = asker;
       judgeOperation(asker, route.rights);
+      spend(exchange, this.#parts.rateLimits.ofAsker(asker));
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
@@ -289,7 +291,7 @@ export class Intake {
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
     exchange.held.tenant = tenant.held;
-    if (this.#parts.rateLimits !== null) spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
+    spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }
 
@@ -384,7 +386,8 @@ export class Intake {
 }
 
 /** @throws op.rate_limited 429 */
-function spend(exchange: Exchange, allowance: Allowance): void {
+function spend(exchange: Exchange, allowance: Allowance | null): void {
+  if (allowance === null) return;
   const error = allowance.spend();
   exchange.edgeHeaders = [...(exchange.edgeHeaders ?? []), ...allowance.headers()];
   if (error !== null) throw error;

@@ -1,6 +1,6 @@
 /**
- * How many requests a tenant may get. Each router has its share of a limit, as of all limits (decision 0024), and keeps count by
- * itself. What it counts with belongs to the tenant it counts for, and goes with it.
+ * How many requests a tenant may get, and how many may come with a key. Each router has its share of a limit, as of all limits
+ * (decision 0024), and keeps count by itself. What it counts with belongs to the tenant or key it counts for, and goes with it.
  *
  * What is left is said with every answer, as the IETF's draft has it since its seventh version (`RateLimit-Policy`, `RateLimit`): of each
  * limit a name, how many at once, in how many seconds those come back; how many are left, and in how many seconds it is full again.
@@ -13,32 +13,51 @@ import {TokenBucket} from './token-bucket.ts';
 export type RateLimitSettings = {
   /** Of each tenant; null: none. */
   tenant: RateLimit | null;
+  /** Of each key that has none of its own; null: none. */
+  key: RateLimit | null;
 };
 
 export class RateLimits {
+  readonly #settings: RateLimitSettings;
   readonly #routers: number;
   readonly #clock: () => number;
-  readonly #tenant: RateLimit;
   readonly #ofTenants = new WeakMap<object, Allowance>();
+  readonly #ofKeys = new WeakMap<object, Allowance>();
 
-  private constructor(tenant: RateLimit, routers: number, clock: () => number) {
-    this.#tenant = tenant;
+  /** @param clock milliseconds that never go back */
+  constructor(settings: RateLimitSettings, routers: number, clock: () => number) {
+    this.#settings = settings;
     this.#routers = routers;
     this.#clock = clock;
   }
 
-  /** Null: there are no limits, and nothing is counted. @param clock milliseconds that never go back */
-  static of({tenant}: RateLimitSettings, routers: number, clock: () => number): RateLimits | null {
-    return tenant === null ? null : new RateLimits(tenant, routers, clock);
+  /** Null: it has no limit. */
+  ofTenant(tenant: object): Allowance | null {
+    const limit = this.#settings.tenant;
+    return limit === null ? null : this.#allowance('tenant', this.#ofTenants, tenant, limit);
   }
 
-  ofTenant(tenant: object): Allowance {
-    let allowance = this.#ofTenants.get(tenant);
+  /** Null: it has no limit. Admin credentials are no keys, and have none. */
+  ofAsker(asker: {readonly key: {readonly rateLimit: RateLimit | null}} | null): Allowance | null {
+    const limit = asker === null ? null : (asker.key.rateLimit ?? this.#settings.key);
+    return limit === null ? null : this.#allowance('key', this.#ofKeys, asker!.key, limit);
+  }
+
+  #allowance(name: string, known: WeakMap<object, Allowance>, whose: object, limit: RateLimit): Allowance {
+    let allowance = known.get(whose);
     if (allowance === undefined) {
-      allowance = new Allowance('tenant', this.#tenant, this.#routers, this.#clock);
-      this.#ofTenants.set(tenant, allowance);
+      allowance = new Allowance(name, limit, this.#routers, this.#clock);
+      known.set(whose, allowance);
     }
     return allowance;
+  }
+}
+
+/** Takes one of each. @throws op.rate_limited 429 */
+export function spendAll(allowances: readonly (Allowance | null)[]): void {
+  for (const allowance of allowances) {
+    const error = allowance?.spend() ?? null;
+    if (error !== null) throw error;
   }
 }
 

@@ -30,7 +30,7 @@ import {parseJson} from '../../shared/values/json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
 import type {Asker} from '../auth/credentials.ts';
 import {judgeTable} from '../auth/rights.ts';
-import type {Allowance} from '../rates/rate-limits.ts';
+import {type Allowance, spendAll} from '../rates/rate-limits.ts';
 import {TokenBucket} from '../rates/token-bucket.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import {droppedRequestId} from './frame-head.ts';
@@ -51,20 +51,20 @@ export class Connection {
   #state: 'awaiting_client_hello' | 'established' | 'closed' = 'awaiting_client_hello';
   readonly #helloTimeout: AwakeTimeout;
   readonly #frames = new TokenBucket(FRAMES, performance.now());
-  readonly #allowance: Allowance | null;
+  readonly #allowances: readonly (Allowance | null)[];
 
-  /** @param ofAll what all sockets of this router are owed, @param allowance what a subscription is taken from; null: it is not counted */
+  /** @param ofAll what all sockets of this router are owed, @param allowances what a subscription is taken from */
   constructor(
     ws: WebSocket<SocketData>,
     tenant: PlacedTenant,
     asker: Asker,
     ofAll: OwedBytes,
-    allowance: Allowance | null,
+    allowances: readonly (Allowance | null)[],
   ) {
     this.#ws = ws;
     this.tenant = tenant;
     this.asker = asker;
-    this.#allowance = allowance;
+    this.#allowances = allowances;
     this.subscriptions = new Subscriptions(ws, this, ofAll);
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     this.send({
@@ -192,8 +192,7 @@ export class Connection {
 
   #subscribe(requestId: string, query: unknown): void {
     try {
-      const error = this.#allowance?.spend() ?? null;
-      if (error !== null) throw error;
+      spendAll(this.#allowances);
       judgeTable(this.asker, (query as {table?: unknown} | null | undefined)?.table);
       this.subscriptions.add(requestId, query);
     } catch (caught) {

@@ -19,7 +19,7 @@ import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
 import {decodedOrSame} from '../http/routes.ts';
-import type {RateLimits} from '../rates/rate-limits.ts';
+import {type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {CloseCode, FunctionSocket, type FunctionSocketData} from './function-socket.ts';
@@ -32,7 +32,7 @@ export type FunctionSocketParts = {
   requestIds: RequestIds;
   observer: ExchangeObserver;
   callers: Callers;
-  rateLimits: RateLimits | null;
+  rateLimits: RateLimits;
   /** Open at once, in this router. */
   socketsMax: number;
   /** What it owes all its sockets. */
@@ -98,8 +98,7 @@ export class FunctionSockets {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    const error = this.#parts.rateLimits?.ofTenant(tenant).spend() ?? null;
-    if (error !== null) throw error;
+    spendAll([this.#parts.rateLimits.ofTenant(tenant)]);
     const displaced = this.#shares.placeFor(tenant);
     if (displaced !== null) {
       this.traffic.displaced();
@@ -113,7 +112,7 @@ export class FunctionSockets {
     const {tenant} = data;
     const {pipes} = tenant;
     const onUsed = () => this.#shares.isUsed(tenant, socket);
-    const allowance = this.#parts.rateLimits?.ofTenant(tenant) ?? null;
+    const allowance = this.#parts.rateLimits.ofTenant(tenant);
     const socket: FunctionSocket = new FunctionSocket(
       ws,
       pipes.nextStream(),

@@ -1,6 +1,7 @@
-/** Which subprotocols an upgrade offers. The list may come in several lines (RFC 6455, 11.3.4), as some proxies send it. */
+/** Which subprotocols an upgrade offers, and the key that a page in a browser offers among them. The list may come in several lines (RFC 6455, 11.3.4), as some proxies send it. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
+import {KEY_PREFIX} from '../../shared/key-secret.ts';
 
 /** @throws protocol.no_overlap 400 */
 export function checkOffered(req: HttpRequest, protocol: string): void {
@@ -8,8 +9,14 @@ export function checkOffered(req: HttpRequest, protocol: string): void {
   if (offered.includes(protocol)) return;
   throw new ServiceError('protocol.no_overlap', `offer ${protocol} in Sec-WebSocket-Protocol`, {
     serverSupports: [protocol],
-    clientOffered: offered,
+    // Messages are shown and kept.
+    clientOffered: offered.map(name => (name.startsWith(KEY_PREFIX) ? `${KEY_PREFIX}…` : name)),
   });
+}
+
+/** The first secret of a key that is offered as if it were a subprotocol; null: none is. */
+export function offeredKey(req: HttpRequest): string | null {
+  return offeredProtocols(req).find(name => name.startsWith(KEY_PREFIX)) ?? null;
 }
 
 function offeredProtocols(req: HttpRequest): string[] {

@@ -1,6 +1,6 @@
 /**
  * GET /ws: every check before the upgrade, in this order (the first broken rule answers, as an HTTP envelope): Origin and
- * Host, credential, subprotocol, tenant given, tenant exists. After it the socket is a Connection's.
+ * Host, credential (of a page in a browser: a key among the subprotocols), subprotocol, tenant given, tenant exists, rate limits. After it the socket is a Connection's.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
@@ -21,16 +21,16 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
-import {judgeOperation, judgeTenant, keyEnded} from '../auth/rights.ts';
+import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
 import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
-import type {RateLimits} from '../rates/rate-limits.ts';
+import {type Allowance, type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';
-import {checkOffered} from './offered-protocols.ts';
+import {checkOffered, offeredKey} from './offered-protocols.ts';
 import {SocketTraffic} from './socket-traffic.ts';
 
 const NEEDS_CREDENTIAL = 'the upgrade needs the access token, the admin token or a key';
@@ -45,7 +45,7 @@ export type SocketParts = {
   requestIds: RequestIds;
   observer: ExchangeObserver;
   callers: Callers;
-  rateLimits: RateLimits | null;
+  rateLimits: RateLimits;
   /** Open at once, in this router. */
   socketsMax: number;
   /** What it owes all its sockets. */
@@ -112,7 +112,7 @@ export class Sockets {
       const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
       const exchange = new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer);
       this.#parts.callers.note(exchange, req);
-      this.#refuse(exchange, caught, showsCredential(req));
+      this.#refuse(exchange, caught, showsCredential(req) || offeredKey(req) !== null);
     }
   }
 
@@ -126,11 +126,9 @@ export class Sockets {
   #check(req: HttpRequest): {tenant: PlacedTenant; asker: Asker} {
     const {originRule, credentials, directory} = this.#parts;
     originRule.checkUpgrade(req);
-    const asker = credentials.of(req);
-    if (asker === undefined) {
-      const shown = [req.getHeader('authorization'), req.getHeader('x-svc-admin-token')] as const;
-      throw new ServiceError('auth.unauthorized', credentials.refusal(...shown, NEEDS_CREDENTIAL));
-    }
+    refuseKeyInUrl(req);
+    const known = credentials.of(req);
+    const asker = known === undefined ? this.#askerOfPage(req) : known;
     judgeOperation(asker, RIGHTS.socket);
     checkOffered(req, PROTOCOL);
     const tenantId = req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
@@ -140,12 +138,30 @@ export class Sockets {
     judgeTenant(asker, tenantId);
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
-    const error = this.#parts.rateLimits?.ofTenant(tenant).spend() ?? null;
-    if (error !== null) throw error;
+    spendAll(this.#allowances(asker, tenant));
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (this.#open.size >= this.#parts.socketsMax)
       throw new ServiceError('session.overloaded', 'too many sockets are open');
     return {tenant, asker};
+  }
+
+  /** Who offers a key as subprotocol: all that a page in a browser can send. @throws auth.unauthorized 401, auth.forbidden 403 */
+  #askerOfPage(req: HttpRequest): Asker {
+    const {credentials} = this.#parts;
+    const secret = offeredKey(req);
+    if (secret === null) {
+      const shown = [req.getHeader('authorization'), req.getHeader('x-svc-admin-token')] as const;
+      throw new ServiceError('auth.unauthorized', credentials.refusal(...shown, NEEDS_CREDENTIAL));
+    }
+    const caller = credentials.ofKey(secret);
+    if (caller === null) throw new ServiceError('auth.unauthorized', credentials.refusal('', secret, NEEDS_CREDENTIAL));
+    judgePageKey(caller, Date.now());
+    return caller;
+  }
+
+  #allowances(asker: Asker, tenant: PlacedTenant): (Allowance | null)[] {
+    const {rateLimits} = this.#parts;
+    return [rateLimits.ofAsker(asker), rateLimits.ofTenant(tenant)];
   }
 
   #opened(ws: WebSocket<SocketData>): void {
@@ -155,7 +171,7 @@ export class Sockets {
       data.tenant,
       data.asker,
       this.#parts.owed,
-      this.#parts.rateLimits?.ofTenant(data.tenant) ?? null,
+      this.#allowances(data.asker, data.tenant),
     );
     data.connection = connection;
     this.#open.add(connection);

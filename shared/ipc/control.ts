@@ -55,7 +55,7 @@ export type RouterSettings = {
   /** Addresses and ranges of proxies whose word for where a request comes from is taken. */
   trustedProxies: string[];
   /** Null: no limit. */
-  rateLimits: {tenant: RateLimit | null};
+  rateLimits: {tenant: RateLimit | null; key: RateLimit | null};
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;

@@ -77,6 +77,7 @@ describe('svc start: settings', () => {
       ['127.0.0.1', '::1', '10.0.0.0/8'],
     ],
     [['--rate-limit-tenant', '50'], 'rateLimitTenant', {requests_per_second: 50, burst: 100}],
+    [['--rate-limit-key', '5'], 'rateLimitKey', {requests_per_second: 5, burst: 10}],
     [['--rate-limit-tenant', '0.1'], 'rateLimitTenant', {requests_per_second: 0.1, burst: 1}],
     [['--rate-limit-tenant', '50:200'], 'rateLimitTenant', {requests_per_second: 50, burst: 200}],
     [['--host', '0.0.0.0', '--listen-beyond-loopback'], 'host', '0.0.0.0'],

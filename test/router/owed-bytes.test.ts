@@ -132,7 +132,7 @@ describe('sockets of svc.v2 count among the same', () => {
         tenant,
         null,
         this.#all,
-        null,
+        [],
       );
       const say = (message: object) => {
         const {buffer, byteOffset, length} = Buffer.from(JSON.stringify(message));

@@ -6,9 +6,16 @@ import {TokenBucket} from '../../router/rates/token-bucket.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 
+/** Where every tenant has a limit. */
+class Counted extends RateLimits {
+  override ofTenant(tenant: object) {
+    return super.ofTenant(tenant)!;
+  }
+}
+
 function limits(tenant: RateLimit, routers = 1) {
   const clock = {nowMs: 5_000};
-  return {clock, all: RateLimits.of({tenant}, routers, () => clock.nowMs)!};
+  return {clock, all: new Counted({tenant, key: null}, routers, () => clock.nowMs)};
 }
 
 test('a bucket gives what a plain simulation of it gives, whenever requests come', () => {
@@ -37,7 +44,20 @@ test('a bucket gives what a plain simulation of it gives, whenever requests come
 });
 
 test('without a limit there is nothing to count', () => {
-  expect(RateLimits.of({tenant: null}, 1, () => 0)).toBeNull();
+  const none = new RateLimits({tenant: null, key: null}, 1, () => 0);
+  expect(none.ofTenant({})).toBeNull();
+  expect(none.ofAsker(null)).toBeNull();
+  expect(none.ofAsker({key: {rateLimit: null}})).toBeNull();
+});
+
+test('a key has its own limit, or that of all keys; who comes with another secret of it spends from the same', () => {
+  const all = new RateLimits({tenant: null, key: {requests_per_second: 1, burst: 1}}, 1, () => 0);
+  const spend = (asker: Parameters<RateLimits['ofAsker']>[0]) => all.ofAsker(asker)?.spend()?.detail?.limit ?? null;
+  const key = {rateLimit: {requests_per_second: 1, burst: 2}};
+  expect([spend({key}), spend({key}), spend({key})]).toEqual([null, null, 'key']);
+  const other = {rateLimit: null};
+  expect([spend({key: other}), spend({key: other})]).toEqual([null, 'key']);
+  expect([spend(null), spend(null), spend(null)]).toEqual([null, null, null]);
 });
 
 describe('of each tenant', () => {

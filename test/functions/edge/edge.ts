@@ -18,6 +18,7 @@ import {Intake} from '../../../router/http/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
 import {ShippedFiles} from '../../../router/http/shipped-files.ts';
 import {Traffic} from '../../../router/metrics/traffic.ts';
+import {RateLimits} from '../../../router/rates/rate-limits.ts';
 import {limitsOfOne} from '../../../router/router-limits.ts';
 import {Server} from '../../../router/server.ts';
 import {TenantDirectory} from '../../../router/tenants/directory.ts';
@@ -126,7 +127,7 @@ export class Edge {
       control,
       observer: traffic,
       callers: new Callers([], false),
-      rateLimits: null,
+      rateLimits: new RateLimits({tenant: null, key: null}, 1, () => 0),
       files,
       onBug,
     };
