@@ -102,12 +102,29 @@ const HEADERS: Record<string, Schema> = {
   'X-Request-Id': {description: 'as sent, or chosen by the server', required: true, schema: {type: 'string'}},
   'Retry-After': {description: 'seconds until it may be tried again', schema: {type: 'integer', minimum: 1}},
   'WWW-Authenticate': {description: 'Bearer', required: true, schema: {type: 'string'}},
+  'RateLimit-Policy': {description: 'how much the tenant may ask, where that is limited', schema: {type: 'string'}},
+  RateLimit: {description: 'how much of it is left', schema: {type: 'string'}},
   ETag: {description: 'the version', schema: {type: 'string'}},
 };
 const CORS: Record<string, Schema> = {
   'Access-Control-Allow-Origin': {description: 'pages that may read the answer', schema: {type: 'string'}},
   'Access-Control-Expose-Headers': {description: 'headers that they may read', schema: {type: 'string'}},
   Vary: {description: '`Origin`, where the answer depends on it', schema: {type: 'string'}},
+};
+const CACHING: Schema = {description: 'how long it may be kept', schema: {type: 'string'}};
+const SHIPPED: Record<string, Schema> = {
+  'Cache-Control': CACHING,
+  'Content-Encoding': {description: '`gzip`, for whoever takes it', schema: {type: 'string'}},
+  Vary: {description: 'what the answer depends on', schema: {type: 'string'}},
+  'X-Content-Type-Options': {description: '`nosniff`', schema: {type: 'string'}},
+};
+const OF_PAGE: Record<string, Schema> = {
+  'Content-Security-Policy': {description: 'nothing but this server', schema: {type: 'string'}},
+  'Referrer-Policy': {description: '`no-referrer`', schema: {type: 'string'}},
+};
+const EVENTS: Record<string, Schema> = {
+  'Cache-Control': CACHING,
+  'X-Accel-Buffering': {description: '`no`: proxies are to pass events on at once', schema: {type: 'string'}},
 };
 const PREFLIGHT: Record<string, Schema> = {
   'Access-Control-Allow-Methods': {description: 'methods that they may use', schema: {type: 'string'}},
@@ -116,7 +133,7 @@ const PREFLIGHT: Record<string, Schema> = {
 };
 
 function operationOf(route: DescribedRoute, schemas: Schemas, errors: ErrorResponses, links: Schema): Schema {
-  const {name, id, takesBody, parameter, traits} = route;
+  const {name, id, takesBody, parameter} = route;
   const {tag, summary, description, example: first, others = {}} = OPERATION_TEXTS[name];
   const example = others[parameter ?? ''] ?? first;
   const body = takesBody ? bodyOf(route, example, schemas) : null;
@@ -130,7 +147,7 @@ function operationOf(route: DescribedRoute, schemas: Schemas, errors: ErrorRespo
     ...(body === null ? {} : {requestBody: body}),
     responses: {
       ...successesOf(route, example, schemas, links),
-      ...withCors(errors.of(errorCodesOf(name, route)), traits?.hasCors === true, errors),
+      ...withCors(errors.of(errorCodesOf(name, route)), isCors(route), errors),
       ...(name === 'functions.http' ? {default: APPS_ANSWER} : {}),
     },
   };
@@ -205,12 +222,22 @@ function contentOf(
   return {content: {[mediaType]: {schema: {type: 'string'}, 'x-item-schema': schema, example: text}}};
 }
 
-function successHeaders({name, method, traits, variants}: DescribedRoute): Record<string, Schema> {
+/** Pages of other origins may call it. */
+function isCors({name, traits}: DescribedRoute): boolean {
+  return traits?.hasCors === true || name === 'functions.preflight';
+}
+
+function successHeaders(route: DescribedRoute): Record<string, Schema> {
+  const {name, method, traits, variants} = route;
+  const {media}: OperationTypes = OPERATION_TYPES[name];
   const hasVersion = 'not_modified' in variants || (traits?.takesConditions === true && method !== 'delete');
   return {
     'X-Request-Id': {$ref: '#/components/headers/X-Request-Id'},
     ...(hasVersion ? {ETag: {$ref: '#/components/headers/ETag'}} : {}),
-    ...(traits?.hasCors === true || name === 'functions.preflight' ? CORS : {}),
+    ...(isCors(route) ? CORS : {}),
+    ...(OPERATION_TEXTS[name].tag === 'server' && 'not_modified' in variants ? SHIPPED : {}),
+    ...(name === 'docs.page' ? OF_PAGE : {}),
+    ...(media === 'text/event-stream' ? EVENTS : {}),
     ...(name === 'functions.preflight' ? PREFLIGHT : {}),
   };
 }

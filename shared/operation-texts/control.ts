@@ -144,7 +144,6 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
     tag: 'sandboxes',
     summary: 'Stop a sandbox',
     errors: ['op.not_found'],
-    takesKey: true,
     example: {answer: {sandbox: {...SANDBOX, state: 'stopped', ended_at: 1_800_000_060_000}}, from: OF_SANDBOX},
   },
   'sandboxes.execute': {
@@ -154,7 +153,6 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
       '`code` is the body of an async function of `args`; what it puts on `globalThis` is there the next time. 422: it has no value, and ' +
       '`detail` says why.',
     errors: ['op.not_found', 'op.conflict', 'sandbox.execution_failed'],
-    takesKey: true,
     example: {body: EXECUTE, answer: EXECUTED, from: OF_SANDBOX},
   },
   'sessions.create': {
@@ -181,14 +179,12 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
     summary: 'Close a session',
     description: 'The sandbox that it opened itself stops.',
     errors: ['op.not_found'],
-    takesKey: true,
     example: {answer: {session: {...SESSION, state: 'closed', ended_at: 1_800_000_060_000}}, from: OF_SESSION},
   },
   'sessions.execute': {
     tag: 'sessions',
     summary: 'Run code in the sandbox of a session',
     errors: ['op.not_found', 'op.conflict', 'op.rate_limited', 'sandbox.execution_failed'],
-    takesKey: true,
     example: {body: EXECUTE, answer: EXECUTED, from: OF_SESSION},
   },
 };

@@ -121,7 +121,7 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     example: {body: {...SEND, delayMs: 3_600_000}, answer: {jobId: 'c8b1e6a0f2d94c37a5e8b6d1f0a29374'}, from: DEPLOYED},
     others: {
       run_at: {
-        body: {...SEND, timestampMs: 4_102_444_800_000},
+        body: {...SEND, timestampMs: 1_900_000_000_000},
         answer: {jobId: 'c8b1e6a0f2d94c37a5e8b6d1f0a29374'},
         from: DEPLOYED,
       },
