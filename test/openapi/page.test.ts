@@ -1,0 +1,83 @@
+/** The page for readers of the API's document, in a real browser: it needs no other host, and sends a request with a credential that is pasted in. */
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Browser} from '../harness/browser.ts';
+import {Service} from '../harness/service.ts';
+
+let service: Service;
+let browser: Browser;
+beforeAll(async () => {
+  service = await Service.start();
+  expect((await service.post('/api/tenants', {id: 'shown'})).status).toBe(201);
+  browser = await Browser.launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const DARK = 'rgb(28, 32, 34)';
+
+describe('GET /api/docs', () => {
+  test('shows the API, by day and night, and sends a request with a pasted credential, asking this server only', async () => {
+    const window = await browser.window();
+    const {page} = window;
+    const hosts = new Set<string>();
+    page.on('request', request => {
+      const {protocol, host} = new URL(request.url());
+      if (protocol !== 'data:') hosts.add(host);
+    });
+    await page.goto(`${service.url}/api/docs#/tenants`);
+    await page.getByRole('button', {name: 'Authorize'}).first().click();
+    const dialog = page.locator('.modal-ux');
+    await dialog.locator('input').first().fill(service.accessToken);
+    await dialog.getByRole('button', {name: 'Apply credentials'}).first().click();
+    await dialog.getByRole('button', {name: 'Close'}).first().click();
+
+    const operation = page.locator('.opblock', {has: page.locator('text="tenants.list"')});
+    await operation.locator('.opblock-summary').click();
+    await operation.getByRole('button', {name: 'Try it out'}).click();
+    await operation.getByRole('button', {name: 'Execute'}).click();
+    const answer = operation.locator('.live-responses-table .response').first();
+    await answer.waitFor();
+    expect(await answer.locator('.response-col_status').textContent()).toContain('200');
+    expect(await answer.textContent()).toContain('"shown"');
+    await window.screenshot('api-docs');
+
+    const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+    expect(await background()).not.toBe(DARK);
+    await page.emulateMedia({colorScheme: 'dark'});
+    expect(await background()).toBe(DARK);
+    await window.screenshot('api-docs-dark');
+
+    expect([...hosts]).toEqual([new URL(service.url).host]);
+    expect(await browser.closeWindows()).toEqual([]);
+  });
+
+  test('is held to this server by its headers, and its files are asked about instead of sent again', async () => {
+    const anybody = {authorization: undefined};
+    const page = await service.request('GET', '/api/docs', undefined, anybody);
+    expect(page.headers['content-security-policy']).toMatch(
+      /^default-src 'none'; script-src 'self'; style-src 'self';/,
+    );
+    const sources = [...page.text.matchAll(/(?:href|src)="(docs\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(sources.length).toBeGreaterThan(3);
+    for (const source of [...sources, 'openapi.json']) {
+      const {status, headers, text} = await service.request('GET', `/api/${source}`, undefined, anybody);
+      expect([status, text.length > 100]).toEqual([200, true]);
+      const kept = {...anybody, 'if-none-match': String(headers.etag)};
+      const again = await service.request('GET', `/api/${source}`, undefined, kept);
+      expect([again.status, again.text, again.headers.etag]).toEqual([304, '', headers.etag]);
+    }
+  });
+
+  test('its files come packed to whoever takes that, under another ETag', async () => {
+    const plain = await service.request('GET', '/api/openapi.json', undefined, {authorization: undefined});
+    const response = await fetch(`${service.url}/api/openapi.json`, {headers: {'accept-encoding': 'gzip'}});
+    expect([response.headers.get('content-encoding'), plain.headers['content-encoding']]).toEqual(['gzip', undefined]);
+    expect(response.headers.get('etag')).not.toBe(plain.headers.etag);
+    expect(await response.text()).toBe(plain.text);
+    const refused = await fetch(`${service.url}/api/openapi.json`, {headers: {'accept-encoding': 'gzip;q=0'}});
+    expect(refused.headers.get('content-encoding')).toBe(null);
+    await refused.text();
+  });
+});
