@@ -75,12 +75,16 @@ export async function openApiDocument(root: string, version: string): Promise<Op
 }
 
 const SECURITY_SCHEMES: Record<string, Schema> = {
-  access_token: {type: 'http', scheme: 'bearer', description: '`access_token` of `admin.json` in the data directory.'},
+  access_token: {
+    type: 'http',
+    scheme: 'bearer',
+    description: '`access_token` of `admin.json` in the data directory, or a key with the scope that is named.',
+  },
   admin_token: {
     type: 'apiKey',
     in: 'header',
     name: 'X-Svc-Admin-Token',
-    description: '`admin_token` of `admin.json` in the data directory.',
+    description: '`admin_token` of `admin.json` in the data directory, or a key with the scope that is named.',
   },
   user_token: {
     type: 'http',
@@ -165,7 +169,12 @@ function bodyOf({name, parameter, traits}: DescribedRoute, {body}: Example, sche
   if (traits?.streamedBytesMax === undefined) return null;
   const limit = `at most ${traits.streamedBytesMax / MIB} MiB`;
   const {bodyMedia = ['application/octet-stream']} = types;
-  return {description: limit, content: Object.fromEntries(bodyMedia.map(media => [media, {}]))};
+  // The example is of the first of them.
+  const example = body === undefined ? {} : {schema: {type: 'string'}, example: body};
+  return {
+    description: limit,
+    content: Object.fromEntries(bodyMedia.map((media, i) => [media, i === 0 ? example : {}])),
+  };
 }
 
 function successesOf(route: DescribedRoute, example: Example, schemas: Schemas, links: Schema): Record<string, Schema> {

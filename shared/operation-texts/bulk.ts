@@ -19,7 +19,11 @@ export const BULK_TEXTS: OperationTexts<Named<'imports'> | 'exports.run'> = {
       'op.unsupported_media_type',
       'op.rate_limited',
     ],
-    example: {query: {table: 'cities', import_id: 'nightly'}, answer: COUNTS},
+    example: {
+      query: {table: 'cities', import_id: 'nightly'},
+      body: '{"name": "Oslo"}\n{"name": "Bergen"}\n',
+      answer: COUNTS,
+    },
   },
   'exports.run': {
     tag: 'bulk',
@@ -59,7 +63,7 @@ export const BULK_TEXTS: OperationTexts<Named<'imports'> | 'exports.run'> = {
     description: '`lines` are on disk: go on with the next one.',
     errors: ['op.not_found'],
     example: {
-      path: {import_id: 'nightly'},
+      from: {operation: 'imports.run', values: {import_id: '$request.query.import_id'}},
       answer: {
         import: {
           import_id: 'nightly',

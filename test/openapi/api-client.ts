@@ -60,11 +60,15 @@ export class ApiClient {
           .filter(one => one.in === where && (where === 'path' || one.example !== undefined))
           .map(({name, example}) => [name, linked[name] ?? String(example)]),
       );
-    const {body} = operation;
+    const {body, bodyType} = operation;
     return {
       path: values('path'),
       query: values('query'),
-      headers: {...values('header'), ...this.#credential(operation)},
+      headers: {
+        ...values('header'),
+        ...(bodyType === '' ? {} : {'content-type': bodyType}),
+        ...this.#credential(operation),
+      },
       ...(body?.example === undefined ? {} : {body: body.example}),
     };
   }
@@ -198,8 +202,8 @@ function credentialOf(scheme: Json, token: string): Record<string, string> {
 
 /** A runtime expression of OpenAPI. */
 function valueAt(expression: string, {asked, answered}: Done): string {
-  const path = /^\$request\.path\.(\w+)$/.exec(expression)?.[1];
-  if (path !== undefined) return asked.path[path]!;
+  const [, part, name] = /^\$request\.(path|query)\.(\w+)$/.exec(expression) ?? [];
+  if (name !== undefined) return asked[part as 'path' | 'query'][name]!;
   const [, where, pointer] = /^\$(request|response)\.body#\/(.*)$/.exec(expression) ?? [];
   if (pointer === undefined) throw new Error(`${expression} is no expression that is known`);
   let value: unknown = where === 'request' ? asked.body : JSON.parse(answered.text);

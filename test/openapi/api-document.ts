@@ -29,6 +29,8 @@ export type Operation = {
   security: readonly Readonly<Record<string, readonly string[]>>[];
   parameters: readonly Parameter[];
   body: MediaType | null;
+  /** Of the body: the first that is described. */
+  bodyType: string;
   /** By status, or `default`. */
   responses: Readonly<Record<string, Response>>;
 };
@@ -71,6 +73,7 @@ export class ApiDocument {
       security: operation.security as Operation['security'],
       parameters: (operation.parameters as Parameter[]).map(one => this.resolved(one)),
       body: body === undefined ? null : Object.values(body.content)[0]!,
+      bodyType: body === undefined ? '' : Object.keys(body.content)[0]!,
       responses: Object.fromEntries(responses.map(([status, one]) => [status, this.#response(this.resolved(one))])),
     };
   }

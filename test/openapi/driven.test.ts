@@ -11,7 +11,7 @@ import type {Json, Operation, Parameter} from './api-document.ts';
 /** What is there no more after them, beside what a DELETE takes away. */
 const ENDING = ['sandboxes.stop', 'sessions.close'];
 const OTHER_VALUES = [5, '?', {}, []];
-const MUCH = 10 ** 9;
+const MUCH = 10 ** 15;
 /** Of a body that are left out, and that are of another type: all of them are looked at in test/operations. */
 const WRONG_MEMBERS = 3;
 
@@ -131,7 +131,7 @@ function* refusals(operation: Operation, asked: Asked): Generator<Refusal> {
   if (needsCredential) yield ['no credential', {...asked, headers: anonymous}, [401]];
   if (path.includes('{tenant_id}'))
     yield ['no such tenant', {...asked, path: {...asked.path, tenant_id: 'nobody'}}, [404]];
-  if ('403' in responses) {
+  if (needsCredential || security.length === 0) {
     yield ['a page of elsewhere', {...asked, headers: {...asked.headers, origin: 'https://elsewhere.example'}}, [403]];
   }
   for (const parameter of parameters) yield* wrongParameter(operation, parameter, asked, isApps);
@@ -140,7 +140,8 @@ function* refusals(operation: Operation, asked: Asked): Generator<Refusal> {
     const {body: __, ...bodiless} = asked;
     yield ['too large a body', {...bodiless, announcedBytes: MUCH}, [413]];
   }
-  if (operation.body.schema !== undefined) yield* wrongBodies(operation.body.schema, asked);
+  if (operation.bodyType === 'application/json' && operation.body.schema !== undefined)
+    yield* wrongBodies(operation.body.schema, asked);
 }
 
 function* wrongParameter(
