@@ -70,6 +70,16 @@ export const KEY_RATE_PER_SECOND_MAX = 1_000_000;
 export const KEY_LOOK_MS = 1_000;
 export const KEY_USES_REPORT_MS = 2_000;
 export const KEY_USES_WRITE_MS = 60_000;
+/** Records of the audit log that are kept; the oldest leave first, 1 in 100 at once. (ours) */
+export const AUDIT_RECORDS_MAX = 200_000;
+/** Records of a page of it. Beyond: as many. (ours) */
+export const AUDIT_PAGE_RECORDS_MAX = 1_000;
+/** How long the outcome of an action may wait to be written. (ours) */
+export const AUDIT_OUTCOME_MS = 250;
+/** A name or id of what an action is done to is cut to this in its record. (ours) */
+export const AUDIT_SUBJECT_CHARS_MAX = 256;
+/** Free space inside the file of the audit log, for records of what is done on a full disk: a thousand and more. (ours) */
+export const AUDIT_SPARE_BYTES = MIB;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */
 export const LARGE_REPLY_BYTES = 128 * KIB;
 /** Large replies kept for clients that read slowly, all together. Beyond: the next one is 503 session.overloaded. (ours) */

@@ -8,7 +8,7 @@
 import {crc32} from 'node:zlib';
 import type Database from 'better-sqlite3';
 import type {KeyRecord} from '../shared/ipc/keys.ts';
-import {changeOwn, openOwnDatabase} from './own-database.ts';
+import {changeOwn, keepSpare, openOwnDatabase} from './own-database.ts';
 
 const FORM = {
   /** ASCII "svcK". */
@@ -19,6 +19,9 @@ const FORM = {
     CREATE TABLE uses (id TEXT PRIMARY KEY, used_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
 };
+
+/** So that keys can be revoked on a full disk. */
+const SPARE_BYTES = 65_536;
 
 export type StoredKeys = {
   records: KeyRecord[];
@@ -42,6 +45,7 @@ export class KeyStore {
     this.#remove = db.prepare('DELETE FROM keys WHERE id = ?');
     this.#forget = db.prepare('DELETE FROM uses WHERE id = ?');
     this.#use = db.prepare('INSERT OR REPLACE INTO uses (id, used_ms) VALUES (?, ?)');
+    keepSpare(db, SPARE_BYTES);
   }
 
   read(): StoredKeys {

@@ -17,6 +17,7 @@ import {DRAIN_MS, EGRESS_LOOKUP_THREADS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
+import {AuditLog} from './audit-log.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
 import {type Confinement, findConfinement} from './confinement/confinement.ts';
 import {wallFields} from './confinement/layers.ts';
@@ -88,6 +89,7 @@ export class Supervisor {
   readonly #placement: Placement;
   readonly #tenants: Tenants;
   readonly #keys: Keys;
+  readonly #audit: AuditLog;
   readonly #routers: Routers;
   readonly #page: MetricsPage;
 
@@ -194,6 +196,7 @@ export class Supervisor {
       now: Date.now,
       log,
     });
+    this.#audit = new AuditLog(join(settings.data, 'audit.sqlite'), Date.now, log);
     this.#keys = new Keys({path: join(settings.data, 'keys.sqlite'), tellRouters, now: Date.now, log});
     const {host, port, metricsPort, routers} = settings;
     const {allowedHosts, allowedOrigins, trustedProxies, rateLimits} = settings;
@@ -261,6 +264,7 @@ export class Supervisor {
     clearTimeout(deadline);
     this.#reserve.close();
     this.#keys.close();
+    this.#audit.close();
     this.#registry.close();
     this.#lock.release();
   }
@@ -282,6 +286,9 @@ export class Supervisor {
       case 'activity':
         this.#placement.activity(message.active);
         this.#placement.activity(message.busy);
+        return;
+      case 'audit_outcome':
+        this.#audit.outcome(message);
         return;
       case 'keys_used':
         this.#keys.used(message.keys);
@@ -320,6 +327,10 @@ export class Supervisor {
         return null;
       case 'metrics':
         return await this.#page.render();
+      case 'audit_intent':
+        return this.#audit.intent(message.audited);
+      case 'audit_page':
+        return this.#audit.page(message.after, message.limit);
       default:
         return await this.#keys.perform(message);
     }

@@ -64,12 +64,10 @@ function makeTables(db: Database.Database, {applicationId, version, tables}: Dat
 }
 
 function schemaOf(db: Database.Database): string {
-  return (
-    db
-      .prepare<[], string>('SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY name)')
-      .pluck()
-      .get() ?? ''
+  const text = db.prepare<[], string | null>(
+    "SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema WHERE name <> 'spare' ORDER BY name)",
   );
+  return text.pluck().get() ?? '';
 }
 
 /**
@@ -84,5 +82,28 @@ export function changeOwn<T>(db: Database.Database, change: () => T): T {
     throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
       cause: caught,
     });
+  }
+}
+
+/**
+ * Keeps pages free inside the file, and as much in its rollback journal, for changes on a full disk. Nothing rests on it: what cannot
+ * be had now is had with a later change.
+ */
+export function keepSpare(db: Database.Database, bytes: number): void {
+  const pageBytes = db.pragma('page_size', {simple: true}) as number;
+  const free = (db.pragma('freelist_count', {simple: true}) as number) * pageBytes;
+  if (free >= bytes / 2) return;
+  try {
+    db.transaction(() => {
+      db.exec('CREATE TABLE IF NOT EXISTS spare (bytes BLOB)');
+      db.prepare('INSERT INTO spare VALUES (zeroblob(?))').run(bytes);
+    })();
+    // Pages that are overwritten as they are freed go through the journal, which keeps the space.
+    db.pragma('secure_delete = ON');
+    db.exec('DROP TABLE spare');
+  } catch (caught) {
+    if (!(caught instanceof Database.SqliteError) || !caught.code.startsWith('SQLITE_FULL')) throw caught;
+  } finally {
+    db.pragma('secure_delete = OFF');
   }
 }

@@ -10,6 +10,7 @@ import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
+import type {AuditedAction, AuditedOutcome, AuditRequest} from './audit.ts';
 import type {EgressDoor, EgressSettings} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 
@@ -104,6 +105,12 @@ export type RouterToSupervisor =
   | {type: 'request'; id: number; action: 'tenant_create' | 'tenant_delete'; tenant: string}
   /** Answered by `reply` with what the route answers. */
   | ({type: 'request'; id: number} & KeyRequest)
+  /** An operator's action is asked for: answered by `reply` with the sequence of its record once that is on disk. */
+  | {type: 'request'; id: number; action: 'audit_intent'; audited: AuditedAction}
+  /** Answered by `reply` with the page as JSON. */
+  | ({type: 'request'; id: number} & AuditRequest)
+  /** How an action was answered. */
+  | ({type: 'audit_outcome'} & AuditedOutcome)
   /** Ids of keys that were used since the last report; every few seconds while there are any. */
   | {type: 'keys_used'; keys: string[]}
   /** The metrics page of the whole service, as Prometheus text; answered by `reply`. */

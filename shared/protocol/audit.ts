@@ -1,0 +1,58 @@
+/** Wire types of the audit log. GET /api/audit */
+import Type, {type Static} from 'typebox';
+import {AUDIT_PAGE_RECORDS_MAX} from '../limits.ts';
+
+const EpochMs = Type.Number({description: 'epoch milliseconds'});
+const orNull = <T extends Type.TSchema>(type: T, description: string) => Type.Union([type, Type.Null()], {description});
+const common = {
+  version: Type.Literal(1),
+  sequence: Type.Integer({minimum: 1, description: 'without gaps'}),
+  at: EpochMs,
+};
+const digest = {integrity_sha256: Type.String({description: 'chains it to the record before'})};
+
+/** On disk before the action is begun. */
+export const AuditIntent = Type.Object({
+  ...common,
+  kind: Type.Literal('intent'),
+  operation: Type.String(),
+  tenant: orNull(Type.String(), 'null: the server'),
+  subject: Type.Record(Type.String(), Type.String(), {description: 'what it is done to: names and ids, never values'}),
+  key: orNull(Type.String(), 'the id of the key; null: an admin credential'),
+  key_name: Type.String(),
+  address: Type.String({description: 'of whoever asked'}),
+  request_id: Type.String(),
+  ...digest,
+});
+export const AuditOutcome = Type.Object({
+  ...common,
+  kind: Type.Literal('outcome'),
+  of: Type.Integer({description: 'the sequence of the intent'}),
+  status: orNull(Type.Integer(), 'what was answered; null: nobody was there any more, and it may have been done'),
+  code: orNull(Type.String(), 'of the error that was answered'),
+  ...digest,
+});
+/** A log begins, or goes on in a new file. */
+export const AuditBegun = Type.Object({
+  ...common,
+  kind: Type.Literal('begun'),
+  reason: Type.String({description: 'that there was none, or where the one before it was put'}),
+  ...digest,
+});
+export const AuditRecord = Type.Union([AuditIntent, AuditOutcome, AuditBegun]);
+export type AuditRecord = Static<typeof AuditRecord>;
+
+export const AuditPage = Type.Object({
+  records: Type.Array(AuditRecord, {description: 'oldest first'}),
+  next_cursor: Type.Integer({description: "the next page's after"}),
+  has_more: Type.Boolean(),
+  latest_sequence: Type.Integer(),
+  cursor_floor: Type.Integer({description: 'the oldest record kept'}),
+  previous_sha256: Type.String({description: 'integrity_sha256 of the record before the first of the page'}),
+});
+export type AuditPage = Static<typeof AuditPage>;
+
+export const AuditQuery = Type.Object({
+  after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest record kept'})),
+  limit: Type.Optional(Type.Integer({minimum: 1, description: `above ${AUDIT_PAGE_RECORDS_MAX} is that`})),
+});

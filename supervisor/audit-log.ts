@@ -1,0 +1,127 @@
+/**
+ * The record of operators' actions. Of each an intent is on disk before it is begun, so that none is done without one: where it cannot
+ * be written the action is refused. How it was answered follows within AUDIT_OUTCOME_MS, or with the next intent; an intent without
+ * an outcome is one whose server ended meanwhile.
+ *
+ * A log that cannot be read is put aside, never removed, and the new one's first record says so.
+ */
+import {existsSync, renameSync} from 'node:fs';
+import Database from 'better-sqlite3';
+import {ServiceError} from '../shared/errors.ts';
+import type {AuditedAction, AuditedOutcome} from '../shared/ipc/audit.ts';
+import {AUDIT_OUTCOME_MS, AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {AuditStore} from './audit-store.ts';
+import {DatabaseUnusable} from './own-database.ts';
+
+type Outcome = {at: number; kind: 'outcome'} & AuditedOutcome;
+
+export class AuditLog {
+  readonly #path: string;
+  readonly #now: () => number;
+  readonly #log: Logger;
+  readonly #store: AuditStore;
+  /** Not on disk yet. */
+  #outcomes: Outcome[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  /** @param now epoch milliseconds */
+  constructor(path: string, now: () => number, log: Logger) {
+    this.#path = path;
+    this.#now = now;
+    this.#log = log;
+    const wasThere = existsSync(path);
+    let reason = 'there was none';
+    try {
+      this.#store = new AuditStore(path);
+    } catch (caught) {
+      if (!wasThere || !isOfStorage(caught)) throw caught;
+      const aside = this.#putAside();
+      reason = `the one before it could not be read and is ${aside}`;
+      log.error('the audit log cannot be read: it is put aside, and a new one begins', {path, aside, error: caught});
+      this.#store = new AuditStore(path);
+    }
+    if (this.#store.lastSequence > 0) return;
+    try {
+      this.#store.append([{at: now(), kind: 'begun', reason}]);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      log.warn('the audit log cannot be written', {path, error: caught}); // Actions are refused until it can.
+    }
+  }
+
+  /** On disk when it returns. @returns its sequence. @throws session.storage_full 507, op.storage_damaged 503 */
+  intent(action: AuditedAction): number {
+    const {operation, tenant, subject, key, key_name, address, request_id} = action;
+    const record = {at: this.#now(), kind: 'intent', operation, tenant, subject, key, key_name, address, request_id};
+    const outcomes = this.#outcomes;
+    const first = this.#append([...outcomes, record]);
+    this.#outcomes = this.#outcomes.slice(outcomes.length);
+    return first + outcomes.length;
+  }
+
+  outcome({of, status, code}: AuditedOutcome): void {
+    this.#outcomes.push({at: this.#now(), kind: 'outcome', of, status, code});
+    this.#timer ??= setTimeout(() => this.#flush(), AUDIT_OUTCOME_MS).unref();
+  }
+
+  /** As JSON. @throws op.storage_damaged 503 */
+  page(after: number | null, limit: number): string {
+    this.#flush();
+    try {
+      return this.#store.page(after, Math.min(limit, AUDIT_PAGE_RECORDS_MAX));
+    } catch (caught) {
+      throw this.#asDamage(caught);
+    }
+  }
+
+  close(): void {
+    this.#flush();
+    this.#store.close();
+  }
+
+  #flush(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#outcomes.length === 0) return;
+    try {
+      this.#append(this.#outcomes);
+      this.#outcomes = [];
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      // They stay for the next intent, which is refused while they cannot be written: so there are never many.
+      this.#log.warn('outcomes of actions cannot be written to the audit log', {error: caught});
+    }
+  }
+
+  #append(records: object[]): number {
+    try {
+      return this.#store.append(records);
+    } catch (caught) {
+      throw this.#asDamage(caught);
+    }
+  }
+
+  #asDamage(caught: unknown): unknown {
+    if (!(caught instanceof Database.SqliteError) || !/^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) return caught;
+    return new ServiceError(
+      'op.storage_damaged',
+      `the audit log ${this.#path} is damaged, and no action is done without its record: start the server again, which puts it aside`,
+      undefined,
+      {cause: caught},
+    );
+  }
+
+  /** @returns where it is now */
+  #putAside(): string {
+    const aside = `${this.#path}.${new Date(this.#now()).toISOString().replaceAll(':', '-')}`;
+    renameSync(this.#path, aside);
+    const journal = `${this.#path}-journal`;
+    if (existsSync(journal)) renameSync(journal, `${aside}-journal`);
+    return aside;
+  }
+}
+
+function isOfStorage(caught: unknown): boolean {
+  return caught instanceof DatabaseUnusable || caught instanceof Database.SqliteError;
+}

@@ -1,0 +1,114 @@
+/**
+ * The audit log on disk: `<data>/audit.sqlite`, a row a record. Rows are only appended, and the oldest leave when there are too many.
+ * Each carries the SHA-256 of the digest before it, a line feed and its own text, as the records of journals do.
+ *
+ * Pages are kept free inside the file, so that the actions which end a full disk (deleting) can be recorded.
+ */
+import {hash} from 'node:crypto';
+import type Database from 'better-sqlite3';
+import {FIRST_PREVIOUS_DIGEST} from '../shared/journal-chain.ts';
+import {AUDIT_RECORDS_MAX, AUDIT_SPARE_BYTES} from '../shared/limits.ts';
+import type {AuditPage} from '../shared/protocol/audit.ts';
+import {changeOwn, keepSpare, openOwnDatabase} from './own-database.ts';
+
+const FORM = {
+  /** ASCII "svcA". */
+  applicationId: 0x73766341,
+  version: 1,
+  tables: `
+    CREATE TABLE records (sequence INTEGER PRIMARY KEY, record TEXT NOT NULL, digest TEXT NOT NULL) STRICT;
+    CREATE TABLE floor (previous_digest TEXT NOT NULL) STRICT;
+    INSERT INTO floor VALUES ('${FIRST_PREVIOUS_DIGEST}');
+  `,
+};
+/** Of the records that may be kept, how many leave at once. */
+const TRIM = 0.01;
+
+type Row = {sequence: number; record: string; digest: string};
+
+export class AuditStore {
+  readonly #db: Database.Database;
+  readonly #insert: Database.Statement<[number, string, string]>;
+  readonly #page: Database.Statement<[number, number], Row>;
+  readonly #digest: Database.Statement<[number], string>;
+  readonly #first: Database.Statement<[], number | null>;
+  readonly #recordsMax: number;
+  #last: {sequence: number; digest: string};
+
+  /** @throws DatabaseUnusable, a SqliteError where its tables cannot be read */
+  constructor(path: string, recordsMax = AUDIT_RECORDS_MAX) {
+    this.#recordsMax = recordsMax;
+    const db = openOwnDatabase(path, FORM);
+    this.#db = db;
+    try {
+      this.#insert = db.prepare('INSERT INTO records (sequence, record, digest) VALUES (?, ?, ?)');
+      this.#page = db.prepare(
+        'SELECT sequence, record, digest FROM records WHERE sequence > ? ORDER BY sequence LIMIT ? + 0',
+      );
+      this.#digest = db.prepare<[number], string>('SELECT digest FROM records WHERE sequence = ?').pluck();
+      this.#first = db.prepare<[], number | null>('SELECT min(sequence) FROM records').pluck();
+      const last = db.prepare<[], Row>('SELECT * FROM records ORDER BY sequence DESC LIMIT 1').get();
+      this.#last = last ?? {sequence: 0, digest: this.#floorDigest()};
+    } catch (caught) {
+      db.close();
+      throw caught;
+    }
+    keepSpare(db, AUDIT_SPARE_BYTES);
+  }
+
+  get lastSequence(): number {
+    return this.#last.sequence;
+  }
+
+  /** Appends them in one change. @returns the sequence of the first. @throws session.storage_full 507 */
+  append(records: readonly object[]): number {
+    const first = this.#last.sequence + 1;
+    let last = this.#last;
+    changeOwn(this.#db, () => {
+      for (const record of records) {
+        const sequence = last.sequence + 1;
+        const text = JSON.stringify({version: 1, sequence, ...record});
+        last = {sequence, digest: hash('sha256', `${last.digest}\n${text}`, 'hex')};
+        this.#insert.run(sequence, text, last.digest);
+      }
+      this.#trim(last.sequence);
+    });
+    this.#last = last;
+    keepSpare(this.#db, AUDIT_SPARE_BYTES);
+    return first;
+  }
+
+  /** A page as JSON. @param after null: from the oldest record kept */
+  page(after: number | null, limit: number): string {
+    const floor = this.#first.get() ?? this.#last.sequence + 1;
+    const from = Math.max(after ?? 0, floor - 1);
+    const rows = this.#page.all(from, limit);
+    const next = rows.at(-1)?.sequence ?? from;
+    const previous = this.#digest.get(from) ?? this.#floorDigest();
+    const rest: Omit<AuditPage, 'records'> = {
+      next_cursor: next,
+      has_more: next < this.#last.sequence,
+      latest_sequence: this.#last.sequence,
+      cursor_floor: floor,
+      previous_sha256: previous,
+    };
+    const records = rows.map(({record, digest}) => `${record.slice(0, -1)},"integrity_sha256":"${digest}"}`);
+    return `{"records":[${records.join(',')}],${JSON.stringify(rest).slice(1)}`;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #trim(last: number): void {
+    const first = this.#first.get() ?? last;
+    if (last - first < this.#recordsMax) return;
+    const upTo = first + Math.ceil(this.#recordsMax * TRIM) - 1;
+    this.#db.prepare('UPDATE floor SET previous_digest = ?').run(this.#digest.get(upTo));
+    this.#db.prepare('DELETE FROM records WHERE sequence <= ?').run(upTo);
+  }
+
+  #floorDigest(): string {
+    return this.#db.prepare<[], string>('SELECT previous_digest FROM floor').pluck().get() ?? FIRST_PREVIOUS_DIGEST;
+  }
+}
