@@ -21,6 +21,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   codegen: () => import('./codegen.ts'),
   run: () => import('./run.ts'),
   logs: () => import('./logs.ts'),
+  audit: () => import('./audit.ts'),
   key: () => import('./key.ts'),
   env: () => import('./env.ts'),
   data: () => import('./data.ts'),

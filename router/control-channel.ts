@@ -3,6 +3,7 @@
  * channel is not handled here: the process ends when it closes (see main.ts).
  */
 import {ServiceError} from '../shared/errors.ts';
+import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {KeyRequest} from '../shared/ipc/keys.ts';
 
@@ -30,6 +31,16 @@ export class ControlChannel {
   /** What the route answers. @throws the supervisor's ServiceError */
   keys(request: KeyRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  /** The record of an action that is about to be done. @returns its sequence, once it is on disk. @throws the supervisor's ServiceError */
+  async intent(audited: AuditedAction): Promise<number> {
+    return Number(await this.#request(id => ({type: 'request', id, action: 'audit_intent', audited})));
+  }
+
+  /** A page of the audit log, as JSON. */
+  async audit(request: AuditRequest): Promise<string> {
+    return String(await this.#request(id => ({type: 'request', id, ...request})));
   }
 
   /** The page of the whole service, as Prometheus text. */

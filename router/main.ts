@@ -121,6 +121,7 @@ async function start({
   if (routers > 1) log = createLogger({process: 'router', place});
   const limits = limitsOfOne(routers);
   const observer = new Traffic(limits.unsentReplyBytes, (exchange, status, seconds) => {
+    if (exchange.audited !== 0) send(outcomeOf(exchange, status));
     if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
     else if (logsRequests) log.debug('request', requestFields(exchange, status, seconds));
   });
@@ -205,6 +206,11 @@ function drain(): void {
   setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
   if (traffic === null) process.exit(0);
   traffic.whenIdle(() => process.exit(0));
+}
+
+function outcomeOf({audited, errorCode}: Exchange, status: number): RouterToSupervisor {
+  const code = errorCode === '' ? null : errorCode;
+  return {type: 'audit_outcome', of: audited, status: status === 0 ? null : status, code};
 }
 
 function requestFields(exchange: Exchange, status: number, seconds: number): Record<string, unknown> {

@@ -5,6 +5,7 @@
  */
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
+import {AuditPage, AuditQuery} from './protocol/audit.ts';
 import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
   DocumentList,
@@ -110,6 +111,7 @@ export const OPERATION_TYPES = {
   'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},
   'tenants.list': {answer: TenantList},
   'tenants.delete': nothing,
+  'audit.page': {query: AuditQuery, answer: AuditPage},
   whoami: {answer: WhoAmI},
   'keys.create': {body: KeyBody, answer: MadeKey},
   'keys.list': {answer: KeyList},

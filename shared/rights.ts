@@ -57,6 +57,8 @@ export type Rights = {
   readonly concerns: 'tenant' | 'service' | 'caller';
   /** It is an operator's action, of which the audit log has a record. */
   readonly isAudited: boolean;
+  /** The member of the JSON body that names what an audited action is done to, where the path does not. */
+  readonly subject?: string;
 };
 
 /** Of one tenant. */
@@ -78,12 +80,13 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   /** Tables are judged with each subscription. */
   socket: needs('data:read', 'none'),
   'functions.socket': needs(null, 'none'),
-  'tenants.create': action('tenants', 'none'),
+  'tenants.create': {...action('tenants', 'none'), subject: 'id'},
   'tenants.list': {...needs(null, 'none'), concerns: 'caller'},
   'tenants.delete': action('tenants', 'unknown'),
+  'audit.page': {...needs('audit', 'none'), concerns: 'service'},
   whoami: {...needs(null, 'none'), concerns: 'caller'},
   /** A key sees, makes and ends those that may do no more than itself. */
-  'keys.create': {...action('keys', 'none'), concerns: 'caller'},
+  'keys.create': {...action('keys', 'none'), concerns: 'caller', subject: 'name'},
   'keys.list': {...needs('keys', 'none'), concerns: 'caller'},
   'keys.get': {...needs('keys', 'none'), concerns: 'caller'},
   'keys.rotate': {...action('keys', 'none'), concerns: 'caller'},
@@ -141,7 +144,7 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'settings.put': action('settings', 'none'),
   'tables.list': needs('data:read', 'unknown'),
 
-  'services.create': action('services', 'unknown'),
+  'services.create': {...action('services', 'unknown'), subject: 'name'},
   'services.list': needs('services', 'unknown'),
   'services.get': needs('services', 'unknown'),
   'services.update': action('services', 'unknown'),

@@ -21,7 +21,7 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {type ErrorEnvelope, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
@@ -59,8 +59,14 @@ export class Exchange implements Forwarded {
   readonly startedMs = performance.now();
   /** Who asks. */
   asker: Asker = null;
+  /** The sequence of its record in the audit log; 0: it has none. */
+  audited = 0;
+  /** Of the error that was answered; empty: none, or nobody asked. */
+  errorCode = '';
   /** Known once the path is. */
   route: Route | null = null;
+  /** Of the URL, as it was sent; empty: nobody needs it. */
+  path = '';
   tenantId = '';
   bytesIn = 0;
   bytesOut = 0;
@@ -252,6 +258,7 @@ export class Exchange implements Forwarded {
 
   answer(meta: ResponseMeta, body: Buffer): void {
     if (this.aborted) return;
+    if (this.audited !== 0 && meta.s >= 400) this.errorCode = codeIn(body);
     if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > this.#observer.unsentBytesMax) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
       return;
@@ -260,6 +267,7 @@ export class Exchange implements Forwarded {
   }
 
   fail(error: ServiceError, retryAfterS = error.retryAfterS, more: HeaderList = []): void {
+    this.errorCode = error.code;
     const headers = [...more, ...(this.errorHeaders ?? [])];
     if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
     if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
@@ -270,6 +278,8 @@ export class Exchange implements Forwarded {
   reply(status: number, body: string | Buffer, headers: HeaderList | null = null, contentType = JSON_TYPE): void {
     if (this.#state === 'aborted') return;
     assert(this.#state === 'open', `an answer in the state ${this.#state}`);
+    const isRecorded = this.audited !== 0 || this.route?.rights.isAudited !== true;
+    assert(isRecorded || status >= 400, 'no action is answered as done that has no record');
     this.#state = 'answered';
     this.upload?.over();
     replyInTurn.exchange = this;
@@ -525,3 +535,12 @@ const replyInTurn = {
     exchange!.writeReply(status, body, headers, contentType);
   },
 };
+
+/** Of an envelope; empty: it is none. */
+function codeIn(body: Buffer): string {
+  try {
+    return (JSON.parse(body.toString()) as Partial<ErrorEnvelope>).error?.code ?? '';
+  } catch {
+    return ''; // an answer of an app
+  }
+}

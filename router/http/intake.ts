@@ -20,6 +20,7 @@ import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {tenantOfSession} from '../../shared/session-id.ts';
 import {parseJson} from '../../shared/values/json.ts';
+import {auditedAction, auditRequest} from '../auth/audited.ts';
 import type {Credentials} from '../auth/credentials.ts';
 import {
   type FailedCredentials,
@@ -140,7 +141,8 @@ export class Intake {
       judgeOperation(asker, route.rights);
       spend(exchange, this.#parts.rateLimits.ofAsker(asker));
     }
-    if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, req);
+    exchange.path = path;
+    if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, query, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
     else this.#operate(exchange, route, route.answer.operation, parameters, query, req);
   }
@@ -235,43 +237,48 @@ export class Intake {
   }
 
   #forward(exchange: Exchange, route: Route, tenant: PlacedTenant | null, req: HttpRequest): void {
-    const {directory} = this.#parts;
     exchange.isRead = route.isRead;
     exchange.isShort = route.isShort;
     exchange.isUserCall = route.isUserCall;
     if (tenant === null) {
       this.#readBody(exchange, req, () =>
-        directory.forward(this.#tenantNamed(exchange, tenantOfBody(exchange.body)), exchange),
+        this.#send(this.#tenantNamed(exchange, tenantOfBody(exchange.body)), exchange),
       );
     } else if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
-    else if (route.takesBody) this.#readBody(exchange, req, () => directory.forward(tenant, exchange));
-    else directory.forward(tenant, exchange);
+    else if (route.takesBody) this.#readBody(exchange, req, () => this.#send(tenant, exchange));
+    else this.#send(tenant, exchange);
+  }
+
+  /** To the worker; of an operator's action once its record is on disk. */
+  #send(tenant: PlacedTenant, exchange: Exchange): void {
+    const {directory} = this.#parts;
+    if (!exchange.route!.rights.isAudited) directory.forward(tenant, exchange);
+    else this.#later(exchange, async () => directory.forward(tenant, exchange));
   }
 
   /** What is in the body is an operator's word: the supervisor, who takes it from the worker, can tell. */
   #forwardVouchedFor(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
-    const {directory, voucherKey} = this.#parts;
+    const {voucherKey} = this.#parts;
     exchange.isRead = route.isRead;
     exchange.isShort = route.isShort;
     exchange.isUserCall = route.isUserCall;
     this.#readBody(exchange, req, () => {
       exchange.meta = vouchedMeta(exchange.meta, voucherOf(voucherKey, exchange.tenantId, exchange.body));
-      directory.forward(tenant, exchange);
+      this.#send(tenant, exchange);
     });
   }
 
   /** Short bodies of known length are not worth the ceremony. */
   #forwardStreamed(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
-    const {directory} = this.#parts;
     if (route.access === 'admin') refuseEncoding(req); // an app may take what it likes
     const {announcedBytes} = exchange;
     if (announcedBytes !== null && announcedBytes <= WHOLE_UPLOAD_BYTES_MAX) {
-      if (announcedBytes === 0) directory.forward(tenant, exchange);
-      else this.#collectBody(exchange, () => directory.forward(tenant, exchange));
+      if (announcedBytes === 0) this.#send(tenant, exchange);
+      else this.#collectBody(exchange, () => this.#send(tenant, exchange));
       return;
     }
     exchange.streamBody(route.streamedBytesMax!);
-    directory.forward(tenant, exchange);
+    this.#send(tenant, exchange);
   }
 
   #keepEndless(exchange: Exchange): void {
@@ -295,7 +302,7 @@ export class Intake {
     return tenant;
   }
 
-  #answerHere(exchange: Exchange, own: RouterOperation, parameters: string[], req: HttpRequest): void {
+  #answerHere(exchange: Exchange, own: RouterOperation, parameters: string[], query: string, req: HttpRequest): void {
     const {control, directory, files} = this.#parts;
     const {success} = ROUTER_OPERATIONS[own];
     switch (own) {
@@ -303,10 +310,7 @@ export class Intake {
         exchange.reply(success, '{"ok":true}');
         return;
       case 'metrics':
-        this.#later(
-          exchange,
-          control.metrics().then(text => exchange.reply(success, text, null, PROMETHEUS_TEXT)),
-        );
+        this.#later(exchange, async () => exchange.reply(success, await control.metrics(), null, PROMETHEUS_TEXT));
         return;
       case 'openapi':
         files.answerDocument(exchange, shippedRequest(req));
@@ -329,24 +333,29 @@ export class Intake {
         listTenants(directory, exchange);
         return;
       case 'tenants.create':
-        this.#readBody(exchange, req, () => this.#later(exchange, createTenant(control, exchange)));
+        this.#readBody(exchange, req, () => this.#later(exchange, () => createTenant(control, exchange)));
         return;
       case 'tenants.delete':
         this.#tenant(exchange, parameters[0]!);
-        this.#later(exchange, deleteTenant(control, exchange));
+        this.#later(exchange, () => deleteTenant(control, exchange));
         return;
+      case 'audit.page': {
+        const request = auditRequest(query);
+        this.#later(exchange, async () => exchange.reply(success, await control.audit(request)));
+        return;
+      }
       case 'whoami':
         whoAmI(exchange);
         return;
       case 'keys.list':
       case 'keys.get':
       case 'keys.revoke':
-        this.#later(exchange, answerKeys(control, exchange, own, decodedOrSame(parameters[0] ?? '')));
+        this.#later(exchange, () => answerKeys(control, exchange, own, decodedOrSame(parameters[0] ?? '')));
         return;
       case 'keys.create':
       case 'keys.rotate': {
         const id = decodedOrSame(parameters[0] ?? '');
-        this.#readBody(exchange, req, () => this.#later(exchange, answerKeys(control, exchange, own, id)));
+        this.#readBody(exchange, req, () => this.#later(exchange, () => answerKeys(control, exchange, own, id)));
         return;
       }
       default:
@@ -370,8 +379,22 @@ export class Intake {
     });
   }
 
-  #later(exchange: Exchange, answer: Promise<void>): void {
-    answer.catch(caught => this.#fail(exchange, caught));
+  #later(exchange: Exchange, act: () => Promise<void>): void {
+    this.#recorded(exchange, act).catch(caught => this.#fail(exchange, caught));
+  }
+
+  /** Of an operator's action: its record is on disk before it is begun, and it is not begun without one. */
+  async #recorded(exchange: Exchange, act: () => Promise<void>): Promise<void> {
+    if (exchange.route!.rights.isAudited) {
+      const {control} = this.#parts;
+      const sequence = await control.intent(auditedAction(exchange));
+      if (exchange.aborted || exchange.hasBegun) {
+        control.send({type: 'audit_outcome', of: sequence, status: null, code: NOT_BEGUN});
+        return;
+      }
+      exchange.audited = sequence;
+    }
+    await act();
   }
 
   /**
@@ -397,6 +420,8 @@ function shippedRequest(req: HttpRequest): ShippedRequest {
   return {ifNoneMatch: req.getHeader('if-none-match'), acceptEncoding: req.getHeader('accept-encoding')};
 }
 
+/** Its client had gone before it could be. */
+const NOT_BEGUN = 'not_begun';
 const NEEDS_CREDENTIAL =
   'this route needs Authorization: Bearer with the access token or a key, or X-Svc-Admin-Token with the admin token';
 

@@ -18,7 +18,31 @@ const BODY = {name: 'reports', scopes, tenants, tables, expires_in_seconds: 86_4
 const SECRET = 'svc_key_k3m9x2abcdef_A7dK2mQ9xLr4TzVb8NcYp3WfGhJs6Eu1Ra0Xo5MqBvC3kZ9d2';
 const FROM_CREATE = {operation: 'keys.create', values: {key_id: '$response.body#/key/id'}};
 
-export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami'> = {
+export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | 'audit.page'> = {
+  'audit.page': {
+    tag: 'keys',
+    summary: "A page of the audit log: operators' actions",
+    description:
+      'Of each action an intent, on disk before it was begun, and an outcome. `integrity_sha256` is the SHA-256 of the digest before it, a line feed and ' +
+      'the JSON of the record without this member.',
+    errors: ['op.storage_damaged'],
+    example: {
+      query: {after: 0, limit: 100},
+      answer: {
+        records: [
+          {
+            ...{version: 1, sequence: 1, at: 1_800_000_000_000, kind: 'begun', reason: 'there was none'},
+            integrity_sha256: '9d0c7a41f1b2e6d8350c4f9a7be21d6680a3f5c9127e4bd05f68a1c3e7924b0d',
+          },
+        ],
+        next_cursor: 1,
+        has_more: false,
+        latest_sequence: 1,
+        cursor_floor: 1,
+        previous_sha256: '0'.repeat(64),
+      },
+    },
+  },
   whoami: {
     tag: 'keys',
     summary: 'What the credential of this request may do',

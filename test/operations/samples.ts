@@ -202,6 +202,10 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'audit.page': {
+      succeeds: [{}, {query: 'after=1&limit=2'}],
+      refused: {query: 'after=none', code: 'op.invalid_input'},
+    },
     whoami: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'keys.create': {
       succeeds: [

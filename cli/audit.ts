@@ -1,0 +1,122 @@
+/** `svc audit` shows operators' actions, `svc audit verify` proves that the log is whole. */
+import {hash} from 'node:crypto';
+import type {Command} from 'commander';
+import {AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
+import type {AuditPage, AuditRecord} from '../shared/protocol/audit.ts';
+import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
+import {printable, printableJson} from './printable.ts';
+
+type ShowOptions = ServerOptions & {history: string; json?: true};
+type Outcome = Extract<AuditRecord, {kind: 'outcome'}>;
+
+export function register(program: Command): void {
+  const audit = addServerOptions(
+    program
+      .command('audit')
+      .description("operators' actions, the newest last")
+      .option('--history <n>', 'how many records to look back', '100')
+      .option('--json', 'the records as they are kept, a line each'),
+  ).action((options: ShowOptions) => report('audit', options, client => show(client, options)));
+  addServerOptions(
+    audit
+      .command('verify')
+      .description('prove that no record was changed or taken out of the log')
+      .option('--expect <sequence:digest>', 'a head that was noted before: the log must still have it'),
+  ).action((_: object, command: Command) => {
+    const options = command.optsWithGlobals<ServerOptions & {expect?: string}>();
+    return report('audit verify', options, client => verify(client, options.expect));
+  });
+}
+
+function report(verb: string, options: ServerOptions, act: (client: ServiceClient) => Promise<void>): Promise<void> {
+  return reportFailure(`svc ${verb}`, async () => {
+    const client = await ServiceClient.open(options, 1);
+    try {
+      await act(client);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+async function show(client: ServiceClient, {history, json}: ShowOptions): Promise<void> {
+  if (!/^\d{1,9}$/.test(history)) throw new CommandFailure('--history must be a number', 2);
+  const {latest_sequence: latest} = await pageOf(client, 0, 1);
+  const records: AuditRecord[] = [];
+  for await (const {records: more} of pages(client, Math.max(0, latest - Number(history)))) records.push(...more);
+  const outcomes = new Map(records.filter(isOutcome).map(outcome => [outcome.of, outcome]));
+  for (const record of records) {
+    if (json === true) process.stdout.write(`${printableJson(JSON.stringify(record))}\n`);
+    else if (record.kind !== 'outcome') process.stdout.write(`${printable(lineOf(record, outcomes))}\n`);
+  }
+}
+
+async function verify(client: ServiceClient, expected: string | undefined): Promise<void> {
+  let previous: string | null = null;
+  let sequence = 0;
+  let count = 0;
+  let isExpectedThere = expected === undefined;
+  for await (const page of pages(client, 0)) {
+    previous ??= page.previous_sha256;
+    sequence ||= page.cursor_floor - 1;
+    if (page.previous_sha256 !== previous) throw broken(sequence, 'is not the one that the next page goes on from');
+    for (const {integrity_sha256: digest, ...record} of page.records) {
+      if (record.sequence !== sequence + 1) throw broken(sequence + 1, 'is missing');
+      sequence = record.sequence;
+      if (hash('sha256', `${previous}\n${JSON.stringify(record)}`, 'hex') !== digest)
+        throw broken(sequence, 'was changed');
+      previous = digest;
+      count++;
+      if (expected === `${sequence}:${digest}`) isExpectedThere = true;
+    }
+    if (!page.has_more && sequence !== page.latest_sequence) throw broken(sequence + 1, 'is missing');
+  }
+  if (!isExpectedThere)
+    throw new CommandFailure(`the log does not have ${expected}: it was cut, or replaced, or that is too old`);
+  process.stdout.write(`${count} records, all is well; the head is ${sequence}:${previous}\n`);
+}
+
+async function* pages(client: ServiceClient, from: number): AsyncGenerator<AuditPage> {
+  for (let after = from; ; ) {
+    const page = await pageOf(client, after, AUDIT_PAGE_RECORDS_MAX);
+    yield page;
+    if (!page.has_more) return;
+    after = page.next_cursor;
+  }
+}
+
+function pageOf(client: ServiceClient, after: number, limit: number): Promise<AuditPage> {
+  return client.json<AuditPage>('GET', `/api/audit?after=${after}&limit=${limit}`);
+}
+
+function isOutcome(record: AuditRecord): record is Outcome {
+  return record.kind === 'outcome';
+}
+
+function lineOf(record: Exclude<AuditRecord, Outcome>, outcomes: ReadonlyMap<number, Outcome>): string {
+  const at = new Date(record.at).toISOString();
+  if (record.kind === 'begun') return `${at}  the log begins: ${record.reason}`;
+  const {sequence, operation, tenant, subject, key_name: by, key, address} = record;
+  const what = Object.entries(subject).map(([name, value]) => `${name}=${value}`);
+  const who = key === null ? by : `${by} (${key})`;
+  return [
+    at,
+    operation,
+    tenant ?? '-',
+    ...what,
+    `by ${who}`,
+    `from ${address}`,
+    outcomeText(outcomes.get(sequence)),
+  ].join('  ');
+}
+
+function outcomeText(outcome: Outcome | undefined): string {
+  if (outcome === undefined) return 'outcome unknown';
+  const {status, code} = outcome;
+  return status === null ? (code ?? 'nobody waited for the answer') : [status, code ?? ''].join(' ').trim();
+}
+
+function broken(sequence: number, what: string): CommandFailure {
+  return new CommandFailure(`the audit log is not whole: record ${sequence} ${what}`);
+}

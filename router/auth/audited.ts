@@ -1,0 +1,71 @@
+/** What the audit log is told of a request before its action is begun. */
+import type {Buffer} from 'node:buffer';
+import {ServiceError} from '../../shared/errors.ts';
+import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
+import {AUDIT_PAGE_RECORDS_MAX, AUDIT_SUBJECT_CHARS_MAX} from '../../shared/limits.ts';
+import type {Exchange} from '../http/exchange.ts';
+import {decodedOrSame, type Route} from '../http/routes.ts';
+
+const LIMIT_DEFAULT = 100;
+const DIGITS = /^\d{1,15}$/;
+
+/** Its body is read where it names what is meant. */
+export function auditedAction(exchange: Exchange): AuditedAction {
+  const route = exchange.route!;
+  const {answer, rights} = route;
+  const subject = subjectIn(route, exchange.path);
+  if (rights.subject !== undefined) {
+    const named = memberOf(exchange.body, rights.subject);
+    if (named !== null) subject[rights.subject] = cut(named);
+  }
+  return {
+    operation: 'own' in answer ? answer.own : answer.operation,
+    tenant: exchange.tenantId === '' ? null : exchange.tenantId,
+    subject,
+    key: exchange.asker?.key.id ?? null,
+    key_name: exchange.asker?.key.name ?? 'admin',
+    address: exchange.address,
+    request_id: exchange.requestId,
+  };
+}
+
+/** The path's parameters by name, the tenant apart. */
+function subjectIn({pattern}: Route, path: string): Record<string, string> {
+  const parts = path.split('/');
+  const subject: Record<string, string> = {};
+  for (const [i, part] of pattern.split('/').entries()) {
+    if (!part.startsWith('{') || part === '{tenant_id}') continue;
+    subject[part.slice(1, -1)] = cut(decodedOrSame(parts[i] ?? ''));
+  }
+  return subject;
+}
+
+/** Null: there is no such text. What else is wrong with the body is told by whoever reads it. */
+function memberOf(body: Buffer, name: string): string | null {
+  try {
+    const value = (JSON.parse(body.toString()) as Record<string, unknown> | null)?.[name];
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function cut(text: string): string {
+  return text.slice(0, AUDIT_SUBJECT_CHARS_MAX);
+}
+
+/** Of the query string. @throws op.invalid_input 400 */
+export function auditRequest(query: string): AuditRequest {
+  const parameters = new URLSearchParams(query);
+  const after = numberIn(parameters, 'after');
+  const limit = numberIn(parameters, 'limit') ?? LIMIT_DEFAULT;
+  if (limit < 1) throw new ServiceError('op.invalid_input', 'limit must be 1 at least');
+  return {action: 'audit_page', after, limit: Math.min(limit, AUDIT_PAGE_RECORDS_MAX)};
+}
+
+function numberIn(parameters: URLSearchParams, name: string): number | null {
+  const text = parameters.get(name);
+  if (text === null) return null;
+  if (!DIGITS.test(text)) throw new ServiceError('op.invalid_input', `${name} must be a number in digits`);
+  return Number(text);
+}
