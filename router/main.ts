@@ -135,6 +135,7 @@ async function start({
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const owed = new OwedBytes(limits.socketsOwedBytes);
+    const rateLimits = new RateLimits(settings.rateLimits, routers, () => performance.now());
     const parts = {
       owed,
       credentials: new Credentials(new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256), ring),
@@ -143,7 +144,7 @@ async function start({
       directory: tenantDirectory,
       control,
       observer,
-      rateLimits: new RateLimits(settings.rateLimits, routers, () => performance.now()),
+      rateLimits,
       callers: new Callers(settings.trustedProxies, logsRequests),
       files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       socketsMax: limits.sockets,
@@ -159,6 +160,7 @@ async function start({
     tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());
     ownFigures.addSource(() => ofFunctions.metrics());
+    ownFigures.addSource(() => rateLimits.metrics());
     ring.watch(() => {
       mounted.endInvalid(Date.now());
       made.endInvalid(Date.now());

@@ -7,6 +7,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 import {TokenBucket} from './token-bucket.ts';
 
@@ -23,6 +24,7 @@ export class RateLimits {
   readonly #clock: () => number;
   readonly #ofTenants = new WeakMap<object, Allowance>();
   readonly #ofKeys = new WeakMap<object, Allowance>();
+  readonly #refused = new Map<string, number>();
 
   /** @param clock milliseconds that never go back */
   constructor(settings: RateLimitSettings, routers: number, clock: () => number) {
@@ -43,10 +45,24 @@ export class RateLimits {
     return limit === null ? null : this.#allowance('key', this.#ofKeys, asker!.key, limit);
   }
 
+  metrics(): MetricJson[] {
+    return [
+      {
+        name: 'svc_rate_limited_total',
+        help: 'Requests, subscriptions and messages of function sockets that were refused, by the limit that was used up.',
+        type: 'counter',
+        aggregator: 'sum',
+        values: ['tenant', 'key'].map(limit => ({labels: {limit}, value: this.#refused.get(limit) ?? 0})),
+      },
+    ];
+  }
+
   #allowance(name: string, known: WeakMap<object, Allowance>, whose: object, limit: RateLimit): Allowance {
     let allowance = known.get(whose);
     if (allowance === undefined) {
-      allowance = new Allowance(name, limit, this.#routers, this.#clock);
+      allowance = new Allowance(name, limit, this.#routers, this.#clock, () =>
+        this.#refused.set(name, (this.#refused.get(name) ?? 0) + 1),
+      );
       known.set(whose, allowance);
     }
     return allowance;
@@ -68,14 +84,16 @@ export class Allowance {
   readonly #clock: () => number;
   readonly #bucket: TokenBucket;
   readonly #policy: string;
+  readonly #onRefused: () => void;
 
-  constructor(name: string, limit: RateLimit, routers: number, clock: () => number) {
+  constructor(name: string, limit: RateLimit, routers: number, clock: () => number, onRefused: () => void) {
     const requests_per_second = limit.requests_per_second / routers;
     const burst = Math.max(1, Math.floor(limit.burst / routers));
     this.#name = name;
     this.#limit = limit;
     this.#burst = burst;
     this.#clock = clock;
+    this.#onRefused = onRefused;
     this.#bucket = new TokenBucket({requests_per_second, burst}, clock());
     this.#policy = `"${name}";q=${burst};w=${Math.ceil(burst / requests_per_second)}`;
   }
@@ -83,6 +101,7 @@ export class Allowance {
   /** Takes one. @returns op.rate_limited 429 where there is none; null: there was one */
   spend(): ServiceError | null {
     if (this.#bucket.take(this.#clock())) return null;
+    this.#onRefused();
     const retry_after_seconds = Math.max(1, this.#bucket.secondsUntil(1));
     const {requests_per_second, burst} = this.#limit;
     return new ServiceError(

@@ -30,6 +30,12 @@ async function leave(count: number): Promise<void> {
   for (let i = BURST; i > count; i--) expect((await schema()).status).toBe(200);
 }
 
+/** Of all tenants, as the metrics have it. */
+async function refusedSoFar(): Promise<number> {
+  const {text} = await service.get('/metrics');
+  return Number(/^svc_rate_limited_total\{limit="tenant"\} (\d+)$/m.exec(text)?.[1]);
+}
+
 function expectRefused(reply: Reply): void {
   const {detail} = expectError(reply, 429, 'op.rate_limited');
   expect(detail).toMatchObject({limit: 'tenant'});
@@ -53,7 +59,9 @@ describe('beyond it everything of that tenant is 429, and nothing is done', () =
     await leave(0);
     const documents = `/api/tenants/${tenant}/documents`;
     expectRefused(await schema());
+    const before = await refusedSoFar();
     expectRefused(await service.post(documents, {table: 't', fields: {}}));
+    expect(await refusedSoFar()).toBe(before + 1);
     expectRefused(await service.post(documents, 'x'.repeat(1 << 20)));
     expectRefused(await service.post(`/svc/${tenant}/query`, {path: 'a:b', args: {}}, {authorization: undefined}));
     expectRefused(await service.get(`/svc/${tenant}/http/x`, {authorization: undefined}));
