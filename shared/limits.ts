@@ -468,6 +468,13 @@ export const JOBS_PENDING_MAX = 1_000_000;
 export const CRONS_MAX = 1_000;
 /** Stored text of a tenant's pending jobs, arguments included. Beyond: 429 op.rate_limited. (ours) */
 export const JOBS_PENDING_BYTES_MAX = 256 * MIB;
+/** A cron's expression and the name of its time zone. Beyond: 400. (ours) */
+export const CRON_EXPRESSION_CHARS_MAX = 256;
+export const TIME_ZONE_CHARS_MAX = 64;
+/** Runs of each cron that its history keeps, the newest. (ours) */
+export const CRON_RUNS_KEEP = 100;
+/** Expressions that a worker has ready, the newest. (ours) */
+export const CRON_EXPRESSIONS_READY_MAX = 1_000;
 /** A cron's name: printable, without `/`. Beyond: 400. (ours) */
 export const CRON_NAME_CHARS_MAX = 128;
 /** Job results kept, the newest; older ones are 404. (ours) */

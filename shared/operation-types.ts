@@ -56,10 +56,14 @@ import {ExecuteBody, Executed, FoundSandbox, SandboxBody, SandboxList} from './p
 import {
   CronBody,
   CronList,
+  CronPatchBody,
+  CronRunList,
+  FoundCron,
   FoundJob,
   FoundResult,
   JobList,
   ListQuery,
+  RanCron,
   ScheduleBody,
   ScheduledJob,
 } from './protocol/schedule.ts';
@@ -151,7 +155,11 @@ export const OPERATION_TYPES = {
   'schedule.result': {answer: FoundResult},
   'crons.create': {body: CronBody},
   'crons.list': {query: ListQuery, answer: CronList},
+  'crons.get': {answer: FoundCron},
+  'crons.patch': {body: CronPatchBody, answer: FoundCron},
   'crons.delete': nothing,
+  'crons.run': {answer: RanCron},
+  'crons.history': {query: ListQuery, answer: CronRunList},
 
   'deployments.create': {body: DeploymentUploadBody, answer: DeployedView, variants: {dry_run: DryRunView}},
   'packages.missing': {body: PackagesBody, answer: MissingPackages},

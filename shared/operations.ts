@@ -160,6 +160,16 @@ export const OPERATIONS = {
   'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), params: ['job_id'], isShort: true},
   'crons.create': {...create, ...at('POST', '/crons'), params: none},
   'crons.list': {...read, ...at('GET', '/crons'), params: none, takesQuery: true, isShort: true},
+  'crons.get': {...read, ...at('GET', '/crons/{name}'), params: ['name'], isShort: true},
+  'crons.patch': {...write, ...at('PATCH', '/crons/{name}'), params: ['name']},
+  'crons.run': {...write, ...at('POST', '/crons/{name}/run'), params: ['name']},
+  'crons.history': {
+    ...read,
+    ...at('GET', '/crons/{name}/history'),
+    params: ['name'],
+    takesQuery: true,
+    isShort: true,
+  },
   'crons.delete': {...change, ...at('DELETE', '/crons/{name}'), params: ['name']},
 
   'deployments.create': {

@@ -125,6 +125,10 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'schedule.result': needs('schedule', 'unknown'),
   'crons.create': needs('schedule', {at: ['mutation.table']}),
   'crons.list': needs('schedule', 'unknown'),
+  'crons.get': needs('schedule', 'unknown'),
+  'crons.patch': needs('schedule', 'unknown'),
+  'crons.run': needs('schedule', 'unknown'),
+  'crons.history': needs('schedule', 'unknown'),
   'crons.delete': needs('schedule', 'unknown'),
 
   'deployments.create': action('deploy', 'unknown'),

@@ -52,6 +52,7 @@ export const JournalEvent = Type.Union([
     error: Failure,
   }),
   Type.Object({type: Type.Literal('cron.created'), name: Type.String(), cron: Cron}),
+  Type.Object({type: Type.Literal('cron.changed'), name: Type.String(), cron: Cron}),
   Type.Object({
     type: Type.Literal('cron.fired'),
     name: Type.String(),

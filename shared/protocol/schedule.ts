@@ -4,7 +4,13 @@
  * Work is a mutation object, tagged by `type`; only mutations can be scheduled.
  */
 import Type, {type Static} from 'typebox';
-import {CRON_SECONDS_MAX, CRON_SECONDS_MIN, RUN_AFTER_MS_MAX} from '../limits.ts';
+import {
+  CRON_EXPRESSION_CHARS_MAX,
+  CRON_SECONDS_MAX,
+  CRON_SECONDS_MIN,
+  RUN_AFTER_MS_MAX,
+  TIME_ZONE_CHARS_MAX,
+} from '../limits.ts';
 
 export const InsertMutation = Type.Object({
   type: Type.Literal('insert'),
@@ -24,21 +30,57 @@ export const Mutation = Type.Union([InsertMutation, UpdateMutation, DeleteMutati
 export type Mutation = Static<typeof Mutation>;
 
 const RunAfterMs = Type.Number({minimum: 0, maximum: RUN_AFTER_MS_MAX});
-const Interval = Type.Object({
+export const Interval = Type.Object({
   type: Type.Literal('interval'),
   seconds: Type.Number({minimum: CRON_SECONDS_MIN, maximum: CRON_SECONDS_MAX}),
 });
+export const CronExpression = Type.Object(
+  {
+    type: Type.Literal('cron'),
+    expression: Type.String({
+      maxLength: CRON_EXPRESSION_CHARS_MAX,
+      description: 'minute, hour, day of month, month, day of week; six parts begin with a second',
+    }),
+    time_zone: Type.Optional(
+      Type.String({
+        maxLength: TIME_ZONE_CHARS_MAX,
+        description: 'whose clock it means, like Europe/Berlin; absent: UTC',
+      }),
+    ),
+  },
+  {additionalProperties: false},
+);
+const Schedule = Type.Union([Interval, CronExpression]);
+export type Schedule = Static<typeof Schedule>;
+/** A schedule as it is shown. */
+const ShownSchedule = Type.Union([
+  Type.Object({type: Type.Literal('interval'), seconds: Type.Number()}),
+  Type.Object({type: Type.Literal('cron'), expression: Type.String(), time_zone: Type.String()}),
+]);
 
 /** POST …/schedule */
 export const ScheduleBody = Type.Object({run_after_ms: RunAfterMs, mutation: Mutation});
 /** POST …/crons */
-export const CronBody = Type.Object({name: Type.String(), schedule: Interval, mutation: Mutation});
+export const CronBody = Type.Object({name: Type.String(), schedule: Schedule, mutation: Mutation});
+const closed = {additionalProperties: false} as const;
+const Enabled = Type.Optional(Type.Boolean({description: 'false: it does not run until it is true again'}));
+/** PATCH …/crons/{name}: any of these. */
+export const CronPatchBody = Type.Object(
+  {schedule: Type.Optional(Schedule), mutation: Type.Optional(Mutation), enabled: Enabled},
+  closed,
+);
 
 /** The envelope of a mutation: its members are checked one by one, so that a message can name the field at fault. */
 export const MutationTag = Type.Object({type: Type.Enum(['insert', 'update', 'delete'])});
-/** What is checked of the two bodies before their mutation is. */
+/** The same of a schedule. */
+export const ScheduleTag = Type.Object({type: Type.Enum(['interval', 'cron'])});
+/** What is checked of the bodies before their mutation and schedule are. */
 export const ScheduleEnvelope = Type.Object({run_after_ms: RunAfterMs, mutation: MutationTag});
-export const CronEnvelope = Type.Object({name: Type.String(), schedule: Interval, mutation: MutationTag});
+export const CronEnvelope = Type.Object({name: Type.String(), schedule: ScheduleTag, mutation: MutationTag});
+export const CronPatchEnvelope = Type.Object(
+  {schedule: Type.Optional(ScheduleTag), mutation: Type.Optional(MutationTag), enabled: Enabled},
+  closed,
+);
 
 /** The work of a function that was scheduled. `args` are a wire value. */
 export const FunctionWork = Type.Object({type: Type.Literal('function'), path: Type.String(), args: Type.Unknown()});
@@ -66,7 +108,7 @@ export type JobResult = Static<typeof JobResult>;
 
 export const Cron = Type.Object({
   name: Type.String(),
-  schedule: Type.Object({type: Type.Literal('interval'), seconds: Type.Number()}),
+  schedule: ShownSchedule,
   mutation: Work,
   enabled: Type.Boolean(),
   last_run: Type.Union([EpochMs, Type.Null()]),
@@ -77,6 +119,21 @@ export const Cron = Type.Object({
   failures: Type.Integer({minimum: 0, description: 'runs that failed since the last one that completed'}),
 });
 export type Cron = Static<typeof Cron>;
+
+/** One run of a cron, as its history has it. */
+export const CronRun = Type.Object({
+  due: Type.Union([EpochMs, Type.Null()], {description: 'the tick that it was for; null: it was asked for'}),
+  ran_at: EpochMs,
+  outcome: Outcome,
+  error: Failure,
+});
+export type CronRun = Static<typeof CronRun>;
+export const FoundCron = Type.Object({cron: Cron});
+export const RanCron = Type.Object({run: CronRun});
+export const CronRunList = Type.Object({
+  runs: Type.Array(CronRun, {description: 'the newest first'}),
+  next_cursor: NextCursor,
+});
 
 export const ScheduledJob = Type.Object({job_id: Type.String()});
 export const FoundJob = Type.Object({job: PendingJob});

@@ -109,6 +109,7 @@ class Follower {
         take(jobs, event.id);
         return;
       case 'cron.created':
+      case 'cron.changed':
         crons.set(event.name, event.cron);
         return;
       case 'cron.deleted':

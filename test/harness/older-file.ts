@@ -3,6 +3,8 @@ import type Database from 'better-sqlite3';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string> = {
+  16: `ALTER TABLE crons DROP COLUMN expression; ALTER TABLE crons DROP COLUMN time_zone; DROP TABLE cron_runs;
+       DELETE FROM row_sums WHERE kind = 'cron_runs';`,
   15: `DROP TABLE bulk_records; DELETE FROM row_sums WHERE kind = 'bulk_records';`,
   14: 'ALTER TABLE indexes DROP COLUMN is_unique; ALTER TABLE indexes DROP COLUMN failure;',
   13: `DROP TABLE services; DELETE FROM row_sums WHERE kind = 'services';`,

@@ -134,6 +134,7 @@ export async function samplesOf(app: App): Promise<Samples> {
   const badToken = {headers: {authorization: 'Bearer none'}, code: 'auth.unauthorized'} as const;
   const query = {table: 'cities', filters: [{field: 'name', op: 'eq', value: 'Oslo'}]};
   const unknownJob = {params: {job_id: 'none'}, code: 'op.not_found'} as const;
+  const unknownCron = {params: {name: 'none'}, code: 'op.not_found'} as const;
   const newSandbox = async () => {
     const {sandbox} = (await app.admin('POST', '/sandboxes', {})).body as {sandbox: {id: string}};
     return {params: {sandbox_id: sandbox.id}};
@@ -408,6 +409,26 @@ export async function samplesOf(app: App): Promise<Samples> {
     },
     'crons.create': {succeeds: [{body: cron('new')}], refused: {body: cron('good'), code: 'op.conflict'}},
     'crons.list': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
+    'crons.get': {succeeds: [{params: {name: 'good'}}], refused: unknownCron},
+    'crons.patch': {
+      succeeds: [
+        {params: {name: 'good'}, body: {enabled: false}},
+        {
+          params: {name: 'good'},
+          body: {
+            schedule: {type: 'cron', expression: '0 4 * * 1', time_zone: 'Europe/Oslo'},
+            mutation: INSERT,
+            enabled: true,
+          },
+        },
+      ],
+      refused: {...unknownCron, body: {enabled: true}},
+    },
+    'crons.run': {succeeds: [{params: {name: 'good'}}], refused: unknownCron},
+    'crons.history': {
+      succeeds: [{params: {name: 'good'}}, {params: {name: 'good'}, query: 'limit=1'}],
+      refused: unknownCron,
+    },
     'crons.delete': {
       succeeds: [{params: {name: 'later'}}],
       refused: {params: {name: 'none'}, code: 'op.not_found'},

@@ -72,8 +72,8 @@ describe('POST crons', () => {
     ['no schedule', {...hourly, schedule: undefined}],
     ['a schedule without type', {...hourly, schedule: {seconds: 60}}],
     [
-      'a schedule of another type: interval is the only one',
-      {...hourly, schedule: {type: 'cron', expression: '* * * * *'}},
+      'a schedule of another type: interval and cron are all there are',
+      {...hourly, schedule: {type: 'daily', expression: '* * * * *'}},
     ],
     ['no seconds', {...hourly, schedule: {type: 'interval'}}],
     ['seconds a string', {...hourly, schedule: {type: 'interval', seconds: '60'}}],

@@ -86,7 +86,13 @@ export class Schedule {
   }
 
   cron(name: string, everyMs: number, work = WORK): Promise<unknown> {
-    return this.change(writer => createCron(writer, this.nowMs, name, everyMs, work));
+    const rhythm = {interval_ms: everyMs, expression: null, time_zone: null};
+    return this.change(writer => createCron(writer, this.nowMs, name, rhythm, work));
+  }
+
+  cronBy(name: string, expression: string, time_zone = 'UTC', work = WORK): Promise<unknown> {
+    const rhythm = {interval_ms: 0, expression, time_zone};
+    return this.change(writer => createCron(writer, this.nowMs, name, rhythm, work));
   }
 
   /** Time passes: the clock and the timers agree. */

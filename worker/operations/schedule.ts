@@ -1,9 +1,12 @@
 /** Scheduled jobs and crons. */
+
+import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
-import {CronEnvelope, ScheduleEnvelope} from '../../shared/protocol/schedule.ts';
-import {checkCronName, createCron, deleteCron, intervalOf} from '../scheduler/crons.ts';
+import {CronEnvelope, CronPatchEnvelope, ScheduleEnvelope} from '../../shared/protocol/schedule.ts';
+import {changeCron, checkCronName, createCron, deleteCron, runCronNow} from '../scheduler/crons.ts';
 import {cancelJob, scheduleJob} from '../scheduler/jobs.ts';
 import {parseListParameters} from '../scheduler/list-page.ts';
+import {rhythmOf} from '../scheduler/ticks.ts';
 import {checkedMutation} from '../scheduler/work.ts';
 import {decodeBody, wireType} from '../wire-type.ts';
 import type {Handlers} from './answer.ts';
@@ -11,6 +14,7 @@ import {done, written} from './written.ts';
 
 const scheduleBody = wireType(ScheduleEnvelope);
 const cronBody = wireType(CronEnvelope);
+const cronPatchBody = wireType(CronPatchEnvelope);
 
 export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons.${string}`>> = {
   'schedule.create': (request, tenant) => {
@@ -39,17 +43,44 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
   'crons.create': (request, tenant) => {
     const {name, schedule, mutation} = decodeBody(cronBody, request.body);
     checkCronName(name);
-    const intervalMs = intervalOf(schedule.seconds);
+    const rhythm = rhythmOf(schedule);
     const work = checkedMutation(mutation);
     return written(
       request,
       tenant,
-      done(writer => createCron(writer, tenant.clock(), name, intervalMs, work)),
+      done(writer => createCron(writer, tenant.clock(), name, rhythm, work)),
     );
   },
   'crons.list': ({query}, {reader, crons}) => {
     reader.inSnapshot();
     return crons.list(parseListParameters(query));
+  },
+  'crons.get': ({params}, {reader, crons}) => {
+    reader.inSnapshot();
+    return crons.cron(params.name);
+  },
+  'crons.patch': (request, tenant) => {
+    const {schedule, mutation, enabled: isEnabled} = decodeBody(cronPatchBody, request.body);
+    if (schedule === undefined && mutation === undefined && isEnabled === undefined) {
+      throw new ServiceError('op.invalid_input', 'the body must have one or more of schedule, mutation, enabled');
+    }
+    const change = {
+      ...(schedule === undefined ? {} : {rhythm: rhythmOf(schedule)}),
+      ...(mutation === undefined ? {} : {mutation: checkedMutation(mutation)}),
+      ...(isEnabled === undefined ? {} : {isEnabled}),
+    };
+    const {name} = request.params;
+    return written(request, tenant, writer => `{"cron":${changeCron(writer, tenant.clock(), name, change)}}`);
+  },
+  'crons.run': (request, tenant) => {
+    const {runJob} = tenant.functions;
+    const {name} = request.params;
+    return written(request, tenant, writer => `{"run":${runCronNow(writer, tenant.clock(), name, runJob)}}`);
+  },
+  'crons.history': ({params, query}, {reader, crons, cronRuns}) => {
+    reader.inSnapshot();
+    crons.cron(params.name); // it is there
+    return cronRuns.list(params.name, parseListParameters(query));
   },
   'crons.delete': (request, tenant) =>
     written(

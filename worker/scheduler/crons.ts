@@ -1,5 +1,5 @@
 /**
- * Crons: work that repeats. A cron's ticks lie at its creation plus whole intervals. When ticks were missed (the tenant
+ * Crons: work that repeats. A cron's ticks (`ticks.ts`) lie at whole intervals from when its schedule was set, or where its expression says. When ticks were missed (the tenant
  * slept, the server was down, the clock was set forward) it runs once for all of them and keeps its phase. When the clock is
  * set back, its next tick is the first one of the new time, so it neither pauses nor repeats a burst. A clock that is corrected
  * by less than CLOCK_STEP_MS is not set back: ticks wait until it is there again, so none runs twice or before its time.
@@ -11,11 +11,13 @@ import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX, ROWS_SUMMED_MAX} from '..
 import {isPrintableName} from '../../shared/printable-name.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/connection.ts';
-import {reportDamage} from '../storage/damage.ts';
+import {reading, reportDamage} from '../storage/damage.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';
 import type {CronRow} from '../storage/statements.ts';
+import {cronRunText, noteCronRun} from './cron-runs.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
+import {firstTick, type Rhythm, shownSchedule, tickAfter} from './ticks.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @throws op.invalid_input 400 */
@@ -27,15 +29,8 @@ export function checkCronName(name: string): void {
   );
 }
 
-/** A cron's interval in milliseconds. @throws op.invalid_input 400 for one that would have to be rounded */
-export function intervalOf(seconds: number): number {
-  const intervalMs = Math.round(seconds * 1000);
-  if (intervalMs / 1000 === seconds) return intervalMs;
-  throw new ServiceError('op.invalid_input', 'schedule.seconds must have at most three decimals');
-}
-
 /** @throws op.conflict 409 when there is one of this name */
-export function createCron(writer: Writer, nowMs: number, name: string, intervalMs: number, mutation: string): void {
+export function createCron(writer: Writer, nowMs: number, name: string, rhythm: Rhythm, mutation: string): void {
   const {statements} = writer;
   if (statements.cron.get(name) !== undefined) {
     throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it anew`);
@@ -43,34 +38,83 @@ export function createCron(writer: Writer, nowMs: number, name: string, interval
   if (statements.countCrons.get()! >= CRONS_MAX) {
     throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
   }
-  const nextRun = nowMs + intervalMs;
   const cron: CronRow = {
     name,
-    interval_ms: intervalMs,
+    ...rhythm,
     mutation,
     enabled: 1,
     last_run: null,
-    next_run: nextRun,
+    next_run: firstTick(rhythm, nowMs),
     created_at: nowMs,
     last_outcome: null,
     last_error: null,
     failures: 0,
   };
-  statements.insertCron.run(name, intervalMs, mutation, nextRun, nowMs, rowChecksum('crons', cron));
+  statements.insertCron.run({...cron, checksum: rowChecksum('crons', cron)});
   writer.grew(Buffer.byteLength(mutation));
   writer.eventText('cron.created', `{"type":"cron.created","name":${JSON.stringify(name)},"cron":${cronText(cron)}}`);
 }
 
-/** @throws op.not_found 404 */
+export type CronChange = {rhythm?: Rhythm; mutation?: string; isEnabled?: boolean};
+
+/**
+ * Changes what is named, in place: outcomes and history stay. Another schedule begins now; one that is enabled again goes on with the first
+ * tick that its old one has after now. @returns the cron as clients see it. @throws op.not_found 404
+ */
+export function changeCron(
+  writer: Writer,
+  nowMs: number,
+  name: string,
+  {rhythm, mutation, isEnabled}: CronChange,
+): string {
+  const {statements} = writer;
+  const cron = existing(writer, name);
+  const isBack = isEnabled === true && cron.enabled === 0;
+  const isOther = rhythm !== undefined && JSON.stringify(shownSchedule(rhythm)) !== JSON.stringify(shownSchedule(cron));
+  const changed: CronRow = {
+    ...cron,
+    ...(isOther ? rhythm : {}),
+    mutation: mutation ?? cron.mutation,
+    enabled: isEnabled === undefined ? cron.enabled : Number(isEnabled),
+    next_run: isOther ? firstTick(rhythm, nowMs) : isBack ? tickAfter(cron, nowMs) : cron.next_run,
+  };
+  const checksum = rowChecksum('crons', changed);
+  if (checksum === cron.checksum) return cronText(cron); // nothing is another
+  statements.cronDefined.run({...changed, checksum});
+  writer.grew(Buffer.byteLength(changed.mutation) - Buffer.byteLength(cron.mutation));
+  const text = cronText({...changed, checksum});
+  writer.eventText('cron.changed', `{"type":"cron.changed","name":${JSON.stringify(name)},"cron":${text}}`);
+  return text;
+}
+
+/** @throws op.not_found 404, op.storage_damaged 503 */
+function existing(writer: Writer, name: string): CronRow {
+  const cron = writer.statements.cron.get(name);
+  if (cron === undefined) throw noCron(name);
+  return checkedRowOf('crons', cron);
+}
+
+function noCron(name: string): ServiceError {
+  return new ServiceError('op.not_found', `there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
+}
+
+/** Its history goes with it. @throws op.not_found 404 */
 export function deleteCron(writer: Writer, name: string): void {
-  if (writer.statements.deleteCron.run(name).changes === 0) {
-    throw new ServiceError('op.not_found', `there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
-  }
+  if (writer.statements.deleteCron.run(name).changes === 0) throw noCron(name);
+  writer.statements.forgetCronRuns.run(name, name, 0);
   writer.event({type: 'cron.deleted', name});
 }
 
+/** Runs it now, whether it is enabled or not; its ticks stay. @returns the run as its history has it. @throws op.not_found 404 */
+export function runCronNow(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): string {
+  const cron = existing(writer, name);
+  writer.executing(`${name}@now-${nowMs}`);
+  const {outcome, error} = run(writer, cron, nowMs, {due: null, next: cron.next_run}, runFunction);
+  return cronRunText({due: null, ran_at: nowMs, outcome, error});
+}
+
 /** `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run. */
-export type CronRun = {lateMs: number; error: string | null; failures: number; failuresBefore: number};
+export type TickRun = {lateMs: number; error: string | null; failures: number; failuresBefore: number};
 
 /** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. A damaged one stays as it is. */
 export function runCron(
@@ -78,7 +122,7 @@ export function runCron(
   nowMs: number,
   name: string,
   runFunction: RunFunctionJob,
-): CronRun | 'damaged' | null {
+): TickRun | 'damaged' | null {
   const {statements} = writer;
   const cron = statements.cron.get(name);
   if (cron === undefined) return null;
@@ -88,24 +132,40 @@ export function runCron(
   }
   if (cron.next_run > nowMs) return null;
   writer.executing(`${name}@${cron.next_run}`);
+  const {error, failures} = run(writer, cron, nowMs, {due: cron.next_run, next: tickAfter(cron, nowMs)}, runFunction);
+  return {lateMs: nowMs - cron.next_run, error, failures, failuresBefore: cron.failures};
+}
+
+/** @param due the tick that it is for; null: somebody asked. @param next when it is due then */
+function run(
+  writer: Writer,
+  cron: CronRow,
+  nowMs: number,
+  {due, next}: {due: number | null; next: number},
+  runFunction: RunFunctionJob,
+): {outcome: 'completed' | 'failed'; error: string | null; failures: number} {
+  const {name} = cron;
   const failure = writer.attempt(() => runStoredWork(writer, name, cron.mutation, runFunction));
   const outcome = failure === null ? 'completed' : 'failed';
   const error = failureText(failure, cron.mutation);
   const failures = failure === null ? 0 : cron.failures + 1;
-  const next = tickAfter(cron, nowMs);
   change(writer, {...cron, last_run: nowMs, next_run: next, last_outcome: outcome, last_error: error, failures});
+  noteCronRun(writer, name, {due, ran_at: nowMs, outcome, error});
   writer.event({type: 'cron.fired', name, last_run: nowMs, next_run: next, outcome, error});
-  return {lateMs: nowMs - cron.next_run, error, failures, failuresBefore: cron.failures};
+  return {outcome, error, failures};
 }
 
-/** Whether the clock was set back: some cron's next tick is more than an interval away. */
-export function isAnyCronFar(writer: Writer, nowMs: number): boolean {
-  return farCrons(writer, nowMs).length > 0;
+/**
+ * Whether the clock was set back: some cron has a tick before its next one, and not within CLOCK_STEP_MS.
+ * @param looksAtAll those by expression, too, for which it takes a while to say
+ */
+export function isAnyCronFar(writer: Writer, nowMs: number, looksAtAll: boolean): boolean {
+  return farCrons(writer, nowMs, looksAtAll).length > 0;
 }
 
 /** Brings those crons back: they go on with the first tick of the new time. */
 export function rephaseCrons(writer: Writer, nowMs: number): number {
-  const far = farCrons(writer, nowMs);
+  const far = farCrons(writer, nowMs, true);
   for (const cron of far) {
     const next = tickAfter(cron, nowMs);
     change(writer, {...cron, next_run: next});
@@ -115,8 +175,16 @@ export function rephaseCrons(writer: Writer, nowMs: number): number {
 }
 
 /** A damaged one stays as it is. */
-function farCrons(writer: Writer, nowMs: number): CronRow[] {
-  return writer.statements.farCrons.all(nowMs + CLOCK_STEP_MS).filter(cron => isSoundRow('crons', cron));
+function farCrons({statements}: Writer, nowMs: number, looksAtAll: boolean): CronRow[] {
+  const fromMs = nowMs + CLOCK_STEP_MS;
+  const far = statements.farCrons.all(fromMs).filter(isSound);
+  if (!looksAtAll) return far;
+  const byExpression = statements.cronsByExpression.all(fromMs).filter(isSound);
+  return [...far, ...byExpression.filter(cron => tickAfter(cron, fromMs) < cron.next_run)];
+}
+
+function isSound(cron: CronRow): boolean {
+  return isSoundRow('crons', cron);
 }
 
 function change(writer: Writer, cron: CronRow): void {
@@ -125,17 +193,14 @@ function change(writer: Writer, cron: CronRow): void {
   writer.statements.cronChanged.run(last_run, next_run, last_outcome, last_error, failures, checksum, name);
 }
 
-/** The first tick after `nowMs`. */
-function tickAfter({next_run: tick, interval_ms: intervalMs}: CronRow, nowMs: number): number {
-  return tick + (Math.floor((nowMs - tick) / intervalMs) + 1) * intervalMs;
-}
-
 /** A cron as clients see it; work is stored as JSON text. @throws op.storage_damaged 503 */
 function cronText(row: CronRow): string {
-  const {name, interval_ms, mutation, enabled, last_run, next_run, created_at, last_outcome, last_error, failures} =
-    checkedRowOf('crons', row);
+  const {name, mutation, enabled, last_run, next_run, created_at, last_outcome, last_error, failures} = checkedRowOf(
+    'crons',
+    row,
+  );
   return (
-    `{"name":${JSON.stringify(name)},"schedule":{"type":"interval","seconds":${interval_ms / 1000}},"mutation":${mutation},` +
+    `{"name":${JSON.stringify(name)},"schedule":${JSON.stringify(shownSchedule(row))},"mutation":${mutation},` +
     `"enabled":${enabled === 1},"last_run":${last_run},"next_run":${next_run},"created_at":${created_at},` +
     `"last_outcome":${JSON.stringify(last_outcome)},"last_error":${JSON.stringify(last_error)},"failures":${failures}}`
   );
@@ -145,9 +210,11 @@ export class CronReader {
   readonly #after: Database.Statement<[string, number], CronRow>;
   readonly #db: Connection;
   readonly #failing: Database.Statement<[], number>;
+  readonly #one: Database.Statement<[string], CronRow>;
 
   constructor(db: Connection) {
     this.#db = db;
+    this.#one = db.prepare('SELECT * FROM crons WHERE name = ?');
     this.#after = db.prepare('SELECT * FROM crons WHERE name > ? ORDER BY name LIMIT ? + 0');
     this.#failing = db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck();
   }
@@ -155,6 +222,13 @@ export class CronReader {
   /** How many failed when they ran last. */
   failing(): number {
     return this.#failing.get()!;
+  }
+
+  /** `{"cron": cron object}`. @throws op.not_found 404 */
+  cron(name: string): string {
+    const row = reading(() => this.#one.get(name));
+    if (row === undefined) throw noCron(name);
+    return `{"cron":${cronText(row)}}`;
   }
 
   /** Crons as JSON, by name. */

@@ -20,7 +20,7 @@ import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {reportDamage} from '../storage/damage.ts';
-import {type CronRun, isAnyCronFar, rephaseCrons, runCron} from './crons.ts';
+import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';
 import {runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
@@ -55,6 +55,8 @@ export class ScheduleRunner implements Stage {
   readonly #damaged = new Set<string>();
   /** Listed as due in this run, and not there or not due: cancelled just now. One that is listed again never was. */
   readonly #notDue = new Set<string>();
+  /** What the clock said at the last look. */
+  #seenMs: number;
 
   /**
    * @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write.
@@ -71,6 +73,7 @@ export class ScheduleRunner implements Stage {
     prepareFunction: (path: string) => Promise<boolean> = () => Promise.resolve(true),
   ) {
     this.#writer = writer;
+    this.#seenMs = writer.head.timestamp;
     this.#background = background;
     this.#metrics = metrics;
     this.#log = log;
@@ -143,7 +146,9 @@ export class ScheduleRunner implements Stage {
 
   async #rephase(): Promise<void> {
     const nowMs = this.#clock();
-    if (!isAnyCronFar(this.#writer, nowMs)) return;
+    const wentBack = nowMs < this.#seenMs;
+    this.#seenMs = nowMs;
+    if (!isAnyCronFar(this.#writer, nowMs, wentBack)) return;
     const moved = await this.#background.perform(KIND, writer => rephaseCrons(writer, nowMs));
     this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
   }
@@ -236,7 +241,7 @@ export class ScheduleRunner implements Stage {
     reportDamage({check: 'entry', stored: `the ${kind} ${JSON.stringify(id)}`, index: `${kind}s_by_time`});
   }
 
-  #cronRan(cron: string, ran: CronRun | 'damaged' | null): void {
+  #cronRan(cron: string, ran: TickRun | 'damaged' | null): void {
     if (ran === 'damaged') this.#damaged.add(cron);
     if (ran === null) this.#wasNotDue('cron', cron);
     if (ran === null || ran === 'damaged') return;

@@ -11,6 +11,7 @@ import {
   ADD_CLIENT_MUTATIONS,
   ADD_COUNTS,
   ADD_CRON_OUTCOMES,
+  ADD_CRON_RUNS,
   ADD_DEVELOPMENT,
   ADD_JOB_OWNERS,
   ADD_MORE_ROW_CHECKSUMS,
@@ -63,6 +64,8 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(ADD_UNIQUE_INDEXES),
   // 15: imports and tasks.
   db => db.exec(CREATE_BULK_RECORDS),
+  // 16: crons by expression, and histories of crons.
+  db => db.exec(ADD_CRON_RUNS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;

@@ -45,11 +45,13 @@ const COLUMNS = {
   control_records: ['id', 'kind', 'record'],
   services: ['name', 'record'],
   bulk_records: ['id', 'kind', 'record'],
+  cron_runs: ['name', 'due', 'ran_at', 'outcome', 'error'],
 } as const;
 
 /** Columns that came later. Of a row in which one says nothing (0, null) it is left out: the checksum is what it was. */
 const LATER_COLUMNS: {readonly [Kind in keyof typeof COLUMNS]?: readonly string[]} = {
   indexes: ['is_unique', 'failure'],
+  crons: ['expression', 'time_zone'],
 };
 
 export type RowKind = keyof typeof COLUMNS;
@@ -74,6 +76,7 @@ const WHAT: Record<RowKind, string> = {
   control_records: 'the record of',
   services: 'the service',
   bulk_records: 'the import or task',
+  cron_runs: 'a run of cron',
 };
 
 /** The `request` of a client's mutation whose row was damaged and taken in hand by a repair: that it was run is all that is known of it. */

@@ -23,6 +23,7 @@ const INDEXED_KINDS: ReadonlySet<RowKind> = new Set<RowKind>([
   'idempotency',
   'tables',
   'client_mutations',
+  'cron_runs',
 ]);
 
 type Sums = {kind: RowKind; rows: number; sum: number};

@@ -20,6 +20,7 @@ export type JobRow = {
 export type PendingJobs = {jobs: number; bytes: number};
 export type CronRow = {
   name: string;
+  /** 0: it goes by its expression. */
   interval_ms: number;
   mutation: string;
   enabled: number;
@@ -29,6 +30,9 @@ export type CronRow = {
   last_outcome: 'completed' | 'failed' | null;
   last_error: string | null;
   failures: number;
+  /** Null: it goes by its interval. */
+  expression: string | null;
+  time_zone: string | null;
   checksum?: number | null;
 };
 
@@ -184,9 +188,9 @@ export function prepareStatements(db: Connection) {
       ),
     forgetJobResults: () => run<[number]>('DELETE FROM job_results WHERE n <= (SELECT max(n) FROM job_results) - ?'),
     insertCron: () =>
-      run<[string, number, string, number, number, number]>(
-        `INSERT INTO crons (name, interval_ms, mutation, enabled, next_run, created_at, checksum)
-         VALUES (?, ?, ?, 1, ?, ?, ?)`,
+      run<[CronRow]>(
+        `INSERT INTO crons (name, interval_ms, expression, time_zone, mutation, enabled, next_run, created_at, checksum)
+         VALUES (@name, @interval_ms, @expression, @time_zone, @mutation, @enabled, @next_run, @created_at, @checksum)`,
       ),
     cron: () => db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
     deleteCron: () => run<[string]>('DELETE FROM crons WHERE name = ?'),
@@ -201,12 +205,32 @@ export function prepareStatements(db: Connection) {
         `SELECT name AS id, next_run AS due FROM crons WHERE enabled = 1 AND next_run > ${LONG_AGO} ORDER BY next_run LIMIT ? + 0`,
       ),
     farCrons: () =>
-      db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND next_run - interval_ms > ?'),
+      db.prepare<[number], CronRow>(
+        'SELECT * FROM crons WHERE enabled = 1 AND interval_ms > 0 AND next_run - interval_ms > ?',
+      ),
+    cronsByExpression: () =>
+      db.prepare<[number], CronRow>('SELECT * FROM crons WHERE enabled = 1 AND interval_ms = 0 AND next_run > ?'),
     countCrons: () => db.prepare<[], number>('SELECT count(*) FROM crons').pluck(),
     cronChanged: () =>
       run<[number | null, number, string | null, string | null, number, number, string]>(
         `UPDATE crons SET last_run = ?, next_run = ?, last_outcome = ?, last_error = ?, failures = ?, checksum = ?
          WHERE name = ?`,
+      ),
+
+    cronDefined: () =>
+      run<[CronRow]>(
+        `UPDATE crons SET interval_ms = @interval_ms, expression = @expression, time_zone = @time_zone, mutation = @mutation,
+           enabled = @enabled, next_run = @next_run, checksum = @checksum WHERE name = @name`,
+      ),
+    insertCronRun: () =>
+      run<[string, number | null, number, string, string | null, number]>(
+        'INSERT INTO cron_runs (name, due, ran_at, outcome, error, checksum) VALUES (?, ?, ?, ?, ?, ?)',
+      ),
+    /** All but so many of the newest. */
+    forgetCronRuns: () =>
+      run<[string, string, number]>(
+        `DELETE FROM cron_runs WHERE name = ? AND n <=
+           (SELECT n FROM cron_runs WHERE name = ? ORDER BY n DESC LIMIT 1 OFFSET (? + 0))`,
       ),
 
     journalHead: () =>

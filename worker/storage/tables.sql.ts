@@ -212,6 +212,7 @@ export const SUMMED_KINDS: readonly RowKind[] = [
   'control_records',
   'services',
   'bulk_records',
+  'cron_runs',
 ];
 
 /** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
@@ -275,6 +276,25 @@ export const CREATE_CONTROL_RECORDS = `
     checksum INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 ${sumsOf('control_records')}
+`;
+
+/** From version 16 on: crons by expression, and what became of each of their runs. */
+export const ADD_CRON_RUNS = `
+  -- expression, time_zone: of a cron by expression, whose interval_ms is 0; else null.
+  ALTER TABLE crons ADD COLUMN expression TEXT;
+  ALTER TABLE crons ADD COLUMN time_zone TEXT;
+  -- due: the tick, epoch milliseconds; null when the run was asked for.
+  CREATE TABLE cron_runs (
+    n        INTEGER PRIMARY KEY AUTOINCREMENT,
+    name     TEXT NOT NULL,
+    due      INTEGER,
+    ran_at   INTEGER NOT NULL,
+    outcome  TEXT NOT NULL CHECK (outcome IN ('completed', 'failed')),
+    error    TEXT,
+    checksum INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX cron_runs_by_name ON cron_runs (name, n);
+${sumsOf('cron_runs')}
 `;
 
 /**

@@ -1,0 +1,115 @@
+/** Changing, running and looking at crons over HTTP. */
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import type {Cron, CronRun} from '../../shared/protocol/schedule.ts';
+import {follow, state} from '../harness/follower.ts';
+import {bootstrap, journalAfter} from '../harness/journal.ts';
+import {Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+let service: Service;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await Service.start();
+  tenant = await Tenant.make(service);
+});
+afterAll(() => service.stop());
+
+const mutation = {type: 'insert', table: 't', fields: {n: 1}};
+const nightly = {type: 'cron', expression: '0 3 * * *', time_zone: 'Europe/Oslo'};
+const cron = async (name: string): Promise<Cron> =>
+  ((await tenant.request('GET', `/crons/${name}`)).body as {cron: Cron}).cron;
+const patch = (name: string, body: object) => tenant.request('PATCH', `/crons/${name}`, body);
+
+test('a cron by expression is shown as it was made, UTC where no time zone is named', async () => {
+  for (const [name, schedule] of [
+    ['nightly', nightly],
+    ['utc', {type: 'cron', expression: '@hourly'}],
+  ] as const) {
+    expect((await tenant.request('POST', '/crons', {name, schedule, mutation})).status).toBe(201);
+  }
+  expect(await cron('nightly')).toMatchObject({schedule: nightly, enabled: true, last_run: null});
+  expect((await cron('utc')).schedule).toEqual({type: 'cron', expression: '@hourly', time_zone: 'UTC'});
+  expect(new Date((await cron('utc')).next_run).toISOString()).toMatch(/:00:00\.000Z$/);
+  const {crons}: {crons: Cron[]} = (await tenant.request('GET', '/crons')).body;
+  expect(crons).toEqual([await cron('nightly'), await cron('utc')]);
+});
+
+test('PATCH answers the cron as it is then; what it does not name stays; the journal carries it', async () => {
+  const {created_at, next_run} = await cron('nightly');
+  const off = await patch('nightly', {enabled: false});
+  expect([off.status, off.body]).toEqual([200, {cron: await cron('nightly')}]);
+  expect(await cron('nightly')).toMatchObject({schedule: nightly, mutation, enabled: false, created_at, next_run});
+  const hourly = {type: 'interval', seconds: 3600};
+  const remove = {type: 'delete', table: 't', id: 'x'};
+  expect((await patch('nightly', {schedule: hourly, mutation: remove, enabled: true})).status).toBe(200);
+  expect(await cron('nightly')).toMatchObject({schedule: hourly, mutation: remove, enabled: true});
+  const {records} = await journalAfter(tenant, 0);
+  const events = records.flatMap(record => record.events).filter(({type}) => type === 'cron.changed');
+  expect(events.at(-1)).toEqual({type: 'cron.changed', name: 'nightly', cron: await cron('nightly')});
+  const start = {snapshot: {...(await bootstrap(tenant)).snapshot, crons: [], documents: {}}};
+  expect(follow(start as never, records).crons).toEqual((await state(tenant)).crons);
+  const again = await patch('nightly', {enabled: true});
+  expect([again.status, (await journalAfter(tenant, 0)).records.length]).toEqual([200, records.length]);
+});
+
+test('POST …/run runs it at once, and tells how it ended; once with an Idempotency-Key', async () => {
+  await patch('nightly', {mutation, enabled: false});
+  const run = () => tenant.request('POST', '/crons/nightly/run', undefined, {'idempotency-key': 'now'});
+  const [first, second] = [await run(), await run()];
+  expect([first.status, second.text]).toEqual([200, first.text]);
+  expect(first.body).toEqual({run: {due: null, ran_at: expect.any(Number), outcome: 'completed', error: null}});
+  expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+  await patch('nightly', {mutation: {type: 'delete', table: 't', id: 'none'}});
+  const failed = await tenant.request('POST', '/crons/nightly/run');
+  expect(failed.body).toMatchObject({run: {outcome: 'failed', error: expect.stringContaining('"none"')}});
+  expect(await cron('nightly')).toMatchObject({last_outcome: 'failed', failures: 1, enabled: false});
+});
+
+test('GET …/history has runs that were asked for and those of ticks, in pages', async () => {
+  await patch('nightly', {schedule: {type: 'interval', seconds: 1}, mutation, enabled: true});
+  await until('two ticks', async () => {
+    const {runs}: {runs: CronRun[]} = (await tenant.request('GET', '/crons/nightly/history')).body;
+    return runs.length >= 4;
+  });
+  await patch('nightly', {enabled: false});
+  const {runs}: {runs: CronRun[]} = (await tenant.request('GET', '/crons/nightly/history')).body;
+  expect(runs.slice(-2).map(({due, outcome}) => [due, outcome])).toEqual([
+    [null, 'failed'],
+    [null, 'completed'],
+  ]);
+  for (const {due, ran_at} of runs.slice(0, -2)) expect(due).toBeLessThanOrEqual(ran_at);
+  const walked: CronRun[] = [];
+  for (let after = ''; ; ) {
+    const {body} = await tenant.request('GET', `/crons/nightly/history?limit=3${after}`);
+    const page = body as {runs: CronRun[]; next_cursor: string | null};
+    walked.push(...page.runs);
+    if (page.next_cursor === null) break;
+    after = `&after=${page.next_cursor}`;
+  }
+  expect(walked).toEqual(runs);
+});
+
+test('what is not there is 404, and what is wrong is 400 by name', async () => {
+  for (const [method, path, body] of [
+    ['GET', '/crons/none'],
+    ['PATCH', '/crons/none', {enabled: true}],
+    ['POST', '/crons/none/run'],
+    ['GET', '/crons/none/history'],
+  ] as const) {
+    expectError(await tenant.request(method, path, body), 404, 'op.not_found');
+  }
+  for (const [body, named] of [
+    [{}, 'one or more of schedule, mutation, enabled'],
+    [{enable: true}, 'enable is not'],
+    [{enabled: 1}, 'enabled'],
+    [{schedule: {type: 'daily'}}, 'schedule.type'],
+    [{schedule: {type: 'cron', expression: '61 * * * *'}}, 'Invalid value for minute'],
+    [{schedule: {...nightly, time_zone: 'Oslo'}}, 'schedule.time_zone'],
+    [{schedule: {...nightly, zone: 'UTC'}}, 'schedule.zone'],
+    [{mutation: {type: 'insert', table: '1', fields: {}}}, '"1"'],
+  ] as const) {
+    expect(expectError(await patch('utc', body), 400, 'op.invalid_input').message).toContain(named);
+  }
+  expectError(await tenant.request('GET', '/crons/utc/history?after=x'), 400, 'op.invalid_input');
+});

@@ -1,0 +1,103 @@
+/**
+ * When a cron is due: at whole intervals, or when a clock on some wall says what its expression does (croner reads those).
+ *
+ * A time of day that a change to summer time skips, and one that the change back brings twice: an expression with one value each for
+ * second, minute and hour runs once a day all the same, at the first moment after the gap and at the first of the two. Any
+ * other (lists, steps, wildcards) runs whenever the clock shows a time of it: not in the gap, and in both hours that are called the same.
+ */
+import {Cron} from 'croner';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {CRON_EXPRESSIONS_READY_MAX} from '../../shared/limits.ts';
+import {CronExpression, Interval, type Schedule} from '../../shared/protocol/schedule.ts';
+import type {CronRow} from '../storage/statements.ts';
+import {checkWireType, wireType} from '../wire-type.ts';
+
+export type Rhythm = Pick<CronRow, 'interval_ms' | 'expression' | 'time_zone'>;
+
+const interval = wireType(Interval);
+const cronExpression = wireType(CronExpression);
+/** Five parts or six, or a name for some like @daily. What croner takes besides is left out: dates, and ?, which is now. */
+const EXPRESSION = /^(@[a-z]+|[^\s@?]+( +[^\s@?]+){4,5})$/i;
+
+/** @throws op.invalid_input 400 */
+export function rhythmOf(schedule: {type: Schedule['type']}): Rhythm {
+  const at = 'schedule.';
+  if (schedule.type === 'interval') {
+    const {seconds} = checkWireType(interval, schedule, at);
+    return {interval_ms: intervalMs(seconds), expression: null, time_zone: null};
+  }
+  const {expression, time_zone: timeZone = 'UTC'} = checkWireType(cronExpression, schedule, at);
+  const rhythm = {interval_ms: 0, expression, time_zone: timeZone};
+  checkTimeZone(timeZone);
+  if (!EXPRESSION.test(expression)) {
+    throw invalid(
+      'schedule.expression must have five parts (minute, hour, day, month, weekday), or six with a second before them',
+    );
+  }
+  if (nextOf(rhythm, Date.now()) === null) throw invalid('schedule.expression never comes: no date is as it says');
+  return rhythm;
+}
+
+export function shownSchedule({interval_ms: ms, expression, time_zone}: Rhythm): Schedule {
+  if (expression === null || time_zone === null) return {type: 'interval', seconds: ms / 1000};
+  return {type: 'cron', expression, time_zone};
+}
+
+/** The first tick of one that begins now. */
+export function firstTick(rhythm: Rhythm, nowMs: number): number {
+  return rhythm.expression === null ? nowMs + rhythm.interval_ms : expressionTick(rhythm, nowMs);
+}
+
+/** The first tick after `nowMs` of one that has others. */
+export function tickAfter({next_run: tick, ...rhythm}: Rhythm & {next_run: number}, nowMs: number): number {
+  if (rhythm.expression !== null) return expressionTick(rhythm, nowMs);
+  const {interval_ms: ms} = rhythm;
+  return tick + (Math.floor((nowMs - tick) / ms) + 1) * ms;
+}
+
+function expressionTick(rhythm: Rhythm, nowMs: number): number {
+  const next = nextOf(rhythm, nowMs);
+  assert(next !== null, 'an expression that came once comes again');
+  return next;
+}
+
+/** A cron's interval in milliseconds: not one that would have to be rounded. */
+function intervalMs(seconds: number): number {
+  const ms = Math.round(seconds * 1000);
+  if (ms / 1000 === seconds) return ms;
+  throw invalid('schedule.seconds must have at most three decimals');
+}
+
+const ready = new Map<string, Cron>();
+
+/** Null: never. @throws op.invalid_input 400 */
+function nextOf(rhythm: Rhythm, nowMs: number): number | null {
+  const name = `${rhythm.time_zone} ${rhythm.expression}`;
+  const cron = ready.get(name) ?? parsed(rhythm);
+  ready.set(name, cron);
+  if (ready.size > CRON_EXPRESSIONS_READY_MAX) ready.delete(ready.keys().next().value!);
+  return cron.nextRun(new Date(nowMs))?.getTime() ?? null;
+}
+
+function parsed({expression, time_zone}: Rhythm): Cron {
+  try {
+    return new Cron(expression!, {paused: true, mode: '5-or-6-parts', timezone: time_zone!});
+  } catch (caught) {
+    throw invalid(`schedule.expression is not understood: ${(caught as Error).message.replace(/^CronPattern: /, '')}`);
+  }
+}
+
+function checkTimeZone(name: string): void {
+  try {
+    new Intl.DateTimeFormat('en', {timeZone: name});
+  } catch {
+    throw invalid(
+      `schedule.time_zone must be the name of a time zone, like Europe/Berlin or UTC: ${JSON.stringify(name)} is none`,
+    );
+  }
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}
