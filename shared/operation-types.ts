@@ -63,9 +63,11 @@ import {
   FoundResult,
   JobList,
   ListQuery,
+  PastRunList,
   RanCron,
   ScheduleBody,
   ScheduledJob,
+  UpcomingList,
 } from './protocol/schedule.ts';
 import {ListedTables, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
 import {
@@ -153,6 +155,8 @@ export const OPERATION_TYPES = {
   'schedule.get': {answer: FoundJob},
   'schedule.cancel': nothing,
   'schedule.result': {answer: FoundResult},
+  'schedule.all': {query: ListQuery, answer: UpcomingList},
+  'schedule.history': {query: ListQuery, answer: PastRunList},
   'crons.create': {body: CronBody},
   'crons.list': {query: ListQuery, answer: CronList},
   'crons.get': {answer: FoundCron},

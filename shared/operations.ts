@@ -158,6 +158,9 @@ export const OPERATIONS = {
   'schedule.get': {...read, ...at('GET', '/schedule/{job_id}'), params: ['job_id']},
   'schedule.cancel': {...change, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
   'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), params: ['job_id'], isShort: true},
+  /** Jobs and crons, of this API and of functions, in one list; and what became of them. */
+  'schedule.all': {...read, ...at('GET', '/scheduled'), params: none, takesQuery: true},
+  'schedule.history': {...read, ...at('GET', '/scheduled/history'), params: none, takesQuery: true},
   'crons.create': {...create, ...at('POST', '/crons'), params: none},
   'crons.list': {...read, ...at('GET', '/crons'), params: none, takesQuery: true, isShort: true},
   'crons.get': {...read, ...at('GET', '/crons/{name}'), params: ['name'], isShort: true},

@@ -123,6 +123,8 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'schedule.get': needs('schedule', 'unknown'),
   'schedule.cancel': needs('schedule', 'unknown'),
   'schedule.result': needs('schedule', 'unknown'),
+  'schedule.all': needs('schedule', 'unknown'),
+  'schedule.history': needs('schedule', 'unknown'),
   'crons.create': needs('schedule', {at: ['mutation.table']}),
   'crons.list': needs('schedule', 'unknown'),
   'crons.get': needs('schedule', 'unknown'),

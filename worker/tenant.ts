@@ -36,6 +36,7 @@ import {LiveQueries} from './live/live-queries.ts';
 import {WorkerMetrics} from './metrics.ts';
 import type {LiveScan} from './reads/scan-message.ts';
 import {type LiveTaker, ScanPool} from './reads/scan-pool.ts';
+import {AllWork} from './scheduler/all-work.ts';
 import {CronRunReader} from './scheduler/cron-runs.ts';
 import {CronReader} from './scheduler/crons.ts';
 import {JobReader} from './scheduler/jobs.ts';
@@ -258,6 +259,7 @@ export class Tenant {
         jobs: new JobReader(this.#readerDb),
         crons: this.#crons,
         cronRuns: new CronRunReader(this.#readerDb),
+        allWork: new AllWork(this.#readerDb),
         tables: new TableList(this.#reader, this.#counts),
         functions: this.#functions,
         control: this.#control,

@@ -33,6 +33,23 @@ const RECORD = {
   scheduled_execution_id: null,
   integrity_sha256: '9d0c3f1b2a4e5d6c7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
 };
+const CRON = {
+  name: 'sweep',
+  schedule: HOURLY,
+  mutation: SWEEP,
+  enabled: true,
+  last_run: null,
+  next_run: 1_800_003_600_000,
+  created_at: 1_800_000_000_000,
+  last_outcome: null,
+  last_error: null,
+  failures: 0,
+};
+const FROM_CRON = {operation: 'crons.create', values: {name: '$request.body#/name'}};
+const NOT_THERE = 'op.not_found: table "mails" has no document "mail-1"';
+const FAILED = {ran_at: 1_800_000_000_000, outcome: 'failed', error: NOT_THERE};
+const CRON_WORK = {kind: 'cron', origin: 'native', id: 'sweep', type: 'delete', table: 'mails', function: null};
+const JOB_WORK = {kind: 'job', origin: 'function', id: JOB_ID, type: 'function', table: null, function: 'mails:send'};
 const GAP = ['op.rate_limited'] as const;
 
 export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
@@ -179,7 +196,8 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     tag: 'crons',
     summary: 'Make a cron',
     description:
-      'It first runs one interval from now. Ticks missed while the server was down are made up for by one run.',
+      'By an interval it first runs one interval from now; by a cron expression it goes by the clock of a time zone. Ticks missed while the ' +
+      'server was down are made up for by one run.',
     errors: ['op.conflict', ...GAP],
     takesKey: true,
     example: {body: {name: 'sweep', schedule: HOURLY, mutation: SWEEP}},
@@ -192,17 +210,76 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     example: {
       query: {limit: 100},
       answer: {
-        crons: [
+        crons: [CRON],
+        next_cursor: null,
+      },
+    },
+  },
+  'crons.get': {
+    tag: 'crons',
+    summary: 'A cron',
+    errors: ['op.not_found'],
+    example: {answer: {cron: CRON}, from: FROM_CRON},
+  },
+  'crons.patch': {
+    tag: 'crons',
+    summary: 'Change, enable or disable a cron',
+    description:
+      'What is not named stays, outcomes and history too. Another `schedule` begins now; one that is enabled again goes on with the next tick of its ' +
+      'old phase.',
+    errors: ['op.not_found'],
+    takesKey: true,
+    example: {
+      body: {schedule: {type: 'cron', expression: '30 2 * * *', time_zone: 'Europe/Berlin'}, enabled: true},
+      answer: {
+        cron: {
+          ...CRON,
+          schedule: {type: 'cron', expression: '30 2 * * *', time_zone: 'Europe/Berlin'},
+          next_run: 1_800_062_600_000,
+        },
+      },
+      from: FROM_CRON,
+    },
+  },
+  'crons.run': {
+    tag: 'crons',
+    summary: 'Run a cron now',
+    description:
+      'Enabled or not; its ticks stay as they are. That its work failed is the outcome, not an error of the request.',
+    errors: ['op.not_found'],
+    takesKey: true,
+    example: {answer: {run: {due: null, ...FAILED}}, from: FROM_CRON},
+  },
+  'crons.history': {
+    tag: 'crons',
+    summary: 'The newest runs of a cron',
+    description: 'The newest 100, or pages of them with `limit` or `after`: then the answer has `next_cursor`.',
+    errors: ['op.not_found'],
+    example: {query: {limit: 10}, answer: {runs: [{due: null, ...FAILED}], next_cursor: null}, from: FROM_CRON},
+  },
+  'schedule.all': {
+    tag: 'schedule',
+    summary: 'Jobs and crons, of this API and of functions, the next one first',
+    description: 'In pages. Arguments and fields are not in it.',
+    errors: [],
+    example: {
+      query: {limit: 100},
+      answer: {
+        scheduled: [
           {
-            name: 'sweep',
-            schedule: HOURLY,
-            mutation: SWEEP,
-            enabled: true,
-            last_run: null,
-            next_run: 1_800_003_600_000,
+            ...CRON_WORK,
+            due: 1_800_003_600_000,
             created_at: 1_800_000_000_000,
+            schedule: HOURLY,
             last_outcome: null,
-            last_error: null,
+            failures: 0,
+          },
+          {
+            ...JOB_WORK,
+            due: 1_800_007_200_000,
+            created_at: 1_800_000_000_000,
+            schedule: null,
+            last_outcome: null,
             failures: 0,
           },
         ],
@@ -210,11 +287,18 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
       },
     },
   },
+  'schedule.history': {
+    tag: 'schedule',
+    summary: 'What became of jobs and crons, the newest first',
+    description: 'In pages: the newest 10,000 jobs, and the newest 100 runs of each cron.',
+    errors: [],
+    example: {query: {limit: 100}, answer: {runs: [{...CRON_WORK, due: null, ...FAILED}], next_cursor: null}},
+  },
   'crons.delete': {
     tag: 'crons',
     summary: 'Delete a cron',
     errors: ['op.not_found'],
     takesKey: true,
-    example: {from: {operation: 'crons.create', values: {name: '$request.body#/name'}}},
+    example: {from: FROM_CRON},
   },
 };

@@ -53,7 +53,7 @@ export const CronExpression = Type.Object(
 const Schedule = Type.Union([Interval, CronExpression]);
 export type Schedule = Static<typeof Schedule>;
 /** A schedule as it is shown. */
-const ShownSchedule = Type.Union([
+export const ShownSchedule = Type.Union([
   Type.Object({type: Type.Literal('interval'), seconds: Type.Number()}),
   Type.Object({type: Type.Literal('cron'), expression: Type.String(), time_zone: Type.String()}),
 ]);
@@ -120,6 +120,8 @@ export const Cron = Type.Object({
 });
 export type Cron = Static<typeof Cron>;
 
+export type ShownSchedule = Static<typeof ShownSchedule>;
+
 /** One run of a cron, as its history has it. */
 export const CronRun = Type.Object({
   due: Type.Union([EpochMs, Type.Null()], {description: 'the tick that it was for; null: it was asked for'}),
@@ -132,6 +134,36 @@ export const FoundCron = Type.Object({cron: Cron});
 export const RanCron = Type.Object({run: CronRun});
 export const CronRunList = Type.Object({
   runs: Type.Array(CronRun, {description: 'the newest first'}),
+  next_cursor: NextCursor,
+});
+
+const what = {
+  kind: Type.Enum(['cron', 'job']),
+  origin: Type.Enum(['native', 'function'], {description: 'whose work it is: a mutation of this API, or a function'}),
+  id: Type.String({description: "a cron's name, a job's id"}),
+  type: Type.Enum(['insert', 'update', 'delete', 'function']),
+  table: Type.Union([Type.String(), Type.Null()], {description: 'that it writes; null: a function'}),
+  function: Type.Union([Type.String(), Type.Null()], {description: 'its path; null: a mutation of this API'}),
+};
+/** One job or cron of all that is to come. */
+export const UpcomingWork = Type.Object({
+  ...what,
+  due: Type.Union([EpochMs, Type.Null()], {description: 'null: a cron that is not enabled'}),
+  created_at: EpochMs,
+  schedule: Type.Union([...ShownSchedule.anyOf, Type.Null()], {description: 'of a cron'}),
+  last_outcome: Type.Union([Outcome, Type.Null()], {description: 'of the latest run of a cron'}),
+  failures: Type.Integer({minimum: 0, description: 'of a cron, since the last run that completed'}),
+});
+export type UpcomingWork = Static<typeof UpcomingWork>;
+/** One run of all that was. Of a cron that changed since, what it does is what it does now. */
+export const PastRun = Type.Object({...what, ...CronRun.properties});
+export type PastRun = Static<typeof PastRun>;
+export const UpcomingList = Type.Object({
+  scheduled: Type.Array(UpcomingWork, {description: 'the next one first; crons that are not enabled where they stood'}),
+  next_cursor: NextCursor,
+});
+export const PastRunList = Type.Object({
+  runs: Type.Array(PastRun, {description: 'the newest first'}),
   next_cursor: NextCursor,
 });
 

@@ -407,6 +407,8 @@ export async function samplesOf(app: App): Promise<Samples> {
       ],
       refused: unknownJob,
     },
+    'schedule.all': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
+    'schedule.history': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
     'crons.create': {succeeds: [{body: cron('new')}], refused: {body: cron('good'), code: 'op.conflict'}},
     'crons.list': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
     'crons.get': {succeeds: [{params: {name: 'good'}}], refused: unknownCron},

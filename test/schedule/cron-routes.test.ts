@@ -1,6 +1,7 @@
 /** Changing, running and looking at crons over HTTP. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Cron, CronRun} from '../../shared/protocol/schedule.ts';
+import type {Cron, CronRun, PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
+import {App} from '../functions/app.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, journalAfter} from '../harness/journal.ts';
 import {Service} from '../harness/service.ts';
@@ -112,4 +113,55 @@ test('what is not there is 404, and what is wrong is 400 by name', async () => {
     expect(expectError(await patch('utc', body), 400, 'op.invalid_input').message).toContain(named);
   }
   expectError(await tenant.request('GET', '/crons/utc/history?after=x'), 400, 'op.invalid_input');
+});
+
+test('GET …/scheduled and …/scheduled/history have jobs and crons, of this API and of functions, in pages of one order', async () => {
+  const app = await App.deploy(service, {
+    'm.ts': `import {mutation} from './_generated/server';
+      export const add = mutation(({db}) => db.insert('t', {n: 2}));`,
+  });
+  const own = Tenant.of(service, app.tenant);
+  const post = async (path: string, body: object) => (await own.request('POST', path, body)).body as {job_id: string};
+  const byFunction = async (delayMs: number) =>
+    ((await app.svc('POST', '/schedule/run_after', {path: 'm:add', args: {}, delayMs})).body as {jobId: string}).jobId;
+  const remove = {type: 'delete', table: 't', id: 'none'};
+  const {job_id: failed} = await post('/schedule', {run_after_ms: 0, mutation: remove});
+  const done = await byFunction(0);
+  await until('both to have run', async () => {
+    const {runs}: {runs: PastRun[]} = (await own.request('GET', '/scheduled/history')).body;
+    return runs.length === 2;
+  });
+  const {job_id: later} = await post('/schedule', {run_after_ms: 7_200_000, mutation});
+  const sooner = await byFunction(3_600_000);
+  await post('/crons', {name: 'often', schedule: {type: 'interval', seconds: 60}, mutation: remove});
+  await post('/crons', {name: 'never', schedule: {type: 'interval', seconds: 100_000}, mutation});
+  await own.request('PATCH', '/crons/never', {enabled: false});
+  await post('/crons/often/run', {});
+
+  const walk = async <T>(path: string, member: string): Promise<T[]> => {
+    const walked: T[] = [];
+    for (let after = ''; ; ) {
+      const page = (await own.request('GET', `${path}?limit=1${after}`)).body as Record<string, unknown>;
+      walked.push(...(page[member] as T[]));
+      if (page.next_cursor === null) break;
+      after = `&after=${String(page.next_cursor)}`;
+    }
+    expect((await own.request('GET', path)).body).toEqual({[member]: walked, next_cursor: null});
+    return walked;
+  };
+  const native = {origin: 'native', table: 't', function: null};
+  const ofFunction = {origin: 'function', type: 'function', table: null, function: 'm:add'};
+  const time = expect.any(Number);
+  expect(await walk<UpcomingWork>('/scheduled', 'scheduled')).toMatchObject([
+    {...native, kind: 'cron', id: 'often', type: 'delete', due: time, last_outcome: 'failed', failures: 1},
+    {...ofFunction, kind: 'job', id: sooner, due: time, schedule: null},
+    {...native, kind: 'job', id: later, type: 'insert', due: time},
+    {...native, kind: 'cron', id: 'never', due: null, schedule: {type: 'interval', seconds: 100_000}},
+  ]);
+  const past = await walk<PastRun>('/scheduled/history', 'runs');
+  expect(past[0]).toMatchObject({...native, kind: 'cron', id: 'often', type: 'delete', due: null, outcome: 'failed'});
+  expect(past.slice(1).toSorted((a, b) => (a.origin < b.origin ? -1 : 1))).toMatchObject([
+    {...ofFunction, kind: 'job', id: done, due: time, ran_at: time, outcome: 'completed', error: null},
+    {...native, kind: 'job', id: failed, type: 'delete', outcome: 'failed', error: expect.stringContaining('none')},
+  ]);
 });

@@ -7,6 +7,7 @@ import type {ResultFollowers} from '../follow/result-followers.ts';
 import type {FunctionGate} from '../functions/gate.ts';
 import type {JournalReader} from '../journal/read-page.ts';
 import type {ScanPool} from '../reads/scan-pool.ts';
+import type {AllWork} from '../scheduler/all-work.ts';
 import type {CronRunReader} from '../scheduler/cron-runs.ts';
 import type {CronReader} from '../scheduler/crons.ts';
 import type {JobReader} from '../scheduler/jobs.ts';
@@ -33,6 +34,7 @@ export type OpenTenant = {
   jobs: JobReader;
   crons: CronReader;
   cronRuns: CronRunReader;
+  allWork: AllWork;
   tables: TableList;
   functions: FunctionGate;
   control: ControlGate;

@@ -40,6 +40,14 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
     reader.inSnapshot();
     return jobs.result(params.job_id);
   },
+  'schedule.all': ({query}, {reader, allWork}) => {
+    reader.inSnapshot();
+    return allWork.upcoming(parseListParameters(query));
+  },
+  'schedule.history': ({query}, {reader, allWork}) => {
+    reader.inSnapshot();
+    return allWork.past(parseListParameters(query));
+  },
   'crons.create': (request, tenant) => {
     const {name, schedule, mutation} = decodeBody(cronBody, request.body);
     checkCronName(name);

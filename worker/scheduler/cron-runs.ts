@@ -9,7 +9,7 @@ import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
 
-type CronRunRow = CronRun & {n: number; name: string; checksum: number};
+export type CronRunRow = CronRun & {n: number; name: string; checksum: number};
 
 export function noteCronRun({statements}: Writer, name: string, run: CronRun): void {
   const {due, ran_at, outcome, error} = run;

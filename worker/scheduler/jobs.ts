@@ -119,9 +119,9 @@ export function runJob(
   return {lateMs: nowMs - job.run_at, failed: failure !== null};
 }
 
-type ResultRow = Omit<JobRow, 'created_at' | 'scheduled_by'> & {
+export type ResultRow = Omit<JobRow, 'created_at' | 'scheduled_by'> & {
   finished_at: number;
-  outcome: string;
+  outcome: 'completed' | 'failed';
   error: string | null;
 };
 

@@ -9,7 +9,7 @@ import {Cron} from 'croner';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CRON_EXPRESSIONS_READY_MAX} from '../../shared/limits.ts';
-import {CronExpression, Interval, type Schedule} from '../../shared/protocol/schedule.ts';
+import {CronExpression, Interval, type Schedule, type ShownSchedule} from '../../shared/protocol/schedule.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {checkWireType, wireType} from '../wire-type.ts';
 
@@ -39,7 +39,7 @@ export function rhythmOf(schedule: {type: Schedule['type']}): Rhythm {
   return rhythm;
 }
 
-export function shownSchedule({interval_ms: ms, expression, time_zone}: Rhythm): Schedule {
+export function shownSchedule({interval_ms: ms, expression, time_zone}: Rhythm): ShownSchedule {
   if (expression === null || time_zone === null) return {type: 'interval', seconds: ms / 1000};
   return {type: 'cron', expression, time_zone};
 }

@@ -1,0 +1,190 @@
+/**
+ * All scheduled work in one view: jobs and crons, of the native API and of functions. What is to come is in order of its time; what was, the
+ * newest first. Always pages: a tenant may have a million jobs, and arguments, which may be long, are not in it.
+ */
+import {Buffer} from 'node:buffer';
+import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
+import type {Connection} from '../storage/connection.ts';
+import {reading} from '../storage/damage.ts';
+import {onFirstUse} from '../storage/on-first-use.ts';
+import {checkedRowOf} from '../storage/row-checksum.ts';
+import type {CronRow, JobRow} from '../storage/statements.ts';
+import type {CronRunRow} from './cron-runs.ts';
+import type {ResultRow} from './jobs.ts';
+import {type ListRequest, notAListCursor} from './list-page.ts';
+import {shownSchedule} from './ticks.ts';
+
+type Kind = 'cron' | 'job';
+type What = Pick<PastRun, 'kind' | 'origin' | 'id' | 'type' | 'table' | 'function'>;
+/** Where a page ended. */
+type Position = {due: number; kind: Kind; id: string};
+type NumberedResult = ResultRow & {n: number};
+type PastCronRun = CronRunRow & {mutation: string};
+/** `readChars`: of the stored work that was looked at for it. */
+type Entry = {text: string; cursor: string; readChars: number};
+
+export class AllWork {
+  readonly #statements: ReturnType<typeof prepare>;
+
+  constructor(db: Connection) {
+    this.#statements = prepare(db);
+  }
+
+  /** `{"scheduled": [work], "next_cursor"}`. @throws op.invalid_input 400, op.storage_damaged 503 */
+  upcoming({limit, after}: ListRequest): string {
+    const from = after === null ? BEFORE_ALL : decodePosition(after);
+    // At one time crons come first.
+    const crons = this.#statements.crons.iterate(
+      ...(from.kind === 'cron' ? at(from.due, from.id) : at(from.due + 1, '')),
+    );
+    const jobs = this.#statements.jobs.iterate(...(from.kind === 'job' ? at(from.due, from.id) : at(from.due, '')));
+    const merged = inOrder(crons, jobs, (cron, job) => cron.next_run <= job.run_at, cronEntry, jobEntry);
+    return pageText('scheduled', merged, limit);
+  }
+
+  /** `{"runs": [run], "next_cursor"}`. @throws op.invalid_input 400, op.storage_damaged 503 */
+  past({limit, after}: ListRequest): string {
+    let [result, run] = after === null ? [NEWEST, NEWEST] : decodeNumbers(after);
+    const entry = (past: PastRun, mutation: string) => ({
+      text: JSON.stringify(past),
+      cursor: `${result}-${run}`,
+      readChars: mutation.length,
+    });
+    const merged = inOrder(
+      this.#statements.runs.iterate(run),
+      this.#statements.results.iterate(result),
+      (cron, job) => cron.ran_at >= job.finished_at,
+      row => {
+        const {n, name, due, ran_at, outcome, error, mutation} = checkedRowOf('cron_runs', row);
+        run = n;
+        return entry({...whatOf('cron', name, mutation), due, ran_at, outcome, error}, mutation);
+      },
+      row => {
+        const {n, id, mutation, run_at, finished_at, outcome, error} = checkedRowOf('job_results', row);
+        result = n;
+        return entry({...whatOf('job', id, mutation), due: run_at, ran_at: finished_at, outcome, error}, mutation);
+      },
+    );
+    return pageText('runs', merged, limit);
+  }
+}
+
+function prepare(db: Connection) {
+  return onFirstUse({
+    jobs: () =>
+      db.prepare<[number, string], JobRow>('SELECT * FROM jobs WHERE (run_at, id) > (?, ?) ORDER BY run_at, id'),
+    crons: () =>
+      db.prepare<[number, string], CronRow>(
+        'SELECT * FROM crons WHERE (next_run, name) > (?, ?) ORDER BY next_run, name',
+      ),
+    results: () => db.prepare<[number], NumberedResult>('SELECT * FROM job_results WHERE n < ? ORDER BY n DESC'),
+    runs: () =>
+      db.prepare<[number], PastCronRun>(
+        `SELECT cron_runs.*, crons.mutation FROM cron_runs JOIN crons USING (name) WHERE n < ? ORDER BY n DESC`,
+      ),
+  });
+}
+
+/** Rows of two sources as one list, one of each in hand. @param isFirst whether the first one's row comes before the second one's */
+function* inOrder<A, B>(
+  first: IterableIterator<A>,
+  second: IterableIterator<B>,
+  isFirst: (a: A, b: B) => boolean,
+  entryOfFirst: (row: A) => Entry,
+  entryOfSecond: (row: B) => Entry,
+): Generator<Entry, void, void> {
+  try {
+    let a = reading(() => first.next());
+    let b = reading(() => second.next());
+    while (a.done !== true || b.done !== true) {
+      if (a.done !== true && (b.done === true || isFirst(a.value, b.value))) {
+        yield entryOfFirst(a.value);
+        a = reading(() => first.next());
+      } else if (b.done !== true) {
+        yield entryOfSecond(b.value);
+        b = reading(() => second.next());
+      }
+    }
+  } finally {
+    first.return?.();
+    second.return?.();
+  }
+}
+
+/** A page ends early, too, when it has looked at much. */
+function pageText(member: string, entries: Generator<Entry, void, void>, limit: number | null): string {
+  const texts: string[] = [];
+  let next: string | null = null;
+  let last = '';
+  let chars = 0;
+  for (const {text, cursor, readChars} of entries) {
+    if (texts.length === (limit ?? PAGE_DOCUMENTS_MAX) || chars > RESULT_BYTES_MAX) {
+      next = last;
+      break;
+    }
+    texts.push(text);
+    last = cursor;
+    chars += text.length + readChars;
+  }
+  return `{"${member}":[${texts.join(',')}],"next_cursor":${JSON.stringify(next)}}`;
+}
+
+function at(due: number, id: string): [number, string] {
+  return [due, id];
+}
+
+const BEFORE_ALL: Position = {due: Number.MIN_SAFE_INTEGER, kind: 'cron', id: ''};
+const NEWEST = Number.MAX_SAFE_INTEGER;
+
+function cronEntry(row: CronRow): Entry {
+  const {name, mutation, enabled, next_run, created_at, last_outcome, failures} = checkedRowOf('crons', row);
+  const due = enabled === 1 ? next_run : null;
+  const work: UpcomingWork = {
+    ...whatOf('cron', name, mutation),
+    ...{due, created_at, schedule: shownSchedule(row), last_outcome, failures},
+  };
+  return {
+    text: JSON.stringify(work),
+    cursor: encoded({due: next_run, kind: 'cron', id: name}),
+    readChars: mutation.length,
+  };
+}
+
+function jobEntry(row: JobRow): Entry {
+  const {id, mutation, run_at: due, created_at} = checkedRowOf('jobs', row);
+  const work: UpcomingWork = {
+    ...whatOf('job', id, mutation),
+    ...{due, created_at, schedule: null, last_outcome: null, failures: 0},
+  };
+  return {text: JSON.stringify(work), cursor: encoded({due, kind: 'job', id}), readChars: mutation.length};
+}
+
+/** @param text of stored work */
+function whatOf(kind: Kind, id: string, text: string): What {
+  const work = JSON.parse(text) as {type: What['type']; table?: string; path?: string};
+  const origin = work.type === 'function' ? 'function' : 'native';
+  return {kind, origin, id, type: work.type, table: work.table ?? null, function: work.path ?? null};
+}
+
+function encoded({due, kind, id}: Position): string {
+  return Buffer.from(JSON.stringify([due, kind, id])).toString('base64url');
+}
+
+function decodePosition(text: string): Position {
+  try {
+    const [due, kind, id] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[];
+    if (Number.isSafeInteger(due) && (kind === 'cron' || kind === 'job') && typeof id === 'string') {
+      return {due: due as number, kind, id};
+    }
+  } catch {
+    // It is none, as is said below.
+  }
+  throw notAListCursor();
+}
+
+function decodeNumbers(text: string): [result: number, run: number] {
+  const [, result, run] = /^(\d{1,16})-(\d{1,16})$/.exec(text) ?? [];
+  if (result === undefined || run === undefined) throw notAListCursor();
+  return [Number(result), Number(run)];
+}
