@@ -10,10 +10,12 @@ import type {
   CallOptions,
   Changes,
   ConditionOptions,
+  Counted,
   Doc,
   JournalRecord,
   Put,
   Query,
+  Shown,
   TableName,
   Written,
 } from './types.ts';
@@ -136,24 +138,37 @@ export class NativeClient<Tables extends object = AnyTables> {
 
   /* ── queries ── */
 
-  async query<Table extends TableName<Tables>>(
+  async query<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
     table: Table,
-    query: Query<Tables[Table]> = {},
+    query?: Asked,
     options?: CallOptions,
-  ): Promise<Doc<Tables[Table]>[]> {
+  ): Promise<Shown<Tables[Table], Asked>[]> {
     const ask = {...options, body: queryObject(table, query)};
-    return (await this.#transport.json<{data: Doc<Tables[Table]>[]}>('POST', '/query', ask)).data;
+    return (await this.#transport.json<{data: Shown<Tables[Table], Asked>[]}>('POST', '/query', ask)).data;
+  }
+
+  /** How many documents match, up to the limit. */
+  async count<Table extends TableName<Tables>>(
+    table: Table,
+    query?: Counted<Tables[Table]>,
+    options?: CallOptions,
+  ): Promise<number> {
+    const ask = {...options, body: queryObject(table, query)};
+    return (await this.#transport.json<{count: number}>('POST', '/query/count', ask)).count;
   }
 
   /** The pages of a query, one after the other as they are asked for; every document that is there throughout comes once. */
-  async *pages<Table extends TableName<Tables>>(
+  async *pages<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
     table: Table,
-    query: Query<Tables[Table]> = {},
+    query?: Asked,
     {pageSize = 100, after = null, ...options}: CallOptions & {pageSize?: number; after?: string | null} = {},
-  ): AsyncGenerator<Page<Doc<Tables[Table]>>, void, void> {
+  ): AsyncGenerator<Page<Shown<Tables[Table], Asked>>, void, void> {
     for (let cursor = after; ; ) {
       const body = {query: queryObject(table, query), page_size: pageSize, after: cursor};
-      const page = await this.#transport.json<Page<Doc<Tables[Table]>>>('POST', '/query/paginated', {...options, body});
+      const page = await this.#transport.json<Page<Shown<Tables[Table], Asked>>>('POST', '/query/paginated', {
+        ...options,
+        body,
+      });
       yield page;
       cursor = page.next_cursor;
       if (cursor === null) return;
@@ -161,11 +176,11 @@ export class NativeClient<Tables extends object = AnyTables> {
   }
 
   /** The documents of a query, read in pages. */
-  async *documents<Table extends TableName<Tables>>(
+  async *documents<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
     table: Table,
-    query: Query<Tables[Table]> = {},
+    query?: Asked,
     options: CallOptions & {pageSize?: number} = {},
-  ): AsyncGenerator<Doc<Tables[Table]>, void, void> {
+  ): AsyncGenerator<Shown<Tables[Table], Asked>, void, void> {
     for await (const {data} of this.pages(table, query, options)) yield* data;
   }
 
@@ -173,13 +188,27 @@ export class NativeClient<Tables extends object = AnyTables> {
    * The whole result, now and whenever it changes, also after the connection was lost.
    * @returns ends it
    */
-  live<Table extends TableName<Tables>>(
+  live<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]>>(
     table: Table,
-    query: Query<Tables[Table]>,
-    onResult: (documents: Doc<Tables[Table]>[]) => void,
+    query: Asked,
+    onResult: (documents: Shown<Tables[Table], Asked>[]) => void,
     options: LiveOptions = {},
   ): () => void {
     return live(this.#transport, queryObject(table, query), onResult, options);
+  }
+
+  /**
+   * How many documents match, now and whenever it changes.
+   * @returns ends it
+   */
+  liveCount<Table extends TableName<Tables>>(
+    table: Table,
+    query: Counted<Tables[Table]>,
+    onCount: (count: number) => void,
+    options: LiveOptions = {},
+  ): () => void {
+    const asked = {...queryObject(table, query), count: true};
+    return live<{count: number}>(this.#transport, asked, ({count}) => onCount(count), options);
   }
 
   /* ── several writes at once ── */
@@ -243,7 +272,7 @@ function pathOf(table: string, id?: string): string {
   return id === undefined ? path : `${path}/${encodeURIComponent(id)}`;
 }
 
-function queryObject(table: string, query: object): object {
+function queryObject(table: string, query: object | undefined): object {
   return {table, filters: [], ...query};
 }
 

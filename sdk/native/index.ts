@@ -16,6 +16,7 @@ export type {
   CallOptions,
   Changes,
   ConditionOptions,
+  Counted,
   Doc,
   Filter,
   JournalRecord,
@@ -23,5 +24,6 @@ export type {
   Order,
   Put,
   Query,
+  Shown,
   Written,
 } from './types.ts';

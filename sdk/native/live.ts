@@ -11,10 +11,10 @@ export type LiveOptions = {
 };
 
 /** @returns ends it: nobody is told anything any more */
-export function live(
+export function live<Result>(
   transport: Transport,
   query: object,
-  onResult: (documents: never[]) => void,
+  onResult: (result: Result) => void,
   {signal, onError, onState}: LiveOptions,
 ): () => void {
   const ended = new AbortController();
@@ -30,7 +30,7 @@ export function live(
       // A stream that came back begins with the whole result, changed or not.
       if (data === shown) continue;
       shown = data;
-      onResult((JSON.parse(data) as {data: never[]}).data);
+      onResult((JSON.parse(data) as {data: Result}).data);
     }
   };
   follow().catch(error => {

@@ -41,7 +41,19 @@ export type Query<Fields> = {
   readonly filters?: readonly Filter<Fields>[];
   readonly order?: Order<Fields> | readonly Order<Fields>[];
   readonly limit?: number;
+  /** What is shown of each document, beside `_id`; all of it unless said. */
+  readonly select?: readonly (Name<Fields> | Path)[];
 };
+
+/** What is counted. */
+export type Counted<Fields> = Pick<Query<Fields>, 'filters' | 'limit'>;
+
+type Head<Selected> = Selected extends `${infer First}.${string}` ? First : never;
+
+/** A document as the query shows it. Of a path its first step is there, and in it what was selected. */
+export type Shown<Fields, Asked> = Asked extends {readonly select: readonly (infer Selected)[]}
+  ? Pick<Doc<Fields>, '_id' | Extract<Selected, keyof Doc<Fields>>> & {readonly [Name in Head<Selected>]?: unknown}
+  : Doc<Fields>;
 
 type Numbers<Fields> = {readonly [Field in keyof Fields]?: Fields[Field] extends number | undefined ? number : never};
 type Elements<Fields> = {

@@ -103,6 +103,9 @@ describe('queries', () => {
     } as const;
     expect(numbers(await db.query('notes', some))).toEqual([7, 5, 1]);
     expect(numbers(await db.query('notes', {limit: 2}))).toEqual([1, 2]);
+    const [shown] = await db.query('notes', {select: ['text', 'by.name'], limit: 1});
+    expect(shown).toEqual({_id: expect.any(String), text: 't1', by: {name: 'bob'}});
+    expect([await db.count('notes', byAda), await db.count('notes')]).toEqual([3, 7]);
     const pages: unknown[] = [];
     for await (const {data} of db.pages('notes', {}, {pageSize: 3})) pages.push(numbers(data));
     expect(pages).toEqual([[1, 2, 3], [4, 5, 6], [7]]);
@@ -222,6 +225,18 @@ describe('a live query', () => {
     await db.insert('notes', {text: '', n: 4});
     await db.list('notes');
     expect(shown).toHaveLength(4);
+  });
+
+  test('tells how many there are, where that is what is asked', async () => {
+    const {db} = await made();
+    const counts: number[] = [];
+    const end = db.liveCount('notes', {filters: [{field: 'n', op: 'gte', value: 1}]}, count => counts.push(count));
+    await until('the first count', () => counts.length === 1);
+    await db.insert('notes', {text: '', n: 0});
+    await db.insert('notes', {text: '', n: 1});
+    await until('the second', () => counts.length === 2);
+    end();
+    expect(counts).toEqual([0, 1]);
   });
 
   test('ends with the error of what is no query, of a tenant that is not there, and of one that is deleted', async () => {

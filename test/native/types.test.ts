@@ -39,6 +39,12 @@ async function refused(db: NativeClient<Tables>): Promise<void> {
   expectTypeOf(notes).toEqualTypeOf<Doc<Note>[]>();
   expectTypeOf(notes[0]!._id).toEqualTypeOf<string>();
   expectTypeOf(await db.get('orders', 'a')).toEqualTypeOf<Doc<{by: string}> | null>();
+  const selected = await db.query('notes', {select: ['text', 'by.name']});
+  expectTypeOf(selected[0]!.text).toEqualTypeOf<string>();
+  // @ts-expect-error it was not selected
+  expectTypeOf(selected[0]!.n).toEqualTypeOf<number | undefined>();
+  // @ts-expect-error there is no such field
+  await db.query('notes', {select: ['texts']});
   // @ts-expect-error there is no such table
   await db.list('nots');
   // @ts-expect-error a field is missing
