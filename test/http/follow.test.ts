@@ -199,6 +199,17 @@ describe('a stream of events that the server ends', () => {
     }
   });
 
+  test('says that its key was revoked', async () => {
+    const tenant = await Tenant.make(service);
+    const grant = {name: 'follower', scopes: ['data:read'], tenants: [tenant.id]};
+    const {body}: {body: {key: {id: string}; secret: string}} = await service.post('/api/keys', grant);
+    const reader = await follow(tenant, '/journal/stream', {headers: {authorization: `Bearer ${body.secret}`}});
+    await reader.take(1);
+    expect((await service.request('DELETE', `/api/keys/${body.key.id}`)).status).toBe(204);
+    expect(await reader.rest()).toMatchObject([{event: 'end', data: {error: {code: 'auth.unauthorized'}}}]);
+    expect(reader.isCut).toBe(false);
+  });
+
   test("says that its tenant's worker has died, and goes on where it was when it is asked again", async () => {
     const tenant = await Tenant.make(service);
     const reader = await follow(tenant, '/journal/stream');
