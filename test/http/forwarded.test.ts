@@ -48,6 +48,16 @@ test('wrong credentials count against the caller and not against the proxy, for 
   expect(upgrade).toMatch(/^HTTP\/1\.1 401 /);
 });
 
+test('the audit log has the caller, too', async () => {
+  const made = await service.post('/api/tenants', {id: 'audited'}, {'x-forwarded-for': '203.0.113.8, 10.1.2.3'});
+  expect(made.status).toBe(201);
+  const {text} = await service.get('/api/audit?limit=1000');
+  const records = (JSON.parse(text) as {records: {request_id: string; address: string}[]}).records;
+  expect(records.find(({request_id}) => request_id === made.headers['x-request-id'])).toMatchObject({
+    address: '203.0.113.8',
+  });
+});
+
 test('an HTTP action sees the URL that the proxy was asked for', async () => {
   const app = await App.deploy(service, {
     'http.ts': `
