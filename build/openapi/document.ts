@@ -14,7 +14,7 @@ import {RIGHTS} from '../../shared/rights.ts';
 import {ErrorResponses, errorCodesOf} from './error-codes.ts';
 import {linksBySource} from './links.ts';
 import {HEADER_PARAMETERS, parametersOf} from './parameters.ts';
-import {type DescribedRoute, describedRoutes} from './routes.ts';
+import {type DescribedRoute, describedRoutes, type Name} from './routes.ts';
 import {type Schema, Schemas} from './schemas.ts';
 
 export type OpenApiDocument = {
@@ -29,7 +29,7 @@ const MIB = 1024 ** 2;
 const ABOUT = `A multi-tenant document service. Bodies are JSON, whatever their content type says, and ${BODY_BYTES_MAX / MIB} MiB at most unless the operation says otherwise;
 URLs have ${URL_BYTES_MAX} bytes at most.
 
-- Members of bodies that are not known are passed over, except where the schema forbids them; so are unknown parameters of the query string. \`null\` in
+- Members of bodies that are not known are passed over, except where the schema forbids them; so are unknown parameters of the query string, except by streams of events, imports and exports. \`null\` in
   the place of an optional member is its absence. Answers may get members that are not described here: pass over them.
 - Every error is an envelope with a \`code\` for programs and a \`message\` for people. Of several that apply the first in this order is given: 403 of the
   origin, 404 and 405 of the route, 401, 404 of the tenant, 415, 413 and 400 of the body, then what the data says.
@@ -122,9 +122,18 @@ const SHIPPED: Record<string, Schema> = {
   Vary: {description: 'what the answer depends on', schema: {type: 'string'}},
   'X-Content-Type-Options': {description: '`nosniff`', schema: {type: 'string'}},
 };
-const OF_PAGE: Record<string, Schema> = {
-  'Content-Security-Policy': {description: 'nothing but this server', schema: {type: 'string'}},
-  'Referrer-Policy': {description: '`no-referrer`', schema: {type: 'string'}},
+/** Of answers of these alone. */
+const OWN_HEADERS: Partial<Record<Name, Record<string, Schema>>> = {
+  'docs.page': {
+    'Content-Security-Policy': {description: 'nothing but this server', schema: {type: 'string'}},
+    'Referrer-Policy': {description: '`no-referrer`', schema: {type: 'string'}},
+  },
+  'exports.run': {
+    'X-Svc-Sequence': {
+      description: 'the sequence of the journal that the export is of: go on with the records after it',
+      schema: {type: 'integer', minimum: 0},
+    },
+  },
 };
 const EVENTS: Record<string, Schema> = {
   'Cache-Control': CACHING,
@@ -245,7 +254,7 @@ function successHeaders(route: DescribedRoute): Record<string, Schema> {
     ...(hasVersion ? {ETag: {$ref: '#/components/headers/ETag'}} : {}),
     ...(isCors(route) ? CORS : {}),
     ...(OPERATION_TEXTS[name].tag === 'server' && 'not_modified' in variants ? SHIPPED : {}),
-    ...(name === 'docs.page' ? OF_PAGE : {}),
+    ...(OWN_HEADERS[name] ?? {}),
     ...(media === 'text/event-stream' ? EVENTS : {}),
     ...(name === 'functions.preflight' ? PREFLIGHT : {}),
   };
