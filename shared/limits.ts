@@ -917,6 +917,11 @@ export const BULK_ERRORS_SHOWN = 20;
 export const BULK_ERROR_CHARS = 300;
 /** Length of the log at which an export whose reader is slow is cut, because it keeps the log from starting over. (ours) */
 export const EXPORT_LOG_BYTES_MAX = 1024 * MIB;
+/** Tasks of a tenant that run or wait; beyond: 429 op.rate_limited. And how many that ended are kept: the oldest are forgotten. (ours) */
+export const TASKS_RUNNING_MAX = 16;
+export const TASKS_KEPT_MAX = 100;
+/** Documents that a slice of a task changes at most: about SLICE_MS of work. (ours) */
+export const TASK_DOCUMENTS_AT_ONCE = 200;
 /** Columns of a CSV import. Beyond: 400. (ours) */
 export const CSV_COLUMNS_MAX = 1_000;
 

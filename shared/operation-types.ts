@@ -80,6 +80,7 @@ import {
 } from './protocol/services.ts';
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody} from './protocol/settings.ts';
+import {FoundTask, StartedTask, TaskBody, TaskList} from './protocol/tasks.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
 
@@ -135,6 +136,10 @@ export const OPERATION_TYPES = {
   'transactions.run': {body: TransactionBody, answer: TransactionResult},
   'imports.run': {bodyMedia: ['application/x-ndjson', 'text/csv'], query: ImportQuery, answer: ImportResult},
   'exports.run': {query: ExportQuery, answer: ExportLine, media: 'application/x-ndjson'},
+  'tasks.create': {body: TaskBody, answer: StartedTask},
+  'tasks.list': {answer: TaskList},
+  'tasks.get': {answer: FoundTask},
+  'tasks.cancel': {answer: FoundTask},
   'imports.list': {answer: ImportList},
   'imports.get': {answer: FoundImport},
   'query.run': {body: QueryObject, answer: QueryResult},

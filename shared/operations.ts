@@ -63,6 +63,7 @@ function at(method: string, path: string): {readonly routes: readonly OperationR
 const SWITCHING_PROTOCOLS = 101;
 const OK = 200;
 const CREATED = 201;
+const ACCEPTED = 202;
 const NO_CONTENT = 204;
 const NOT_MODIFIED = 304;
 
@@ -128,6 +129,10 @@ export const OPERATIONS = {
   },
   /** Documents at one sequence, an object a line. */
   'exports.run': {...read, ...at('GET', '/export'), params: none, takesQuery: true},
+  'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED, params: none},
+  'tasks.list': {...read, ...at('GET', '/tasks'), params: none, isShort: true},
+  'tasks.get': {...read, ...at('GET', '/tasks/{task_id}'), params: ['task_id'], isShort: true},
+  'tasks.cancel': {...write, ...at('POST', '/tasks/{task_id}/cancel'), params: ['task_id']},
   'imports.list': {...read, ...at('GET', '/import'), params: none, isShort: true},
   'imports.get': {...read, ...at('GET', '/import/{import_id}'), params: ['import_id'], isShort: true},
   'query.run': {...read, ...at('POST', '/query'), params: none},

@@ -12,6 +12,7 @@ import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {Imports} from './bulk/imports.ts';
+import {Tasks} from './bulk/tasks.ts';
 import {BackgroundWrites} from './commit/background.ts';
 import {CleanMark} from './commit/clean-mark.ts';
 import type {Stage} from './commit/commit.ts';
@@ -87,6 +88,7 @@ export class Tenant {
   readonly #groups: CommitGroups;
   readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
+  readonly #tasks: Tasks;
   readonly #counts: TableCounts;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
@@ -200,6 +202,7 @@ export class Tenant {
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
+    this.#tasks = new Tasks(this.#writerDb, this.#background, page => this.#scans.page(page));
     const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#background, this.#backFill);
     this.#functions = new FunctionGate({
       path: this.#path,
@@ -256,6 +259,7 @@ export class Tenant {
         groups: this.#groups,
         schemas,
         imports: new Imports(this.#groups, this.#readerDb, catalog),
+        tasks: this.#tasks,
         jobs: new JobReader(this.#readerDb),
         crons: this.#crons,
         cronRuns: new CronRunReader(this.#readerDb),
@@ -281,6 +285,7 @@ export class Tenant {
     });
     void schemas.resume();
     this.#backFill.wake();
+    this.#tasks.wake();
     void this.#counts.complete();
     this.#schedule.arm();
     this.#functions.warm();
@@ -341,13 +346,14 @@ export class Tenant {
     this.#scrub.stop();
     this.#background.stop();
     this.#backFill.stop();
+    this.#tasks.stop();
     this.#counts.stop();
     this.#schedule.stop();
     // Services finish with the functions that they call.
     await this.#control.close();
     await Promise.all([this.#functions.close(), this.#scans.close()]);
     await this.#groups.close();
-    const isToGoOn = this.#backFill.hasWork || this.#control.wantsToGoOn;
+    const isToGoOn = this.#backFill.hasWork || this.#tasks.hasWork || this.#control.wantsToGoOn;
     const nextDueMs = isToGoOn ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#watchTimer);
     this.#sync.close();

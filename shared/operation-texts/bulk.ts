@@ -1,9 +1,20 @@
 /** What is said of work on many documents. */
 import type {Named, OperationTexts} from './text.ts';
 
+const TASK = {
+  id: '06a2s60d2xqxk3smxa8kqf6vw8',
+  type: 'delete',
+  query: {table: 'cities', filters: [{field: 'population', op: 'lt', value: 1_000}]},
+  state: 'completed',
+  changed: 212,
+  failed: 0,
+  errors: [],
+  created_at: 1_760_000_000_000,
+  updated_at: 1_760_000_000_500,
+};
 const COUNTS = {lines: 2, inserted: 2, updated: 0, failed: 0, errors: []};
 
-export const BULK_TEXTS: OperationTexts<Named<'imports'> | 'exports.run'> = {
+export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.run'> = {
   'imports.run': {
     tag: 'bulk',
     summary: 'Import JSON lines or CSV',
@@ -35,6 +46,36 @@ export const BULK_TEXTS: OperationTexts<Named<'imports'> | 'exports.run'> = {
     example: {
       query: {table: 'cities'},
       answer: {_id: 'bern', _creationTime: 1_760_000_000_000, _updateTime: 1_760_000_000_000, name: 'Bern'},
+    },
+  },
+  'tasks.create': {
+    tag: 'bulk',
+    summary: 'Delete or patch all documents that a query finds',
+    description:
+      'Runs in slices after the answer, also after a crash. A document that was there when the task was made and passes the filters when its ' +
+      'turn comes is changed once; later ones are not. One that refuses its patch ends the task, or is counted with `on_error: "skip"`.',
+    errors: ['op.rate_limited', 'op.conflict'],
+    takesKey: true,
+    example: {body: {type: 'delete', query: TASK.query}, answer: {id: TASK.id}},
+  },
+  'tasks.list': {tag: 'bulk', summary: 'Tasks, the newest first', example: {answer: {tasks: [TASK]}}},
+  'tasks.get': {
+    tag: 'bulk',
+    summary: 'How far a task is',
+    errors: ['op.not_found'],
+    example: {
+      answer: {task: TASK},
+      from: {operation: 'tasks.create', values: {task_id: '$response.body#/id'}},
+    },
+  },
+  'tasks.cancel': {
+    tag: 'bulk',
+    summary: 'Cancel a task',
+    description: 'What it has changed stays so.',
+    errors: ['op.not_found', 'op.conflict'],
+    example: {
+      answer: {task: {...TASK, state: 'cancelled'}},
+      from: {operation: 'tasks.create', values: {task_id: '$response.body#/id'}},
     },
   },
   'imports.list': {

@@ -161,6 +161,23 @@ export async function samplesOf(app: App): Promise<Samples> {
     const {key}: {key: {id: string}} = (await service.post('/api/keys', body)).body;
     return {params: {key_id: key.id}};
   };
+  const newTask = async (table = 'never') => {
+    const made = {type: 'patch', query: {table, filters: []}, patch: {n: 1}};
+    return {params: {task_id: ((await app.admin('POST', '/tasks', made)).body as {id: string}).id}};
+  };
+  const runningTask = async () => {
+    const sent = {'content-type': 'application/x-ndjson'};
+    await expectStatus(app.admin('POST', '/import?table=many', '{}\n'.repeat(20_000), sent), 200);
+    return newTask('many');
+  };
+  const endedTask = async () => {
+    const task = await newTask();
+    await until('the task to have ended', async () => {
+      const {body} = await app.admin('GET', `/tasks/${task.params.task_id}`);
+      return (body as {task: {state: string}}).task.state !== 'running';
+    });
+    return task;
+  };
   return {
     health: {succeeds: [{headers: anonymous}], refused: {method: 'POST', code: 'op.method_not_allowed'}},
     metrics: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
@@ -315,6 +332,19 @@ export async function samplesOf(app: App): Promise<Samples> {
     'exports.run': {
       succeeds: [{query: 'table=cities'}, {}],
       refused: {query: 'table=1', code: 'op.invalid_input'},
+    },
+    'tasks.create': {
+      succeeds: [
+        {body: {type: 'delete', query: {table: 'never', filters: []}}},
+        {body: {type: 'patch', query, patch: {n: 1}, increment: {m: 1}, on_error: 'skip'}},
+      ],
+      refused: {body: {type: 'patch', query}, code: 'op.invalid_input'},
+    },
+    'tasks.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'tasks.get': {succeeds: [() => newTask()], refused: {params: {task_id: 'none'}, code: 'op.not_found'}},
+    'tasks.cancel': {
+      succeeds: [runningTask],
+      refused: async () => ({...(await endedTask()), code: 'op.conflict'}),
     },
     'imports.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'imports.get': {

@@ -1,20 +1,23 @@
-/** Work on many documents: imports and exports. */
+/** Work on many documents: imports, exports and tasks. */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {ExportQuery} from '../../shared/protocol/exports.ts';
 import {ImportQuery} from '../../shared/protocol/imports.ts';
+import {TaskBody} from '../../shared/protocol/tasks.ts';
 import {exportPieces} from '../bulk/export.ts';
 import type {ImportBody} from '../bulk/imports.ts';
 import type {Request} from '../ipc/decode.ts';
-import {wireType} from '../wire-type.ts';
-import {type Handlers, json} from './answer.ts';
+import {bodyType, decodeBody, wireType} from '../wire-type.ts';
+import {type Handlers, json, Later} from './answer.ts';
 import {decodeQuery} from './query-string.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
+import {written} from './written.ts';
 
 const exportQuery = wireType(ExportQuery);
+const taskBody = bodyType<'tasks.create'>(TaskBody);
 const importQuery = wireType(ImportQuery);
 
-export const bulk: Handlers<Extract<Operation, `imports.${string}` | 'exports.run'>> = {
+export const bulk: Handlers<Extract<Operation, `imports.${string}` | `tasks.${string}` | 'exports.run'>> = {
   'imports.run': async (request, {imports}) => {
     if (request.key !== null) {
       const message =
@@ -34,6 +37,28 @@ export const bulk: Handlers<Extract<Operation, `imports.${string}` | 'exports.ru
       ['content-type', 'application/x-ndjson'],
       ['x-svc-sequence', String(cut)],
     ]);
+  },
+  'tasks.create': (request, tenant) => {
+    const make = tenant.tasks.made(decodeBody(taskBody, request.body));
+    const answer = written(request, tenant, writer => json<'tasks.create'>({id: make(writer)}));
+    return new Later(settle =>
+      answer.begin(outcome => {
+        settle(outcome);
+        tenant.tasks.wake();
+      }),
+    );
+  },
+  'tasks.list': (_, {reader, tasks}) => {
+    reader.inSnapshot();
+    return json<'tasks.list'>({tasks: tasks.list(reader.db)});
+  },
+  'tasks.get': ({params}, {reader, tasks}) => {
+    reader.inSnapshot();
+    return json<'tasks.get'>({task: tasks.get(reader.db, params.task_id)});
+  },
+  'tasks.cancel': (request, tenant) => {
+    const cancel = tenant.tasks.cancelled(request.params.task_id);
+    return written(request, tenant, writer => json<'tasks.cancel'>({task: cancel(writer)}));
   },
   'imports.list': (_, {reader, imports}) => {
     reader.inSnapshot();

@@ -1,5 +1,6 @@
 /** What handlers need of the open tenant. */
 import type {Imports} from '../bulk/imports.ts';
+import type {Tasks} from '../bulk/tasks.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {ControlGate} from '../control/gate.ts';
 import type {JournalFollowers} from '../follow/journal-followers.ts';
@@ -31,6 +32,7 @@ export type OpenTenant = {
   groups: CommitGroups;
   schemas: SchemaChanges;
   imports: Imports;
+  tasks: Tasks;
   jobs: JobReader;
   crons: CronReader;
   cronRuns: CronRunReader;

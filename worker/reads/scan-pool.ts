@@ -18,6 +18,7 @@ import {Worker} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../../shared/limits.ts';
+import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
 import {errorOfThread} from '../storage/damage.ts';
 import type {
   FromScanThread,
@@ -71,6 +72,15 @@ export class ScanPool implements LiveScans {
     this.#databasePath = databasePath;
     this.#onFailure = onFailure;
     this.#threadFile = threadFile;
+  }
+
+  /** A page of a query, as JSON. Rejects as the query does, or with session.overloaded 503. */
+  page(page: PaginatedQueryBody): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.run({kind: 'page', page}, outcome =>
+        outcome instanceof ServiceError ? reject(outcome) : resolve(Buffer.from(outcome).toString()),
+      );
+    });
   }
 
   /**

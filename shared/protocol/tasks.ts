@@ -1,0 +1,39 @@
+/** Wire types of tasks: changes of all documents that a query finds. POST|GET /api/tenants/{tenant_id}/tasks… */
+import Type, {type Static} from 'typebox';
+import {PatchBody} from './documents.ts';
+import {QueryObject} from './queries.ts';
+
+const closed = {additionalProperties: false} as const;
+const {table, filters} = QueryObject.properties;
+const TaskQuery = Type.Object({table, filters}, closed);
+const TaskType = Type.Enum(['delete', 'patch']);
+const OnError = Type.Enum(['stop', 'skip'], {
+  description: 'what happens when a document refuses its patch; stop, the task failing there, unless told',
+});
+
+/** POST …/tasks */
+export const TaskBody = Type.Object(
+  {type: TaskType, query: TaskQuery, on_error: Type.Optional(OnError), ...PatchBody.properties},
+  closed,
+);
+export type TaskBody = Static<typeof TaskBody>;
+
+const EpochMs = Type.Number({description: 'epoch milliseconds'});
+const Failure = Type.Object({id: Type.String(), code: Type.String(), message: Type.String()});
+
+export const Task = Type.Object({
+  id: Type.String(),
+  type: TaskType,
+  query: TaskQuery,
+  state: Type.Enum(['running', 'completed', 'failed', 'cancelled']),
+  changed: Type.Integer({minimum: 0, description: 'documents that are deleted or patched, on disk'}),
+  failed: Type.Integer({minimum: 0, description: 'documents that refused their patch and were passed over'}),
+  errors: Type.Array(Failure, {description: 'the first of those; of a task that failed, why'}),
+  created_at: EpochMs,
+  updated_at: EpochMs,
+});
+export type Task = Static<typeof Task>;
+
+export const StartedTask = Type.Object({id: Type.String()});
+export const FoundTask = Type.Object({task: Task});
+export const TaskList = Type.Object({tasks: Type.Array(Task, {description: 'the newest first'})});

@@ -1,0 +1,240 @@
+/**
+ * Tasks: delete or patch all documents that a query finds, in slices inside commit groups, so that nobody waits for more than one.
+ *
+ *   running ──no page is left──▶ completed      ──a document refuses, on_error=stop; the query cannot be read──▶ failed
+ *      └──cancel──▶ cancelled                     all of it in commits: whatever happens to the process, the next one goes on
+ *
+ * Documents are found by pages of the query in creation order and each is looked at again in the write that changes it, with the position of the
+ * page in the same commit. So a task is not of one moment, and what it does is said of each document: one that was there when the task
+ * was made and passes the filters when its turn comes is changed, once; one that is made later is not, also if its own change
+ * makes it pass again. Tasks run one after another.
+ */
+import {setTimeout as delay} from 'node:timers/promises';
+import {ServiceError} from '../../shared/errors.ts';
+import {
+  BACKGROUND_RETRY_MS,
+  BULK_ERROR_CHARS,
+  BULK_ERRORS_SHOWN,
+  TASK_DOCUMENTS_AT_ONCE,
+  TASKS_KEPT_MAX,
+  TASKS_RUNNING_MAX,
+} from '../../shared/limits.ts';
+import type {FieldChanges} from '../../shared/protocol/documents.ts';
+import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
+import type {Task, TaskBody} from '../../shared/protocol/tasks.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
+import {CHANGES, changesIn, checkChanges} from '../commit/field-changes.ts';
+import {patchEffect} from '../commit/mutation.ts';
+import type {Writer} from '../commit/writer.ts';
+import {parseDocument} from '../documents/document.ts';
+import {checkTableName} from '../documents/table-name.ts';
+import {compileFilters, matches} from '../reads/filter.ts';
+import type {Connection} from '../storage/connection.ts';
+import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
+import {BulkRecords} from './bulk-records.ts';
+
+type TaskRecord = Task & {
+  changes: FieldChanges | null;
+  skips: boolean;
+  /** The last document there was when it was made. */
+  to: number;
+  /** Where the next page begins; null: at the beginning. */
+  after: string | null;
+};
+type Page = {data: {_id: string}[]; next_cursor: string | null};
+
+export class Tasks {
+  readonly #writerDb: Connection;
+  readonly #background: BackgroundWrites;
+  readonly #page: (body: PaginatedQueryBody) => Promise<string>;
+  readonly #records = new BulkRecords<TaskRecord>('task');
+  #isRunning = false;
+  #isStopped = false;
+
+  /** @param page what POST …/query/paginated answers. @throws as that, and session.overloaded 503 */
+  constructor(writerDb: Connection, background: BackgroundWrites, page: (body: PaginatedQueryBody) => Promise<string>) {
+    this.#writerDb = writerDb;
+    this.#background = background;
+    this.#page = page;
+  }
+
+  /** What makes a task of a body, in a write; `wake` follows it. @throws op.invalid_input 400; op.rate_limited 429 in the write */
+  made(body: TaskBody): (writer: Writer) => string {
+    const {type, query, on_error: onError = 'stop'} = body;
+    checkTableName(query.table);
+    compileFilters(query.filters);
+    const changes = changesIn(body);
+    if (type === 'patch') {
+      if (changes === null) throw invalid(`a task that patches has one or more of ${CHANGES.join(', ')}`);
+      checkChanges(changes);
+    } else if (changes !== null) throw invalid('a task that deletes has no changes');
+    return writer => {
+      this.#makeRoom(writer);
+      const id = writer.newJobId();
+      const nowMs = Math.floor(writer.nowMs());
+      const table = writer.catalog.table(query.table);
+      this.#records.put(writer, id, {
+        id,
+        type,
+        query,
+        state: 'running',
+        changed: 0,
+        failed: 0,
+        errors: [],
+        created_at: nowMs,
+        updated_at: nowMs,
+        changes,
+        skips: onError === 'skip',
+        to: table === undefined ? 0 : table.number * DOCS_PER_TABLE + table.lastN,
+        after: null,
+      });
+      return id;
+    };
+  }
+
+  /** @throws op.not_found 404 in the write, op.conflict 409 when it has ended */
+  cancelled(id: string): (writer: Writer) => Task {
+    return writer => {
+      const task = found(this.#records.get(writer.db, id), id);
+      if (task.state !== 'running') throw new ServiceError('op.conflict', `the task is ${task.state}`);
+      const ended = {...task, state: 'cancelled' as const, updated_at: Math.floor(writer.nowMs())};
+      this.#records.put(writer, id, ended);
+      return shown(ended);
+    };
+  }
+
+  /** @param reader what is durable. @throws op.not_found 404 */
+  get(reader: Connection, id: string): Task {
+    return shown(found(this.#records.get(reader, id), id));
+  }
+
+  /** The newest first. */
+  list(reader: Connection): Task[] {
+    return this.#records.all(reader).sort(byAge).reverse().map(shown);
+  }
+
+  get hasWork(): boolean {
+    return this.#next() !== undefined;
+  }
+
+  /** Goes on with those that run, if it does not already. */
+  wake(): void {
+    if (this.#isRunning || this.#isStopped) return;
+    this.#isRunning = true;
+    void this.#run().finally(() => {
+      this.#isRunning = false;
+    });
+  }
+
+  /** The tenant is being closed: what is left goes on at the next open. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #next(): TaskRecord | undefined {
+    return this.#records
+      .all(this.#writerDb)
+      .filter(({state}) => state === 'running')
+      .sort(byAge)[0];
+  }
+
+  async #run(): Promise<void> {
+    for (let task = this.#next(); task !== undefined && !this.#isStopped; task = this.#next()) {
+      const {id, after} = task;
+      const page = await this.#pageOf(task);
+      if (this.#isStopped) return;
+      if (page === null) await delay(BACKGROUND_RETRY_MS);
+      else await this.#background.perform('a task', writer => this.#slice(writer, id, after, page));
+    }
+  }
+
+  /** Null: not now. */
+  async #pageOf({query, after}: TaskRecord): Promise<Page | ServiceError | null> {
+    const request = {query, page_size: TASK_DOCUMENTS_AT_ONCE, ...(after === null ? {} : {after})};
+    try {
+      return JSON.parse(await this.#page(request)) as Page;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      return caught.code.startsWith('session.') ? null : caught;
+    }
+  }
+
+  #slice(writer: Writer, id: string, after: string | null, page: Page | ServiceError): void {
+    const task = this.#records.get(writer.db, id);
+    // It was cancelled, or the page is of a position that it is behind.
+    if (task?.state !== 'running' || task.after !== after) return;
+    const now = {...task, updated_at: Math.floor(writer.nowMs())};
+    if (page instanceof ServiceError) fail(now, '', page);
+    else changeAll(writer, now, page);
+    this.#records.put(writer, id, now);
+  }
+
+  /** Forgets the oldest that have ended. @throws op.rate_limited 429 */
+  #makeRoom(writer: Writer): void {
+    const all = this.#records.all(writer.db).sort(byAge);
+    const ended = all.filter(({state}) => state !== 'running');
+    if (all.length - ended.length >= TASKS_RUNNING_MAX) {
+      throw new ServiceError('op.rate_limited', `${TASKS_RUNNING_MAX} tasks wait for their turn; try again later`);
+    }
+    for (const {id} of ended.slice(0, Math.max(0, ended.length + 1 - TASKS_KEPT_MAX))) this.#records.remove(writer, id);
+  }
+}
+
+function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: Page): void {
+  const {query, changes, to} = task;
+  const table = writer.catalog.table(query.table);
+  const passes = matches(compileFilters(query.filters));
+  task.after = next;
+  if (next === null) task.state = 'completed';
+  for (const {_id: id} of data) {
+    try {
+      const row = table === undefined ? undefined : writer.document(table, id);
+      if (row === undefined || !passes(parseDocument(row))) continue;
+      if (row.doc > to) {
+        task.state = 'completed'; // pages are in order of creation
+        return;
+      }
+      if (changes === null) writer.delete(table!, row);
+      else patchEffect(query.table, id, changes)(writer);
+      task.changed++;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      if (caught.isOurs || !task.skips) {
+        fail(task, id, caught);
+        return;
+      }
+      task.failed++;
+      describe(task, id, caught);
+    }
+  }
+}
+
+function fail(task: TaskRecord, id: string, error: ServiceError): void {
+  task.state = 'failed';
+  task.errors = task.errors.slice(0, BULK_ERRORS_SHOWN - 1);
+  describe(task, id, error);
+}
+
+function describe(task: TaskRecord, id: string, {code, message}: ServiceError): void {
+  if (task.errors.length < BULK_ERRORS_SHOWN) {
+    task.errors = [...task.errors, {id, code, message: message.slice(0, BULK_ERROR_CHARS)}];
+  }
+}
+
+function shown({changes: _, skips: _s, to: _t, after: _a, ...task}: TaskRecord): Task {
+  return task;
+}
+
+function found(task: TaskRecord | undefined, id: string): TaskRecord {
+  if (task !== undefined) return task;
+  throw new ServiceError('op.not_found', `there is no task ${JSON.stringify(id.slice(0, 140))}`);
+}
+
+/** The oldest first; ids sort by time. */
+function byAge(a: TaskRecord, b: TaskRecord): number {
+  return a.created_at - b.created_at || (a.id < b.id ? -1 : 1);
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('op.invalid_input', message);
+}
