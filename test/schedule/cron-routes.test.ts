@@ -1,7 +1,10 @@
 /** Changing, running and looking at crons over HTTP. */
+
+import {tmpdir} from 'node:os';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Cron, CronRun, PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
 import {App} from '../functions/app.ts';
+import {svc} from '../harness/command.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, journalAfter} from '../harness/journal.ts';
 import {Service} from '../harness/service.ts';
@@ -164,4 +167,25 @@ test('GET …/scheduled and …/scheduled/history have jobs and crons, of this A
     {...ofFunction, kind: 'job', id: done, due: time, ran_at: time, outcome: 'completed', error: null},
     {...native, kind: 'job', id: failed, type: 'delete', outcome: 'failed', error: expect.stringContaining('none')},
   ]);
+});
+
+test('svc crons lists, changes and runs them, and shows what is scheduled and what ran', async () => {
+  const own = await Tenant.make(service);
+  await own.request('POST', '/crons', {name: 'nightly', schedule: nightly, mutation});
+  const environment = {SVC_URL: service.url, SVC_DATA: service.data, SVC_TENANT: own.id};
+  const run = async (...args: string[]) => {
+    const {code, stdout, stderr} = await svc(['crons', ...args], environment, tmpdir());
+    return [code, stdout, stderr];
+  };
+  expect(await run('disable', 'nightly')).toEqual([0, 'nightly  0 3 * * * (Europe/Oslo)  not enabled\n', '']);
+  expect(await run('enable', 'nightly')).toEqual([0, expect.stringMatching(/^nightly .* next 20\d\d-.*Z\n$/), '']);
+  expect(await run('run', 'nightly')).toEqual([0, 'completed\n', '']);
+  await own.request('PATCH', '/crons/nightly', {mutation: {type: 'delete', table: 't', id: 'none'}});
+  expect(await run('run', 'nightly')).toEqual([1, '', expect.stringContaining('op.not_found')]);
+  expect(await run('list')).toEqual([0, expect.stringContaining('1 failed in a row'), '']);
+  expect(await run('history', 'nightly')).toEqual([0, expect.stringMatching(/failed, asked for .*\n.*completed/), '']);
+  expect(await run('history')).toEqual([0, expect.stringMatching(/cron {2}nightly {2}failed/), '']);
+  expect(await run('scheduled')).toEqual([0, expect.stringMatching(/Z {2}cron {2}nightly {2}delete t\n$/), '']);
+  expect(await run('show', 'none')).toEqual([1, '', expect.stringContaining('none')]);
+  expect(await run('delete', 'nightly')).toEqual([0, 'deleted nightly\n', '']);
 });
