@@ -98,13 +98,20 @@ function orderingOf(
   stretches: number,
   {fields}: Order,
 ): Ordering {
-  const isAsIndex = (from: number, at: number) =>
-    fields.length - at === names.length - from &&
-    fields.slice(at).every(({field, isInverted}, i) => !isInverted && field === names[from + i]);
-  if (isAsIndex(leadingSingles(fixed), 0)) return 'follow';
-  if (!isAsIndex(fixed.length, leadingConstants(names.slice(0, fixed.length), fields))) return 'none';
+  if (isAsIndex(names, leadingSingles(fixed), fields, 0)) return 'follow';
+  if (!isAsIndex(names, fixed.length, fields, leadingConstants(names, fixed.length, fields))) return 'none';
   if (stretches <= 1) return 'follow';
   return stretches <= MERGED_PATHS_MAX ? 'merge' : 'none';
+}
+
+/** Whether the index goes on with what is left of the order, and ends with it. */
+function isAsIndex(names: readonly string[], from: number, fields: Order['fields'], at: number): boolean {
+  if (fields.length - at !== names.length - from) return false;
+  for (let i = at; i < fields.length; i++) {
+    const {field, isInverted} = fields[i]!;
+    if (isInverted || field !== names[from + i - at]) return false;
+  }
+  return true;
 }
 
 /** How many leading fields are fixed to one value. */
@@ -113,28 +120,43 @@ function leadingSingles(fixed: readonly ValueSet[]): number {
   return several === -1 ? fixed.length : several;
 }
 
-/** How many fields of the order come first that are among the fixed ones. */
-function leadingConstants(fixed: readonly string[], fields: Order['fields']): number {
-  const other = fields.findIndex(({field}) => !fixed.includes(field));
-  return other === -1 ? fields.length : other;
+/** How many fields of the order come first that are among the fixed ones: so many of the index. */
+function leadingConstants(names: readonly string[], fixed: number, fields: Order['fields']): number {
+  let count = 0;
+  while (count < fields.length) {
+    const at = names.indexOf(fields[count]!.field);
+    if (at === -1 || at >= fixed) break;
+    count++;
+  }
+  return count;
 }
 
 /** What is read of the index: all of it in one, or what is to be merged in as many. */
 export function stretchesOf(use: IndexUse, order: Order, isMerged: boolean): IndexStretches[] {
   const {fixed, index, range} = use;
+  if (fixed.every(hasOne)) {
+    const values = fixed.map(({stretches}) => stretches[0]!.lower);
+    const prefix = Buffer.concat(values);
+    return [{segments: segmentsOf(index, prefix, range), resume: resumeIn(use, order, values, prefix)}];
+  }
   const all = fixed.reduce<Buffer[][]>(
     (combined, {stretches}) => combined.flatMap(values => stretches.map(({lower}) => [...values, lower])),
     [[]],
   );
   const segments = all.flatMap(values => segmentsOf(index, Buffer.concat(values), range));
   if (isMerged && segments.length > 1)
-    return segments.map((segment, i) => ({segments: [segment], resume: resumeIn(use, order, all[i]!)}));
+    return segments.map((segment, i) => ({
+      segments: [segment],
+      resume: resumeIn(use, order, all[i]!, Buffer.concat(all[i]!)),
+    }));
   if (order.reverse) segments.reverse();
   // Of an order that goes on where values differ, the key has them; before that it is the same everywhere.
   const single = leadingSingles(fixed);
   const [first = []] = all;
   const resume =
-    segments.length === 1 ? resumeIn(use, order, first) : resumeBehind(Buffer.concat(first.slice(0, single)));
+    segments.length === 1
+      ? resumeIn(use, order, first, Buffer.concat(first))
+      : resumeBehind(Buffer.concat(first.slice(0, single)));
   return [{segments, resume}];
 }
 
@@ -148,17 +170,25 @@ function segmentsOf(index: IndexInfo, prefix: Buffer, range: ValueSet | null): (
   }));
 }
 
+function hasOne({stretches}: ValueSet): boolean {
+  return stretches.length === 1;
+}
+
 function resumeBehind(prefix: Buffer): Resume {
   return after => ({...after, key: Buffer.concat([prefix, after.key])});
 }
 
 /** Of the stretch with these values: a position whose first values are others lies before or behind all of it. */
-function resumeIn({index, fixed}: IndexUse, {fields, reverse}: Order, values: readonly Buffer[]): Resume {
-  const names = index.fields.slice(0, fixed.length);
-  const constants = fields.slice(0, leadingConstants(names, fields));
-  const prefix = Buffer.concat(values);
-  if (constants.length === 0) return resumeBehind(prefix);
-  const here = Buffer.concat(constants.map(field => keyPart(field, values[names.indexOf(field.field)]!)));
+function resumeIn(
+  {index, fixed}: IndexUse,
+  {fields, reverse}: Order,
+  values: readonly Buffer[],
+  prefix: Buffer,
+): Resume {
+  const constants = leadingConstants(index.fields, fixed.length, fields);
+  if (constants === 0) return resumeBehind(prefix);
+  const parts = fields.slice(0, constants).map(field => keyPart(field, values[index.fields.indexOf(field.field)]!));
+  const here = Buffer.concat(parts);
   return after => {
     const order = Buffer.compare(after.key.subarray(0, here.length), here);
     if (order === 0) return {...after, key: Buffer.concat([prefix, after.key.subarray(here.length)])};

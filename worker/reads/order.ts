@@ -26,9 +26,15 @@ export type Order = {readonly fields: readonly OrderField[]; readonly reverse: b
  */
 export function orderOf({order}: QueryObject, filters: readonly Filter[]): Order {
   if (order === undefined) return {fields: [], reverse: false};
-  const all = Array.isArray(order) ? order : [order];
+  if (!Array.isArray(order)) {
+    const {field, direction} = order;
+    const path = compilePath(field);
+    const reverse = direction === 'desc';
+    const ordersNothing = field === '_creationTime' || isFixed(field, filters);
+    return {fields: ordersNothing ? [] : [{field, path, isInverted: false}], reverse};
+  }
   const named = new Set<string>();
-  const compiled = all.map(({field, direction}) => {
+  const compiled = order.map(({field, direction}) => {
     if (named.has(field)) throw new ServiceError('op.invalid_input', `order names ${JSON.stringify(field)} twice`);
     named.add(field);
     return {field, path: compilePath(field), isDescending: direction === 'desc'};
@@ -37,9 +43,14 @@ export function orderOf({order}: QueryObject, filters: readonly Filter[]): Order
   const meant = unique === -1 ? compiled : compiled.slice(0, unique + 1);
   const reverse = meant.at(-1)!.isDescending;
   const fields = meant
-    .filter(({field}) => field !== '_creationTime' && !filters.some(one => one.op === 'eq' && one.field === field))
+    .filter(({field}) => field !== '_creationTime' && !isFixed(field, filters))
     .map(({field, path, isDescending}) => ({field, path, isInverted: isDescending !== reverse}));
   return {fields, reverse};
+}
+
+function isFixed(field: string, filters: readonly Filter[]): boolean {
+  for (const filter of filters) if (filter.op === 'eq' && filter.field === field) return true;
+  return false;
 }
 
 /** What the order goes by of a document. */
