@@ -41,7 +41,7 @@ const IN_OWN_WORDS: Name[] = [
 ];
 
 /** Their bodies have no member that they must have. */
-const ALL_OPTIONAL: Name[] = ['sandboxes.create', 'documents.patch'];
+const ALL_OPTIONAL: Name[] = ['sandboxes.create', 'documents.patch', 'crons.patch'];
 
 let service: Service;
 let app: App;
