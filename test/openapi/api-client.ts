@@ -82,6 +82,11 @@ export class ApiClient {
     return [...success, ...this.faults(operation, answered)];
   }
 
+  /** Asks by the examples, and may be refused in a way that is described. */
+  async tryIt(operation: Operation): Promise<string[]> {
+    return this.faults(operation, await this.ask(operation, await this.asked(operation)));
+  }
+
   /** What the operation took is no longer there. */
   forgetSource({id}: Operation): void {
     const source = this.#sourceOf(id);

@@ -10,6 +10,8 @@ import type {Json, Operation, Parameter} from './api-document.ts';
 
 /** What is there no more after them, beside what a DELETE takes away. */
 const ENDING = ['sandboxes.stop', 'sessions.close'];
+/** They come too late for what is over in a moment, and are told so: 409, as it is described. */
+const MAY_BE_LATE = ['tasks.cancel'];
 const OTHER_VALUES = [5, '?', {}, []];
 const MUCH = 10 ** 15;
 /** Of a body that are left out, and that are of another type: all of them are looked at in test/operations. */
@@ -47,7 +49,8 @@ describe('by the document alone', () => {
     const faults: string[] = [];
     for (const operation of operations()) {
       if (operation.id === 'schedule.result') await finishedJob();
-      faults.push(...(await client.succeed(operation)));
+      if (MAY_BE_LATE.includes(operation.id)) faults.push(...(await client.tryIt(operation)));
+      else faults.push(...(await client.succeed(operation)));
       if (operation.id === 'schedule.result' || operation.method === 'DELETE' || ENDING.includes(operation.id)) {
         client.forgetSource(operation);
       }

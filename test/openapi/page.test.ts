@@ -46,7 +46,7 @@ describe('GET /api/docs', () => {
     const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
     expect(await background()).not.toBe(DARK);
     await page.emulateMedia({colorScheme: 'dark'});
-    expect(await background()).toBe(DARK);
+    await expect.poll(background).toBe(DARK); // The page is told after the request for it is answered.
     await window.screenshot('api-docs-dark');
 
     expect([...hosts]).toEqual([new URL(service.url).host]);
