@@ -4,7 +4,7 @@ import {SvcClientError} from './error.ts';
 import {eventsOf} from './events.ts';
 import {type LiveOptions, live} from './live.ts';
 import {Transaction, type TransactionResult} from './transaction.ts';
-import {type Answer, Transport} from './transport.ts';
+import {type Answer, parsed, Transport} from './transport.ts';
 import type {
   AnyTables,
   CallOptions,
@@ -280,7 +280,7 @@ function matching({ifVersion}: ConditionOptions): Record<string, string> {
   return ifVersion === undefined ? {} : {'if-match': `"${ifVersion}"`};
 }
 
-function written({text, headers}: Answer): Written {
-  const {id} = JSON.parse(text) as {id: string};
-  return {id, version: headers.get('etag')?.replace(/^(?:W\/)?"|"$/g, '') ?? null};
+function written(answer: Answer): Written {
+  const {id} = parsed<{id: string}>(answer);
+  return {id, version: answer.headers.get('etag')?.replace(/^(?:W\/)?"|"$/g, '') ?? null};
 }

@@ -37,9 +37,11 @@ export class Transport {
   async call(method: string, path: string, ask: Ask = {}): Promise<Answer> {
     const isWrite = method !== 'GET' && !path.startsWith('/query');
     const headers = isWrite ? {'idempotency-key': randomKey(), ...ask.headers} : {...ask.headers};
+    // Once: an attempt that differs from the one before would be refused under its key.
+    const body = textOf(ask.body);
     for (let failures = 0; ; failures++) {
       try {
-        return await this.#once(method, path, {...ask, headers});
+        return await this.#once(method, path, body, {...ask, headers});
       } catch (caught) {
         const isWorthIt = caught instanceof SvcClientError && caught.isTransient && failures < this.options.retries;
         if (!isWorthIt || (caught.retryAfterMs ?? 0) > NATIVE_RETRY_WAIT_MS_MAX) throw caught;
@@ -53,30 +55,22 @@ export class Transport {
 
   /** The JSON of an answer. */
   async json<T>(method: string, path: string, ask?: Ask): Promise<T> {
-    const {text, status, headers} = await this.call(method, path, ask);
-    try {
-      return JSON.parse(text) as T;
-    } catch (cause) {
-      throw new SvcClientError(
-        'client.bad_answer',
-        'the answer is no JSON',
-        status,
-        {},
-        headers.get('x-request-id'),
-        null,
-        cause,
-      );
-    }
+    return parsed<T>(await this.call(method, path, ask));
   }
 
   /** An answer that goes on, of which the head has come. @throws SvcClientError */
   async open(method: string, path: string, {body, headers, signal}: Ask): Promise<Response> {
-    const response = await this.#send(method, path, body, {accept: 'text/event-stream', ...headers}, signal);
+    const response = await this.#send(method, path, textOf(body), {accept: 'text/event-stream', ...headers}, signal);
     if (response.ok) return response;
     throw errorOf(response, await response.text());
   }
 
-  async #once(method: string, path: string, {body, headers, signal, timeoutMs}: Ask): Promise<Answer> {
+  async #once(
+    method: string,
+    path: string,
+    body: string | undefined,
+    {headers, signal, timeoutMs}: Ask,
+  ): Promise<Answer> {
     const timeout = AbortSignal.timeout(timeoutMs ?? this.options.timeoutMs);
     const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
     try {
@@ -96,7 +90,7 @@ export class Transport {
   async #send(
     method: string,
     path: string,
-    body: unknown,
+    body: string | undefined,
     headers: Readonly<Record<string, string>> | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Response> {
@@ -106,7 +100,7 @@ export class Transport {
     return await send(this.base + path, {
       method,
       headers: {authorization: `Bearer ${await this.key()}`, ...type, ...headers},
-      ...(body === undefined ? {} : {body: JSON.stringify(body)}),
+      ...(body === undefined ? {} : {body}),
       ...(signal === undefined ? {} : {signal}),
     });
   }
@@ -115,6 +109,20 @@ export class Transport {
     const {key} = this.options;
     return typeof key === 'string' ? key : await key();
   }
+}
+
+/** The JSON of an answer. @throws SvcClientError `client.bad_answer` */
+export function parsed<T>({text, status, headers}: Answer): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    const requestId = headers.get('x-request-id');
+    throw new SvcClientError('client.bad_answer', 'the answer is no JSON', status, {}, requestId, null, cause);
+  }
+}
+
+function textOf(body: unknown): string | undefined {
+  return body === undefined ? undefined : JSON.stringify(body);
 }
 
 export function unreachable(cause: unknown): SvcClientError {
