@@ -231,7 +231,7 @@ export class NativeClient<Tables extends object = AnyTables> {
   /**
    * Every committed write, in order: those that are kept and those to come, for as long as it is asked for the next one. It goes on
    * where it was when the connection is lost.
-   * @throws SvcClientError `journal.cursor_expired`: what was to come next is not kept any more
+   * @throws SvcClientError `journal.cursor_expired`: what was to come next is not kept any more, or is of another journal
    */
   async *journal({
     after,
@@ -247,11 +247,16 @@ export class NativeClient<Tables extends object = AnyTables> {
     }
     if (limit === 0) return;
     let left = limit;
-    for await (const {event, data} of eventsOf(this.#transport, {
+    const stream = {
       method: 'GET',
-      path: `/journal/stream?${parameters}`,
+      get path() {
+        return `/journal/stream?${parameters}`;
+      },
       signal,
-    })) {
+    };
+    for await (const {event, data} of eventsOf(this.#transport, stream)) {
+      // A tenant that was restored, or made again, meanwhile has another journal, whose sequences say nothing of this one.
+      if (event === 'open') parameters.set('timeline', (JSON.parse(data) as {timeline: string}).timeline);
       if (event !== 'message') continue;
       yield JSON.parse(data) as JournalRecord<Tables>;
       if (left !== undefined && --left === 0) return;

@@ -33,7 +33,9 @@ export async function* eventsOf(transport: Transport, options: StreamOptions): A
         if (event.event === 'end') {
           const error = endOf(event.data);
           if (error === null) return;
-          throw error;
+          // The key has ended, and there may be another by now; if not, the next answer says so.
+          if (error.status !== UNAUTHORIZED) throw error;
+          break;
         }
         if (event.data !== '') yield event;
       }
@@ -68,21 +70,39 @@ async function* oneStream(
     opened();
     const reader = response.body!.getReader();
     const decoder = new TextDecoder();
-    let text = '';
+    const blocks = new Blocks();
     for (;;) {
       const {value, done} = await reader.read();
       if (done) return;
       heard();
-      text += decoder.decode(value, {stream: true});
-      const blocks = text.split('\n\n');
-      text = blocks.pop()!;
-      for (const block of blocks) yield eventOf(block);
+      for (const block of blocks.ended(decoder.decode(value, {stream: true}))) yield eventOf(block);
     }
   } catch (caught) {
     throw caught instanceof SvcClientError ? caught : unreachable(caught);
   } finally {
     clearTimeout(timer);
     silence.abort(); // also where whoever listens has left
+  }
+}
+
+/** Text between empty lines. A long one comes in many pieces, each of which is looked at once. */
+class Blocks {
+  /** Of the one that has begun. */
+  #pieces: string[] = [];
+  /** A line feed at the end of what came: the next piece may make it an empty line. */
+  #feed = '';
+
+  /** @returns those that end in this text */
+  ended(text: string): string[] {
+    const blocks = (this.#feed + text).split('\n\n');
+    const begun = blocks.pop()!;
+    this.#feed = begun.endsWith('\n') ? '\n' : '';
+    if (blocks.length > 0) {
+      blocks[0] = this.#pieces.join('') + blocks[0]!;
+      this.#pieces = [];
+    }
+    this.#pieces.push(begun.slice(0, begun.length - this.#feed.length));
+    return blocks;
   }
 }
 
@@ -98,10 +118,24 @@ function eventOf(block: string): StreamEvent {
   return {event, id, data};
 }
 
-/** Null: nothing more was asked for. Statuses are those that the same errors have elsewhere. */
+const UNAUTHORIZED = 401;
+/** Of errors that end streams, as they have them elsewhere; of others that of a refused query. */
+const END_STATUS: Readonly<Record<string, number>> = {
+  'auth.unauthorized': UNAUTHORIZED,
+  'auth.forbidden': 403,
+  'session.tenant_not_found': 404,
+  'journal.cursor_expired': 410,
+  'op.too_large': 413,
+  'op.failed': 500,
+  'op.storage_damaged': 503,
+  'session.worker_unavailable': 503,
+  'session.overloaded': 503,
+};
+
+/** Null: nothing more was asked for. */
 function endOf(data: string): SvcClientError | null {
   const {error} = JSON.parse(data) as {error: {code: string; message: string; detail?: Record<string, unknown>} | null};
   if (error === null) return null;
   const {code, message, detail} = error;
-  return new SvcClientError(code, message, /^session\.(worker|over)/.test(code) ? 503 : 400, detail);
+  return new SvcClientError(code, message, END_STATUS[code] ?? 400, detail);
 }

@@ -1,4 +1,5 @@
 /** `svc/client` against answers that are made up: what of a stream comes in which pieces, and how it is asked for again. */
+import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {createClient, type NativeClient, SvcClientError} from '../../sdk/native/index.ts';
 
@@ -17,6 +18,24 @@ function answered(answers: (() => Response)[], options: Options = {}): {db: Nati
   return {db, sent};
 }
 
+/** A stream that ends after these. */
+function stream(pieces: readonly (string | Uint8Array)[]): () => Response {
+  return () => {
+    const body = new ReadableStream({
+      start: controller => {
+        for (const piece of pieces) {
+          controller.enqueue(typeof piece === 'string' ? new TextEncoder().encode(piece) : piece);
+        }
+        controller.close();
+      },
+    });
+    return new Response(body, {headers: {'content-type': 'text/event-stream'}});
+  };
+}
+
+const record = (sequence: number, text = '') => `id: ${sequence}\ndata: ${JSON.stringify({sequence, text})}\n\n`;
+const open = (id: number, timeline: string) => `event: open\nid: ${id}\ndata: {"timeline":"${timeline}"}\n\n`;
+const end = (code: string) => `event: end\ndata: {"error":{"code":"${code}","message":"m"}}\n\n`;
 const refused = (status: number, code: string) => () => Response.json({error: {code, message: 'm'}}, {status});
 
 async function failureOf(call: Promise<unknown>): Promise<SvcClientError> {
@@ -27,6 +46,76 @@ async function failureOf(call: Promise<unknown>): Promise<SvcClientError> {
   expect(caught).toBeInstanceOf(SvcClientError);
   return caught as SvcClientError;
 }
+
+async function read(db: NativeClient, limit: number): Promise<unknown[]> {
+  const records: unknown[] = [];
+  for await (const {sequence, text} of db.journal({limit}) as AsyncIterable<{sequence: number; text?: unknown}>) {
+    records.push([sequence, text]);
+  }
+  return records;
+}
+
+test('events are the same however the network cuts them up', async () => {
+  const texts = ['', 'größer 𝄞', 'x'.repeat(300), 'a\nb'];
+  const whole = new TextEncoder().encode(
+    `retry: 1000\n\n${open(0, 'a')}:\n\n${texts.map((text, at) => record(at + 1, text)).join(':\n\n')}`,
+  );
+  const expected = texts.map((text, at) => [at + 1, text]);
+  const cuts = fc.array(fc.nat({max: whole.length}), {maxLength: 40});
+  const everywhere = Array.from(whole, (_, at) => at);
+  await fc.assert(
+    fc.asyncProperty(cuts, async places => {
+      const at = [0, ...places.sort((a, b) => a - b), whole.length];
+      const pieces = at.slice(1).map((to, i) => whole.subarray(at[i], to));
+      const {db} = answered([stream(pieces)]);
+      expect(await read(db, texts.length)).toEqual(expected);
+    }),
+    {examples: [[everywhere]]},
+  );
+});
+
+test('a journal that is asked for again has to be the same one', async () => {
+  const {db, sent} = answered([stream([open(4, 'a'), record(5)]), refused(410, 'journal.cursor_expired')]);
+  const records = db.journal({after: 4});
+  expect(await records.next()).toMatchObject({value: {sequence: 5}});
+  expect(await failureOf(records.next())).toMatchObject({code: 'journal.cursor_expired', status: 410});
+  expect(sent.map(({url}) => new URL(url).search)).toEqual(['?after=4', '?after=4&timeline=a']);
+  expect(sent[1]!.headers.get('last-event-id')).toBe('5');
+});
+
+test('a stream whose key has ended goes on with the one that there is then', async () => {
+  let key = 'first';
+  const {db, sent} = answered(
+    [
+      () => {
+        key = 'second';
+        return stream([open(0, 'a'), record(1), end('auth.unauthorized')])();
+      },
+      stream([open(1, 'a'), record(2), end('auth.unauthorized')]),
+      refused(401, 'auth.unauthorized'),
+    ],
+    {key: () => key},
+  );
+  expect(await failureOf(read(db, 3))).toMatchObject({code: 'auth.unauthorized', status: 401});
+  expect(sent.map(({headers}) => headers.get('authorization'))).toEqual([
+    'Bearer first',
+    'Bearer second',
+    'Bearer second',
+  ]);
+});
+
+test('what ends a stream has the status that it has elsewhere', async () => {
+  for (const [code, status] of [
+    ['session.tenant_not_found', 404],
+    ['journal.cursor_expired', 410],
+    ['op.too_large', 413],
+    ['op.failed', 500],
+  ] as const) {
+    const {db, sent} = answered([stream([open(0, 'a'), end(code)])]);
+    expect(await failureOf(read(db, 1))).toMatchObject({code, status, isTransient: false});
+    expect(sent).toHaveLength(1);
+  }
+});
 
 test('each attempt of a write is the same, whatever the caller does to its fields meanwhile', async () => {
   const {db, sent} = answered([refused(503, 'session.worker_unavailable'), () => Response.json({id: '1'})]);
