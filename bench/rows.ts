@@ -4,7 +4,7 @@ import {twoRoutersRow} from './peers/svc/two-routers.ts';
 
 export type RowName =
   | 'uws static'
-  | `svc ${'get' | 'insert' | 'query' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
+  | `svc ${'get' | 'insert' | 'query' | 'count' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
   | `2-routers ${'get' | 'insert'}`
   | `before ${'get' | 'insert' | 'query' | 'list'}`
   | `hand ${'get' | 'insert' | 'query'}`
@@ -20,6 +20,7 @@ const WORKLOADS = {
   get: 'a document by id',
   insert: 'a document',
   query: '20 of 10,000 by index, ordered',
+  count: '200 of 10,000 counted by index',
   list: 'a table of 20 documents',
   journal: 'a page of 100 records',
   transaction: '10 documents in one transaction',
@@ -43,6 +44,7 @@ export const ROWS: readonly Row[] = [
   {name: 'before query', what: WORKLOADS.query, durability: NO_WRITES},
   {name: 'hand query', what: WORKLOADS.query, durability: NO_WRITES},
   {name: 'pocketbase query', what: WORKLOADS.query, durability: NO_WRITES},
+  ...svcRows('count'),
   ...svcRows('list'),
   {name: 'before list', what: WORKLOADS.list, durability: NO_WRITES},
   {name: 'pocketbase list', what: WORKLOADS.list, durability: NO_WRITES},

@@ -11,10 +11,11 @@ import {type FunctionLive, measureFunctionLive} from './functions.ts';
 import {type JobCosts, measureJobs} from './jobs.ts';
 import {measureWritesUnderQueries, type WriteCost} from './matching.ts';
 import {measureSockets, plainCrowd, type SocketCosts} from './sockets.ts';
-import {svcTarget, uwsTarget} from './target.ts';
+import {countTarget, svcTarget, uwsTarget} from './target.ts';
 
 export type LiveRound = {
-  fanOut: {svc: FanOut; functions: FanOut; uws: FanOut}[];
+  /** `count`: of a live query that counts. */
+  fanOut: {svc: FanOut; count: FanOut; functions: FanOut; uws: FanOut}[];
   /** Of a write with this many live queries on its table. */
   writes: {with10: WriteCost; with100000: WriteCost};
   sockets: SocketCosts;
@@ -36,6 +37,7 @@ export async function measureLive(
   say: (text: string) => void,
 ): Promise<LiveRound> {
   const fanOut: LiveRound['fanOut'] = [];
+  const counted = await countTarget(svc, `fan-count-${round}`);
   for (const count of SOCKETS) {
     const server = await startServer(
       process.execPath,
@@ -48,12 +50,15 @@ export async function measureLive(
     await server.stop();
     const ours = await svcTarget(svc, `fan-${round}-${count}`);
     const measured = await measureFanOut(ours, count, seconds);
+    const counts = await measureFanOut(counted, count, seconds);
     const tenant = await FunctionTenant.create(svc, `fan-functions-${round}-${count}`, root, 10);
     const functions = await measureFanOut(tenant.target(), count, seconds);
     await tenant.close();
-    fanOut.push({svc: measured, functions, uws});
-    const rates = [measured, functions, uws].map(each => Math.round(each.deliveriesPerS));
-    say(`fan-out to ${count}: ${rates[0]}/s, of a function query ${rates[1]}/s, raw ${rates[2]}/s`);
+    fanOut.push({svc: measured, count: counts, functions, uws});
+    const rates = [measured, counts, functions, uws].map(each => Math.round(each.deliveriesPerS));
+    say(
+      `fan-out to ${count}: ${rates[0]}/s, of a count ${rates[1]}/s, of a function query ${rates[2]}/s, raw ${rates[3]}/s`,
+    );
   }
   const watched = new Map([
     [`few-${round}`, 10],

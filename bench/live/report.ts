@@ -32,10 +32,10 @@ export function livePrinted(rounds: readonly LiveRound[]): string[] {
     return known.length === 0 ? 'unknown' : `${(median(known) / 1024).toFixed(1)} KiB`;
   };
   const fanOut = (rounds[0]?.fanOut ?? []).map((first, i) => {
-    const side = (name: 'svc' | 'functions' | 'uws') =>
+    const side = (name: 'svc' | 'count' | 'functions' | 'uws') =>
       `${Math.round(of(round => round.fanOut[i]![name].deliveriesPerS))}/s, ` +
       `p50 ${of(round => round.fanOut[i]![name].p50Ms).toFixed(2)} ms, p99 ${of(round => round.fanOut[i]![name].p99Ms).toFixed(2)} ms`;
-    return `one change to ${first.svc.sockets} sockets: svc ${side('svc')}, function query ${side('functions')} (fsync before the reply); raw publish ${side('uws')}`;
+    return `one change to ${first.svc.sockets} sockets: svc ${side('svc')}, count of 10,000 ${side('count')}, function query ${side('functions')} (fsync before the reply); raw publish ${side('uws')}`;
   });
   const write = (queries: keyof LiveRound['writes']): string => {
     const ms = `${of(({writes}) => writes[queries].ms).toFixed(2)} ms`;

@@ -1,6 +1,8 @@
 /** Who is measured: where to connect, and how a change is made that every socket is told of. */
 import {randomUUID} from 'node:crypto';
 import {Pool} from 'undici';
+import {benchDocument, ITEMS} from '../documents.ts';
+import {fill} from '../peers/svc/seed.ts';
 import type {SvcPeer} from '../peers/svc/start.ts';
 import {LoadSocket} from './socket.ts';
 
@@ -49,6 +51,30 @@ export async function svcTarget(svc: SvcPeer, tenant: string): Promise<LiveTarge
     },
     change: async n => {
       await svc.client.json('PATCH', `${base}/documents/t/${ids[n % ids.length]}`, {patch: {change: n}});
+    },
+    close: async () => undefined,
+    pid: svc.process.pid,
+  };
+}
+
+/** Sockets hold "how many of 10,000 documents are active"; a change is of one document that is, and then is not. */
+export async function countTarget(svc: SvcPeer, tenant: string): Promise<LiveTarget> {
+  await svc.client.createTenant(tenant);
+  const base = `/api/tenants/${tenant}`;
+  await fill(svc, tenant, 'items', ITEMS);
+  const fields = {...benchDocument(0), active: true};
+  const {id} = await svc.client.json<{id: string}>('POST', `${base}/documents`, {table: 'items', fields});
+  const query = {table: 'items', filters: [{field: 'active', op: 'eq', value: true}], count: true};
+  let active = true;
+  return {
+    subscriber: async () => {
+      const socket = await openEstablished(svc, tenant);
+      await subscribed(socket, query);
+      return socket;
+    },
+    change: async () => {
+      active = !active;
+      await svc.client.json('PATCH', `${base}/documents/items/${id}`, {patch: {active}});
     },
     close: async () => undefined,
     pid: svc.process.pid,

@@ -7,7 +7,7 @@ import {benchDocument, CATEGORIES, ITEMS, QUERY_LIMIT, SMALL_ITEMS} from '../../
 import {requestText} from '../../load/job.ts';
 import type {SvcPeer} from './start.ts';
 
-export type Workload = 'get' | 'insert' | 'query' | 'list' | 'journal' | 'transaction';
+export type Workload = 'get' | 'insert' | 'query' | 'count' | 'list' | 'journal' | 'transaction';
 export type SvcRequests = Record<Workload, string[]>;
 
 /** Documents whose ids are asked for, of each tenant. */
@@ -55,6 +55,9 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
         limit: QUERY_LIMIT,
       }),
     ),
+    count: many(CATEGORIES, i =>
+      post('query/count', {table: 'items', filters: [{field: 'category', op: 'eq', value: `c${i}`}]}),
+    ),
     list: [requestText('GET', `${path}/documents/small`, headers)],
     journal: many(ITEMS / JOURNAL_PAGE - 1, i =>
       requestText('GET', `${path}/journal?after=${i * JOURNAL_PAGE}&limit=${JOURNAL_PAGE}`, headers),
@@ -62,7 +65,7 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
   };
 }
 
-async function fill({client}: SvcPeer, tenant: string, table: string, count: number): Promise<void> {
+export async function fill({client}: SvcPeer, tenant: string, table: string, count: number): Promise<void> {
   const end = await importLines(
     documentLines(count),
     {client, tenant, table, importId: 'bench', latestWriteMs: 0, inFlight: 64, skipBad: false},
