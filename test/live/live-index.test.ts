@@ -1,6 +1,7 @@
 /** Who is told of a written document, against the slow way: every place of it against everything that is watched. */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
+import {LIVE_STRETCHES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {type Change, Commit} from '../../worker/commit/commit.ts';
@@ -162,6 +163,19 @@ describe('where a query object watches', () => {
   });
 
   const eq = (field: string, value: Value) => ({field, op: 'eq' as const, value});
+  const among = (field: string) => ({field, op: 'in' as const, value: Array.from({length: 1_000}, (_, i) => i)});
+
+  test('is nowhere where one field cannot be, whatever else is said', () => {
+    expect(whole({table: 't', filters: [eq('z', 1), eq('z', 2), among('a'), among('b'), among('c')]})).toEqual([]);
+  });
+
+  test('is LIVE_STRETCHES_MAX stretches at most, also of the field of the order', () => {
+    const few = {field: 'a', op: 'in' as const, value: [1, 2, 3]};
+    for (const filters of [[among('b')], [few, among('b')]]) {
+      const stretches = whole({table: 't', filters, order: {field: 'b', direction: 'asc'}, limit: 5});
+      expect(stretches.length).toBeLessThanOrEqual(LIVE_STRETCHES_MAX);
+    }
+  });
   const gt = (field: string, value: Value) => ({field, op: 'gt' as const, value});
   const lt = (field: string, value: Value) => ({field, op: 'lt' as const, value});
   test.each<[string, QueryObject['filters'], Record<string, Value>[], Record<string, Value>[]]>([

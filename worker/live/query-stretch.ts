@@ -48,6 +48,10 @@ type Stretches = {stretches: QueryStretch[]; narrowing: number};
 
 function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: Order): Stretches {
   const sets = setsOf(filters);
+  // No document can be: without this any number of others could be combined with what there is none of.
+  for (const {stretches} of sets.values()) {
+    if (stretches.length === 0) return {stretches: [], narrowing: Number.POSITIVE_INFINITY};
+  }
   const fixed: string[] = [];
   let count = 1;
   for (const [field, {isPoints, stretches}] of sets) {
@@ -61,7 +65,8 @@ function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: O
   const further = furtherField(bounded, fixed, ordering, query.limit !== undefined);
   const fields = further === null ? fixed : [...fixed, further];
   const endsBy = further === null || further !== ordering ? null : ordering === CREATION ? 'creation' : 'order';
-  const range = further === null ? undefined : sets.get(further);
+  // Values of the order's field that are too many to be fixed are no range either.
+  const range = further !== null && bounded.includes(further) ? sets.get(further) : undefined;
   const prefixes = fixed.reduce<Buffer[]>(
     (all, field) => all.flatMap(prefix => sets.get(field)!.stretches.map(({lower}) => Buffer.concat([prefix, lower]))),
     [Buffer.alloc(0)],

@@ -45,13 +45,26 @@ export function valueSet(field: string, filters: readonly Filter[]): ValueSet | 
   return stretches === null ? null : {stretches, isPoints, isWide, used};
 }
 
+/** Of lists, which are long: a filter beside the branches of an `or` is asked for with each of them. */
+const ofLists = new WeakMap<FieldTest, readonly ValueStretch[]>();
+
+function listStretches(filter: FieldTest): readonly ValueStretch[] {
+  let stretches = ofLists.get(filter);
+  if (stretches === undefined) {
+    stretches = distinct((filter.value as Value[]).map(pointAt));
+    ofLists.set(filter, stretches);
+  }
+  return stretches;
+}
+
 /** Null: not in a few stretches. */
-function stretchesOf({op, value}: FieldTest): readonly ValueStretch[] | null {
+function stretchesOf(filter: FieldTest): readonly ValueStretch[] | null {
+  const {op, value} = filter;
   switch (op) {
     case 'eq':
       return [pointAt(value)];
     case 'in':
-      return distinct((value as Value[]).map(pointAt));
+      return listStretches(filter);
     case 'gt':
       return [{lower: keySuccessor(encodeKey([value])), upper: HIGHEST}];
     case 'gte':
