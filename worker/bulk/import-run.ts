@@ -74,7 +74,10 @@ export class ImportRun {
     try {
       for await (const some of lines) {
         for (const line of some) {
-          if (this.#stop !== null) return;
+          if (this.#stop !== null) {
+            await before; // the lines before it are in, and on disk, when that is said
+            return;
+          }
           piece.push(line);
           chars += line.chars;
           if (piece.length === IMPORT_COMMIT_LINES || chars >= IMPORT_COMMIT_BYTES) {
