@@ -920,6 +920,8 @@ export const EXPORT_LOG_BYTES_MAX = 1024 * MIB;
 /** Tasks of a tenant that run or wait; beyond: 429 op.rate_limited. And how many that ended are kept: the oldest are forgotten. (ours) */
 export const TASKS_RUNNING_MAX = 16;
 export const TASKS_KEPT_MAX = 100;
+/** Filters and changes of a task, which are written with each of its slices. Beyond: 413 op.too_large. (ours) */
+export const TASK_BYTES_MAX = 64 * KIB;
 /** Documents that a slice of a task changes at most: about SLICE_MS of work. (ours) */
 export const TASK_DOCUMENTS_AT_ONCE = 200;
 /** Columns of a CSV import. Beyond: 400. (ours) */

@@ -182,6 +182,7 @@ export class Tenant {
       this.live, // before the replies: whoever learns of a write finds it in every result from then on
       journalFollowers,
       {committed: commit => this.#schedule.committed(commit), takenBack: () => this.#schedule.takenBack()},
+      {committed: () => undefined, takenBack: () => this.#tasks.wake()}, // one whose cancelling was taken back may have been passed over
       {committed: commit => this.#functions.committed(commit)},
       {committed: commit => this.#control.committed(commit)}, // the code that serves is another one by now
       // Here, last before the replies, a replica would be sent `commit.records`, and waited for if replies are to wait for it.

@@ -54,7 +54,7 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     description:
       'Runs in slices after the answer, also after a crash. A document that was there when the task was made and passes the filters when its ' +
       'turn comes is changed once; later ones are not. One that refuses its patch ends the task, or is counted with `on_error: "skip"`.',
-    errors: ['op.rate_limited', 'op.conflict'],
+    errors: ['op.rate_limited', 'op.conflict', 'op.too_large'],
     takesKey: true,
     example: {body: {type: 'delete', query: TASK.query}, answer: {id: TASK.id}},
   },

@@ -1,7 +1,9 @@
 /** Records of imports and tasks: written in the commits whose work they count, so they are never ahead of it nor behind. */
+import {ServiceError} from '../../shared/errors.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Connection} from '../storage/connection.ts';
-import {type CheckedColumns, checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
+import {reading, reportDamage} from '../storage/damage.ts';
+import {type CheckedColumns, checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 
 type Kind = 'import' | 'task';
 type Row = CheckedColumns<'bulk_records'> & {id: string; record: string};
@@ -23,10 +25,29 @@ export class BulkRecords<R> {
 
   /** By id. @throws op.storage_damaged 503 */
   all(db: Connection): R[] {
-    return db
-      .prepare<[Kind], Row>('SELECT * FROM bulk_records WHERE kind = ?')
-      .all(this.#kind)
-      .map(row => JSON.parse(checkedRowOf('bulk_records', row).record) as R);
+    return this.#rows(db).map(row => JSON.parse(checkedRowOf('bulk_records', row).record) as R);
+  }
+
+  /** The same for work that goes on with those that can: what is damaged is reported, and stays as it is. */
+  sound(db: Connection): R[] {
+    let rows: Row[];
+    try {
+      rows = reading(() => this.#rows(db));
+    } catch (caught) {
+      if (caught instanceof ServiceError) return []; // broken as a whole
+      throw caught;
+    }
+    return rows
+      .filter(row => {
+        const isSound = isSoundRow('bulk_records', row);
+        if (!isSound) reportDamage(rowDamage('bulk_records', row));
+        return isSound;
+      })
+      .map(row => JSON.parse(row.record) as R);
+  }
+
+  #rows(db: Connection): Row[] {
+    return db.prepare<[Kind], Row>('SELECT * FROM bulk_records WHERE kind = ?').all(this.#kind);
   }
 
   /** Inside a write. */

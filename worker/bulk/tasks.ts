@@ -9,12 +9,14 @@
  * was made and passes the filters when its turn comes is changed, once; one that is made later is not, also if its own change
  * makes it pass again. Tasks run one after another.
  */
+import {Buffer} from 'node:buffer';
 import {setTimeout as delay} from 'node:timers/promises';
 import {ServiceError} from '../../shared/errors.ts';
 import {
   BACKGROUND_RETRY_MS,
   BULK_ERROR_CHARS,
   BULK_ERRORS_SHOWN,
+  TASK_BYTES_MAX,
   TASK_DOCUMENTS_AT_ONCE,
   TASKS_KEPT_MAX,
   TASKS_RUNNING_MAX,
@@ -58,7 +60,7 @@ export class Tasks {
     this.#page = page;
   }
 
-  /** What makes a task of a body, in a write; `wake` follows it. @throws op.invalid_input 400; op.rate_limited 429 in the write */
+  /** What makes a task of a body, in a write; `wake` follows it. @throws op.invalid_input 400, op.too_large 413; op.rate_limited 429 in the write */
   made(body: TaskBody): (writer: Writer) => string {
     const {type, query, on_error: onError = 'stop'} = body;
     checkTableName(query.table);
@@ -68,6 +70,11 @@ export class Tasks {
       if (changes === null) throw invalid(`a task that patches has one or more of ${CHANGES.join(', ')}`);
       checkChanges(changes);
     } else if (changes !== null) throw invalid('a task that deletes has no changes');
+    const bytes = Buffer.byteLength(JSON.stringify([query, changes]));
+    if (bytes > TASK_BYTES_MAX) {
+      const message = `filters and changes of a task may take ${TASK_BYTES_MAX} bytes; these take ${bytes}`;
+      throw new ServiceError('op.too_large', message);
+    }
     return writer => {
       this.#makeRoom(writer);
       const id = writer.newJobId();
@@ -133,13 +140,15 @@ export class Tasks {
 
   #next(): TaskRecord | undefined {
     return this.#records
-      .all(this.#writerDb)
+      .sound(this.#writerDb)
       .filter(({state}) => state === 'running')
       .sort(byAge)[0];
   }
 
   async #run(): Promise<void> {
-    for (let task = this.#next(); task !== undefined && !this.#isStopped; task = this.#next()) {
+    while (!this.#isStopped) {
+      const task = this.#next();
+      if (task === undefined) return;
       const {id, after} = task;
       const page = await this.#pageOf(task);
       if (this.#isStopped) return;

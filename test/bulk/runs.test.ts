@@ -1,0 +1,92 @@
+/** What imports and tasks do between commits, on a real file with a disk that is as slow as a test wants it. */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import {ServiceError} from '../../shared/errors.ts';
+import {TASK_BYTES_MAX} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import type {TaskBody} from '../../shared/protocol/tasks.ts';
+import {type ImportLine, lineOf} from '../../worker/bulk/import-line.ts';
+import {ImportRun} from '../../worker/bulk/import-run.ts';
+import {Tasks} from '../../worker/bulk/tasks.ts';
+import {BackgroundWrites} from '../../worker/commit/background.ts';
+import {CommitGroups} from '../../worker/commit/group.ts';
+import {Writer} from '../../worker/commit/writer.ts';
+import {WorkerMetrics} from '../../worker/metrics.ts';
+import {Catalog} from '../../worker/storage/catalog.ts';
+import type {Connection} from '../../worker/storage/connection.ts';
+import {openWriter} from '../../worker/storage/database.ts';
+import {until} from '../harness/until.ts';
+
+const log = createLogger({});
+const target = {table: 't', mode: 'own_ids'} as const;
+const linesOf = (ids: string[], first: number): ImportLine[] =>
+  ids.map((_id, i) => lineOf(first + i, 20, target, {_id, n: i}));
+
+let directory: string;
+let db: Connection;
+let groups: CommitGroups;
+/** Syncs that have not ended; null: each ends at once. */
+let held: (() => void)[] | null;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-bulk-'));
+  db = openWriter(join(directory, 'tenant.sqlite'));
+  held = null;
+  groups = new CommitGroups({
+    writer: new Writer(db, Catalog.read(db), Date.now),
+    metrics: new WorkerMetrics(),
+    log,
+    stages: [],
+    sync: done => (held === null ? setImmediate(() => done(null)) : held.push(() => done(null))),
+  });
+});
+afterEach(async () => {
+  await groups.close();
+  db.close();
+  rmSync(directory, {recursive: true});
+});
+
+test('an import that a line stops is answered when the lines before it are on disk, and counts them', async () => {
+  held = [];
+  const ids = Array.from({length: 1_000}, (_, i) => `line-${i}`);
+  ids[500] = 'line-0';
+  const pieces = async function* () {
+    yield linesOf(ids, 1);
+    await until('the commit to wait for its disk', () => held!.length > 0);
+    yield (function* () {
+      setImmediate(() => held!.pop()!());
+      yield* linesOf(['later'], 1_001);
+    })();
+  };
+  const run = new ImportRun(groups, {stopsAtErrors: true, store: () => undefined});
+  const error: unknown = await run.take(pieces()).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(ServiceError);
+  expect((error as ServiceError).detail).toMatchObject({line: 501, import: {lines: 500, inserted: 500}});
+});
+
+test('a task whose record is damaged holds up no other, and stays', async () => {
+  const background = new BackgroundWrites(groups, log, (_, error) => {
+    throw error;
+  });
+  const tasks = new Tasks(db, background, () => Promise.resolve('{"data":[],"next_cursor":null}'));
+  const body: TaskBody = {type: 'delete', query: {table: 't', filters: []}};
+  const broken = await groups.perform(tasks.made(body));
+  const sound = await groups.perform(tasks.made(body));
+  db.prepare(`UPDATE bulk_records SET record = replace(record, '"to":0', '"to":9') WHERE id = ?`).run(broken);
+  tasks.wake();
+  await until('the other to end', () => tasks.get(db, sound).state === 'completed');
+  await nextTurn();
+  expect(tasks.hasWork).toBe(false);
+  expect(() => tasks.get(db, broken)).toThrow(expect.objectContaining({code: 'op.storage_damaged'}));
+});
+
+test('a task that would be written again and again with much is refused', () => {
+  const background = new BackgroundWrites(groups, log, () => undefined);
+  const tasks = new Tasks(db, background, () => Promise.reject(new Error('nothing runs')));
+  const patch = {text: 'x'.repeat(TASK_BYTES_MAX)};
+  expect(() => tasks.made({type: 'patch', query: {table: 't', filters: []}, patch})).toThrow(
+    expect.objectContaining({code: 'op.too_large'}),
+  );
+});
