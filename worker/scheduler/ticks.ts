@@ -5,7 +5,8 @@
  * second, minute and hour runs once a day all the same, at the first moment after the gap and at the first of the two. Any
  * other (lists, steps, wildcards) runs whenever the clock shows a time of it: not in the gap, and in both hours that are called the same.
  */
-import {Cron} from 'croner';
+import {createRequire} from 'node:module';
+import type {Cron} from 'croner';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CRON_EXPRESSIONS_READY_MAX} from '../../shared/limits.ts';
@@ -70,6 +71,8 @@ function intervalMs(seconds: number): number {
 }
 
 const ready = new Map<string, Cron>();
+/** Loaded with the first expression that a tenant has, and at once: the tick is wanted inside a commit. */
+const load = createRequire(import.meta.url);
 
 /** Null: never. @throws op.invalid_input 400 */
 function nextOf(rhythm: Rhythm, nowMs: number): number | null {
@@ -81,8 +84,9 @@ function nextOf(rhythm: Rhythm, nowMs: number): number | null {
 }
 
 function parsed({expression, time_zone}: Rhythm): Cron {
+  const croner = load('croner') as typeof import('croner');
   try {
-    return new Cron(expression!, {paused: true, mode: '5-or-6-parts', timezone: time_zone!});
+    return new croner.Cron(expression!, {paused: true, mode: '5-or-6-parts', timezone: time_zone!});
   } catch (caught) {
     throw invalid(`schedule.expression is not understood: ${(caught as Error).message.replace(/^CronPattern: /, '')}`);
   }
