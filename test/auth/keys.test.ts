@@ -34,8 +34,8 @@ async function make(body: object, by = service.accessToken): Promise<Made> {
   return reply.body as Made;
 }
 
-function as(token: string, method: string, path: string, body?: unknown): Promise<Reply> {
-  return service.request(method, path, body, {authorization: `Bearer ${token}`});
+function as(token: string, method: string, path: string, body?: unknown, headers = {}): Promise<Reply> {
+  return service.request(method, path, body, {authorization: `Bearer ${token}`, ...headers});
 }
 
 const at = (path: string, tenant = acme) => `/api/tenants/${tenant}${path}`;
@@ -125,6 +125,10 @@ describe('a key', () => {
       table =>
         ask('POST', '/transactions', {operations: [{type: 'schedule', run_after_ms: 1e6, mutation: insert(table)}]}),
       table => ask('POST', '/schedule', {run_after_ms: 1e6, mutation: insert(table)}),
+      table => ask('POST', '/query/count', {...query, table}),
+      table => ask('POST', '/query/batch', {queries: [query, {...query, table}]}),
+      table => as(secret, 'POST', at(`/import?table=${table}`), '{"n":1}', {'content-type': 'application/x-ndjson'}),
+      table => ask('GET', `/export?table=${table}`),
       table => ask('PUT', `/schema/${table}`, {table, fields: []}),
     ];
     for (const way of ways) {
@@ -132,7 +136,18 @@ describe('a key', () => {
       expect([reply.status < 300, reply.text]).toEqual([true, reply.text]);
       expectError(await way('theirs'), 403, 'auth.forbidden');
     }
-    for (const path of ['/journal', '/journal/bootstrap', '/tables', '/schedule', '/logs', '/schema', '/functions'])
+    for (const path of [
+      '/journal',
+      '/journal/bootstrap',
+      '/tables',
+      '/schedule',
+      '/logs',
+      '/schema',
+      '/functions',
+      '/export',
+      '/export?table=',
+      '/export?table=mine&table=theirs',
+    ])
       expectError(await ask('GET', path), 403, 'auth.forbidden');
     const socket = await Socket.established(service, acme, secret);
     socket.send({type: 'subscribe', request_id: 'a', query});
