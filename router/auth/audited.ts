@@ -2,11 +2,13 @@
 import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
+import {KEY_PREFIX} from '../../shared/key-secret.ts';
 import {AUDIT_PAGE_RECORDS_MAX, AUDIT_SUBJECT_CHARS_MAX} from '../../shared/limits.ts';
 import type {Exchange} from '../http/exchange.ts';
 import {decodedOrSame, type Route} from '../http/routes.ts';
 
 const LIMIT_DEFAULT = 100;
+const SECRET = new RegExp(`(${KEY_PREFIX}[^_]{0,16})_.*`, 's');
 const DIGITS = /^\d{1,15}$/;
 
 /** Its body is read where it names what is meant. */
@@ -50,8 +52,9 @@ function memberOf(body: Buffer, name: string): string | null {
   }
 }
 
+/** Who names a key by its whole secret is recorded with what may be told of it: its id. */
 function cut(text: string): string {
-  return text.slice(0, AUDIT_SUBJECT_CHARS_MAX);
+  return text.replace(SECRET, '$1…').slice(0, AUDIT_SUBJECT_CHARS_MAX);
 }
 
 /** Of the query string. @throws op.invalid_input 400 */

@@ -92,6 +92,19 @@ describe('an action of an operator', () => {
     expect((await actionsAfter(before)).map(([{operation}]) => operation)).toEqual(['keys.create']);
   });
 
+  test('has no secret in its record, also where a key is named by it', async () => {
+    const before = await head();
+    const {body} = await service.post('/api/keys', {name: 'pasted', scopes: ['logs']});
+    const {key, secret} = body as {key: {id: string}; secret: string};
+    expectError(await service.request('DELETE', `/api/keys/${secret}`), 404, 'op.not_found');
+    await service.post('/api/keys', {name: `was ${secret}`, scopes: ['logs', 'logs']});
+    expect((await actionsAfter(before)).map(([{subject}]) => subject)).toEqual([
+      {name: 'pasted'},
+      {key_id: `svc_key_${key.id}…`},
+      {name: `was svc_key_${key.id}…`},
+    ]);
+  });
+
   test('that was answered has a record that outlives kill -9, and so does the chain', async () => {
     const before = await head();
     expect((await service.request('PUT', at('/env/KILLED'), {value: 'x'})).status).toBe(204);
