@@ -57,7 +57,7 @@ export const AUTH_FAILURE_DELAY_MS = 1_000;
 export const AUTH_FAILURES_DELAYED_MAX = 1_000;
 /** Keys at once; beyond, those that expired go first, and where none has, a new one is 429 op.rate_limited. (ours) */
 export const KEYS_MAX = 5_000;
-/** A key's name, and the name of a tenant or table that it is limited to. Beyond: 400 op.invalid_input. (ours) */
+/** A key's name. Beyond: 400 op.invalid_input. (ours) */
 export const KEY_NAME_CHARS_MAX = 128;
 /** Tenants, and tables, that a key can be limited to. Beyond: 400 op.invalid_input. (ours) */
 export const KEY_NAMES_MAX = 100;

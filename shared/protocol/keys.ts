@@ -6,25 +6,26 @@ import {
   KEY_NAMES_MAX,
   KEY_OVERLAP_SECONDS_MAX,
   KEY_RATE_PER_SECOND_MAX,
+  TABLE_NAME_CHARS_MAX,
 } from '../limits.ts';
 import {SCOPES} from '../rights.ts';
+import {TENANT_ID} from './tenants.ts';
 
 const closed = {additionalProperties: false} as const;
 const EpochMs = Type.Number({description: 'epoch milliseconds'});
 const orNull = <T extends Type.TSchema>(type: T, description: string) => Type.Union([type, Type.Null()], {description});
 
 const Scopes = Type.Array(Type.Enum([...SCOPES]), {minItems: 1, maxItems: SCOPES.length, uniqueItems: true});
-const Names = Type.Array(Type.String({minLength: 1, maxLength: KEY_NAME_CHARS_MAX}), {
-  minItems: 1,
-  maxItems: KEY_NAMES_MAX,
-  uniqueItems: true,
-});
+/** Only names that there can be: tables go with every request to its worker, whose frame has no room for any text. */
+const namesOf = (name: Type.TString) => Type.Array(name, {minItems: 1, maxItems: KEY_NAMES_MAX, uniqueItems: true});
+const Tenants = namesOf(Type.String({pattern: TENANT_ID.source}));
+const Tables = namesOf(Type.String({maxLength: TABLE_NAME_CHARS_MAX, pattern: '^[A-Za-z][A-Za-z0-9_]*$'}));
 const PerSecond = Type.Integer({minimum: 1, maximum: KEY_RATE_PER_SECOND_MAX});
 const RateLimit = Type.Object({requests_per_second: PerSecond, burst: PerSecond}, closed);
 const grant = {
   scopes: Scopes,
-  tenants: orNull(Names, 'null: all, those made later too'),
-  tables: orNull(Names, 'null: all'),
+  tenants: orNull(Tenants, 'null: all, those made later too'),
+  tables: orNull(Tables, 'null: all'),
   expires_at: orNull(EpochMs, 'null: never'),
   rate_limit: orNull(RateLimit, 'null: none of its own'),
 };
