@@ -102,7 +102,10 @@ export function pageHeaders(origin: string): HeaderList | null {
   if (origin === '') return null;
   return [
     ['Access-Control-Allow-Origin', origin],
-    ['Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Allow, ETag, RateLimit, RateLimit-Policy'],
+    [
+      'Access-Control-Expose-Headers',
+      'X-Request-Id, Retry-After, Allow, ETag, RateLimit, RateLimit-Policy, X-Svc-Sequence',
+    ],
     ['Vary', 'Origin'],
   ];
 }
