@@ -70,6 +70,8 @@ export class Intake {
   readonly #originRule: OriginRule;
   /** Exchanges whose answers have no end of their own; those that ended leave when the next one comes. */
   readonly #endless = new Set<Exchange>();
+  /** The same of exchanges with a key whose bodies are taken while they arrive, for as long as their clients like. */
+  readonly #uploads = new Set<Exchange>();
   #isDraining = false;
 
   constructor(parts: IntakeParts, originRule: OriginRule) {
@@ -84,10 +86,12 @@ export class Intake {
     this.#endless.clear();
   }
 
-  /** Answers without an end end with the key that asked for them. */
+  /** Answers without an end end with the key that asked for them, and so do bodies that arrive. */
   endInvalid(nowMs: number): void {
-    for (const exchange of this.#endless) {
-      if (exchange.asker?.isValid(nowMs) === false) exchange.cut(keyEnded());
+    for (const exchanges of [this.#endless, this.#uploads]) {
+      for (const exchange of exchanges) {
+        if (exchange.asker?.isValid(nowMs) === false) exchange.cut(keyEnded());
+      }
     }
   }
 
@@ -278,13 +282,14 @@ export class Intake {
       return;
     }
     exchange.streamBody(route.streamedBytesMax!);
+    // An answer of an app, which may have begun, is left to its end.
+    if (route.access === 'admin' && exchange.asker !== null) keep(this.#uploads, exchange);
     this.#send(tenant, exchange);
   }
 
   #keepEndless(exchange: Exchange): void {
     exchange.owed = this.#parts.owed;
-    for (const known of this.#endless) if (known.isOver) this.#endless.delete(known);
-    this.#endless.add(exchange);
+    keep(this.#endless, exchange);
   }
 
   /** @param segment of the path, percent-encoded; one that cannot be decoded names no tenant */
@@ -406,6 +411,12 @@ export class Intake {
     if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
     exchange.fail(asServiceError(caught));
   }
+}
+
+/** Those that are over leave. */
+function keep(exchanges: Set<Exchange>, exchange: Exchange): void {
+  for (const known of exchanges) if (known.isOver) exchanges.delete(known);
+  exchanges.add(exchange);
 }
 
 /** @throws op.rate_limited 429 */

@@ -1,6 +1,7 @@
 /** Keys, of a really started service: what they open, what they do not, and how they end. */
 import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
+import {PassThrough} from 'node:stream';
 import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {ROUTES} from '../../router/http/routes.ts';
@@ -70,6 +71,9 @@ describe('a key', () => {
       [{scopes: []}, 'scopes must not have fewer than 1 items'],
       [{rate_limit: {requests_per_second: 1, bust: 1}}, 'bust is not a member'],
       [{tables: 'mine'}, 'tables'],
+      [{tables: ['mine', 'a\u0001']}, 'tables.1 must match'],
+      [{tables: ['x'.repeat(65)]}, 'tables.0 must not have more than 64'],
+      [{tenants: ['no tenant']}, 'tenants.0 must match'],
     ];
     for (const [members, said] of wrong) {
       const reply = await service.post('/api/keys', {name: 'x', scopes: ['logs'], ...members});
@@ -200,6 +204,27 @@ describe('a key ends', () => {
     await logs.body.dump();
     expectError(await as(secret, 'GET', '/api/whoami'), 401, 'auth.unauthorized');
     expectError(await service.request('DELETE', `/api/keys/${key.id}`), 404, 'op.not_found');
+  });
+
+  test('and so do imports whose lines are still coming', async () => {
+    const {key, secret} = await make({scopes: ['data:write']});
+    const body = new PassThrough();
+    const authorization = `Bearer ${secret}`;
+    const answered = request(`${service.url}${at('/import?table=endless&import_id=endless')}`, {
+      method: 'POST',
+      headers: {authorization, 'content-type': 'application/x-ndjson'},
+      body,
+    });
+    body.write('{"n":1}\n'.repeat(2_000));
+    const there = async () => ((await service.get(at('/documents/endless'))).body as {data: object[]}).data?.length;
+    await until('lines to be in', async () => (await there()) > 0);
+    expect((await service.request('DELETE', `/api/keys/${key.id}`)).status).toBe(204);
+    const {statusCode, body: said} = await answered;
+    expect([statusCode, await said.json()]).toEqual([
+      401,
+      {error: expect.objectContaining({code: 'auth.unauthorized'})},
+    ]);
+    body.destroy();
   });
 
   test('when it expires, and says so; misspelled ones and unknown ones are told apart', async () => {
