@@ -11,7 +11,7 @@ import {OPERATION_TEXTS} from '../../shared/operation-texts.ts';
 import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
 import {RIGHTS} from '../../shared/rights.ts';
-import {ErrorResponses, errorCodesOf} from './error-codes.ts';
+import {ErrorResponses, errorCodesOf, RATE_LIMIT} from './error-codes.ts';
 import {linksBySource} from './links.ts';
 import {HEADER_PARAMETERS, parametersOf} from './parameters.ts';
 import {type DescribedRoute, describedRoutes, type Name} from './routes.ts';
@@ -32,7 +32,7 @@ URLs have ${URL_BYTES_MAX} bytes at most.
 - Members of bodies that are not known are passed over, except where the schema forbids them; so are unknown parameters of the query string, except by streams of events, imports and exports. \`null\` in
   the place of an optional member is its absence. Answers may get members that are not described here: pass over them.
 - Every error is an envelope with a \`code\` for programs and a \`message\` for people. Of several that apply the first in this order is given: 403 of the
-  origin, 404 and 405 of the route, 401, 404 of the tenant, 415, 413 and 400 of the body, then what the data says.
+  origin, 404 and 405 of the route, 401, 404 of the tenant, 429 of a rate limit, 415, 413 and 400 of the body, then what the data says.
 - A path that is not described here is 404 \`op.not_found\`; one that is, with another method, 405 \`op.method_not_allowed\` with \`Allow\`.
   \`HEAD\` is answered wherever \`GET\` is, without the body.
 - A request with an \`Origin\` is answered 403 unless pages of it may call the API; preflights of accepted origins are answered 204. Below \`/svc/\` that rule does not apply.`;
@@ -252,6 +252,7 @@ function successHeaders(route: DescribedRoute): Record<string, Schema> {
   return {
     'X-Request-Id': {$ref: '#/components/headers/X-Request-Id'},
     ...(hasVersion ? {ETag: {$ref: '#/components/headers/ETag'}} : {}),
+    ...(route.traits !== null && name !== 'functions.preflight' ? RATE_LIMIT : {}),
     ...(isCors(route) ? CORS : {}),
     ...(OPERATION_TEXTS[name].tag === 'server' && 'not_modified' in variants ? SHIPPED : {}),
     ...(OWN_HEADERS[name] ?? {}),

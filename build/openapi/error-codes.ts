@@ -25,7 +25,8 @@ const MEANINGS: Record<HttpErrorCode, string> = {
   'op.precondition_failed': '`If-Match` or `If-None-Match` does not hold; `detail.version` is the present version',
   'op.too_large': 'a body or a result beyond its limit',
   'op.unsupported_media_type': 'a body with a `Content-Encoding`',
-  'op.rate_limited': 'the tenant has as many of these as it may have; or too many wrong credentials from this address',
+  'op.rate_limited':
+    'a rate limit is used up; the tenant has as many of these as it may have; too many wrong credentials from this address',
   'op.failed': 'a fault of the service; its log has the cause',
   'op.storage_damaged': 'stored data is missing or damaged and is not served',
   'op.quarantined': 'this call ended the tenant’s process before; it is refused for a while',
@@ -70,6 +71,12 @@ function ofWorker(name: Operation, {traits}: DescribedRoute): ErrorCode[] {
   return codes;
 }
 
+/** Of every answer of a tenant, where the operator or a key has set a limit. */
+export const RATE_LIMIT: Schema = {
+  'RateLimit-Policy': {$ref: '#/components/headers/RateLimit-Policy'},
+  RateLimit: {$ref: '#/components/headers/RateLimit'},
+};
+
 /** Error responses, shared by the operations that have the same ones. */
 export class ErrorResponses {
   readonly components: Record<string, Schema> = {};
@@ -94,7 +101,7 @@ export class ErrorResponses {
     const name = `${status}-${codes.join('-')}`;
     this.components[name] ??= {
       description: codes.map(code => `\`${code}\`: ${MEANINGS[code]}`).join('\n\n'),
-      headers: {'X-Request-Id': {$ref: '#/components/headers/X-Request-Id'}, ...headersOf(status)},
+      headers: {'X-Request-Id': {$ref: '#/components/headers/X-Request-Id'}, ...RATE_LIMIT, ...headersOf(status)},
       content: {
         'application/json': {
           schema: {allOf: [this.#envelope, {properties: {error: {properties: {code: {enum: codes}}}}}]},

@@ -82,6 +82,14 @@ describe('the document of the API', () => {
     }
   });
 
+  test('uses each header that it describes, those of rate limits among them', () => {
+    const text = JSON.stringify(api.json);
+    const unused = Object.keys((api.json.components as Json).headers as Json).filter(
+      name => !text.includes(`{"$ref":"#/components/headers/${name}"}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
   test('links to operations that there are, with parameters that they have', () => {
     const linked = api.operations.flatMap(({responses}) =>
       Object.values(responses).flatMap(({links = {}}) => Object.values(links)),
