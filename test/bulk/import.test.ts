@@ -247,4 +247,18 @@ describe('an import with an id', () => {
     push(null);
     expect(await numbers()).toHaveLength(1_002);
   });
+
+  test('goes on when another one asks for its id with another table or mode, which is refused', async () => {
+    const slow = new Readable({read() {}});
+    const url = `${service.url}/api/tenants/${tenant.id}/import?table=${t}&import_id=mine`;
+    const headers = {authorization: `Bearer ${service.accessToken}`, 'content-type': JSON_LINES};
+    const first = request(url, {method: 'POST', body: slow, headers}).then(({body}) => body.json());
+    slow.push(all(1_000));
+    await until('lines to be in', async () => ((await found('mine')).import?.lines ?? 0) === 1_000);
+    expectError(await send(`table=other_${t}&import_id=mine`, all(1)), 409, 'op.conflict');
+    expectError(await send(`table=${t}&mode=upsert&import_id=mine`, all(1)), 409, 'op.conflict');
+    slow.push(all(1_000, 1_000));
+    slow.push(null);
+    expect(await first).toEqual(counts({lines: 2_000, inserted: 2_000}));
+  });
 });

@@ -6,7 +6,7 @@ import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
-import type {ImportQuery, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
+import type {ImportMode, ImportQuery, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
@@ -25,7 +25,7 @@ export type ImportBody = {
   /** Nothing more is wanted. */
   cancel(): void;
 };
-type UnderWay = {run: ImportRun | null; cancel: () => void};
+type UnderWay = {run: ImportRun | null; table: string | null; mode: ImportMode; cancel: () => void};
 
 const MEDIA_TYPES = ['application/x-ndjson', 'text/csv'];
 
@@ -63,7 +63,10 @@ export class Imports {
     if (known === undefined && this.#underWay.size >= IMPORTS_AT_ONCE_MAX) {
       throw new ServiceError('session.overloaded', `${IMPORTS_AT_ONCE_MAX} imports are under way; try again later`);
     }
-    const mine: UnderWay = {run: null, cancel: () => body.cancel()};
+    const {table = null, mode = 'insert'} = query;
+    // One that could not go on with it does not end it either.
+    if (known !== undefined) checkSame(query.import_id!, known, {table, mode});
+    const mine: UnderWay = {run: null, table, mode, cancel: () => body.cancel()};
     this.#underWay.add(mine);
     try {
       return await this.#take(query, body, mine, known);
@@ -118,9 +121,8 @@ export class Imports {
     const known = this.#records.get(writer.db, id);
     const nowMs = Math.floor(writer.nowMs());
     if (known !== undefined) {
-      if (known.table === table && known.mode === mode) return known;
-      const begun = `table ${known.table ?? 'named in each line'} and mode=${known.mode}`;
-      throw new ServiceError('op.conflict', `the import ${JSON.stringify(id)} was begun with ${begun}`);
+      checkSame(id, known, {table, mode});
+      return known;
     }
     this.#forgetOld(writer);
     const none = {lines: 0, inserted: 0, updated: 0, failed: 0, errors: []};
@@ -163,6 +165,15 @@ export class Imports {
     const {csvRows} = await import('./csv-rows.ts');
     yield* csvRows(pieces, target, this.#catalog.table(target.table!) ?? null, from);
   }
+}
+
+type What = Pick<ImportRecord, 'table' | 'mode'>;
+
+/** @throws op.conflict 409 */
+function checkSame(id: string, begun: What, asked: What): void {
+  if (begun.table === asked.table && begun.mode === asked.mode) return;
+  const said = `table ${begun.table ?? 'named in each line'} and mode=${begun.mode}`;
+  throw new ServiceError('op.conflict', `the import ${JSON.stringify(id)} was begun with ${said}`);
 }
 
 function check({table, import_id: id, first_line: first}: ImportQuery, type: string): void {
