@@ -56,8 +56,8 @@ describe('a 400 of op.invalid_input says what would be right', () => {
     ],
     [
       ...(['POST', '/crons'] as const),
-      {...hourly, schedule: {type: 'cron', seconds: 60}},
-      'schedule.type must be "interval"',
+      {...hourly, schedule: {type: 'daily', seconds: 60}},
+      'schedule.type must be one of "interval", "cron"',
     ],
     ['POST', '/crons', {...hourly, schedule: {type: 'interval', seconds: 0}}, 'schedule.seconds must be >= 1'],
     ['POST', '/documents', [], 'the body must be object'],
