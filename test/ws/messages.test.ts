@@ -79,9 +79,15 @@ describe('client messages', () => {
     socket.close();
   });
 
-  test('subscribe: unknown fields of the frame and of the query are ignored', async () => {
+  test('subscribe: unknown fields of the frame are ignored, those of the query refused by name', async () => {
     const socket = await Socket.established(service, tenant);
-    socket.send({type: 'subscribe', request_id: 'r', query: {...all, colour: 'red'}, mood: 1});
+    socket.send({type: 'subscribe', request_id: 'q', query: {...all, colour: 'red'}});
+    expect(await socket.next()).toMatchObject({
+      type: 'op.error',
+      id: 'q',
+      error: {detail: {code: 'op.invalid_input'}, message: expect.stringContaining('query.colour')},
+    });
+    socket.send({type: 'subscribe', request_id: 'r', query: all, mood: 1});
     expect(await socket.next()).toMatchObject({type: 'subscription_result', request_id: 'r'});
     socket.close();
   });
