@@ -1,23 +1,18 @@
 /**
- * `svc export --tenant T [--table NAME] [FILE|-]`: a tenant's documents as JSON lines, streaming, in constant memory.
- *
- * Without --table it reads the journal's bootstrap: all tables as they were at one moment. With --table it walks the pages of
- * that table: a document that existed throughout is there once, one that changed meanwhile as before or after.
+ * `svc export --tenant T [--table NAME] [FILE|-]`: a tenant's documents as JSON lines, as they were at one moment, streaming, in
+ * constant memory. They are what GET …/export says.
  */
-import {Buffer} from 'node:buffer';
+import type {Buffer} from 'node:buffer';
 import type {Readable} from 'node:stream';
 import type {Command} from 'commander';
-import {PAGE_DOCUMENTS_MAX} from '../shared/limits.ts';
-import {addServerOptions, RefusedRequest, type ServerOptions, ServiceClient, tenantPath} from './client.ts';
+import {addServerOptions, type ServerOptions, ServiceClient, tenantPath} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
-import {BootstrapDocuments} from './transfer/bootstrap-documents.ts';
 import {openOutput, ReaderGone} from './transfer/output.ts';
 import {Progress, summary} from './transfer/progress.ts';
 
 type Options = ServerOptions & {tenant: string; table?: string};
-type Page = {data: unknown[]; next_cursor: string | null; has_more: boolean};
-/** Lines that are written in one go. */
-type Batch = {documents: number; bytes: Buffer};
+
+const LINE_FEED = 0x0a;
 
 export function register(program: Command): void {
   const command = program
@@ -35,9 +30,9 @@ async function exportTo(file: string, options: Options): Promise<void> {
   const client = await ServiceClient.open(options, 1);
   try {
     const {tenant, table} = options;
-    await client.request('GET', tenantPath(tenant, 'schema')); // says so if there is no such tenant, before a file is made
-    const batches = table === undefined ? allTables(client, tenant) : oneTable(client, tenant, table);
-    const written = await writeAll(batches, file);
+    const query = table === undefined ? '' : `?${new URLSearchParams({table})}`;
+    const lines = await client.stream(`${tenantPath(tenant, 'export')}${query}`); // refused before a file is made
+    const written = await writeAll(arriving(lines), file);
     process.stderr.write(`exported ${written}\n`);
   } catch (caught) {
     if (!(caught instanceof ReaderGone)) throw caught;
@@ -46,7 +41,7 @@ async function exportTo(file: string, options: Options): Promise<void> {
   }
 }
 
-async function writeAll(batches: AsyncIterable<Batch>, file: string): Promise<string> {
+async function writeAll(pieces: AsyncIterable<Buffer>, file: string): Promise<string> {
   const output = await openOutput(file);
   const progress = new Progress('export', null);
   const interrupted = new AbortController();
@@ -54,11 +49,11 @@ async function writeAll(batches: AsyncIterable<Batch>, file: string): Promise<st
   let documents = 0;
   let bytes = 0;
   try {
-    for await (const batch of batches) {
+    for await (const piece of pieces) {
       if (interrupted.signal.aborted) throw new CommandFailure('interrupted', EXIT_INTERRUPTED);
-      await output.write(batch.bytes);
-      documents += batch.documents;
-      bytes += batch.bytes.length;
+      await output.write(piece);
+      documents += linesIn(piece);
+      bytes += piece.length;
       progress.update(documents, bytes);
     }
     await output.finish();
@@ -71,24 +66,6 @@ async function writeAll(batches: AsyncIterable<Batch>, file: string): Promise<st
   return summary(documents, bytes, progress.seconds);
 }
 
-async function* allTables(client: ServiceClient, tenant: string): AsyncGenerator<Batch, void, void> {
-  const payload = await client.stream(tenantPath(tenant, 'journal', 'bootstrap'));
-  const scanner = new BootstrapDocuments();
-  for await (const chunk of arriving(payload)) {
-    const found = scanner.feed(chunk);
-    if (found.length === 0) continue;
-    const pieces = found.flatMap(({table, text}) => [
-      Buffer.from(`{"table":${JSON.stringify(table)},"document":`),
-      text,
-      LINE_END_OF_PAIR,
-    ]);
-    yield {documents: found.length, bytes: Buffer.concat(pieces)};
-  }
-  if (!scanner.ended) throw new CommandFailure('the server ended its answer early; nothing is exported');
-}
-
-const LINE_END_OF_PAIR = Buffer.from('}\n');
-
 async function* arriving(payload: Readable): AsyncGenerator<Buffer, void, void> {
   try {
     for await (const chunk of payload) yield chunk as Buffer;
@@ -99,24 +76,8 @@ async function* arriving(payload: Readable): AsyncGenerator<Buffer, void, void> 
   }
 }
 
-async function* oneTable(client: ServiceClient, tenant: string, table: string): AsyncGenerator<Batch, void, void> {
-  const path = `${tenantPath(tenant)}/query/paginated`;
-  let pageSize = PAGE_DOCUMENTS_MAX;
-  let after: string | null = null;
-  for (;;) {
-    const body = {query: {table, filters: []}, page_size: pageSize, ...(after === null ? {} : {after})};
-    let page: Page;
-    try {
-      page = await client.json<Page>('POST', path, body);
-    } catch (caught) {
-      const isTooLarge = caught instanceof RefusedRequest && caught.code === 'op.too_large';
-      if (!isTooLarge || pageSize === 1) throw caught;
-      pageSize = Math.ceil(pageSize / 4); // documents of up to 1 MiB: fewer of them fit into a result
-      continue;
-    }
-    const lines = page.data.map(document => `${JSON.stringify(document)}\n`);
-    if (lines.length > 0) yield {documents: lines.length, bytes: Buffer.from(lines.join(''))};
-    after = page.next_cursor;
-    if (after === null) return;
-  }
+function linesIn(piece: Buffer): number {
+  let count = 0;
+  for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, at + 1)) count += 1;
+  return count;
 }

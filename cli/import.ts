@@ -1,5 +1,5 @@
 /**
- * `svc import --tenant T [--table NAME] FILE|-`: JSON lines into a tenant, streaming, over many requests at a time. It may be
+ * `svc import --tenant T [--table NAME] FILE|-`: JSON lines into a tenant, streaming, in their order. It may be
  * interrupted or may fail anywhere and simply be run again: see transfer/import-run.ts.
  *
  * Exit codes: 0 every line is imported (or counted as bad with --skip-bad); 1 it stopped; 2 wrong usage; 130 Ctrl-C.
@@ -9,12 +9,12 @@ import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
 import {realpath, stat} from 'node:fs/promises';
 import {addAbortSignal, type Readable} from 'node:stream';
-import {type Command, InvalidArgumentError, Option} from 'commander';
-import {BAD_LINES_SHOWN, IMPORT_IN_FLIGHT_DEFAULT, IMPORT_IN_FLIGHT_MAX} from '../shared/limits.ts';
+import {type Command, Option} from 'commander';
+import {BULK_ERRORS_SHOWN, IMPORT_REQUEST_BYTES} from '../shared/limits.ts';
 import {addServerOptions, RefusedRequest, type ServerOptions, ServiceClient} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
-import {type ImportEnd, importLines, LINE_BYTES_MAX, latestWriteMs} from './transfer/import-run.ts';
-import {readLines} from './transfer/line-reader.ts';
+import {noteLines, seenLines} from './transfer/import-notes.ts';
+import {type ImportEnd, importLines, importOf} from './transfer/import-run.ts';
 import {Progress, summary} from './transfer/progress.ts';
 
 type Options = ServerOptions & {
@@ -22,7 +22,6 @@ type Options = ServerOptions & {
   table?: string;
   createTenant?: true;
   skipBad?: true;
-  inFlight: number;
   importId?: string;
 };
 
@@ -38,14 +37,8 @@ export function register(program: Command): void {
     .option('--table <name>', 'lines are documents of this table; otherwise each line is {"table": …, "document": …}')
     .option('--create-tenant', 'make the tenant if it does not exist')
     .option('--skip-bad', 'go on after a line that the server refuses, and count it')
-    .addOption(
-      new Option(
-        '--in-flight <count>',
-        'requests under way at once; with 1 documents are created in the order of lines',
-      )
-        .argParser(inFlight)
-        .default(IMPORT_IN_FLIGHT_DEFAULT),
-    )
+    // It was the number of requests under way at once. Lines are imported in their order now, whatever it says.
+    .addOption(new Option('--in-flight <count>', 'without effect').hideHelp())
     .option('--import-id <text>', 'imports with different ids are different documents, even from the same file');
   addServerOptions(command).action((file: string, options: Options) =>
     reportFailure('svc import', () => importFile(file, options)),
@@ -53,38 +46,48 @@ export function register(program: Command): void {
 }
 
 async function importFile(file: string, options: Options): Promise<void> {
-  const client = await ServiceClient.open(options, options.inFlight);
+  const client = await ServiceClient.open(options, 1);
   try {
-    const latestMs = await findTenant(client, options);
     const interrupted = interruption();
+    if (options.createTenant === true) await client.createTenant(options.tenant);
     const input = await openInput(file);
     // A read that waits (for a person at a terminal, say) must not outwait a Ctrl-C.
     addAbortSignal(interrupted, input.stream);
-    const {importId, chunks} = await identified(file, chunksOf(file, input.stream, interrupted), options.importId);
+    const {source, chunks} = await identified(file, chunksOf(file, input.stream, interrupted), options.importId);
+    const {tenant, table = null} = options;
+    const importId = `svc-import-${digestOf([source, tenant, table])}`;
+    const target = {client, tenant, importId};
+    await checkTenant(target);
+    const note = digestOf([client.url, importId]);
     const progress = new Progress('import', input.bytes);
     const end = await importLines(
-      readLines(chunks, LINE_BYTES_MAX),
-      {
-        client,
-        tenant: options.tenant,
-        table: options.table ?? null,
-        importId,
-        latestWriteMs: latestMs,
-        inFlight: options.inFlight,
-        skipBad: options.skipBad === true,
-      },
+      chunks,
+      {...target, table, skipBad: options.skipBad === true, seen: seenLines(note)},
       {
         moved: ({imported, bytes}) => progress.update(imported, bytes),
         badLine: badLinePrinter(file),
       },
       interrupted,
-    );
-    input.stream.destroy();
-    progress.stop();
+    ).finally(() => {
+      input.stream.destroy();
+      progress.stop();
+    });
+    noteSeen(note, end);
     process.stdout.write(`imported ${summary(end.imported, end.bytes, progress.seconds)}${asides(end)}\n`);
     finish(file, end, interrupted.aborted);
   } finally {
     await client.close();
+  }
+}
+
+function noteSeen(note: string, {seen}: ImportEnd): void {
+  try {
+    noteLines(note, seen);
+  } catch (caught) {
+    const {message} = caught as Error;
+    process.stderr.write(
+      `what was imported cannot be noted (${message}): a change of these lines will not be told when this is run again\n`,
+    );
   }
 }
 
@@ -103,7 +106,10 @@ async function openInput(file: string): Promise<{stream: Readable; bytes: number
   try {
     const found = await stat(file);
     if (found.isDirectory()) throw new Error('it is a directory');
-    return {stream: createReadStream(file, {highWaterMark: 256 * 1024}), bytes: found.isFile() ? found.size : null};
+    return {
+      stream: createReadStream(file, {highWaterMark: IMPORT_REQUEST_BYTES}),
+      bytes: found.isFile() ? found.size : null,
+    };
   } catch (caught) {
     throw cannotRead(file, caught as Error);
   }
@@ -122,28 +128,27 @@ function cannotRead(file: string, cause: Error): CommandFailure {
   return new CommandFailure(`cannot read ${file}: ${cause.message}`, 1, {cause});
 }
 
-/** Wakes the tenant before many requests come at once. @returns when it was last written to, 0 for never */
-async function findTenant(client: ServiceClient, {tenant, createTenant}: Options): Promise<number> {
-  if (createTenant === true) await client.createTenant(tenant);
+/** Before anything is read for it. @throws when there is none, or the credential is not for it */
+async function checkTenant(target: Parameters<typeof importOf>[0]): Promise<void> {
   try {
-    return await latestWriteMs(client, tenant);
+    await importOf(target);
   } catch (caught) {
     if (!(caught instanceof RefusedRequest && caught.code === 'session.tenant_not_found')) throw caught;
-    throw new CommandFailure(`there is no tenant ${tenant}; --create-tenant makes it`, 1, {cause: caught});
+    throw new CommandFailure(`there is no tenant ${target.tenant}; --create-tenant makes it`, 1, {cause: caught});
   }
 }
 
 /**
- * What says that a line here is the same as in an earlier run, beside its number and bytes: the name the user gave to the
- * import, the file's path (its content may be corrected between two runs), or the beginning of what a pipe delivers.
+ * What says that this is the import of an earlier run: the name the user gave to it, the file's path (behind what is imported
+ * its content may be corrected between two runs), or the beginning of what a pipe delivers.
  */
 async function identified(
   file: string,
   chunks: AsyncIterable<Buffer>,
   given: string | undefined,
-): Promise<{importId: string; chunks: AsyncIterable<Buffer>}> {
-  if (given !== undefined) return {importId: `named ${given}`, chunks};
-  if (file !== '-') return {importId: `file ${await realpath(file)}`, chunks};
+): Promise<{source: string; chunks: AsyncIterable<Buffer>}> {
+  if (given !== undefined) return {source: `named ${given}`, chunks};
+  if (file !== '-') return {source: `file ${await realpath(file)}`, chunks};
   const rest = chunks[Symbol.asyncIterator]();
   const head: Buffer[] = [];
   const digest = createHash('sha256');
@@ -154,7 +159,7 @@ async function identified(
     digest.update(value.subarray(0, IDENTITY_BYTES - length));
     length += value.length;
   }
-  return {importId: `content ${digest.digest('hex')}`, chunks: chained(head, rest)};
+  return {source: `content ${digest.digest('hex')}`, chunks: chained(head, rest)};
 }
 
 async function* chained(head: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, void> {
@@ -169,12 +174,13 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
+/** The server describes no more than these. */
 function badLinePrinter(file: string): (line: number, message: string) => void {
   let shown = 0;
   return (line, message) => {
     shown += 1;
-    if (shown <= BAD_LINES_SHOWN) process.stderr.write(`${place(file, line)}: ${message}\n`);
-    if (shown === BAD_LINES_SHOWN) process.stderr.write('further bad lines are only counted\n');
+    process.stderr.write(`${place(file, line)}: ${message}\n`);
+    if (shown === BULK_ERRORS_SHOWN) process.stderr.write('further bad lines are only counted\n');
   };
 }
 
@@ -187,10 +193,6 @@ function place(file: string, line: number): string {
   return `${file === '-' ? 'standard input' : file}:${line}`;
 }
 
-function inFlight(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1 || count > IMPORT_IN_FLIGHT_MAX) {
-    throw new InvalidArgumentError(`It must be an integer from 1 to ${IMPORT_IN_FLIGHT_MAX}.`);
-  }
-  return count;
+function digestOf(parts: readonly (string | null)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }

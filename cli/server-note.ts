@@ -6,8 +6,8 @@
  * would be sent a token that was never meant for it.
  */
 import {mkdirSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
-import {homedir} from 'node:os';
 import {isAbsolute, join} from 'node:path';
+import {stateDirectory} from './state-directory.ts';
 
 type ServerNote = {data: string; pid: number};
 
@@ -33,11 +33,8 @@ export function notedDataDirectory(url: string): string | null {
   return note !== null && isAlive(note.pid) ? note.data : null;
 }
 
-/** The XDG base directories' rule: a variable that is empty or relative is as if it were not set. */
 function notePath(port: number): string {
-  const given = process.env.XDG_STATE_HOME ?? '';
-  const state = isAbsolute(given) ? given : join(homedir(), '.local', 'state');
-  return join(state, 'svc', 'servers', `${port}.json`);
+  return join(stateDirectory('servers'), `${port}.json`);
 }
 
 function readNote(port: number): ServerNote | null {

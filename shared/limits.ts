@@ -929,9 +929,10 @@ export const CSV_COLUMNS_MAX = 1_000;
 
 /* Command line */
 
-/** Requests `svc import` has under way unless told otherwise, and at most; one connection each. (ours) */
-export const IMPORT_IN_FLIGHT_DEFAULT = 64;
-export const IMPORT_IN_FLIGHT_MAX = 512;
+/** What `svc import` reads of a file, and sends, at once. Of a pipe it is what comes. (ours) */
+export const IMPORT_REQUEST_BYTES = MIB;
+/** Empty lines one after another in what `svc import` reads. Beyond, it stops there. (ours) */
+export const IMPORT_EMPTY_LINES_MAX = 1_000_000;
 /** Tries of one request of a command: with the pauses below, half a minute, as long as a failing tenant rests. (ours) */
 export const COMMAND_ATTEMPTS_MAX = 12;
 /** The pause after the first try and the longest one; each is twice the one before, or what `Retry-After` asks for. (ours) */
@@ -939,8 +940,6 @@ export const COMMAND_RETRY_MS = 100;
 export const COMMAND_RETRY_MS_MAX = 5_000;
 /** A request of a command that gets no answer for this long has failed. (ours) */
 export const COMMAND_TIMEOUT_MS = 60_000;
-/** Lines that `svc import --skip-bad` describes; the others are only counted. (ours) */
-export const BAD_LINES_SHOWN = 20;
 
 /* Inside: pieces of work, caches and pauses that no client sees */
 

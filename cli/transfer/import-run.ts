@@ -1,34 +1,33 @@
 /**
- * Sends lines as inserts, a bounded number at a time, each exactly once.
+ * An import under an id, a few thousand lines a request. The server writes how far it came in the same commits as the lines, and passes over
+ * lines that are in. So a request whose answer was lost is simply sent again, and so is a whole import that was interrupted,
+ * crashed or stopped at a bad line, for IMPORT_KEEP_MS: nothing is in twice, nothing is missing.
  *
- * Every insert carries an `Idempotency-Key` made of the import's id, the place of the line and its bytes. So a request whose
- * answer was lost is sent again without a second document, and so is a whole import that was interrupted, crashed or
- * stopped at a bad line: what is there already stays as it is. The server remembers keys for IDEMPOTENCY_KEEP_MS.
+ *   chunk ─▶ its whole lines ─▶ POST …/import?import_id=…&first_line=… ─▶ how far it came ─▶ the next chunk
  */
 import {Buffer} from 'node:buffer';
-import {createHash} from 'node:crypto';
-import {assert} from '../../shared/assert.ts';
-import {DOCUMENT_BYTES_MAX} from '../../shared/limits.ts';
-import type {JournalPage} from '../../shared/protocol/journal.ts';
-import {decodeId} from '../../worker/storage/ids.ts';
+import {createHash, type Hash} from 'node:crypto';
+import {IMPORT_EMPTY_LINES_MAX, IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import type {ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
 import {RefusedRequest, type ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
-import {type Member, topLevelMembers, withoutMembers} from './json-members.ts';
-import type {Line} from './line-reader.ts';
+import {type Lines, readLines, upToLine} from './line-reader.ts';
 
 export type ImportTarget = {
   client: ServiceClient;
   tenant: string;
   /** Lines are documents of this table; null: each is `{"table", "document"}`. */
   table: string | null;
-  /** Lines of two imports with different ids are different documents, even when they look the same. */
+  /** Its name at the server. */
   importId: string;
-  /** The tenant's latest write before the import: a document that is not younger was imported by an earlier run. */
-  latestWriteMs: number;
-  inFlight: number;
   /** Count a line the server refuses instead of stopping at it. */
   skipBad: boolean;
+  /** What an earlier run has seen of the lines that are in; null: nothing is known of them. */
+  seen: SeenLines | null;
 };
+
+/** The first lines of an input, by their digest. */
+export type SeenLines = {lines: number; sha256: string};
 
 export type ImportTally = {
   imported: number;
@@ -47,107 +46,162 @@ export type ImportObserver = {
 export type StopReason = {line: number; message: string; isBadLine: boolean};
 
 export type ImportEnd = ImportTally & {
-  /** Why it stopped early, and at which line; the first such line where there are several. */
+  seen: SeenLines;
+  /** Why it stopped early, and at which line. */
   stoppedBy: StopReason | null;
 };
 
-/** A line: a document with its system fields and its table around it, and air. A longer one cannot be a document. */
-export const LINE_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX;
-
-/** An export has them; the server makes new ones. */
-const SYSTEM_FIELDS = new Set(['_id', '_creationTime', '_updateTime']);
-/** What the server answers when the line is at fault, and not the server or the request's circumstances. */
-const BAD_LINE_CODES = new Set(['op.invalid_input', 'op.schema_violation', 'op.too_large']);
-
-/** @param interrupted ends the import in order: what is under way is finished, nothing new is begun */
+/** @param interrupted ends the import in order: the request under way is finished, no other is begun */
 export async function importLines(
-  lines: AsyncIterator<Line, void, void>,
+  chunks: AsyncIterable<Buffer>,
   target: ImportTarget,
   observer: ImportObserver,
   interrupted?: AbortSignal,
 ): Promise<ImportEnd> {
-  assert(target.inFlight >= 1, `${target.inFlight} requests in flight`);
-  const end: ImportEnd = {imported: 0, existing: 0, bad: 0, bytes: 0, stoppedBy: null};
-  const stop = (reason: StopReason): void => {
-    if (end.stoppedBy === null || reason.line < end.stoppedBy.line) end.stoppedBy = reason;
-  };
-  const isInterrupted = (): boolean => interrupted?.aborted === true;
-  const lane = async (): Promise<void> => {
-    while (end.stoppedBy === null && !isInterrupted()) {
-      const {done, value: line} = await lines.next();
-      // After an interruption the last line may be cut short.
-      if (done === true || isInterrupted()) return;
-      try {
-        const id = await insertLine(line, target);
-        end.imported += 1;
-        if ((decodeId(id)?.createdMs ?? 0) <= target.latestWriteMs) end.existing += 1;
-      } catch (caught) {
-        if (!(caught instanceof CommandFailure)) throw caught;
-        const badLine = isBadLine(caught);
-        if (!(target.skipBad && badLine)) {
-          stop({line: line.number, message: caught.message, isBadLine: badLine});
-          return;
-        }
-        end.bad += 1;
-        observer.badLine(line.number, caught.message);
-      }
-      end.bytes = Math.max(end.bytes, line.endsAt);
-      observer.moved(end);
-    }
-  };
-  await Promise.all(Array.from({length: target.inFlight}, lane));
-  return end;
-}
-
-/** When the tenant was last written to, in its own clock; 0 for never. */
-export async function latestWriteMs(client: ServiceClient, tenant: string): Promise<number> {
-  const path = tenantPath(tenant, 'journal');
-  const start = await client.json<JournalPage>('GET', `${path}?limit=1`);
-  if (start.latest_sequence === 0) return 0;
-  const last = await client.json<JournalPage>('GET', `${path}?after=${start.latest_sequence - 1}&limit=1`);
-  return last.records[0]?.timestamp ?? 0;
-}
-
-class BadLine extends CommandFailure {}
-
-function isBadLine(failure: CommandFailure): boolean {
-  return failure instanceof BadLine || (failure instanceof RefusedRequest && BAD_LINE_CODES.has(failure.code));
-}
-
-async function insertLine(line: Line, target: ImportTarget): Promise<string> {
-  const path = tenantPath(target.tenant, 'documents');
-  const headers = {'idempotency-key': keyOf(line, target)};
-  const {body} = await target.client.request('POST', path, insertBody(line, target.table), headers);
-  return (JSON.parse(body.toString()) as {id: string}).id;
-}
-
-function insertBody({bytes}: Line, table: string | null): Buffer {
-  if (bytes === null) throw new BadLine(`the line is longer than ${LINE_BYTES_MAX} bytes`);
-  const members = topLevelMembers(bytes);
-  if (members === null) throw new BadLine('the line is not a JSON object');
-  if (table !== null) return joined(JSON.stringify(table), withoutMembers(bytes, members, SYSTEM_FIELDS));
-  const tableText = memberOf(bytes, members, 'table');
-  const document = memberOf(bytes, members, 'document');
-  const documentMembers = document && topLevelMembers(document);
-  if (!tableText || !document || !documentMembers) {
-    throw new BadLine('the line is not {"table": …, "document": {…}}; give --table if lines are documents');
+  const known = await importOf(target);
+  const run = new ImportRun(target, observer, known);
+  for await (const lines of readLines(chunks, IMPORT_LINE_BYTES_MAX)) {
+    // After an interruption the last line may be cut short.
+    if (interrupted?.aborted === true) return run.end();
+    await run.take(lines);
+    if (run.hasStopped) return run.end();
   }
-  return joined(tableText.toString(), withoutMembers(document, documentMembers, SYSTEM_FIELDS));
+  if (interrupted?.aborted !== true) run.checkWhole();
+  return run.end();
 }
 
-function memberOf(text: Buffer, members: readonly Member[], key: string): Buffer | null {
-  const member = members.findLast(each => each.key === key);
-  return member === undefined ? null : text.subarray(member.valueStart, member.end);
+/** What the server knows of it; null: nothing. */
+export async function importOf({
+  client,
+  tenant,
+  importId,
+}: Pick<ImportTarget, 'client' | 'tenant' | 'importId'>): Promise<ImportRecord | null> {
+  try {
+    return (await client.json<{import: ImportRecord}>('GET', tenantPath(tenant, 'import', importId))).import;
+  } catch (caught) {
+    if (caught instanceof RefusedRequest && caught.code === 'op.not_found') return null;
+    throw caught;
+  }
 }
 
-function joined(table: string, fields: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`{"table":${table},"fields":`), fields, Buffer.from('}')]);
+class ImportRun {
+  readonly #target: ImportTarget;
+  readonly #observer: ImportObserver;
+  readonly #existing: number;
+  /** An earlier run's, until this input is found to begin with them. */
+  #unchecked: SeenLines | null;
+  #made: ImportResult;
+  #errorsShown: number;
+  /** Of all lines that were taken. */
+  readonly #digest: Hash = createHash('sha256');
+  /** Up to the last one that is in. */
+  #seen: SeenLines;
+  #bytes = 0;
+  #stoppedBy: StopReason | null = null;
+
+  constructor(target: ImportTarget, observer: ImportObserver, known: ImportRecord | null) {
+    this.#target = target;
+    this.#observer = observer;
+    this.#unchecked = known === null ? null : target.seen;
+    this.#made = known ?? {lines: 0, inserted: 0, updated: 0, failed: 0, errors: []};
+    this.#existing = this.#made.inserted + this.#made.updated;
+    this.#errorsShown = this.#made.errors.length;
+    this.#seen = {lines: 0, sha256: digestOf(this.#digest)};
+  }
+
+  get hasStopped(): boolean {
+    return this.#stoppedBy !== null;
+  }
+
+  async take(lines: Lines): Promise<void> {
+    const last = lines.first + lines.count - 1;
+    this.#check(lines, last);
+    if (last > this.#made.lines && !isBlank(lines.bytes)) await this.#send(lines);
+    const isIn = this.#made.lines >= last;
+    const done = isIn ? lines.bytes : upToLine(lines, this.#made.lines);
+    const before = isIn || done.length === 0 ? null : this.#digest.copy().update(done);
+    this.#digest.update(lines.bytes);
+    if (isIn) this.#seen = {lines: last, sha256: digestOf(this.#digest)};
+    else if (before !== null) this.#seen = {lines: this.#made.lines, sha256: digestOf(before)};
+    this.#bytes = lines.endsAt - (this.#stoppedBy === null ? 0 : lines.bytes.length - done.length);
+    this.#observer.moved(this.end());
+  }
+
+  end(): ImportEnd {
+    const {inserted, updated, failed} = this.#made;
+    return {
+      imported: inserted + updated,
+      existing: this.#existing,
+      bad: failed,
+      bytes: this.#bytes,
+      seen: this.#seen,
+      stoppedBy: this.#stoppedBy,
+    };
+  }
+
+  /** Nothing follows. @throws when lines that were imported are not there any more */
+  checkWhole(): void {
+    if (this.#unchecked !== null) throw changed(this.#unchecked.lines);
+  }
+
+  /** @throws when lines that were imported are others now: those here would be taken for them, and passed over */
+  #check(lines: Lines, last: number): void {
+    const seen = this.#unchecked;
+    if (seen === null || last < seen.lines) return;
+    const sha256 = digestOf(this.#digest.copy().update(upToLine(lines, seen.lines)));
+    if (sha256 !== seen.sha256) throw changed(seen.lines);
+    this.#unchecked = null;
+  }
+
+  async #send({first, bytes}: Lines): Promise<void> {
+    const {client, tenant, table, importId, skipBad} = this.#target;
+    // Empty lines are numbered, but the server is only told of them by a line that follows.
+    const empty = Math.max(first - 1 - this.#made.lines, 0);
+    if (empty > IMPORT_EMPTY_LINES_MAX) {
+      this.#stoppedBy = {line: first, message: `more than ${IMPORT_EMPTY_LINES_MAX} empty lines`, isBadLine: true};
+      return;
+    }
+    const query = new URLSearchParams({
+      import_id: importId,
+      first_line: String(first - empty),
+      on_error: skipBad ? 'skip' : 'stop',
+      ...(table === null ? {} : {table}),
+    });
+    const body = empty === 0 ? bytes : Buffer.concat([Buffer.alloc(empty, '\n'), bytes]);
+    try {
+      const headers = {'content-type': 'application/x-ndjson'};
+      const reply = await client.request('POST', `${tenantPath(tenant, 'import')}?${query}`, body, headers);
+      this.#came(JSON.parse(reply.body.toString()) as ImportResult);
+    } catch (caught) {
+      if (!(caught instanceof CommandFailure)) throw caught;
+      const {line, import: made} = (caught instanceof RefusedRequest ? caught.detail : {}) as RefusalDetail;
+      if (made !== undefined) this.#came(made);
+      const message = line === undefined ? caught.message : caught.message.replace(`line ${line}: `, '');
+      this.#stoppedBy = {line: line ?? this.#made.lines + 1, message, isBadLine: line !== undefined};
+    }
+  }
+
+  #came(made: ImportResult): void {
+    this.#made = made;
+    for (const {line, message} of made.errors.slice(this.#errorsShown)) this.#observer.badLine(line, message);
+    this.#errorsShown = made.errors.length;
+  }
 }
 
-function keyOf({number, bytes}: Line, {tenant, table, importId}: ImportTarget): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([importId, tenant, table, number]))
-    .update(bytes ?? '')
-    .digest('base64url');
-  return `svc-import-${digest}`;
+type RefusalDetail = {line?: number; import?: ImportResult};
+
+function changed(lines: number): CommandFailure {
+  return new CommandFailure(
+    `an earlier run imported lines 1 to ${lines}, which are others now; to import this as something else, name it with --import-id`,
+  );
+}
+
+/** So far; more may follow. */
+function digestOf(digest: Hash): string {
+  return digest.copy().digest('base64url');
+}
+
+/** The server passes over such lines. */
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every(byte => byte <= 0x20);
 }

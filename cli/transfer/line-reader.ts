@@ -1,53 +1,65 @@
 /**
- * Cuts a stream of bytes into lines, holding no more than one line and one chunk. Lines stay bytes: the server decides
- * whether they are valid UTF-8 and valid JSON. Empty lines are numbered but not delivered.
+ * Cuts a stream of bytes into pieces of whole lines: those that end in one chunk, so that what a slow pipe delivers is sent when it comes. No
+ * more is held than one line and one chunk. Lines stay bytes: the server decides whether they are valid UTF-8 and valid JSON.
  */
 import {Buffer} from 'node:buffer';
 
-export type Line = {
-  /** From 1. */
-  number: number;
-  /** Without the line feed; null when it is longer than allowed. */
-  bytes: Buffer | null;
-  /** Bytes of the stream up to the end of this line. */
+export type Lines = {
+  /** The number of the first one, from 1. */
+  first: number;
+  count: number;
+  /** Each ends with a line feed, the last one of the stream too. */
+  bytes: Buffer;
+  /** Bytes of the stream up to the end of them. */
   endsAt: number;
 };
 
 const LINE_FEED = 0x0a;
-const BLANK = new Set([0x20, 0x09, 0x0d]);
+const END = Buffer.from('\n');
 
-export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Line, void, void> {
-  let number = 0;
+/** @param bytesMax of a line; of a longer one so much and a byte is delivered: it is seen to be too long, and not held */
+export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Lines, void, void> {
+  let first = 1;
   let offset = 0;
   /** The beginning of a line that goes on in the next chunk. */
-  let pieces: Buffer[] = [];
-  let length = 0;
-  const lineOf = (last: Buffer): Line | null => {
-    number += 1;
-    length += last.length;
-    const isTooLong = length > bytesMax;
-    const bytes = isTooLong ? null : pieces.length === 0 ? last : Buffer.concat([...pieces, last], length);
-    pieces = [];
-    length = 0;
-    return bytes?.every(byte => BLANK.has(byte)) ? null : {number, bytes, endsAt: offset};
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  const hold = (piece: Buffer): void => {
+    const kept = piece.subarray(0, bytesMax + 1 - heldBytes);
+    if (kept.length > 0) held.push(kept);
+    heldBytes += kept.length;
   };
   for await (const chunk of chunks) {
-    const chunkStart = offset;
-    let start = 0;
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      offset = chunkStart + end + 1;
-      const line = lineOf(chunk.subarray(start, end));
-      start = end + 1;
-      if (line !== null) yield line;
+    const start = chunk.indexOf(LINE_FEED) + 1;
+    if (start === 0) {
+      offset += chunk.length;
+      hold(chunk);
+      continue;
     }
-    offset = chunkStart + chunk.length;
-    if (start === chunk.length) continue;
-    length += chunk.length - start;
-    // A line that is too long already is only counted on.
-    if (length <= bytesMax) pieces.push(chunk.subarray(start));
-    else pieces = [];
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    const begunBefore = heldBytes > 0;
+    if (begunBefore) hold(chunk.subarray(0, start - 1));
+    const bytes = begunBefore ? Buffer.concat([...held, END, chunk.subarray(start, end)]) : chunk.subarray(0, end);
+    held = [];
+    heldBytes = 0;
+    const count = linesIn(chunk);
+    yield {first, count, bytes, endsAt: offset + end};
+    first += count;
+    offset += chunk.length;
+    if (end < chunk.length) hold(chunk.subarray(end));
   }
-  if (length === 0) return;
-  const line = lineOf(Buffer.alloc(0));
-  if (line !== null) yield line;
+  if (heldBytes > 0) yield {first, count: 1, bytes: Buffer.concat([...held, END]), endsAt: offset};
+}
+
+/** The first lines of them, up to the one with this number. */
+export function upToLine({first, bytes}: Lines, last: number): Buffer {
+  let end = 0;
+  for (let line = first; line <= last; line++) end = bytes.indexOf(LINE_FEED, end) + 1;
+  return bytes.subarray(0, end);
+}
+
+function linesIn(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1;
+  return count;
 }

@@ -24,11 +24,18 @@ afterAll(async () => {
 });
 
 type Outcome = {code: number | null; stdout: string; stderr: string};
-type CommandOptions = {input?: string; env?: Record<string, string>; onPid?: (pid: number) => void};
+/** `keepOpen`: standard input is not ended. */
+type CommandOptions = {input?: string; keepOpen?: true; env?: Record<string, string>; onPid?: (pid: number) => void};
 
-function svc(args: string[], {input = '', env = {}, onPid}: CommandOptions = {}): Promise<Outcome> {
+function svc(args: string[], {input = '', keepOpen, env = {}, onPid}: CommandOptions = {}): Promise<Outcome> {
   const child = spawn(process.execPath, [CLI, ...args], {
-    env: {PATH: process.env.PATH ?? '', SVC_URL: service.url, SVC_DATA: service.data, ...env},
+    env: {
+      PATH: process.env.PATH ?? '',
+      SVC_URL: service.url,
+      SVC_DATA: service.data,
+      XDG_STATE_HOME: directory,
+      ...env,
+    },
   });
   onPid?.(child.pid!);
   let stdout = '';
@@ -39,7 +46,9 @@ function svc(args: string[], {input = '', env = {}, onPid}: CommandOptions = {})
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  child.stdin.end(input);
+  child.stdin.on('error', () => {}); // it ended before it read all
+  child.stdin.write(input);
+  if (keepOpen === undefined) child.stdin.end();
   return new Promise(resolve => child.once('close', code => resolve({code, stdout, stderr})));
 }
 
@@ -104,8 +113,8 @@ describe('svc import', () => {
     ['{"a":1e999}', 'fields.a is a number beyond the range of a double'],
     ['{"_secret":1}', '_secret'],
     ['[1]', 'the line is not a JSON object'],
-    ['{"a":1},"table":"other"', 'the line is not a JSON object'],
-    ['{"a":1', 'the line is not a JSON object'],
+    ['{"a":1},"table":"other"', 'the line is not JSON'],
+    ['{"a":1', 'the line is not JSON'],
   ])('stops at the bad line %s and names its place; corrected, it goes on', async (bad, message) => {
     const tenant = await Tenant.make(service);
     const file = fileOf(`{"a":0}\n${bad}\n`);
@@ -130,28 +139,69 @@ describe('svc import', () => {
     expect(await tenant.list('t')).toHaveLength(1);
   });
 
+  test('empty lines count as lines, at the end of what is sent too', async () => {
+    const tenant = await Tenant.make(service);
+    const empty = '\n'.repeat(1_100_000); // more than one request is long
+    const file = fileOf(`{"a":1}\n\n${empty}{"a":2}\nnope\n`);
+    const args = ['import', '--tenant', tenant.id, '--table', 't', file];
+    expect((await svc(args)).stderr).toMatch(/:\d+: more than 1000000 empty lines/);
+    const fewer = '\n'.repeat(300_000);
+    writeFileSync(file, `{"a":1}\n\n${fewer}${' '.repeat(1_100_000)}\n{"a":2}\nnope\n`);
+    expect((await svc(args)).stderr).toContain(`${file}:300005: the line is not JSON`);
+    expect((await tenant.list('t')).map(document => document.a)).toEqual([1, 2]);
+  });
+
+  test('a line that is too long is refused at its place', async () => {
+    const tenant = await Tenant.make(service);
+    const file = fileOf(`{"a":1}\n{"a":"${'x'.repeat(6_000_000)}"}\n{"a":2}\n`);
+    const outcome = await svc(['import', '--tenant', tenant.id, '--table', 't', '--skip-bad', file]);
+    expect(outcome).toMatchObject({code: 0, stderr: `${file}:2: the line is longer than 4194304 bytes\n`});
+    expect((await tenant.list('t')).map(document => document.a)).toEqual([1, 2]);
+  });
+
+  test('lines that were imported and are others now are told, and nothing of them is passed over', async () => {
+    const tenant = await Tenant.make(service);
+    const file = fileOf(jsonLines(numbered(5)));
+    const args = ['import', '--tenant', tenant.id, '--table', 't', file];
+    await svc(args);
+    writeFileSync(file, jsonLines(numbered(9)));
+    expect(await svc(args)).toMatchObject({code: 0, stdout: expect.stringContaining('5 of them had been imported')});
+    for (const others of [jsonLines(numbered(20)).replace('line 3', 'line x'), jsonLines(numbered(2))]) {
+      writeFileSync(file, others);
+      expect(await svc(args)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('imported lines 1 to 9, which are others now'),
+      });
+    }
+    expect(await svc([...args, '--import-id', 'other'])).toMatchObject({code: 0});
+    expect(contents(await tenant.list('t'))).toEqual(contents([...numbered(9), ...numbered(2)]));
+  });
+
   test('goes on through the death of the worker and of the router: every line is there once', async () => {
     const tenant = await Tenant.make(service);
-    const documents = numbered(20_000);
+    const documents = numbered(60_000);
     const running = svc(['import', '--tenant', tenant.id, '--table', 't', fileOf(jsonLines(documents))]);
     const imported = async (): Promise<number> => {
-      const reply = await service.get(`/api/tenants/${tenant.id}/journal?limit=1`);
-      const page: {latest_sequence: number} = reply.body;
-      return page.latest_sequence;
+      const {body} = await service.get(`/api/tenants/${tenant.id}/import`);
+      const {imports}: {imports: {lines: number}[]} = body;
+      return imports[0]?.lines ?? 0;
     };
-    await until('the first documents', async () => (await imported()) > 500);
+    await until('the first lines', async () => (await imported()) > 0);
     process.kill(await service.workerOf(tenant.id), 'SIGKILL');
-    await until('documents after the death of the worker', async () => (await imported()) > 5_000);
+    await until('lines after the death of the worker', async () => (await imported()) > 30_000);
     process.kill(service.children('router')[0]!, 'SIGKILL');
-    expect(await running).toMatchObject({code: 0, stdout: expect.stringMatching(/^imported 20000 documents/)});
+    expect(await running).toMatchObject({code: 0, stdout: expect.stringMatching(/^imported 60000 documents/)});
     expect(contents(await tenant.list('t'))).toEqual(contents(documents));
   });
 
   test('Ctrl-C ends it in order with code 130, and running it again completes it', async () => {
     const tenant = await Tenant.make(service);
-    const args = ['import', '--tenant', tenant.id, '--table', 't', fileOf(jsonLines(numbered(20_000)))];
+    const args = ['import', '--tenant', tenant.id, '--table', 't', '-'];
+    const input = jsonLines(numbered(20_000));
     let pid = 0;
     const running = svc(args, {
+      input,
+      keepOpen: true,
       onPid: value => {
         pid = value;
       },
@@ -159,7 +209,7 @@ describe('svc import', () => {
     await until('the first document', async () => (await tenant.query({table: 't', filters: [], limit: 1})).length > 0);
     process.kill(pid, 'SIGINT');
     expect(await running).toMatchObject({code: 130, stderr: expect.stringContaining('interrupted')});
-    expect(await svc(args)).toMatchObject({code: 0});
+    expect(await svc(args, {input})).toMatchObject({code: 0});
     expect(await tenant.list('t')).toHaveLength(20_000);
   });
 });
@@ -187,7 +237,7 @@ describe('svc export', () => {
     }
   });
 
-  test('pages of large documents shrink to what a result can hold', async () => {
+  test('large documents', async () => {
     const tenant = await Tenant.make(service);
     await tenant.insertAll(
       't',

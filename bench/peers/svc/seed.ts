@@ -2,7 +2,6 @@
 import {Buffer} from 'node:buffer';
 import {tenantPath} from '../../../cli/client.ts';
 import {importLines} from '../../../cli/transfer/import-run.ts';
-import type {Line} from '../../../cli/transfer/line-reader.ts';
 import {benchDocument, CATEGORIES, ITEMS, QUERY_LIMIT, SMALL_ITEMS} from '../../documents.ts';
 import {requestText} from '../../load/job.ts';
 import type {SvcPeer} from './start.ts';
@@ -13,6 +12,8 @@ export type SvcRequests = Record<Workload, string[]>;
 /** Documents whose ids are asked for, of each tenant. */
 const IDS = 1_000;
 const JOURNAL_PAGE = 100;
+/** Of documents that a tenant is filled with, in one request. */
+const LINES_AT_ONCE = 5_000;
 /** Inserts in one transaction. */
 const TRANSACTION_INSERTS = 10;
 
@@ -68,13 +69,15 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
 export async function fill({client}: SvcPeer, tenant: string, table: string, count: number): Promise<void> {
   const end = await importLines(
     documentLines(count),
-    {client, tenant, table, importId: 'bench', latestWriteMs: 0, inFlight: 64, skipBad: false},
+    {client, tenant, table, importId: `bench ${table}`, skipBad: false, seen: null},
     {moved: () => {}, badLine: () => {}},
   );
   if (end.stoppedBy !== null) throw new Error(`the benchmark's documents were refused: ${end.stoppedBy.message}`);
 }
 
-async function* documentLines(count: number): AsyncGenerator<Line, void, void> {
-  for (let i = 0; i < count; i++)
-    yield {number: i + 1, bytes: Buffer.from(JSON.stringify(benchDocument(i))), endsAt: 0};
+async function* documentLines(count: number): AsyncGenerator<Buffer, void, void> {
+  for (let from = 0; from < count; from += LINES_AT_ONCE) {
+    const lines = Array.from({length: Math.min(LINES_AT_ONCE, count - from)}, (_, i) => benchDocument(from + i));
+    yield Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''));
+  }
 }
