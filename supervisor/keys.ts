@@ -145,6 +145,7 @@ export class Keys {
       secrets: [{sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null}],
     };
     store.put(record, gone);
+    this.#records.set(id, record); // its name is taken from now on
     for (const old of gone) await this.#forget(old);
     await this.#tell(record);
     return {key: this.#view(record), secret};

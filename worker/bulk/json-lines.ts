@@ -46,10 +46,17 @@ export async function* jsonLines(
     isTooLong ||= heldBytes > IMPORT_LINE_BYTES_MAX;
     // Of a line that is too long nothing is kept.
     if (isTooLong) held = [];
-    else held.push(piece.subarray(end));
+    else hold(held, piece.subarray(end));
   }
   if (isTooLong) yield tooLong(line, from);
   else if (heldBytes > 0) yield linesOf(Buffer.concat(held), target, line, from);
+}
+
+/** Neighbours of like length become one: a line that comes byte by byte is held as few pieces, each byte copied a few times. */
+function hold(held: Buffer[], piece: Buffer): void {
+  let last = piece;
+  while (held.length > 0 && held.at(-1)!.length <= last.length) last = Buffer.concat([held.pop()!, last]);
+  held.push(last);
 }
 
 function* linesOf(bytes: Buffer, target: LineTarget, first: number, from: number): Generator<ImportLine, void, void> {
