@@ -260,8 +260,8 @@ export const FILTERS_MAX = 64;
 export const FILTER_VALUES_MAX = 1_000;
 /** Fields that one query orders by. Beyond: 400. (ours) */
 export const ORDER_FIELDS_MAX = 8;
-/** Stretches of an index that one query is read from; filters that would make more are looked at in each document. (ours) */
-export const QUERY_STRETCHES_MAX = 1_000;
+/** Stretches of indexes and look-ups that one query is read from, all branches together; filters that would make more are looked at in each document. (ours) */
+export const QUERY_STRETCHES_MAX = 2_000;
 /** Stretches that are merged in the order of a query: each holds a piece of rows. Those of more are sorted. (ours) */
 export const MERGED_PATHS_MAX = 32;
 /** Paths that one query selects. Beyond: 400. (ours) */

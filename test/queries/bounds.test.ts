@@ -3,12 +3,16 @@ import {describe, expect, test} from 'vitest';
 import {
   DOCUMENT_BYTES_MAX,
   ORDER_KEYS_BYTES_MAX,
+  QUERY_STRETCHES_MAX,
   RESULT_BYTES_MAX,
   SCAN_CHARS_MAX,
   SCAN_ROWS_CHARS,
 } from '../../shared/limits.ts';
+import {compileFilters} from '../../worker/reads/filter.ts';
+import {orderOf} from '../../worker/reads/order.ts';
+import {planQuery} from '../../worker/reads/plan.ts';
 import {listTable, runPage, runQuery} from '../../worker/reads/run.ts';
-import type {DocumentRow, QueryReader} from '../../worker/storage/rows.ts';
+import type {DocumentRow, QueryReader, TableInfo} from '../../worker/storage/rows.ts';
 
 const DOCS = 2 ** 37;
 
@@ -33,7 +37,7 @@ class ArrayReader implements QueryReader {
     }));
   }
 
-  table() {
+  table(): TableInfo {
     return {number: this.#low / DOCS, lowDoc: this.#low, highDoc: this.#low + DOCS - 1, indexes: []};
   }
 
@@ -183,4 +187,30 @@ test('an order by long values without an index holds at most ORDER_KEYS_BYTES_MA
   expect(() => runPage(reader, {query, page_size: 1000})).toThrow('values to order by');
   const {data} = JSON.parse(runPage(reader, {query, page_size: 2})) as {data: unknown[]};
   expect(data.length).toBe(2);
+});
+
+describe('a query is read from QUERY_STRETCHES_MAX stretches at most, all branches together', () => {
+  class Indexed extends ArrayReader {
+    override table(): TableInfo {
+      return {...super.table(), indexes: [{number: 1, name: 'by_a_b', fields: ['a', 'b']}]};
+    }
+  }
+
+  const values = Array.from({length: 1_000}, (_, i) => i);
+  const inAll = (field: string) => ({field, op: 'in' as const, value: values});
+  const eq = (field: string, value: number) => ({field, op: 'eq' as const, value});
+  test.each([
+    ['two lists', [inAll('a'), inAll('b')], 1_000],
+    ['a list in each branch', [{or: values.slice(0, 60).map(() => [inAll('a')])}], 1],
+    ['a list beside the branches', [{or: values.slice(0, 60).map(n => [eq('a', n)])}, inAll('b')], 1_059],
+    ['ids in each branch', [{or: values.slice(0, 60).map(() => [{...inAll('_id'), value: values.map(String)}])}], 1],
+    ['one value, or a list', [{or: [[eq('a', 1)], [inAll('a')]]}], 1_001],
+  ])('%s', (_, clauses, stretches) => {
+    const filters = compileFilters(clauses);
+    const order = orderOf({table: 't', filters: clauses}, filters);
+    const {paths} = planQuery(new Indexed(['{}']), 't', filters, order);
+    const count = paths.reduce((sum, {path}) => sum + path.segments.length, 0);
+    expect(count).toBe(stretches);
+    expect(count).toBeLessThanOrEqual(QUERY_STRETCHES_MAX);
+  });
 });

@@ -25,6 +25,8 @@ export type IndexUse = {
   readonly fixed: readonly ValueSet[];
   readonly range: ValueSet | null;
   readonly ordering: Ordering;
+  /** How many stretches of the index that is. */
+  readonly stretches: number;
   /** How far it narrows what is read; 0: not at all. */
   readonly narrowing: number;
   readonly used: readonly Filter[];
@@ -42,8 +44,13 @@ const RANGE = 4;
 const IN_ORDER = 2;
 const NOT_MISSING = 1;
 
-/** The index of most use; null: none is of any. Of equal ones the first. */
-export function bestIndex(table: TableInfo, filters: readonly Filter[], order: Order): IndexUse | null {
+/** The index of most use; null: none is of any. Of equal ones the first. @param most stretches of it */
+export function bestIndex(
+  table: TableInfo,
+  filters: readonly Filter[],
+  order: Order,
+  most = QUERY_STRETCHES_MAX,
+): IndexUse | null {
   const sets = new Map<string, ValueSet | null>();
   const setOf = (field: string) => {
     let set = sets.get(field);
@@ -56,7 +63,7 @@ export function bestIndex(table: TableInfo, filters: readonly Filter[], order: O
   let best: IndexUse | null = null;
   let bestScore = 0;
   for (const index of table.indexes) {
-    const use = serviceOf(index, setOf, order);
+    const use = serviceOf(index, setOf, order, most);
     const isUseful = use.narrowing > 0 || (use.ordering !== 'none' && order.fields.length > 0);
     const score = isUseful ? use.narrowing + (use.ordering === 'none' ? 0 : IN_ORDER) : 0;
     if (score <= bestScore) continue;
@@ -66,7 +73,7 @@ export function bestIndex(table: TableInfo, filters: readonly Filter[], order: O
   return best;
 }
 
-function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, order: Order): IndexUse {
+function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, order: Order, most: number): IndexUse {
   const fixed: ValueSet[] = [];
   const used: FieldTest[] = [];
   let range: ValueSet | null = null;
@@ -74,7 +81,7 @@ function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, 
   let narrowing = 0;
   for (const field of index.fields) {
     const set = setOf(field);
-    if (set === null || stretches * set.stretches.length > QUERY_STRETCHES_MAX) break;
+    if (set === null || stretches * set.stretches.length > most) break;
     used.push(...set.used);
     if (!set.isPoints) {
       range = set;
@@ -85,7 +92,8 @@ function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, 
     stretches *= set.stretches.length;
     narrowing += set.stretches.length > 1 ? SEVERAL_VALUES : ONE_VALUE;
   }
-  return {index, fixed, range, ordering: orderingOf(index.fields, fixed, stretches, order), narrowing, used};
+  const ordering = orderingOf(index.fields, fixed, stretches, order);
+  return {index, fixed, range, ordering, stretches: stretches * (range?.stretches.length ?? 1), narrowing, used};
 }
 
 /**

@@ -9,7 +9,7 @@
  *
  * Paths in the order of the query are merged. A document that several branches would give is given by the first of them.
  */
-import {MERGED_PATHS_MAX} from '../../shared/limits.ts';
+import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../../shared/limits.ts';
 import {compareUtf8} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
 import type {IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
@@ -80,16 +80,30 @@ function planTable(
 
 /* ── what narrows the reading ── */
 
-function sourceOf(table: TableInfo, filters: readonly Filter[], order: Order): Source | null {
+/** @param most look-ups, or stretches of an index */
+function sourceOf(
+  table: TableInfo,
+  filters: readonly Filter[],
+  order: Order,
+  most = QUERY_STRETCHES_MAX,
+): Source | null {
   const byId = filters.find(isById);
-  if (byId !== undefined) return {kind: 'ids', filter: byId};
-  const use = bestIndex(table, filters, order);
+  if (byId !== undefined && lookUpsOf(byId) <= most) return {kind: 'ids', filter: byId};
+  const use = bestIndex(table, filters, order, most);
   return use === null ? null : {kind: 'index', use};
 }
 
 function isById(filter: Filter): filter is FieldTest {
   if (!isTest(filter) || filter.field !== '_id') return false;
   return filter.op === 'in' || (filter.op === 'eq' && typeof filter.value === 'string');
+}
+
+function lookUpsOf({op, value}: FieldTest): number {
+  return op === 'in' ? (value as Value[]).length : 1;
+}
+
+function stretchesIn(source: Source): number {
+  return source.kind === 'ids' ? lookUpsOf(source.filter) : source.use.stretches;
 }
 
 function narrowingOf(source: Source | null): number {
@@ -162,10 +176,13 @@ function branchesOf(table: TableInfo, filters: readonly Filter[], order: Order, 
 function narrowed(table: TableInfo, choice: Choice, filters: readonly Filter[], order: Order): Branch[] | null {
   const beside = filters.filter(filter => filter !== choice);
   const branches: Branch[] = [];
+  // Each branch to come has one at least.
+  let most = QUERY_STRETCHES_MAX - choice.branches.length;
   for (const branch of choice.branches) {
     const all = [...branch, ...beside];
-    const source = sourceOf(table, all, order);
+    const source = sourceOf(table, all, order, most + 1);
     if (source === null || narrowingOf(source) === 0) return null;
+    most -= Math.max(stretchesIn(source) - 1, 0);
     branches.push({source, filters: all, isInBranch: matches(branch)});
   }
   return branches;
