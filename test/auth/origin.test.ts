@@ -64,7 +64,7 @@ describe('an Origin of a loopback page on the own port is accepted, and one of -
 });
 
 describe('such a page may read the answers, whichever of its names it calls the server by:', () => {
-  const EXPOSED = 'X-Request-Id, Retry-After, Allow, ETag, RateLimit, RateLimit-Policy';
+  const EXPOSED = 'X-Request-Id, Retry-After, Allow, ETag, RateLimit, RateLimit-Policy, X-Svc-Sequence';
   const CORS = {'access-control-expose-headers': EXPOSED, vary: 'Origin'};
 
   test.each(['http://localhost:{port}', 'https://app.example.com'])('successes and failures, %s', async page => {
