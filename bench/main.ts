@@ -5,6 +5,7 @@
  */
 import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
+import {measureBulk} from './bulk/measure.ts';
 import {measureChurn} from './churn/measure.ts';
 import {measureFunctions} from './functions/measure.ts';
 import {measureLive} from './live/measure.ts';
@@ -36,12 +37,13 @@ for (let i = 1; i <= settings.rounds; i++) {
   const rows = await runRound(peers, root, settings, say);
   const wake = await measureWakes(join(root, 'wake'), WAKES);
   say(`wakes: cold ${wake.coldMs.toFixed(1)} ms, spare ${wake.spareMs.toFixed(1)} ms`);
+  const bulk = settings.bulk ? await measureBulk(peers.svc, join(root, `bulk-${i}`), `bulk-${i}`, say) : null;
   const live = settings.live ? await measureLive(peers.svc, root, i, settings.seconds, say) : null;
   const functions = settings.functions ? await measureFunctions(join(root, `functions-${i}`), settings, say) : null;
   const churned = settings.seconds > 1 ? CHURN_TENANTS : CHURN_TENANTS_QUICK;
   const churn = settings.churn ? await measureChurn(join(root, `churn-${i}`), churned, say) : null;
   const sandboxes = settings.sandboxes ? await measureSandboxes(join(root, `sandboxes-${i}`), say) : null;
-  rounds.push({rows, wake, live, functions, churn, sandboxes});
+  rounds.push({rows, wake, bulk, live, functions, churn, sandboxes});
 }
 await stopPeers(peers);
 

@@ -1,4 +1,6 @@
 /** All rounds together: medians, and ratios taken within a round before their median. As a table and as JSON. */
+import type {BulkRound} from './bulk/measure.ts';
+import {bulkPrinted, bulkTargets} from './bulk/report.ts';
 import type {ChurnRound} from './churn/measure.ts';
 import {churnPrinted} from './churn/report.ts';
 import type {FunctionRound} from './functions/measure.ts';
@@ -20,10 +22,11 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** live, functions, churn, sandboxes: null when they were left out. */
+  /** bulk, live, functions, churn, sandboxes: null when they were left out. */
   rounds: {
     rows: Round;
     wake: WakeResult;
+    bulk: BulkRound | null;
     live: LiveRound | null;
     functions: FunctionRound | null;
     churn: ChurnRound | null;
@@ -51,6 +54,7 @@ type TargetReport = {what: string; measured: number; wanted: string; isMet: bool
 export type Report = Omit<Results, 'rounds'> & {
   rows: RowReport[];
   wake: WakeResult;
+  bulk: string[];
   live: string[];
   functions: string[];
   churn: string[];
@@ -63,6 +67,7 @@ const NEARLY_ONE_CPU = 0.95;
 
 export function report(results: Results): Report {
   const {rounds} = results;
+  const bulk = rounds.flatMap(round => round.bulk ?? []);
   const live = rounds.flatMap(round => round.live ?? []);
   const functions = rounds.flatMap(round => round.functions ?? []);
   const sandboxes = rounds.flatMap(round => round.sandboxes ?? []);
@@ -79,6 +84,7 @@ export function report(results: Results): Report {
       idlePrivateDirtyBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateDirtyBytes)),
       idlePrivateCleanBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateCleanBytes)),
     },
+    bulk: bulkPrinted(bulk),
     live: livePrinted(live),
     functions: functionsPrinted(functions),
     churn: churnPrinted(rounds.flatMap(round => round.churn ?? [])),
@@ -90,6 +96,7 @@ export function report(results: Results): Report {
         const met = isMet === 'at least' ? value >= wanted : value <= wanted;
         return {what, measured: value, wanted: `${isMet} ${wanted}${unit}`, isMet: met};
       }),
+      ...bulkTargets(bulk),
       ...(live.length === 0 ? [] : liveTargets(live)),
       ...functionTargets(functions),
       ...sandboxTargets(sandboxes),
@@ -103,6 +110,7 @@ export function printed({
   pocketBaseVersion,
   rows,
   wake,
+  bulk,
   live,
   functions,
   churn,
@@ -139,6 +147,8 @@ export function printed({
     `first response of a sleeping tenant: ${wake.coldMs.toFixed(1)} ms; with a spare worker ${wake.spareMs.toFixed(1)} ms`,
     `node --no-node-snapshot -e 0: ${wake.bareNodeMs.toFixed(1)} ms`,
     `private memory of an idle tenant's worker: ${mib(wake.idlePrivateDirtyBytes)} dirty, ${mib(wake.idlePrivateCleanBytes)} clean`,
+    '',
+    ...bulk,
     '',
     ...live,
     '',
