@@ -16,7 +16,7 @@ let run: string;
 beforeEach(async () => {
   base = mkdtempSync(join(tmpdir(), 'run-'));
   chmodSync(base, 0o711);
-  service = await Service.start({spares: 1, env: {XDG_RUNTIME_DIR: base}});
+  service = await Service.start({env: {XDG_RUNTIME_DIR: base}});
   service.showLogOnFailure();
   awake = await Tenant.make(service);
   asleep = await Tenant.make(service);
