@@ -106,7 +106,7 @@ export class RunDirectory {
 
   /** Whether it is still there. Workers with users of their own cannot make what they listen in. */
   #look(): void {
-    if (!isPrivateDirectory(this.#path, this.#mode)) this.#renew();
+    if (!isPrivateDirectory(this.#path, this.#mode) || !letsPass(this.#path, this.#group)) this.#renew();
     for (const [path, owner] of this.#own) {
       // Under a path that is something else's by now there is nothing to be made.
       const isHere = dirname(path) === this.#path;
@@ -139,6 +139,13 @@ export class RunDirectory {
       this.#isLost = true;
     }
   }
+}
+
+/** Whoever makes it again may make it as narrow as our own directories are. */
+function letsPass(path: string, group: number | null): boolean {
+  if (group === null) return true;
+  const stat = lstatSync(path, {throwIfNoEntry: false});
+  return stat === undefined || (stat.gid === group && (stat.mode & 0o777) === PASSED_MODE);
 }
 
 /** Where it may be, the best first. */

@@ -16,7 +16,7 @@ let run: string;
 beforeEach(async () => {
   base = mkdtempSync(join(tmpdir(), 'run-'));
   chmodSync(base, 0o711);
-  service = await Service.start({env: {XDG_RUNTIME_DIR: base}});
+  service = await Service.start({spares: 1, env: {XDG_RUNTIME_DIR: base}});
   service.showLogOnFailure();
   awake = await Tenant.make(service);
   asleep = await Tenant.make(service);
@@ -58,6 +58,13 @@ test('a router that starts then finds the workers that are awake', async () => {
   expect(await awake.list('t')).toMatchObject([{n: 1}]);
   expect(await service.workerOf(awake.id)).toBe(worker);
   expect((await awake.request('POST', '/documents', {table: 't', fields: {n: 2}})).status).toBe(201);
+});
+
+test('whoever makes it again as narrow as a directory of ours is: workers get through to their sockets again', async () => {
+  rmSync(run, {recursive: true});
+  mkdirSync(run, {mode: 0o700});
+  await until('workers to get through', () => (statSync(run).mode & 0o777).toString(8) === passedMode(service));
+  await expectServed();
 });
 
 test('only its sockets are removed: the same', async () => {
