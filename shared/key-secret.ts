@@ -4,6 +4,7 @@
  */
 import {randomBytes, randomInt} from 'node:crypto';
 import {crc32} from 'node:zlib';
+import {KEY_PREFIX} from './key-prefix.ts';
 
 /** No l and no 1, no o and no 0: ids are read aloud. */
 const ID_LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
@@ -13,7 +14,6 @@ const ID_CHARS = 12;
 const SECRET_CHARS = 43;
 const CHECKSUM_CHARS = 6;
 
-export const KEY_PREFIX = 'svc_key_';
 const FORM = new RegExp(`^${KEY_PREFIX}[a-z0-9]{${ID_CHARS}}_[0-9A-Za-z]{${SECRET_CHARS + CHECKSUM_CHARS}}$`);
 
 export function newKeyId(): string {

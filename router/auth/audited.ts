@@ -2,7 +2,7 @@
 import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
-import {KEY_PREFIX} from '../../shared/key-secret.ts';
+import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {AUDIT_PAGE_RECORDS_MAX, AUDIT_SUBJECT_CHARS_MAX} from '../../shared/limits.ts';
 import type {Exchange} from '../http/exchange.ts';
 import {decodedOrSame, type Route} from '../http/routes.ts';

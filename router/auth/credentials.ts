@@ -1,5 +1,5 @@
 /** Who a request comes from: somebody with an admin credential, or a key. */
-import {KEY_PREFIX} from '../../shared/key-secret.ts';
+import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import type {AdminCredential, RequestHeaders} from './admin-credential.ts';
 import type {Caller, KeyRing} from './key-ring.ts';
 import {bearerToken, wholeHeader} from './secret.ts';

@@ -1,7 +1,7 @@
 /** What a key may ask for, judged by the table of rights (`shared/rights.ts`). Admin credentials may do everything. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {KEY_PREFIX} from '../../shared/key-secret.ts';
+import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
 import {type Rights, SCOPES} from '../../shared/rights.ts';
 import type {Asker} from './credentials.ts';

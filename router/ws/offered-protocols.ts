@@ -1,7 +1,7 @@
 /** Which subprotocols an upgrade offers, and the key that a page in a browser offers among them. The list may come in several lines (RFC 6455, 11.3.4), as some proxies send it. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {KEY_PREFIX} from '../../shared/key-secret.ts';
+import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 
 /** @throws protocol.no_overlap 400 */
 export function checkOffered(req: HttpRequest, protocol: string): void {
