@@ -42,3 +42,7 @@ export const NATIVE_RETRY_BASE_MS = 200;
 export const NATIVE_RETRY_WAIT_MS_MAX = 10_000;
 /** A stream of events says that it lives every 15 s; silent for so long it is asked for again. (ours) */
 export const NATIVE_SILENCE_MS = 45_000;
+/** The service does not take the key for a socket: live queries are streams of events so long before a socket is tried again. (ours) */
+export const NATIVE_SOCKET_REFUSED_MS = 300_000;
+/** Characters of a query over the socket, of at most 3 bytes, within the frame that a server takes. Beyond: a stream of events. (ours) */
+export const NATIVE_SUBSCRIBE_CHARS_MAX = 20_000;

@@ -2,7 +2,8 @@
 import {NATIVE_RETRIES, NATIVE_TIMEOUT_MS} from '../../shared/client-limits.ts';
 import {SvcClientError} from './error.ts';
 import {eventsOf} from './events.ts';
-import {type LiveOptions, live} from './live.ts';
+import {type LiveOptions, LiveQueries} from './live.ts';
+import {LiveSocket, type WebSocketConstructor} from './socket.ts';
 import {Transaction, type TransactionResult} from './transaction.ts';
 import {type Answer, parsed, Transport} from './transport.ts';
 import type {
@@ -28,6 +29,8 @@ export type ClientOptions = {
   readonly key: string | (() => string | Promise<string>);
   /** Another one than the global. */
   readonly fetch?: typeof fetch;
+  /** For live queries: another one than the global; null: none, each is a stream of events. */
+  readonly webSocket?: WebSocketConstructor | null;
   /** How long one attempt of a call may take: 30 seconds unless said. */
   readonly timeoutMs?: number;
   /** Further attempts of a call that failed for now: 3 unless said. */
@@ -64,16 +67,19 @@ export function createClient<Tables extends object = AnyTables>(options: ClientO
 
 export class NativeClient<Tables extends object = AnyTables> {
   readonly #transport: Transport;
+  readonly #live: LiveQueries;
 
   constructor({
     url,
     tenant,
     key,
     fetch = globalThis.fetch,
+    webSocket = (globalThis as {WebSocket?: WebSocketConstructor}).WebSocket ?? null,
     timeoutMs = NATIVE_TIMEOUT_MS,
     retries = NATIVE_RETRIES,
   }: ClientOptions) {
     this.#transport = new Transport({url, tenant, key, fetch: (...args) => fetch(...args), timeoutMs, retries});
+    this.#live = new LiveQueries(this.#transport, new LiveSocket(this.#transport, webSocket));
   }
 
   /* ── documents ── */
@@ -194,7 +200,7 @@ export class NativeClient<Tables extends object = AnyTables> {
     onResult: (documents: Shown<Tables[Table], Asked>[]) => void,
     options: LiveOptions = {},
   ): () => void {
-    return live(this.#transport, queryObject(table, query), onResult, options);
+    return this.#live.read(queryObject(table, query), onResult, options);
   }
 
   /**
@@ -208,7 +214,7 @@ export class NativeClient<Tables extends object = AnyTables> {
     options: LiveOptions = {},
   ): () => void {
     const asked = {...queryObject(table, query), count: true};
-    return live<{count: number}>(this.#transport, asked, ({count}) => onCount(count), options);
+    return this.#live.read<{count: number}>(asked, ({count}) => onCount(count), options);
   }
 
   /* ── several writes at once ── */

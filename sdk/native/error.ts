@@ -1,4 +1,5 @@
 /** What a call rejects with: the service's own error, or why there was no answer. */
+import {ERROR_STATUS} from '../../shared/errors.ts';
 
 export class SvcClientError extends Error {
   override readonly name = 'SvcClientError';
@@ -48,11 +49,20 @@ export function errorOf(response: Response, body: string): SvcClientError {
   return new SvcClientError(code, message, status, detail, headers.get('x-request-id'), retryAfterMs);
 }
 
-type Envelope = {code: string; message: string; detail?: Readonly<Record<string, unknown>>};
+/** An error as the service writes it. */
+export type ErrorSaid = {code: string; message: string; detail?: Readonly<Record<string, unknown>>};
 
-function envelopeOf(body: string): Envelope | null {
+/** One that came without a status: it gets the one that it has over HTTP. */
+export function errorSaid({code, message, detail}: ErrorSaid): SvcClientError {
+  const statuses: Readonly<Record<string, number | null | undefined>> = ERROR_STATUS;
+  const seconds = detail?.retry_after_seconds;
+  const retryAfterMs = typeof seconds === 'number' ? seconds * 1000 : null;
+  return new SvcClientError(code, message, statuses[code] ?? 400, detail, null, retryAfterMs);
+}
+
+function envelopeOf(body: string): ErrorSaid | null {
   try {
-    const {error} = JSON.parse(body) as {error?: Envelope};
+    const {error} = JSON.parse(body) as {error?: ErrorSaid};
     return typeof error?.code === 'string' ? error : null;
   } catch {
     return null;

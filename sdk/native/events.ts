@@ -7,7 +7,7 @@
  */
 import {CLIENT_BACK_OFF_CLEAN_MS, NATIVE_SILENCE_MS} from '../../shared/client-limits.ts';
 import {backOffMs} from '../client/back-off.ts';
-import {SvcClientError} from './error.ts';
+import {type ErrorSaid, errorSaid, SvcClientError} from './error.ts';
 import {type Transport, unreachable, wait} from './transport.ts';
 
 export type StreamEvent = {readonly event: string; readonly id: string | null; readonly data: string};
@@ -119,23 +119,9 @@ function eventOf(block: string): StreamEvent {
 }
 
 const UNAUTHORIZED = 401;
-/** Of errors that end streams, as they have them elsewhere; of others that of a refused query. */
-const END_STATUS: Readonly<Record<string, number>> = {
-  'auth.unauthorized': UNAUTHORIZED,
-  'auth.forbidden': 403,
-  'session.tenant_not_found': 404,
-  'journal.cursor_expired': 410,
-  'op.too_large': 413,
-  'op.failed': 500,
-  'op.storage_damaged': 503,
-  'session.worker_unavailable': 503,
-  'session.overloaded': 503,
-};
 
 /** Null: nothing more was asked for. */
 function endOf(data: string): SvcClientError | null {
-  const {error} = JSON.parse(data) as {error: {code: string; message: string; detail?: Record<string, unknown>} | null};
-  if (error === null) return null;
-  const {code, message, detail} = error;
-  return new SvcClientError(code, message, END_STATUS[code] ?? 400, detail);
+  const {error} = JSON.parse(data) as {error: ErrorSaid | null};
+  return error === null ? null : errorSaid(error);
 }

@@ -10,6 +10,7 @@ export {
 export {SvcClientError} from './error.ts';
 export type {StreamState} from './events.ts';
 export type {LiveOptions} from './live.ts';
+export type {WebSocketConstructor} from './socket.ts';
 export {type Reference, type ScheduledMutation, Transaction, type TransactionResult, versionOf} from './transaction.ts';
 export type {
   AnyTables,

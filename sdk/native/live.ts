@@ -1,5 +1,9 @@
-/** A query that is held live: whole results, each told once, for as long as somebody wants them. */
+/**
+ * Queries that are held live: whole results, each told once, for as long as somebody wants them. Readers of equal queries share one,
+ * and all of a client share a socket, where the service takes its key that way; else each is a stream of events.
+ */
 import {eventsOf, type StreamState} from './events.ts';
+import type {LiveSocket, Subscriber} from './socket.ts';
 import type {Transport} from './transport.ts';
 
 export type LiveOptions = {
@@ -10,36 +14,150 @@ export type LiveOptions = {
   readonly onState?: (state: StreamState) => void;
 };
 
-/** @returns ends it: nobody is told anything any more */
-export function live<Result>(
-  transport: Transport,
-  query: object,
-  onResult: (result: Result) => void,
-  {signal, onError, onState}: LiveOptions,
-): () => void {
-  const ended = new AbortController();
-  const either = signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]);
-  const follow = async () => {
-    let shown: string | null = null;
-    const states = (state: StreamState) => {
-      if (!either.aborted) onState?.(state);
+type Reader = Omit<LiveOptions, 'signal'> & {
+  readonly onResult: (result: never) => void;
+  /** What it was told last. */
+  shown: string | null;
+  state: StreamState | null;
+};
+
+export class LiveQueries {
+  readonly #transport: Transport;
+  readonly #socket: LiveSocket;
+  readonly #queries = new Map<string, LiveQuery>();
+
+  constructor(transport: Transport, socket: LiveSocket) {
+    this.#transport = transport;
+    this.#socket = socket;
+  }
+
+  /** @returns ends it: its reader is not told anything any more */
+  read<Result>(query: object, onResult: (result: Result) => void, {signal, onError, onState}: LiveOptions): () => void {
+    if (signal?.aborted === true) return () => {};
+    const text = JSON.stringify(query);
+    const live = this.#queries.get(text) ?? this.#started(text);
+    const reader: Reader = {
+      onResult,
+      ...(onError === undefined ? {} : {onError}),
+      ...(onState === undefined ? {} : {onState}),
+      shown: null,
+      state: null,
     };
-    const stream = {method: 'POST', path: '/query/stream', body: query, signal: either, onState: states};
-    for await (const {data} of eventsOf(transport, stream)) {
-      if (either.aborted) return;
-      // A stream that came back begins with the whole result, changed or not.
-      if (data === shown) continue;
-      shown = data;
-      onResult((JSON.parse(data) as {data: Result}).data);
+    const end = () => {
+      signal?.removeEventListener('abort', end);
+      live.leave(reader);
+    };
+    signal?.addEventListener('abort', end);
+    live.join(reader);
+    return end;
+  }
+
+  #started(text: string): LiveQuery {
+    const live: LiveQuery = new LiveQuery(text, this.#transport, this.#socket, () => {
+      if (this.#queries.get(text) === live) this.#queries.delete(text);
+    });
+    this.#queries.set(text, live);
+    return live;
+  }
+}
+
+class LiveQuery implements Subscriber {
+  readonly query: string;
+  readonly #transport: Transport;
+  readonly #socket: LiveSocket;
+  readonly #ended: () => void;
+  readonly #readers = new Set<Reader>();
+  /** As text: each reader gets a copy of its own. */
+  #shown: string | null = null;
+  #state: StreamState | null = null;
+  #stop = () => {};
+
+  constructor(query: string, transport: Transport, socket: LiveSocket, ended: () => void) {
+    this.query = query;
+    this.#transport = transport;
+    this.#socket = socket;
+    this.#ended = ended;
+    if (socket.mayTake(query)) this.#stop = socket.subscribe(this);
+    else this.#stream();
+  }
+
+  join(reader: Reader): void {
+    this.#readers.add(reader);
+    queueMicrotask(() => this.#tell(reader));
+  }
+
+  leave(reader: Reader): void {
+    if (!this.#readers.delete(reader) || this.#readers.size > 0) return;
+    this.#stop();
+    this.#ended();
+  }
+
+  become(state: StreamState): void {
+    this.#state = state;
+    for (const reader of [...this.#readers]) this.#tell(reader);
+  }
+
+  /** What came back begins with the whole result, changed or not. */
+  show(result: unknown): void {
+    this.#shown = JSON.stringify(result);
+    for (const reader of [...this.#readers]) this.#tell(reader);
+  }
+
+  fail(error: unknown): void {
+    this.#ended(); // Whoever asks again when told gets another one.
+    for (const reader of [...this.#readers]) this.#end(reader, error);
+  }
+
+  refused(): void {
+    this.#stream();
+  }
+
+  #stream(): void {
+    const ended = new AbortController();
+    const {signal} = ended;
+    this.#stop = () => ended.abort();
+    const follow = async () => {
+      const onState = (state: StreamState) => {
+        if (signal.aborted) return;
+        this.become(state);
+        if (state === 'connected' || !this.#socket.mayTake(this.query)) return;
+        ended.abort();
+        this.#stop = this.#socket.subscribe(this);
+      };
+      const stream = {method: 'POST', path: '/query/stream', body: JSON.parse(this.query), signal, onState};
+      for await (const {data} of eventsOf(this.#transport, stream)) {
+        if (signal.aborted) return;
+        this.show((JSON.parse(data) as {data: unknown}).data);
+      }
+    };
+    follow().catch(error => {
+      if (!signal.aborted) this.fail(error);
+    });
+  }
+
+  /** What it has not been told yet, unless it has left. */
+  #tell(reader: Reader): void {
+    try {
+      if (this.#readers.has(reader) && reader.state !== this.#state) {
+        reader.state = this.#state;
+        reader.onState?.(this.#state!);
+      }
+      if (this.#readers.has(reader) && reader.shown !== this.#shown) {
+        reader.shown = this.#shown;
+        reader.onResult(JSON.parse(this.#shown!) as never);
+      }
+    } catch (error) {
+      this.#end(reader, error);
     }
-  };
-  follow().catch(error => {
-    if (either.aborted) return;
-    if (onError !== undefined) onError(error);
+  }
+
+  #end(reader: Reader, error: unknown): void {
+    if (!this.#readers.has(reader)) return;
+    this.leave(reader);
+    if (reader.onError !== undefined) reader.onError(error);
     else
       queueMicrotask(() => {
         throw error;
       });
-  });
-  return () => ended.abort();
+  }
 }

@@ -26,11 +26,29 @@ export type Answer = {readonly status: number; readonly headers: Headers; readon
 
 export class Transport {
   readonly options: TransportOptions;
-  readonly base: string;
+  readonly #root: string;
+  readonly #tenant: string;
 
   constructor(options: TransportOptions) {
     this.options = options;
-    this.base = `${options.url.replace(/\/+$/, '')}/api/tenants/${encodeURIComponent(options.tenant)}`;
+    this.#root = options.url.replace(/\/+$/, '');
+    this.#tenant = `/api/tenants/${encodeURIComponent(options.tenant)}`;
+  }
+
+  /** Of live queries. */
+  get socketUrl(): string {
+    return `${this.#root.replace(/^http/, 'ws')}/ws?tenant_id=${encodeURIComponent(this.options.tenant)}`;
+  }
+
+  /** Whether the service can be reached, and has time. @throws what the signal was aborted with */
+  async answers(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#once('GET', '/api/whoami', undefined, {signal});
+      return true;
+    } catch (caught) {
+      if (caught instanceof SvcClientError) return !caught.isTransient;
+      throw caught;
+    }
   }
 
   /** @param path below the tenant's @throws SvcClientError, or what the signal was aborted with */
@@ -41,7 +59,7 @@ export class Transport {
     const body = textOf(ask.body);
     for (let failures = 0; ; failures++) {
       try {
-        return await this.#once(method, path, body, {...ask, headers});
+        return await this.#once(method, this.#tenant + path, body, {...ask, headers});
       } catch (caught) {
         const isWorthIt = caught instanceof SvcClientError && caught.isTransient && failures < this.options.retries;
         if (!isWorthIt || (caught.retryAfterMs ?? 0) > NATIVE_RETRY_WAIT_MS_MAX) throw caught;
@@ -60,7 +78,8 @@ export class Transport {
 
   /** An answer that goes on, of which the head has come. @throws SvcClientError */
   async open(method: string, path: string, {body, headers, signal}: Ask): Promise<Response> {
-    const response = await this.#send(method, path, textOf(body), {accept: 'text/event-stream', ...headers}, signal);
+    const said = {accept: 'text/event-stream', ...headers};
+    const response = await this.#send(method, this.#tenant + path, textOf(body), said, signal);
     if (response.ok) return response;
     throw errorOf(response, await response.text());
   }
@@ -97,7 +116,7 @@ export class Transport {
     const type: Record<string, string> = body === undefined ? {} : {'content-type': 'application/json'};
     // Called as a function of nobody: browsers do not take it as one of an object.
     const {fetch: send} = this.options;
-    return await send(this.base + path, {
+    return await send(this.#root + path, {
       method,
       headers: {authorization: `Bearer ${await this.key()}`, ...type, ...headers},
       ...(body === undefined ? {} : {body}),

@@ -55,6 +55,13 @@ import {createClient} from 'svc/client';
 const db = createClient(JSON.parse(document.body.dataset.options));
 const list = document.querySelector('ul');
 let written = 0;
+const counts = [];
+for (let n = 0; n < 8; n++) {
+  db.liveCount('notes', {limit: 100 + n}, count => {
+    counts[n] = count;
+    list.dataset.counts = counts.join();
+  });
+}
 db.live('notes', {}, notes => {
   list.replaceChildren(...notes.map(({text}) => Object.assign(document.createElement('li'), {textContent: text})));
   list.dataset.shown = notes.map(({text}) => text).join();
@@ -63,6 +70,13 @@ document.querySelector('button').onclick = async () => {
   await db.insert('notes', {text: 'from the page'});
   document.body.dataset.written = String(++written);
 };
+`;
+
+const ONE = `
+import {createClient} from 'svc/client';
+const db = createClient(JSON.parse(document.body.dataset.options));
+const list = document.querySelector('ul');
+db.liveCount('notes', {}, count => { list.textContent = list.dataset.count = count; });
 `;
 
 let pages: Server;
@@ -86,11 +100,13 @@ afterAll(async () => {
 
 const origin = () => `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
 
-test('shows and writes in a page of another origin, also after its network was gone', async () => {
+test('shows and writes in a page of another origin, also after its network was gone, with more live queries than connections', async () => {
   service.showLogOnFailure();
   const tenant = await Tenant.make(service);
   await tenant.insert('notes', {text: 'a'});
-  const options = JSON.stringify({url: cable.url, tenant: tenant.id, key: service.accessToken});
+  const ask = {name: 'page', scopes: ['data:read', 'data:write'], expires_in_seconds: 600};
+  const {secret} = (await service.post('/api/keys', ask)).body as {secret: string};
+  const options = JSON.stringify({url: cable.url, tenant: tenant.id, key: secret});
   html = `<body data-options='${options}'><ul></ul><button>add</button><script type="module">${await bundled(PAGE)}</script>`;
   const {page} = await browser.window();
   await page.goto(origin());
@@ -107,5 +123,21 @@ test('shows and writes in a page of another origin, also after its network was g
   cable.cut();
   await page.waitForSelector("body[data-written='2']");
   await shows('a,b,from the page,from the page');
+  await page.waitForSelector(`ul[data-counts='${Array.from({length: 8}, () => 4).join()}']`);
+  expect(await browser.closeWindows()).toEqual([]);
+});
+
+test('shows what changes in a page whose credential may be no subprotocol', async () => {
+  service.showLogOnFailure();
+  const tenant = await Tenant.make(service);
+  const ask = {name: 'lasting', scopes: ['data:read'], expires_in_seconds: null};
+  const {secret} = (await service.post('/api/keys', ask)).body as {secret: string};
+  const options = JSON.stringify({url: cable.url, tenant: tenant.id, key: secret});
+  html = `<body data-options='${options}'><ul></ul><script type="module">${await bundled(ONE)}</script>`;
+  const {page} = await browser.window();
+  await page.goto(origin());
+  await page.waitForSelector("ul[data-count='0']");
+  await tenant.insert('notes', {text: 'a'});
+  await page.waitForSelector("ul[data-count='1']");
   expect(await browser.closeWindows()).toEqual([]);
 });

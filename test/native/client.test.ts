@@ -253,6 +253,134 @@ describe('a live query', () => {
   });
 });
 
+describe('live queries with a key', () => {
+  type Sent = {type: string; query?: {table: string}};
+  type Line = {socket: WebSocket; sent: Sent[]};
+
+  /** A client at the end of the cable, what it sent over its sockets, and which requests it made. */
+  async function lined(options: {scopes?: readonly string[]; expires?: number | null} = {}) {
+    const {tenant, db} = await made();
+    const lines: Line[] = [];
+    const requests: string[] = [];
+    const newKey = async () => {
+      const {scopes = ['data:read'], expires = 600} = options;
+      const body = {name: `key ${crypto.randomUUID()}`, scopes, expires_in_seconds: expires};
+      const reply = await service.post('/api/keys', body);
+      expect([reply.status, reply.text]).toEqual([201, reply.text]);
+      return reply.body as {key: {id: string}; secret: string};
+    };
+    const current = await newKey();
+    class Noted extends WebSocket {
+      constructor(url: string, protocols: string[]) {
+        super(url, protocols);
+        lines.push({socket: this, sent: []});
+      }
+      override send(text: string): void {
+        lines.find(({socket}) => socket === this)!.sent.push(JSON.parse(text) as Sent);
+        super.send(text);
+      }
+    }
+    const noted: typeof fetch = (input, init) => {
+      requests.push(new URL(String(input)).pathname.replace(/^.*\/api\/(tenants\/[^/]+\/)?/, ''));
+      return fetch(input, init);
+    };
+    const key = () => current.secret;
+    const far = createClient<Tables>({url: cable.url, tenant, key, fetch: noted, webSocket: Noted});
+    return {tenant, db, far, lines, requests, current, newKey};
+  }
+
+  const countOf = ({sent}: Line, type: string) => sent.filter(frame => frame.type === type).length;
+
+  test('share one socket where it may be a subprotocol, equal ones one subscription, and come back together', async () => {
+    const {db, far, lines, requests} = await lined();
+    const shown: string[] = [];
+    const above = (n: number) => ({filters: [{field: 'n', op: 'gt', value: n}]}) as const;
+    const ends = Array.from({length: 20}, (_, at) =>
+      far.live('notes', above(at), notes => {
+        shown[at] = notes.map(({n}) => n).join();
+      }),
+    );
+    const counts: number[] = [];
+    ends.push(far.liveCount('notes', above(0), count => counts.push(count)));
+    await until('every first result', () => Object.keys(shown).length === 20 && counts.length === 1);
+    await db.insert('notes', {text: '', n: 5});
+    await until('the insert', () => shown.slice(0, 6).join() === '5,5,5,5,5,' && counts.at(-1) === 1);
+    const late: string[] = [];
+    const endLate = far.live('notes', above(0), notes => late.push(notes.map(({n}) => n).join()));
+    expect(late).toEqual([]); // not before it has what ends it
+    await until('the late one to be told', () => late.length === 1);
+    expect(lines.map(line => [countOf(line, 'subscribe'), countOf(line, 'unsubscribe')])).toEqual([[21, 0]]);
+
+    cable.cut();
+    await db.insert('notes', {text: '', n: 20});
+    await until('all to be back', () => shown.every(text => text.endsWith('20')) && counts.at(-1) === 2);
+    expect([late, counts]).toEqual([
+      ['5', '5,20'],
+      [0, 1, 2],
+    ]);
+    expect(requests.filter(path => path !== 'whoami')).toEqual([]);
+
+    const line = lines.at(-1)!;
+    endLate();
+    expect(countOf(line, 'unsubscribe')).toBe(0);
+    for (const end of ends.slice(1)) end();
+    expect(countOf(line, 'unsubscribe')).toBe(20);
+    await db.insert('notes', {text: '', n: 21});
+    await until('who is left to be told', () => shown[0] === '5,20,21');
+    expect(shown[1]).toBe('5,20');
+    const closed = new Promise(resolve => line.socket.addEventListener('close', resolve));
+    ends[0]!();
+    await closed;
+  });
+
+  test('are streams of events where it lives too long for that, one for equal ones', async () => {
+    const {db, far, lines, requests} = await lined({expires: null});
+    const shown: number[] = [];
+    const ends = [1, 2].map(() => far.live('notes', {}, notes => shown.push(notes.length)));
+    await until('both first results', () => shown.length === 2);
+    await db.insert('notes', {text: ''});
+    await until('both to be told', () => shown.length === 4);
+    expect(shown).toEqual([0, 0, 1, 1]);
+    expect(lines.map(({sent}) => sent)).toEqual([[], []]);
+    expect(requests).toEqual(['whoami', 'whoami', 'query/stream']);
+    const other = far.liveCount('notes', {}, count => shown.push(count));
+    await until('another', () => shown.length === 5);
+    expect(lines).toHaveLength(2);
+    for (const end of [...ends, other]) end();
+  });
+
+  test('go on with the next key when it ends, and end when there is none', async () => {
+    const {db, far, current, newKey, lines} = await lined();
+    const counts: number[] = [];
+    const ended = new Promise<unknown>(resolve => {
+      far.liveCount('notes', {}, count => counts.push(count), {onError: resolve});
+    });
+    await until('the first count', () => counts.length === 1);
+    const [old, next] = [current.key.id, await newKey()];
+    current.secret = next.secret;
+    await service.request('DELETE', `/api/keys/${old}`);
+    await db.insert('notes', {text: ''});
+    await until('the count of the next socket', () => counts.length === 2 && lines.length === 2);
+    await service.request('DELETE', `/api/keys/${next.key.id}`);
+    expect(await ended).toMatchObject({name: 'SvcClientError', code: 'auth.unauthorized', status: 401});
+  });
+
+  test('end each with its own error', async () => {
+    const {far, tenant, lines} = await lined();
+    const errors: unknown[] = [];
+    const counts: number[] = [];
+    far.live('no table' as 'notes', {}, () => {}, {onError: error => errors.push(error)});
+    const notFound = new Promise<unknown>(resolve => {
+      far.liveCount('notes', {}, count => counts.push(count), {onError: resolve});
+    });
+    await until('an error and a count', () => errors.length === 1 && counts.length === 1);
+    expect(errors).toMatchObject([{code: 'op.invalid_input', status: 400}]);
+    expect(lines).toHaveLength(1);
+    await service.request('DELETE', `/api/tenants/${tenant}`);
+    expect(await notFound).toMatchObject({code: 'session.tenant_not_found', status: 404});
+  });
+});
+
 describe('the journal', () => {
   test('is iterated record by record, those that are there and those to come, without a gap across lost connections', async () => {
     const {db, far} = await made();

@@ -1,0 +1,256 @@
+/**
+ * The one WebSocket (svc.v2) of a client's live queries: open while there are any, opened again when it is lost.
+ *
+ *   idle ──a query──▶ connecting ──hello──▶ open ──closed | silent for 45 s──▶ waiting (back-off) ──▶ connecting
+ *                      └──no hello, twice, but HTTP answers──▶ refused: for 5 minutes queries go another way
+ *
+ * Nothing but a list of subprotocols can be sent with an upgrade, in browsers and in Node: the key is one of them, and the service takes
+ * only keys so that do not last. Why an upgrade failed is not told; over HTTP it is, which is where queries then go.
+ */
+import {
+  CLIENT_BACK_OFF_CLEAN_MS,
+  NATIVE_SILENCE_MS,
+  NATIVE_SOCKET_REFUSED_MS,
+  NATIVE_SUBSCRIBE_CHARS_MAX,
+} from '../../shared/client-limits.ts';
+import {KEY_PREFIX} from '../../shared/key-prefix.ts';
+import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
+import {backOffMs} from '../client/back-off.ts';
+import type {Any} from '../values/any.ts';
+import {type ErrorSaid, errorSaid} from './error.ts';
+import type {StreamState} from './events.ts';
+import {type Transport, wait} from './transport.ts';
+
+/** `WebSocket` of browsers and Node 22, or another that is like it. */
+export type WebSocketConstructor = new (url: string, protocols: string[]) => Any;
+
+type Socket = {
+  onmessage: ((event: {data: unknown}) => void) | null;
+  onclose: (() => void) | null;
+  onerror: (() => void) | null;
+  send(text: string): void;
+  close(): void;
+};
+
+type Frame =
+  | {type: 'hello' | 'authenticated' | 'fatal_error'}
+  | {type: 'subscription_result'; subscription_id: number; request_id?: string; data: unknown}
+  | {type: 'op.error'; id: string; error: ErrorSaid}
+  | {type: 'error'; error: ErrorSaid};
+
+export type Subscriber = {
+  /** As JSON. */
+  readonly query: string;
+  become(state: StreamState): void;
+  show(result: unknown): void;
+  /** It has ended. */
+  fail(error: unknown): void;
+  /** It has ended, for there is no socket. */
+  refused(): void;
+};
+
+type Subscription = {
+  readonly subscriber: Subscriber;
+  /** Of this connection; null: it has not answered yet. */
+  id: number | null;
+  /** Refusals in a row that pass. */
+  failures: number;
+};
+
+export class LiveSocket {
+  readonly #transport: Transport;
+  readonly #socketClass: WebSocketConstructor | null;
+  /** By `request_id`. */
+  readonly #subscriptions = new Map<string, Subscription>();
+  #requests = 0;
+  /** Ends what keeps it open; null: idle. */
+  #running: AbortController | null = null;
+  /** The one that is open. */
+  #socket: Socket | null = null;
+  /** Of connections, in a row: a result ends the row. */
+  #failures = 0;
+  #refusedUntilMs = 0;
+
+  constructor(transport: Transport, socketClass: WebSocketConstructor | null) {
+    this.#transport = transport;
+    this.#socketClass = socketClass;
+  }
+
+  /** Worth trying. */
+  mayTake(query: string): boolean {
+    if (this.#socketClass === null || query.length > NATIVE_SUBSCRIBE_CHARS_MAX) return false;
+    return Date.now() >= this.#refusedUntilMs;
+  }
+
+  /** @returns ends it */
+  subscribe(subscriber: Subscriber): () => void {
+    const request = String(++this.#requests);
+    this.#subscriptions.set(request, {subscriber, id: null, failures: 0});
+    if (this.#running === null) this.#run();
+    else if (this.#socket !== null) this.#ask(request);
+    return () => this.#unsubscribe(request);
+  }
+
+  #unsubscribe(request: string): void {
+    const id = this.#subscriptions.get(request)?.id ?? null;
+    this.#subscriptions.delete(request);
+    if (id !== null) this.#send({type: 'unsubscribe', subscription_id: id});
+    const running = this.#running;
+    // Whoever shows something else ends queries and starts others at once.
+    setTimeout(() => {
+      if (this.#subscriptions.size > 0 || this.#running !== running) return;
+      this.#running = null;
+      running?.abort();
+    });
+  }
+
+  #run(): void {
+    const running = new AbortController();
+    this.#running = running;
+    this.#failures = 0;
+    this.#keepOpen(running.signal).then(
+      () => this.#refuse(),
+      error => {
+        if (running.signal.aborted) return;
+        this.#running = null;
+        for (const {subscriber} of this.#taken()) subscriber.fail(error);
+      },
+    );
+  }
+
+  /** Resolves when the service does not take the key this way. @throws what the signal was aborted with */
+  async #keepOpen(signal: AbortSignal): Promise<void> {
+    let isSecond = false;
+    for (;;) {
+      const key = await this.#transport.key().catch(() => null);
+      signal.throwIfAborted();
+      if (key?.startsWith(KEY_PREFIX) === false) return;
+      let isAnswered = false;
+      if (key !== null && !(await this.#connection(key, signal))) {
+        signal.throwIfAborted();
+        isAnswered = await this.#transport.answers(signal);
+        if (isAnswered && isSecond) return;
+      }
+      signal.throwIfAborted();
+      isSecond = isAnswered;
+      if (isAnswered) continue;
+      for (const {subscriber} of [...this.#subscriptions.values()]) subscriber.become('waiting');
+      await wait(backOffMs(CLIENT_BACK_OFF_CLEAN_MS, this.#failures++, Math.random()), signal);
+    }
+  }
+
+  #refuse(): void {
+    this.#refusedUntilMs = Date.now() + NATIVE_SOCKET_REFUSED_MS;
+    this.#running = null;
+    for (const {subscriber} of this.#taken()) subscriber.refused();
+  }
+
+  #taken(): Subscription[] {
+    const all = [...this.#subscriptions.values()];
+    this.#subscriptions.clear();
+    return all;
+  }
+
+  /** Resolves when it is lost, or the signal is aborted. @returns whether it was open */
+  #connection(key: string, signal: AbortSignal): Promise<boolean> {
+    return new Promise(resolve => {
+      let socket: Socket;
+      try {
+        socket = new this.#socketClass!(this.#transport.socketUrl, [PROTOCOL, key]) as Socket;
+      } catch {
+        resolve(false); // An address or a page that can have none.
+        return;
+      }
+      let wasOpen = false;
+      let unanswered = 0;
+      const over = () => {
+        clearInterval(timer);
+        signal.removeEventListener('abort', over);
+        socket.onmessage = null;
+        socket.onclose = null;
+        socket.onerror = () => {}; // One that is closed before it is open.
+        socket.close();
+        if (this.#socket === socket) this.#socket = null;
+        for (const subscription of this.#subscriptions.values()) subscription.id = null;
+        resolve(wasOpen);
+      };
+      // Pages do not see the service's pings. Whatever it answers to says that it is there.
+      const timer = setInterval(() => {
+        if (unanswered++ === 2) over();
+        else if (wasOpen) socket.send('{"type":"clear_auth"}');
+      }, NATIVE_SILENCE_MS / 3);
+      signal.addEventListener('abort', over);
+      socket.onclose = over;
+      socket.onerror = over;
+      socket.onmessage = ({data}) => {
+        unanswered = 0;
+        const frame = JSON.parse(data as string) as Frame;
+        if (frame.type === 'hello') {
+          wasOpen = true;
+          this.#socket = socket;
+          this.#send({type: 'client_hello', protocol: PROTOCOL});
+          for (const request of this.#subscriptions.keys()) this.#ask(request);
+        } else this.#receive(frame);
+      };
+    });
+  }
+
+  #receive(frame: Frame): void {
+    if (frame.type === 'subscription_result') this.#result(frame.request_id, frame.subscription_id, frame.data);
+    else if (frame.type === 'op.error') this.#failed(frame.id, frame.error);
+    else if (frame.type === 'error' && frame.error.code === 'session.subscription_error') {
+      const id = frame.error.detail?.subscription_id;
+      for (const [request, subscription] of this.#subscriptions) {
+        if (subscription.id === id) this.#failed(request, frame.error);
+      }
+    }
+  }
+
+  #result(asked: string | undefined, id: number, data: unknown): void {
+    const request = asked ?? [...this.#subscriptions].find(([, subscription]) => subscription.id === id)?.[0];
+    const subscription = this.#subscriptions.get(request ?? '');
+    if (subscription === undefined) {
+      if (asked !== undefined) this.#send({type: 'unsubscribe', subscription_id: id}); // Who asked has left meanwhile.
+      return;
+    }
+    if (subscription.failures > 0) subscription.subscriber.become('connected');
+    subscription.id = id;
+    subscription.failures = 0;
+    this.#failures = 0;
+    subscription.subscriber.show(data);
+  }
+
+  /** @param said what went wrong is in its detail */
+  #failed(request: string, said: ErrorSaid): void {
+    const subscription = this.#subscriptions.get(request);
+    if (subscription === undefined) return;
+    const {subscriber} = subscription;
+    const {code = said.code, ...detail} = said.detail ?? {};
+    const error = errorSaid({code: String(code), message: said.message, detail});
+    if (!error.isTransient) {
+      this.#unsubscribe(request);
+      subscriber.fail(error);
+      return;
+    }
+    subscription.id = null;
+    subscriber.become('waiting');
+    const socket = this.#socket;
+    const ms = Math.max(
+      error.retryAfterMs ?? 0,
+      backOffMs(CLIENT_BACK_OFF_CLEAN_MS, subscription.failures++, Math.random()),
+    );
+    setTimeout(() => {
+      if (this.#socket === socket && this.#subscriptions.get(request) === subscription) this.#ask(request);
+    }, ms);
+  }
+
+  #ask(request: string): void {
+    const {subscriber, failures} = this.#subscriptions.get(request)!;
+    if (failures === 0) subscriber.become('connected');
+    this.#socket?.send(`{"type":"subscribe","request_id":"${request}","query":${subscriber.query}}`);
+  }
+
+  #send(frame: object): void {
+    this.#socket?.send(JSON.stringify(frame));
+  }
+}
