@@ -164,8 +164,15 @@ async function showJournal(client: ServiceClient): Promise<void> {
     client.json<JournalPage>('GET', `${path}?after=${Math.max(latest - 3, 0)}`),
   );
   for (const {sequence, events, integrity_sha256} of records) {
-    say(`  ${sequence} ${events.map(event => event.type).join(' ')} ${integrity_sha256.slice(0, 16)}…`);
+    say(`  ${sequence} ${counted(events.map(event => event.type))} ${integrity_sha256.slice(0, 16)}…`);
   }
+}
+
+/** As `1000 document.inserted`. */
+function counted(types: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return Array.from(counts, ([type, count]) => `${count} ${type}`).join(', ');
 }
 
 async function query(client: ServiceClient, body: QueryObject): Promise<StoredCity[]> {

@@ -6,10 +6,25 @@ import {promisify} from 'node:util';
 import {expect} from 'vitest';
 import type {Service} from '../harness/service.ts';
 
-/** @param page of docs/. @returns what its examples print, in their order */
-export async function runExamples(page: string, service: Service): Promise<string> {
+/**
+ * @param page its path from docs/
+ * @param asRun what is run in the place of an example; null: nothing
+ * @returns what its examples print, in their order; what goes to the standard error behind it
+ */
+export async function runExamples(
+  page: string,
+  service: Service,
+  asRun: (example: string) => string | null = example => example,
+  options: {cwd?: string; env?: NodeJS.ProcessEnv} = {},
+): Promise<string> {
   service.showLogOnFailure();
-  const [setUp = '', ...examples] = shellBlocks(page);
+  const blocks = shellBlocks(page);
+  const begin = blocks.findIndex(block => block.startsWith('URL='));
+  const setUp = blocks[begin] ?? '';
+  const examples = blocks
+    .slice(begin + 1)
+    .map(asRun)
+    .filter(example => example !== null);
   expect(examples.length).toBeGreaterThan(3);
   const start = setUp
     .replace('http://127.0.0.1:3210', service.url)
@@ -17,8 +32,8 @@ export async function runExamples(page: string, service: Service): Promise<strin
   expect(start).toContain(service.url);
   expect(start).toContain(service.data);
   const script = ['set -eu', start, ...examples].join('\n');
-  const {stdout} = await promisify(execFile)('bash', ['-o', 'pipefail', '-c', script]);
-  return stdout;
+  const {stdout, stderr} = await promisify(execFile)('bash', ['-o', 'pipefail', '-c', script], options);
+  return stdout + stderr;
 }
 
 export function pageText(page: string): string {
