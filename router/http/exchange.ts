@@ -1,6 +1,6 @@
 /**
  * One HTTP request and its answer. uWebSockets.js's response is touched here alone, and in what belongs to it (`reply-head.ts`,
- * `streamed-reply.ts`, `upload.ts`, `unwanted-body.ts`). Its quirks:
+ * `streamed-reply.ts`, `arriving-body.ts`, `upload.ts`, `unwanted-body.ts`). Its quirks:
  *
  * - a request object is dead after its handler returned, so everything needed is read before;
  * - a response must not be touched after `onAborted`, and every write outside the handler must be corked;
@@ -31,12 +31,12 @@ import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
 import {type AnnouncedBody, bodyTooLarge} from './announced-body.ts';
+import {ArrivingBody} from './arriving-body.ts';
 import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
 import type {Route} from './routes.ts';
 import {StreamedReply} from './streamed-reply.ts';
-import {UnwantedBody} from './unwanted-body.ts';
 import {Upload} from './upload.ts';
 
 type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
@@ -68,7 +68,6 @@ export class Exchange implements Forwarded {
   /** Of the URL, as it was sent; empty: nobody needs it. */
   path = '';
   tenantId = '';
-  bytesIn = 0;
   bytesOut = 0;
   /** Empty: nobody has asked for it. */
   knownAddress = '';
@@ -108,12 +107,8 @@ export class Exchange implements Forwarded {
   #call: UserCall | null = null;
   /** The connection is of no further use: the body was not read to its end, or the server drains. */
   #closes: boolean;
-  #announced: AnnouncedBody | null = null;
-  /** A body is announced, and its last byte has not come. */
-  #bodyIsComing = false;
-  #isReading = false;
-  /** What of it comes after the answer. */
-  #unwanted: UnwantedBody | null = null;
+  /** Null: the head said nothing of a body, and nobody has looked for one. */
+  #arriving: ArrivingBody | null = null;
   /** Of a stream whose first piece has not come. */
   #streamHead: ResponseMeta | null = null;
   #stream: StreamedReply | null = null;
@@ -153,7 +148,12 @@ export class Exchange implements Forwarded {
 
   /** Bytes of the body that will come; null: that is not known. */
   get announcedBytes(): number | null {
-    return this.#announced === null ? 0 : this.#announced.bytes;
+    return this.#arriving === null ? 0 : this.#arriving.bytesAnnounced;
+  }
+
+  /** Bytes of the body that have come. */
+  get bytesIn(): number {
+    return this.#arriving === null ? 0 : this.#arriving.bytes;
   }
 
   /**
@@ -161,8 +161,7 @@ export class Exchange implements Forwarded {
    * @throws op.invalid_input 400 when its end cannot be relied on
    */
   announce(body: AnnouncedBody): void {
-    this.#announced = body;
-    this.#bodyIsComing = body.bytes !== 0 || body.fault !== null;
+    this.#arriving = new ArrivingBody(this.#res, body);
     if (body.fault === null) return;
     this.#closes = true;
     throw new ServiceError('op.invalid_input', body.fault);
@@ -178,30 +177,19 @@ export class Exchange implements Forwarded {
       this.#closes = true;
       throw tooManyBytes();
     }
-    let pieces: Buffer[] | null = null;
-    this.#isReading = true;
-    this.#res.onData((chunk, isLast) => {
-      if (!this.#arrived(chunk.byteLength, isLast) || this.#state !== 'open') return;
-      if (this.bytesIn > BODY_BYTES_MAX) {
-        this.#closes = true;
-        this.fail(bodyTooLarge(BODY_BYTES_MAX));
-        return;
-      }
-      if (!this.held.hold(chunk.byteLength)) {
-        this.#closes = true;
-        pieces = null;
-        this.fail(tooManyBytes());
-        return;
-      }
-      const piece = Buffer.from(new Uint8Array(chunk)); // a copy
-      if (!isLast || pieces !== null) {
-        pieces ??= [];
-        pieces.push(piece);
-      }
-      if (!isLast) return;
-      this.body = pieces === null ? piece : Buffer.concat(pieces, this.bytesIn);
-      onBody();
-    });
+    this.#arrivingBody().collect(
+      this.held,
+      () => this.#state === 'open',
+      (body, refusal) => {
+        if (refusal === null) {
+          this.body = body;
+          onBody();
+        } else {
+          this.#closes = true;
+          this.fail(refusal);
+        }
+      },
+    );
   }
 
   get call(): UserCall | null {
@@ -226,9 +214,8 @@ export class Exchange implements Forwarded {
     this.#refuseLonger(bytesMax);
     const upload = new Upload(this.#res);
     this.upload = upload;
-    this.#isReading = true;
-    this.#res.onData((chunk, isLast) => {
-      if (!this.#arrived(chunk.byteLength, isLast) || !upload.isWanted) return;
+    this.#arrivingBody().read((chunk, isLast) => {
+      if (!upload.isWanted) return;
       if (this.bytesIn > bytesMax) this.#refuse(bodyTooLarge(bytesMax));
       else upload.push(Buffer.from(new Uint8Array(chunk)), isLast); // a copy
     });
@@ -236,24 +223,18 @@ export class Exchange implements Forwarded {
 
   /** The route takes none: what comes is dropped. */
   ignoreBody(): void {
-    if (!this.#bodyIsComing || this.#isReading) return;
-    this.#isReading = true;
-    this.#res.onData((chunk, isLast) => void this.#arrived(chunk.byteLength, isLast));
+    this.#arriving?.ignore();
   }
 
   #refuseLonger(bytesMax: number): void {
-    if ((this.#announced?.bytes ?? 0) <= bytesMax) return;
+    if ((this.announcedBytes ?? 0) <= bytesMax) return;
     this.#closes = true;
     throw bodyTooLarge(bytesMax);
   }
 
-  /** Counts a piece of the body. @returns whether the answer has not left yet */
-  #arrived(bytes: number, isLast: boolean): boolean {
-    this.bytesIn += bytes;
-    if (isLast) this.#bodyIsComing = false;
-    if (this.#unwanted === null) return true;
-    this.#unwanted.arrived(bytes, isLast);
-    return false;
+  #arrivingBody(): ArrivingBody {
+    this.#arriving ??= new ArrivingBody(this.#res, null);
+    return this.#arriving;
   }
 
   answer(meta: ResponseMeta, body: Buffer): void {
@@ -442,17 +423,8 @@ export class Exchange implements Forwarded {
     res.endWithoutBody();
   }
 
-  /**
-   * More of the body comes, and then the connection ends: because we or the client said so, or because what comes is
-   * more than a kept connection is worth. Or nobody knows where the body ends: an answer that is not ended makes
-   * uWebSockets.js close the connection at the next request instead of serving it.
-   */
   #mustOutlast(): boolean {
-    if (this.#announced === null) return false;
-    const {bytes, clientCloses, fault} = this.#announced;
-    if (fault !== null) return true;
-    if (!this.#bodyIsComing) return false;
-    return this.#closes || clientCloses || bytes === null || bytes > BODY_BYTES_MAX;
+    return this.#arriving?.mustBeOutlasted(this.#closes) === true;
   }
 
   /**
@@ -476,8 +448,7 @@ export class Exchange implements Forwarded {
 
   /** All of the answer is written. Its connection closes when the rest of the request's body has come, or too much of it. */
   #finish(status: number): void {
-    this.#unwanted = new UnwantedBody(this.#res);
-    this.ignoreBody();
+    this.#arriving!.dropRest();
     this.#done(status);
   }
 
@@ -511,7 +482,7 @@ export class Exchange implements Forwarded {
   }
 
   #aborted(): void {
-    this.#unwanted?.clientGone();
+    this.#arriving?.clientGone();
     if (this.#state === 'done') return;
     this.#state = 'aborted';
     this.held.giveBack();
