@@ -1,8 +1,11 @@
 /**
  * What it takes to ask for an operation: THE table of rights, beside that of the operations and as complete, because an operation
  * without a row here is not compiled. Keys are judged by it and by nothing else: scopes, tenants and tables in the router
- * (`router/auth/rights.ts`), tables that only a body names in the worker (`worker/table-rights.ts`). What the audit log has a record of
+ * (`router/auth/rights.ts`), what only a body tells in the worker (`worker/body-rights.ts`). What the audit log has a record of
  * is said here, too.
+ *
+ * An operation needs the scopes of all that it does: what contains another operation needs that one's as well. `schedule` is about when
+ * something is done; what is done then needs the scope that doing it now would.
  */
 import type {Operation, RouterOperation} from './operations.ts';
 
@@ -46,9 +49,20 @@ export type BodyTables = {
   readonly at: readonly string[];
 };
 
+/** A scope that some bodies need beside those of their operation, judged by the worker. */
+export type BodyScope = {
+  readonly scope: Scope;
+  /** The member with an array of objects of which each is looked at. Absent: the body itself is the only one. */
+  readonly each?: string;
+  /** It is needed where this member is there, and has this value if one is named. */
+  readonly at: string;
+  readonly is?: string;
+};
+
 export type Rights = {
-  /** Null: any key. */
-  readonly scope: Scope | null;
+  /** All of them are needed. None: any key. */
+  readonly scopes: readonly Scope[];
+  readonly bodyScope?: BodyScope;
   readonly tables: TableRule;
   /**
    * `tenant`: the one that its path, its body or a header names. `service`: all of them, so it is refused to a key that is limited to
@@ -62,13 +76,13 @@ export type Rights = {
 };
 
 /** Of one tenant. */
-function needs(scope: Scope | null, tables: TableRule): Rights {
-  return {scope, tables, concerns: 'tenant', isAudited: false};
+function needs(scopes: Scope | readonly Scope[] | null, tables: TableRule): Rights {
+  return {scopes: scopes === null ? [] : [scopes].flat(), tables, concerns: 'tenant', isAudited: false};
 }
 
 /** An operator's action on one tenant. */
 function action(scope: Scope, tables: TableRule): Rights {
-  return {scope, tables, concerns: 'tenant', isAudited: true};
+  return {...needs(scope, tables), isAudited: true};
 }
 
 export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
@@ -99,7 +113,10 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'documents.patch': needs('data:write', 'path'),
   'documents.delete': needs('data:write', 'path'),
   'documents.upsert': needs('data:write', {at: ['table']}),
-  'transactions.run': needs('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
+  'transactions.run': {
+    ...needs('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
+    bodyScope: {scope: 'schedule', each: 'operations', at: 'type', is: 'schedule'},
+  },
   'imports.run': needs('data:write', {query: 'table'}),
   'exports.run': needs('data:read', {query: 'table'}),
   'tasks.create': needs('data:write', {at: ['query.table']}),
@@ -122,17 +139,17 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'schema.get': needs('schema', 'path'),
   'schema.put': action('schema', 'path'),
   'schema.delete': action('schema', 'path'),
-  'schedule.create': needs('schedule', {at: ['mutation.table']}),
+  'schedule.create': needs(['schedule', 'data:write'], {at: ['mutation.table']}),
   'schedule.list': needs('schedule', 'unknown'),
   'schedule.get': needs('schedule', 'unknown'),
   'schedule.cancel': needs('schedule', 'unknown'),
   'schedule.result': needs('schedule', 'unknown'),
   'schedule.all': needs('schedule', 'unknown'),
   'schedule.history': needs('schedule', 'unknown'),
-  'crons.create': needs('schedule', {at: ['mutation.table']}),
+  'crons.create': needs(['schedule', 'data:write'], {at: ['mutation.table']}),
   'crons.list': needs('schedule', 'unknown'),
   'crons.get': needs('schedule', 'unknown'),
-  'crons.patch': needs('schedule', 'unknown'),
+  'crons.patch': {...needs('schedule', 'unknown'), bodyScope: {scope: 'data:write', at: 'mutation'}},
   'crons.run': needs('schedule', 'unknown'),
   'crons.history': needs('schedule', 'unknown'),
   'crons.delete': needs('schedule', 'unknown'),
@@ -179,8 +196,8 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'functions.paginated': needs('functions:run', 'unknown'),
   'functions.mutation': needs('functions:run', 'unknown'),
   'functions.action': needs('functions:run', 'unknown'),
-  'functions.schedule': needs('functions:run', 'unknown'),
-  'functions.unschedule': needs('functions:run', 'unknown'),
+  'functions.schedule': needs(['functions:run', 'schedule'], 'unknown'),
+  'functions.unschedule': needs('schedule', 'unknown'),
   'functions.http': needs('functions:run', 'unknown'),
   'functions.preflight': needs(null, 'none'),
 };

@@ -137,7 +137,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/scrub',
     'worker/verify',
     'worker/operations',
-    'worker/table-rights.ts',
+    'worker/body-rights.ts',
     'worker/dispatch.ts',
     'worker/tenant.ts',
     'worker/user.ts',

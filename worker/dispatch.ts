@@ -10,6 +10,7 @@ import type {Logger} from '../shared/log.ts';
 import type {Operation} from '../shared/operations.ts';
 import {LiveQueryObject} from '../shared/protocol/queries.ts';
 import {parseJson} from '../shared/values/json.ts';
+import {judgeBodyScope, judgeBodyTables} from './body-rights.ts';
 import {Asked} from './ipc/asked.ts';
 import {decoded} from './ipc/decode.ts';
 import type {IncomingBody} from './ipc/incoming-body.ts';
@@ -20,7 +21,7 @@ import {type Answer, type Handler, Later, type Outcome, Streamed} from './operat
 import {HANDLERS} from './operations/handlers.ts';
 import type {OpenTenant} from './operations/open-tenant.ts';
 import {refusalOf} from './storage/failure.ts';
-import {judgeBodyTables} from './table-rights.ts';
+
 import {checkWireType, wireType} from './wire-type.ts';
 
 export type DispatchParts = {
@@ -43,6 +44,7 @@ export class Dispatch {
     const request = decoded(meta, body, incoming);
     const asked = new Asked(link, stream, request, tenant.functions);
     try {
+      if (meta.n !== undefined) judgeBodyScope(meta.op, meta.n, body);
       if (meta.t !== undefined) judgeBodyTables(meta.op, meta.t, body);
       this.#answer(asked, handlerOf(request.op)(request, tenant));
     } catch (caught) {

@@ -78,13 +78,13 @@ const SECURITY_SCHEMES: Record<string, Schema> = {
   access_token: {
     type: 'http',
     scheme: 'bearer',
-    description: '`access_token` of `admin.json` in the data directory, or a key with the scope that is named.',
+    description: '`access_token` of `admin.json` in the data directory, or a key with the scopes that are named.',
   },
   admin_token: {
     type: 'apiKey',
     in: 'header',
     name: 'X-Svc-Admin-Token',
-    description: '`admin_token` of `admin.json` in the data directory, or a key with the scope that is named.',
+    description: '`admin_token` of `admin.json` in the data directory, or a key with the scopes that are named.',
   },
   user_token: {
     type: 'http',
@@ -93,12 +93,11 @@ const SECURITY_SCHEMES: Record<string, Schema> = {
     description: 'Of a user of the tenant, signed by one of its auth providers.',
   },
 };
-/** Beside each scheme the scope that a key needs for it. */
+/** Beside each scheme the scopes that a key needs for it. */
 function securityOf({name, access}: DescribedRoute): Schema[] {
   if (access === 'open') return [];
   if (access === 'deployment') return [{}, {user_token: []}, {admin_token: []}];
-  const {scope} = RIGHTS[name];
-  const scopes = scope === null ? [] : [scope];
+  const {scopes} = RIGHTS[name];
   return [{access_token: scopes}, {admin_token: scopes}];
 }
 

@@ -3,14 +3,16 @@ import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
-import {type Rights, SCOPES} from '../../shared/rights.ts';
+import {type BodyScope, type Rights, SCOPES, type Scope} from '../../shared/rights.ts';
 import type {Asker} from './credentials.ts';
 
 /** What the operation is tells already. @throws auth.forbidden 403 */
-export function judgeOperation(asker: Asker, {scope, concerns, tables}: Rights): void {
+export function judgeOperation(asker: Asker, {scopes, concerns, tables}: Rights): void {
   if (asker === null) return;
   const {key} = asker;
-  if (scope !== null && !key.scopes.has(scope)) throw forbidden(asker, `lacks the scope ${scope}`, {scope});
+  for (const scope of scopes) {
+    if (!key.scopes.has(scope)) throw forbidden(asker, `lacks the scope ${scope}`, {scope});
+  }
   if (concerns === 'service' && key.tenants !== null) {
     throw forbidden(asker, 'is limited to tenants, and this concerns all of them', {tenants: [...key.tenants]});
   }
@@ -55,6 +57,12 @@ export function judgeTables(asker: Asker, rule: Rights['tables'], table: string,
     for (const name of named.length === 0 ? [undefined] : named) judgeTable(asker, name);
   } else return [...asker.key.tables];
   return null;
+}
+
+/** @returns the scope that the worker has to refuse the body by if the body needs it; null: nothing is left to judge */
+export function lackingForBody(asker: Asker, needed: BodyScope | undefined): Scope | null {
+  if (asker === null || needed === undefined || asker.key.scopes.has(needed.scope)) return null;
+  return needed.scope;
 }
 
 /** A key that a page shows as subprotocol is for that page's visitor to read: it has to be one that is soon worth nothing. @throws auth.forbidden 403 */

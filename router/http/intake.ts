@@ -29,7 +29,7 @@ import {
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
 import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
-import {judgeOperation, judgeTables, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
+import {judgeOperation, judgeTables, judgeTenant, keyEnded, lackingForBody, refuseKeyInUrl} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
@@ -43,7 +43,7 @@ import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {externalUrl} from './external-url.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
-import {limitedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
+import {lackingMeta, limitedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
 import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
 import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
 
@@ -196,6 +196,8 @@ export class Intake {
     if (exchange.asker !== null) {
       const tables = judgeTables(exchange.asker, route.rights.tables, parameters[route.tableAt] ?? '', query);
       if (tables !== null) exchange.meta = limitedMeta(exchange.meta, tables);
+      const lacking = lackingForBody(exchange.asker, route.rights.bodyScope);
+      if (lacking !== null) exchange.meta = lackingMeta(exchange.meta, lacking);
     }
     if (route.isEndless) this.#keepEndless(exchange);
     if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);

@@ -1,5 +1,6 @@
 /** Writes the meta of a `request` frame. It is text joined by hand because it is made for every request. */
 import type {Operation} from '../../shared/operations.ts';
+import type {Scope} from '../../shared/rights.ts';
 import {quotedText} from '../../shared/values/quoted-text.ts';
 
 /**
@@ -36,6 +37,11 @@ export function requestMeta(
 /** The same with the tables that the key is limited to. */
 export function limitedMeta(meta: string, tables: readonly string[]): string {
   return `${meta.slice(0, -1)},"t":${JSON.stringify(tables)}}`;
+}
+
+/** The same with a scope that the key lacks. */
+export function lackingMeta(meta: string, scope: Scope): string {
+  return `${meta.slice(0, -1)},"n":"${scope}"}`;
 }
 
 /** The same with an operator's word for the body. */

@@ -4,6 +4,7 @@
  */
 
 import type {Operation} from '../operations.ts';
+import type {Scope} from '../rights.ts';
 
 /** Headers in the order in which they were sent; a name may come more than once. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -30,6 +31,8 @@ export type RequestMeta = {
   le?: string;
   /** Tables that the key is limited to, where only the body says which are meant. */
   t?: readonly string[];
+  /** The scope that the key lacks of those that some bodies of this operation need. */
+  n?: Scope;
   /** The `Content-Type` header, only where the operation takes bodies of several. */
   ct?: string;
   /** X-Request-Id, for logs. */

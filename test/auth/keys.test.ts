@@ -86,16 +86,52 @@ describe('a key', () => {
     const {secret} = await make({scopes: ['data:read']});
     expect((await as(secret, 'POST', at('/query'), query)).status).toBe(200);
     for (const {method, pattern, access, rights} of ROUTES) {
-      if (access !== 'admin' || rights.scope === null || rights.scope === 'data:read') continue;
+      const [scope] = rights.scopes;
+      if (access !== 'admin' || scope === undefined || scope === 'data:read') continue;
       const reply = await as(secret, method, pattern.replace(/\{\*?\w+\}/g, 'x'), method === 'GET' ? undefined : {});
       expectError(reply, 403, 'auth.forbidden');
-      expect([pattern, detailOf(reply)]).toEqual([pattern, expect.objectContaining({scope: rights.scope})]);
-      expect(messageOf(reply)).toContain(rights.scope);
+      expect([pattern, detailOf(reply)]).toEqual([pattern, expect.objectContaining({scope})]);
+      expect(messageOf(reply)).toContain(scope);
     }
     const run = await make({scopes: SCOPES.filter(scope => scope !== 'functions:run')});
     const headers = {authorization: undefined, 'x-svc-admin-token': run.secret};
     const called = await service.post(`/svc/${acme}/query`, {path: 'm:f', args: {}}, headers);
     expectError(called, 403, 'auth.forbidden');
+  });
+
+  test('needs the scopes of all that it asks for: what contains another operation needs that one too', async () => {
+    const insert = {type: 'insert', table: 'later', fields: {}};
+    const soon = {run_after_ms: 0, mutation: insert};
+    const all = await make({scopes: ['schedule', 'data:write']});
+    const made = await as(all.secret, 'POST', at('/schedule'), {...soon, run_after_ms: 1e6});
+    const {job_id: job} = made.body as {job_id: string};
+    const cron = {name: 'daily', schedule: {type: 'interval', seconds: 86_400}, mutation: insert};
+    expect((await as(all.secret, 'POST', at('/crons'), cron)).status).toBe(201);
+    const writes = await make({scopes: ['data:write', 'functions:run']});
+    const plans = await make({scopes: ['schedule']});
+    const lacking: [Made, Scope, string, string, unknown][] = [
+      [writes, 'schedule', 'POST', '/transactions', {operations: [insert, {type: 'schedule', ...soon}]}],
+      [writes, 'schedule', 'POST', '/transactions', {operations: [{type: 'schedule', ...soon}], dry_run: true}],
+      [writes, 'schedule', 'POST', '/crons/daily/run', undefined],
+      [plans, 'data:write', 'POST', '/schedule', soon],
+      [plans, 'data:write', 'POST', '/crons', {...cron, name: 'other'}],
+      [plans, 'data:write', 'PATCH', '/crons/daily', {mutation: insert}],
+    ];
+    for (const [{secret}, scope, method, path, body] of lacking) {
+      const reply = await as(secret, method, at(path), body);
+      expectError(reply, 403, 'auth.forbidden');
+      expect([method, path, detailOf(reply)]).toEqual([method, path, expect.objectContaining({scope})]);
+    }
+    const operations = {operations: [insert, {type: 'schedule', run_after_ms: 1e6, mutation: insert}]};
+    expect((await as(all.secret, 'POST', at('/transactions'), operations)).status).toBe(200);
+    expect((await as(writes.secret, 'POST', at('/transactions'), {operations: [insert]})).status).toBe(200);
+    expect((await as(plans.secret, 'PATCH', at('/crons/daily'), {enabled: false})).status).toBe(200);
+    expect((await as(plans.secret, 'DELETE', at(`/schedule/${job}`))).status).toBe(204);
+    expect((await as(plans.secret, 'DELETE', at('/crons/daily'))).status).toBe(204);
+    const users = {authorization: undefined, 'x-svc-admin-token': writes.secret};
+    const call = {path: 'm:f', args: {}, delay_ms: 0};
+    const scheduled = await service.post(`/svc/${acme}/schedule/run_after`, call, users);
+    expect([scheduled.status, detailOf(scheduled)]).toEqual([403, expect.objectContaining({scope: 'schedule'})]);
   });
 
   test('of some tenants sees those alone, and is not told whether others exist', async () => {

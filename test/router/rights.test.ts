@@ -7,14 +7,14 @@ describe('the table of rights', () => {
     for (const {pattern, method, access, rights} of ROUTES) {
       expect(rights, pattern).toBeDefined();
       const isChange = access === 'admin' && ['PUT', 'PATCH', 'DELETE'].includes(method);
-      if (isChange) expect([method, pattern, rights.scope]).not.toContain(null);
+      if (isChange) expect([method, pattern, rights.scopes]).not.toContainEqual([]);
     }
   });
 
   test('every scope opens something, and what is audited needs one', () => {
     const rows = Object.entries(RIGHTS);
-    expect(SCOPES.filter(scope => !rows.some(([, rights]) => rights.scope === scope))).toEqual([]);
-    expect(rows.filter(([, {isAudited, scope}]) => isAudited && scope === null)).toEqual([]);
+    expect(SCOPES.filter(scope => !rows.some(([, rights]) => rights.scopes.includes(scope)))).toEqual([]);
+    expect(rows.filter(([, {isAudited, scopes}]) => isAudited && scopes.length === 0)).toEqual([]);
   });
 
   test('whatever names a table in its path is judged by it', () => {

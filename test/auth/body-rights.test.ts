@@ -1,8 +1,8 @@
 import {Buffer} from 'node:buffer';
 import {describe, expect, test} from 'vitest';
 import type {Operation} from '../../shared/operations.ts';
-import {RIGHTS} from '../../shared/rights.ts';
-import {judgeBodyTables} from '../../worker/table-rights.ts';
+import {RIGHTS, type Scope} from '../../shared/rights.ts';
+import {judgeBodyScope, judgeBodyTables} from '../../worker/body-rights.ts';
 
 const judge = (op: Operation, body: unknown) => () =>
   judgeBodyTables(op, ['mine', 'ours'], Buffer.from(JSON.stringify(body)));
@@ -40,9 +40,34 @@ describe('tables that a body names', () => {
   test('no operation whose body names them comes in pieces, of which nobody could judge the whole', async () => {
     const {OPERATIONS, traitsOf} = await import('../../shared/operations.ts');
     for (const op of Object.keys(OPERATIONS) as Operation[]) {
-      const {tables} = RIGHTS[op];
-      if (typeof tables === 'object' && 'at' in tables)
+      const {tables, bodyScope} = RIGHTS[op];
+      if ((typeof tables === 'object' && 'at' in tables) || bodyScope !== undefined)
         expect([op, traitsOf(op).streamedBytesMax]).toEqual([op, undefined]);
     }
+  });
+});
+
+describe('a scope that only some bodies need', () => {
+  const INSERT = {type: 'insert', table: 't', fields: {}};
+  test.each<[Operation, Scope, unknown]>([
+    [
+      'transactions.run',
+      'schedule',
+      {operations: [INSERT, {type: 'insert', table: 'schedule', fields: {type: 'schedule'}}]},
+    ],
+    ['transactions.run', 'schedule', {operations: []}],
+    ['transactions.run', 'schedule', null],
+    ['crons.patch', 'data:write', {enabled: false}],
+  ])('%s without %s is let through with %j', (op, scope, body) => {
+    expect(() => judgeBodyScope(op, scope, Buffer.from(JSON.stringify(body)))).not.toThrow();
+  });
+
+  test.each<[Operation, Scope, unknown, string]>([
+    ['transactions.run', 'schedule', {operations: [INSERT, {type: 'schedule'}], dry_run: true}, 'operations[1]'],
+    ['crons.patch', 'data:write', {enabled: false, mutation: null}, 'mutation'],
+  ])('%s without %s is refused with %j', (op, scope, body, where) => {
+    expect(() => judgeBodyScope(op, scope, Buffer.from(JSON.stringify(body)))).toThrow(
+      expect.objectContaining({code: 'auth.forbidden', message: expect.stringContaining(where), detail: {scope}}),
+    );
   });
 });

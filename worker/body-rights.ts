@@ -1,8 +1,12 @@
-/** Tables that only a body names, judged for a key that is limited to tables (`shared/rights.ts`). What cannot be judged is refused. */
+/**
+ * What only a body tells, judged by the table of rights (`shared/rights.ts`): tables, for a key that is limited to some, where what cannot
+ * be judged is refused; and what else a body asks for, for a key that lacks the scope of that.
+ */
 import type {Buffer} from 'node:buffer';
+import {assert} from '../shared/assert.ts';
 import {ServiceError} from '../shared/errors.ts';
 import type {Operation} from '../shared/operations.ts';
-import {type BodyTables, RIGHTS} from '../shared/rights.ts';
+import {type BodyScope, type BodyTables, RIGHTS, type Scope} from '../shared/rights.ts';
 import {parseJson} from '../shared/values/json.ts';
 
 /**
@@ -17,7 +21,24 @@ export function judgeBodyTables(op: Operation, allowed: readonly string[], body:
   for (const named of objectsOf(rule, parseJson(body))) judgeOne(rule, named, allowed);
 }
 
-function objectsOf({each}: BodyTables, body: unknown): readonly unknown[] {
+/**
+ * @param lacking the scope that the key has not got
+ * @throws auth.forbidden 403, op.invalid_input 400
+ */
+export function judgeBodyScope(op: Operation, lacking: Scope, body: Buffer): void {
+  const {bodyScope: rule} = RIGHTS[op];
+  assert(rule?.scope === lacking, `some bodies of ${op} need ${lacking}`);
+  for (const [position, asked] of objectsOf(rule, parseJson(body)).entries()) {
+    const member = memberOf(asked, rule.at);
+    if (member === undefined || (rule.is !== undefined && member !== rule.is)) continue;
+    const where = rule.each === undefined ? rule.at : `${rule.each}[${position}]`;
+    throw new ServiceError('auth.forbidden', `the key lacks the scope ${lacking}, which ${where} needs`, {
+      scope: lacking,
+    });
+  }
+}
+
+function objectsOf({each}: BodyTables | BodyScope, body: unknown): readonly unknown[] {
   if (each === undefined) return [body];
   const list = memberOf(body, each);
   return Array.isArray(list) ? list : [undefined];
