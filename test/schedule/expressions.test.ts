@@ -89,6 +89,44 @@ describe('a cron by expression', () => {
   });
 });
 
+describe('a cron whose time zone is not known any more', () => {
+  const forget = (name: string) =>
+    schedule.db.prepare("UPDATE crons SET time_zone = 'Atlantis/Poseidonis', checksum = NULL WHERE name = ?").run(name);
+
+  test('fails at its tick and is disabled, said in its row, its history and the log; others run', async () => {
+    await schedule.cronBy('lost', HOURLY, 'Europe/Oslo');
+    await schedule.cronBy('sound', HOURLY);
+    forget('lost');
+    await schedule.pass(HOUR);
+    await schedule.pass(HOUR);
+    expect(schedule.failures).toEqual([]);
+    expect(ran('sound')).toEqual(at(1, 2));
+    expect(schedule.writer.statements.cron.get('lost')).toMatchObject({
+      ...{enabled: 0, last_outcome: 'failed', failures: 1},
+      last_error: expect.stringContaining('"Atlantis/Poseidonis"'),
+    });
+    expect(history('lost')).toMatchObject([{due: START_MS + HOUR, outcome: 'failed'}]);
+    expect(schedule.db.prepare('SELECT count(*) FROM documents').pluck().get()).toBe(2);
+    const said = schedule.logged.filter(line => line.includes('a cron was disabled'));
+    expect([said.length, said[0]]).toEqual([1, expect.stringContaining('"cron":"lost"')]);
+    expect(smallTablesFinding(schedule.db, 1_000)).toBeNull();
+  });
+
+  test('is enabled by a schedule that is known, and not without one; a clock that is set back is not its end', async () => {
+    await schedule.cronBy('lost', HOURLY, 'Europe/Oslo');
+    forget('lost');
+    await schedule.setClock(START_MS - DAY);
+    expect(schedule.failures).toEqual([]);
+    await schedule.setClock(START_MS + HOUR);
+    expect(schedule.writer.statements.cron.get('lost')).toMatchObject({enabled: 0});
+    await expect(change('lost', {isEnabled: true})).rejects.toMatchObject({code: 'op.invalid_input'});
+    await change('lost', {isEnabled: true, rhythm: {interval_ms: 0, expression: HOURLY, time_zone: 'UTC'}});
+    const runs = ran('lost').length;
+    await schedule.pass(HOUR);
+    expect(ran('lost')).toHaveLength(runs + 1);
+  });
+});
+
 describe('a cron that is changed', () => {
   test('does not run while it is not enabled, and keeps its phase when it is again', async () => {
     await schedule.cron('c', HOUR);

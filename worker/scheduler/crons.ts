@@ -109,14 +109,27 @@ export function deleteCron(writer: Writer, name: string): void {
 export function runCronNow(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): string {
   const cron = existing(writer, name);
   writer.executing(`${name}@now-${nowMs}`);
-  const {outcome, error} = run(writer, cron, nowMs, {due: null, next: cron.next_run}, runFunction);
+  const work = () => runStoredWork(writer, name, cron.mutation, runFunction);
+  const {outcome, error} = run(writer, cron, nowMs, {due: null, next: cron.next_run}, work);
   return cronRunText({due: null, ran_at: nowMs, outcome, error});
 }
 
-/** `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run. */
-export type TickRun = {lateMs: number; error: string | null; failures: number; failuresBefore: number};
+/**
+ * `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run.
+ * `isDisabled`: nothing tells when it would be due next.
+ */
+export type TickRun = {
+  lateMs: number;
+  error: string | null;
+  failures: number;
+  failuresBefore: number;
+  isDisabled: boolean;
+};
 
-/** Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. A damaged one stays as it is. */
+/**
+ * Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. A damaged one stays as it is. One whose next
+ * tick nothing tells fails instead of running, and is disabled: it would be due for ever.
+ */
 export function runCron(
   writer: Writer,
   nowMs: number,
@@ -132,8 +145,16 @@ export function runCron(
   }
   if (cron.next_run > nowMs) return null;
   writer.executing(`${name}@${cron.next_run}`);
-  const {error, failures} = run(writer, cron, nowMs, {due: cron.next_run, next: tickAfter(cron, nowMs)}, runFunction);
-  return {lateMs: nowMs - cron.next_run, error, failures, failuresBefore: cron.failures};
+  const {next_run: due, failures: failuresBefore, mutation} = cron;
+  const next = tickIfKnown(cron, nowMs);
+  const isDisabled = next instanceof ServiceError;
+  const work = (): void => {
+    if (isDisabled) throw next;
+    runStoredWork(writer, name, mutation, runFunction);
+  };
+  const {error, failures} = run(writer, cron, nowMs, {due, next: isDisabled ? due : next}, work);
+  if (isDisabled) changeCron(writer, nowMs, name, {isEnabled: false});
+  return {lateMs: nowMs - due, error, failures, failuresBefore, isDisabled};
 }
 
 /** @param due the tick that it is for; null: somebody asked. @param next when it is due then */
@@ -142,10 +163,10 @@ function run(
   cron: CronRow,
   nowMs: number,
   {due, next}: {due: number | null; next: number},
-  runFunction: RunFunctionJob,
+  work: () => void,
 ): {outcome: 'completed' | 'failed'; error: string | null; failures: number} {
   const {name} = cron;
-  const failure = writer.attempt(() => runStoredWork(writer, name, cron.mutation, runFunction));
+  const failure = writer.attempt(work);
   const outcome = failure === null ? 'completed' : 'failed';
   const error = failureText(failure, cron.mutation);
   const failures = failure === null ? 0 : cron.failures + 1;
@@ -180,7 +201,23 @@ function farCrons({statements}: Writer, nowMs: number, looksAtAll: boolean): Cro
   const far = statements.farCrons.all(fromMs).filter(isSound);
   if (!looksAtAll) return far;
   const byExpression = statements.cronsByExpression.all(fromMs).filter(isSound);
-  return [...far, ...byExpression.filter(cron => tickAfter(cron, fromMs) < cron.next_run)];
+  return [
+    ...far,
+    ...byExpression.filter(cron => {
+      const next = tickIfKnown(cron, fromMs);
+      return !(next instanceof ServiceError) && next < cron.next_run;
+    }),
+  ];
+}
+
+/** The error: nothing tells it, which is the cron's own matter when it is due. */
+function tickIfKnown(cron: CronRow, nowMs: number): number | ServiceError {
+  try {
+    return tickAfter(cron, nowMs);
+  } catch (caught) {
+    if (caught instanceof ServiceError) return caught;
+    throw caught;
+  }
 }
 
 function isSound(cron: CronRow): boolean {

@@ -245,11 +245,12 @@ export class ScheduleRunner implements Stage {
     if (ran === 'damaged') this.#damaged.add(cron);
     if (ran === null) this.#wasNotDue('cron', cron);
     if (ran === null || ran === 'damaged') return;
-    const {lateMs, error, failures, failuresBefore} = ran;
+    const {lateMs, error, failures, failuresBefore, isDisabled} = ran;
     this.#metrics.ran('cron', lateMs / 1000, error !== null);
     if (error === null && failuresBefore > 0) {
       this.#log.info('a cron that failed completes again', {cron, failures: failuresBefore});
     }
-    if (error !== null && /^10*$/.test(String(failures))) this.#log.warn('a cron failed', {cron, failures, error});
+    if (isDisabled) this.#log.warn('a cron was disabled: nothing tells when it is due', {cron, error});
+    else if (error !== null && /^10*$/.test(String(failures))) this.#log.warn('a cron failed', {cron, failures, error});
   }
 }

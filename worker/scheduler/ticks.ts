@@ -7,7 +7,6 @@
  */
 import {createRequire} from 'node:module';
 import type {Cron} from 'croner';
-import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CRON_EXPRESSIONS_READY_MAX} from '../../shared/limits.ts';
 import {CronExpression, Interval, type Schedule, type ShownSchedule} from '../../shared/protocol/schedule.ts';
@@ -45,12 +44,16 @@ export function shownSchedule({interval_ms: ms, expression, time_zone}: Rhythm):
   return {type: 'cron', expression, time_zone};
 }
 
-/** The first tick of one that begins now. */
+/** The first tick of one that begins now. @throws as `tickAfter` */
 export function firstTick(rhythm: Rhythm, nowMs: number): number {
   return rhythm.expression === null ? nowMs + rhythm.interval_ms : expressionTick(rhythm, nowMs);
 }
 
-/** The first tick after `nowMs` of one that has others. */
+/**
+ * The first tick after `nowMs` of one that has others.
+ * @throws op.invalid_input 400 when nothing tells it any more: the time zones and expressions that are known are those of the Node and
+ *   the parser at hand, and a cron may have been made with others
+ */
 export function tickAfter({next_run: tick, ...rhythm}: Rhythm & {next_run: number}, nowMs: number): number {
   if (rhythm.expression !== null) return expressionTick(rhythm, nowMs);
   const {interval_ms: ms} = rhythm;
@@ -59,7 +62,7 @@ export function tickAfter({next_run: tick, ...rhythm}: Rhythm & {next_run: numbe
 
 function expressionTick(rhythm: Rhythm, nowMs: number): number {
   const next = nextOf(rhythm, nowMs);
-  assert(next !== null, 'an expression that came once comes again');
+  if (next === null) throw invalid('schedule.expression does not come again');
   return next;
 }
 
@@ -85,6 +88,7 @@ function nextOf(rhythm: Rhythm, nowMs: number): number | null {
 
 function parsed({expression, time_zone}: Rhythm): Cron {
   const croner = load('croner') as typeof import('croner');
+  checkTimeZone(time_zone!);
   try {
     return new croner.Cron(expression!, {paused: true, mode: '5-or-6-parts', timezone: time_zone!});
   } catch (caught) {
