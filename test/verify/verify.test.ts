@@ -4,6 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {type CheckedColumns, rowChecksum} from '../../worker/storage/row-checksum.ts';
 import {svc} from '../harness/command.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -16,6 +17,7 @@ let directory: string;
 let sound: string;
 let damagedId: string;
 let otherId: string;
+let peopleId: string;
 let copies = 0;
 
 beforeAll(async () => {
@@ -24,7 +26,10 @@ beforeAll(async () => {
   const service = await Service.start({data: sound});
   const [tenant, other] = [await Tenant.make(service), await Tenant.make(service)];
   [damagedId, otherId] = [tenant.id, other.id];
-  await Tenant.make(service);
+  const people = await Tenant.make(service);
+  peopleId = people.id;
+  await people.putSchema('people', [], [{name: 'by_email', fields: ['email']}]);
+  await people.insertAll('people', [{email: 'a'}, {email: 'b'}, {email: 'a'}, {}, {}, {email: null}, {email: null}]);
   await other.insert('t', {n: 1});
   await tenant.putSchema('t', [{name: 'n', field_type: 'number', required: true}], [{name: 'by_n', fields: ['n']}]);
   await tenant.insertAll(
@@ -49,10 +54,10 @@ type Report = {
 };
 
 /** A copy of the sound directory; `path` is the file of the tenant to be damaged. */
-function copy(): {data: string; path: string} {
+function copy(tenant = damagedId): {data: string; path: string} {
   const data = join(directory, `copy-${++copies}`);
   cpSync(sound, data, {recursive: true});
-  const [name] = readdirSync(join(data, 'tenants')).filter(entry => entry.startsWith(`t_${damagedId}_`));
+  const [name] = readdirSync(join(data, 'tenants')).filter(entry => entry.startsWith(`t_${tenant}_`));
   return {data, path: join(data, 'tenants', name!, 'tenant.sqlite')};
 }
 
@@ -273,6 +278,22 @@ describe('svc verify finds: exit code 1, and the tenant is named', () => {
     damage(path);
     await expectFound(data, '');
     expect((await verify(data)).reports.find(({tenant}) => tenant === damagedId)!.findings.length).toBeGreaterThan(0);
+  });
+
+  test('documents that are the same in a unique index; those without a value are not', async () => {
+    const {data, path} = copy(peopleId);
+    const db = new Database(path);
+    const row = db.prepare<[], CheckedColumns<'indexes'>>('SELECT * FROM indexes').get()!;
+    const unique = {...row, is_unique: 1};
+    db.prepare('UPDATE indexes SET is_unique = 1, checksum = ?').run(rowChecksum('indexes', unique));
+    const [first, second] = db
+      .prepare<[], string>(`SELECT id FROM documents WHERE body = '{"email":"a"}' ORDER BY doc`)
+      .pluck()
+      .all();
+    db.close();
+    const {code, reports} = await verify(data, '--tenant', peopleId);
+    const says = `index people.by_email: it is unique, and ${second} has the same values as ${first}`;
+    expect([code, reports[0]!.findings]).toEqual([1, [says]]);
   });
 
   test('and says it in words for people too', async () => {

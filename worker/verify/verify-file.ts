@@ -12,9 +12,10 @@ import {ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
 import {VERIFY_FINDINGS_MAX} from '../../shared/limits.ts';
 import type {JournalRecord} from '../../shared/protocol/journal.ts';
+import {hasValues} from '../commit/unique.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
 import {digestOf as fileDigest} from '../functions/deployments/file-digest.ts';
-import {Catalog, type CatalogTable} from '../storage/catalog.ts';
+import {Catalog, type CatalogIndex, type CatalogTable} from '../storage/catalog.ts';
 import {isSound, type StoredRow} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import {placeOf} from '../storage/damage.ts';
@@ -231,6 +232,36 @@ function checkIndexes(db: Connection, table: CatalogTable, report: VerifyReport)
     const have = entries.get(index.number)!;
     report.indexEntries += have;
     if (have !== count) find(report, `index ${table.name}.${index.name}: ${have} entries for ${count} documents`);
+    if (index.isUnique) checkUnique(db, table, index, report);
+  }
+}
+
+/**
+ * Documents with the same values, which nothing else finds: each agrees with its own entry. Which of them was there first, and so has them by right,
+ * their numbers say.
+ */
+function checkUnique(db: Connection, table: CatalogTable, index: CatalogIndex, report: VerifyReport): void {
+  const keys = db
+    .prepare<[number], Buffer>(
+      'SELECT key FROM index_entries WHERE index_number = (? + 0) GROUP BY key HAVING count(*) > 1',
+    )
+    .pluck();
+  const withKey = db.prepare<[number, Buffer], StoredRow>(
+    `SELECT documents.* FROM index_entries JOIN documents USING (doc)
+     WHERE index_number = (? + 0) AND key = ? ORDER BY index_entries.doc`,
+  );
+  for (const key of keys.iterate(index.number)) {
+    let first: string | null = null;
+    for (const row of withKey.iterate(index.number, key)) {
+      if (parsed(row.body) === null) continue; // found above
+      const fields = parseFields(row);
+      if (!indexKey(index, fields).equals(key)) continue; // so is this
+      if (!hasValues(index, fields)) break; // nor have the others
+      if (first !== null) {
+        find(report, `index ${table.name}.${index.name}: it is unique, and ${row.id} has the same values as ${first}`);
+      }
+      first ??= row.id;
+    }
   }
 }
 
