@@ -16,7 +16,7 @@ import {BackFill} from '../../worker/schema/back-fill.ts';
 import {addIndexes} from '../../worker/schema/install.ts';
 import {Catalog, type CatalogIndex} from '../../worker/storage/catalog.ts';
 import {openWriter} from '../../worker/storage/database.ts';
-import {noteLayout, smallTablesFinding} from '../../worker/storage/row-sums.ts';
+import {smallTablesFinding} from '../../worker/storage/row-sums.ts';
 import {makeMemoryDirectory} from '../harness/memory-directory.ts';
 import {makeOlder} from '../harness/older-file.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
@@ -175,7 +175,6 @@ test('an index of a file from before there were unique ones is none', async () =
   });
   const {number} = before.index;
   makeOlder(before.db, 13);
-  noteLayout(before.db);
   await before.close();
   const opened = new Opened(path);
   expect(opened.index).toMatchObject({number, name: 'u', state: 'enabled', isUnique: false, duplicates: []});

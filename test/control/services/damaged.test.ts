@@ -2,7 +2,6 @@
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterEach, expect, test} from 'vitest';
-import {noteLayout} from '../../../worker/storage/row-sums.ts';
 import {svc} from '../../harness/command.ts';
 import {makeOlder} from '../../harness/older-file.ts';
 
@@ -58,7 +57,6 @@ test('a file from before services opens, and takes them', async () => {
   const id = await tenant.insert('t', {a: 1});
   await inFile(tenant, db => {
     makeOlder(db, 12);
-    noteLayout(db);
   });
   await service.run();
   expect(await tenant.get('t', id)).toMatchObject({a: 1});
