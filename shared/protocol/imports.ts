@@ -63,4 +63,11 @@ export const ImportRecord = Type.Object({
 export type ImportRecord = Static<typeof ImportRecord>;
 
 export const FoundImport = Type.Object({import: ImportRecord});
-export const ImportList = Type.Object({imports: Type.Array(ImportRecord, {description: 'the newest first'})});
+const Damaged = Type.Optional(
+  Type.Array(Type.String(), {description: 'ids of those whose records are damaged in the file; absent: none are'}),
+);
+export const ImportList = Type.Object({
+  imports: Type.Array(ImportRecord, {description: 'the newest first'}),
+  damaged: Damaged,
+});
+export type ImportList = Static<typeof ImportList>;

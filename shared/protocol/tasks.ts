@@ -36,4 +36,8 @@ export type Task = Static<typeof Task>;
 
 export const StartedTask = Type.Object({id: Type.String()});
 export const FoundTask = Type.Object({task: Task});
-export const TaskList = Type.Object({tasks: Type.Array(Task, {description: 'the newest first'})});
+const Damaged = Type.Optional(
+  Type.Array(Type.String(), {description: 'ids of those whose records are damaged in the file; absent: none are'}),
+);
+export const TaskList = Type.Object({tasks: Type.Array(Task, {description: 'the newest first'}), damaged: Damaged});
+export type TaskList = Static<typeof TaskList>;

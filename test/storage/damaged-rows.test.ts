@@ -23,6 +23,9 @@ let changed: Tenant;
 let mutated: App;
 let due: string;
 let ran: string;
+let ticking: Tenant;
+let bulk: Tenant;
+const tasks: string[] = [];
 const sessions: string[] = [];
 
 /** A mutation of the one client, for the first time or again. */
@@ -46,6 +49,15 @@ function change(of: Tenant, ...statements: [sql: string, ...parameters: unknown[
   db.close();
 }
 
+const imported = (id: string) =>
+  bulk.request('POST', `/import?table=lines&import_id=${id}`, '{"n":1}', {'content-type': 'application/x-ndjson'});
+async function endedTask(): Promise<string> {
+  const reply = await bulk.request('POST', '/tasks', {type: 'delete', query: {table: 'none', filters: []}});
+  const {id} = reply.body as {id: string};
+  await until('the task to end', async () => (await bulk.request('GET', `/tasks/${id}`)).text.includes('completed'));
+  return id;
+}
+
 beforeAll(async () => {
   service = await Service.start();
   tenant = await Tenant.make(service);
@@ -63,7 +75,19 @@ beforeAll(async () => {
   for (const ttl_ms of [60_000, 70_000]) {
     sessions.push((await openSession(service, {tenant: tenant.id, ttl_ms, metadata: {ttl_ms}})).id);
   }
+  ticking = await Tenant.make(service);
+  expect((await ticking.request('POST', '/crons', cron)).status).toBe(201);
+  expect((await ticking.request('POST', '/crons/daily/run')).status).toBe(200);
+  bulk = await Tenant.make(service);
+  for (const id of ['one', 'two']) expect((await imported(id)).status).toBe(200);
+  for (let n = 0; n < 2; n++) tasks.push(await endedTask());
   await service.end('SIGTERM');
+  change(ticking, [`UPDATE crons SET mutation = replace(mutation, 'later', 'lates')`]);
+  change(
+    bulk,
+    [`UPDATE bulk_records SET record = replace(record, '"inserted":1', '"inserted":2') WHERE id = 'one'`],
+    [`UPDATE bulk_records SET record = replace(record, 'completed', 'running') WHERE id = ?`, tasks[0]],
+  );
   change(
     tenant,
     [`UPDATE control_records SET record = replace(record, '60000', '90000') WHERE id = ?`, sessions[0]],
@@ -136,6 +160,44 @@ test('they are never run, hold up no other work, and can be deleted', async () =
   expect((await tenant.request('GET', '/schedule')).text).toBe('{"jobs":[]}');
   expect((await tenant.request('GET', '/crons')).text).toBe('{"crons":[]}');
   expect((await tenant.request('GET', '/env')).text).toBe('{"env":{"WORD":"again"}}');
+});
+
+test('what a cron does is not told by its history either', async () => {
+  expectError(await ticking.request('GET', '/scheduled/history'), 503, 'op.storage_damaged');
+  expectError(await ticking.request('GET', '/scheduled'), 503, 'op.storage_damaged');
+});
+
+test('an import or a task is refused alone: lists name it beside the others, and others can be made', async () => {
+  service.showLogOnFailure();
+  expectError(await bulk.request('GET', '/import/one'), 503, 'op.storage_damaged');
+  expectError(await bulk.request('GET', `/tasks/${tasks[0]}`), 503, 'op.storage_damaged');
+  expectError(await imported('one'), 503, 'op.storage_damaged');
+  expect((await imported('three')).body).toMatchObject({inserted: 1});
+  const third = await endedTask();
+  expect((await bulk.request('GET', '/import')).body).toMatchObject({
+    imports: [{import_id: 'three'}, {import_id: 'two'}],
+    damaged: ['one'],
+  });
+  expect((await bulk.request('GET', '/tasks')).body).toMatchObject({
+    tasks: [{id: third}, {id: tasks[1]}],
+    damaged: [tasks[0]],
+  });
+  expect(await bulk.list('lines')).toHaveLength(3);
+});
+
+test('svc verify names them, and a repair takes them away, or puts back one bit', async () => {
+  service.showLogOnFailure();
+  await service.end('SIGTERM');
+  const found = await svc(['verify', '--data', service.data, '--tenant', bulk.id]);
+  for (const id of ['one', tasks[0]])
+    expect(found.stdout).toContain(`the import or task "${id}" is damaged in the file`);
+  expect(found.code).toBe(1);
+  const {code, stdout} = await svc(['recover', '--data', service.data, '--repair', bulk.id]);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/the import or task .*; it was taken away/)]);
+  expect((await svc(['verify', '--data', service.data, '--tenant', bulk.id])).stdout).toContain(': ok');
+  await service.run();
+  expect((await bulk.request('GET', `/tasks/${tasks[0]}`)).status).toBe(404);
+  expect((await bulk.request('GET', '/tasks')).body).not.toHaveProperty('damaged');
 });
 
 test('a changed index definition is not served, and verify says what is damaged', async () => {

@@ -23,27 +23,31 @@ export class BulkRecords<R> {
     return row === undefined ? undefined : (JSON.parse(checkedRowOf('bulk_records', row).record) as R);
   }
 
-  /** By id. @throws op.storage_damaged 503 */
-  all(db: Connection): R[] {
-    return this.#rows(db).map(row => JSON.parse(checkedRowOf('bulk_records', row).record) as R);
+  /**
+   * Those that are sound, by id, and the ids of those that are not, which are reported and stay as they are.
+   * @throws op.storage_damaged 503 when they cannot be read at all
+   */
+  all(db: Connection): {records: R[]; damaged: string[]} {
+    const records: R[] = [];
+    const damaged: string[] = [];
+    for (const row of reading(() => this.#rows(db))) {
+      if (isSoundRow('bulk_records', row)) records.push(JSON.parse(row.record) as R);
+      else {
+        reportDamage(rowDamage('bulk_records', row));
+        damaged.push(row.id);
+      }
+    }
+    return {records, damaged};
   }
 
-  /** The same for work that goes on with those that can: what is damaged is reported, and stays as it is. */
+  /** For work that goes on with what it can. */
   sound(db: Connection): R[] {
-    let rows: Row[];
     try {
-      rows = reading(() => this.#rows(db));
+      return this.all(db).records;
     } catch (caught) {
       if (caught instanceof ServiceError) return []; // broken as a whole
       throw caught;
     }
-    return rows
-      .filter(row => {
-        const isSound = isSoundRow('bulk_records', row);
-        if (!isSound) reportDamage(rowDamage('bulk_records', row));
-        return isSound;
-      })
-      .map(row => JSON.parse(row.record) as R);
   }
 
   #rows(db: Connection): Row[] {
@@ -60,4 +64,9 @@ export class BulkRecords<R> {
   remove({statements}: Writer, id: string): void {
     statements.removeBulkRecord.run(id, this.#kind);
   }
+}
+
+/** What a list says of them. */
+export function damagedOnes(ids: string[]): {damaged?: string[]} {
+  return ids.length === 0 ? {} : {damaged: ids};
 }

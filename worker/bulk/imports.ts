@@ -6,13 +6,13 @@ import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
-import type {ImportMode, ImportQuery, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
+import type {ImportList, ImportMode, ImportQuery, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import type {Catalog} from '../storage/catalog.ts';
 import type {Connection} from '../storage/connection.ts';
-import {BulkRecords} from './bulk-records.ts';
+import {BulkRecords, damagedOnes} from './bulk-records.ts';
 import type {ImportLine, LineTarget} from './import-line.ts';
 import {ImportRun} from './import-run.ts';
 import {jsonLines} from './json-lines.ts';
@@ -52,8 +52,9 @@ export class Imports {
   }
 
   /** The newest first. */
-  list(): ImportRecord[] {
-    return this.#records.all(this.#reader).sort((a, b) => b.created_at - a.created_at);
+  list(): ImportList {
+    const {records, damaged} = this.#records.all(this.#reader);
+    return {imports: records.sort((a, b) => b.created_at - a.created_at), ...damagedOnes(damaged)};
   }
 
   /** @throws op.invalid_input 400, op.unsupported_media_type 415, op.conflict 409, what a line is refused for, with the line */
@@ -141,7 +142,7 @@ export class Imports {
 
   /** @throws op.rate_limited 429 when it would have to forget one that may still be continued */
   #forgetOld(writer: Writer): void {
-    const kept = this.#records.all(writer.db);
+    const {records: kept} = this.#records.all(writer.db);
     const old = kept.filter(record => record.updated_at < writer.ageMs - IMPORT_KEEP_MS);
     for (const {import_id: id} of old) this.#records.remove(writer, id);
     if (kept.length - old.length < IMPORTS_KEPT_MAX) return;

@@ -23,7 +23,7 @@ import {
 } from '../../shared/limits.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
-import type {Task, TaskBody} from '../../shared/protocol/tasks.ts';
+import type {Task, TaskBody, TaskList} from '../../shared/protocol/tasks.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import {CHANGES, changesIn, checkChanges} from '../commit/field-changes.ts';
 import {patchEffect} from '../commit/mutation.ts';
@@ -33,7 +33,7 @@ import {checkTableName} from '../documents/table-name.ts';
 import {compileFilters, matches} from '../reads/filter.ts';
 import type {Connection} from '../storage/connection.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
-import {BulkRecords} from './bulk-records.ts';
+import {BulkRecords, damagedOnes} from './bulk-records.ts';
 
 type TaskRecord = Task & {
   changes: FieldChanges | null;
@@ -116,8 +116,9 @@ export class Tasks {
   }
 
   /** The newest first. */
-  list(reader: Connection): Task[] {
-    return this.#records.all(reader).sort(byAge).reverse().map(shown);
+  list(reader: Connection): TaskList {
+    const {records, damaged} = this.#records.all(reader);
+    return {tasks: records.sort(byAge).reverse().map(shown), ...damagedOnes(damaged)};
   }
 
   get hasWork(): boolean {
@@ -180,7 +181,7 @@ export class Tasks {
 
   /** Forgets the oldest that have ended. @throws op.rate_limited 429 */
   #makeRoom(writer: Writer): void {
-    const all = this.#records.all(writer.db).sort(byAge);
+    const all = this.#records.all(writer.db).records.sort(byAge);
     const ended = all.filter(({state}) => state !== 'running');
     if (all.length - ended.length >= TASKS_RUNNING_MAX) {
       throw new ServiceError('op.rate_limited', `${TASKS_RUNNING_MAX} tasks wait for their turn; try again later`);

@@ -50,7 +50,7 @@ export const bulk: Handlers<Extract<Operation, `imports.${string}` | `tasks.${st
   },
   'tasks.list': (_, {reader, tasks}) => {
     reader.inSnapshot();
-    return json<'tasks.list'>({tasks: tasks.list(reader.db)});
+    return json<'tasks.list'>(tasks.list(reader.db));
   },
   'tasks.get': ({params}, {reader, tasks}) => {
     reader.inSnapshot();
@@ -62,7 +62,7 @@ export const bulk: Handlers<Extract<Operation, `imports.${string}` | `tasks.${st
   },
   'imports.list': (_, {reader, imports}) => {
     reader.inSnapshot();
-    return json<'imports.list'>({imports: imports.list()});
+    return json<'imports.list'>(imports.list());
   },
   'imports.get': ({params}, {reader, imports}) => {
     reader.inSnapshot();

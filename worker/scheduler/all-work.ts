@@ -6,7 +6,7 @@ import {Buffer} from 'node:buffer';
 import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
 import type {Connection} from '../storage/connection.ts';
-import {reading} from '../storage/damage.ts';
+import {reading, storageDamaged} from '../storage/damage.ts';
 import {onFirstUse} from '../storage/on-first-use.ts';
 import {checkedRowOf} from '../storage/row-checksum.ts';
 import type {CronRow, JobRow} from '../storage/statements.ts';
@@ -20,7 +20,6 @@ type What = Pick<PastRun, 'kind' | 'origin' | 'id' | 'type' | 'table' | 'functio
 /** Where a page ended. */
 type Position = {due: number; kind: Kind; id: string};
 type NumberedResult = ResultRow & {n: number};
-type PastCronRun = CronRunRow & {mutation: string};
 /** `readChars`: of the stored work that was looked at for it. */
 type Entry = {text: string; cursor: string; readChars: number};
 
@@ -46,6 +45,7 @@ export class AllWork {
   /** `{"runs": [run], "next_cursor"}`. @throws op.invalid_input 400, op.storage_damaged 503 */
   past({limit, after}: ListRequest): string {
     let [result, run] = after === null ? [NEWEST, NEWEST] : decodeNumbers(after);
+    const workOf = this.#worksOfCrons();
     const entry = (past: PastRun, mutation: string) => ({
       text: JSON.stringify(past),
       cursor: `${result}-${run}`,
@@ -56,8 +56,9 @@ export class AllWork {
       this.#statements.results.iterate(result),
       (cron, job) => cron.ran_at >= job.finished_at,
       row => {
-        const {n, name, due, ran_at, outcome, error, mutation} = checkedRowOf('cron_runs', row);
+        const {n, name, due, ran_at, outcome, error} = checkedRowOf('cron_runs', row);
         run = n;
+        const mutation = workOf(name);
         return entry({...whatOf('cron', name, mutation), due, ran_at, outcome, error}, mutation);
       },
       row => {
@@ -67,6 +68,21 @@ export class AllWork {
       },
     );
     return pageText('runs', merged, limit);
+  }
+
+  /** What each cron does now, each looked at once a page: a run keeps its cron's name only. */
+  #worksOfCrons(): (name: string) => string {
+    const works = new Map<string, string>();
+    return name => {
+      const known = works.get(name);
+      if (known !== undefined) return known;
+      const row = reading(() => this.#statements.cron.get(name));
+      // A cron's history goes with it.
+      if (row === undefined) throw storageDamaged({check: 'rows', stored: `the cron ${JSON.stringify(name)} of a run`});
+      const {mutation} = checkedRowOf('crons', row);
+      works.set(name, mutation);
+      return mutation;
+    };
   }
 }
 
@@ -79,10 +95,8 @@ function prepare(db: Connection) {
         'SELECT * FROM crons WHERE (next_run, name) > (?, ?) ORDER BY next_run, name',
       ),
     results: () => db.prepare<[number], NumberedResult>('SELECT * FROM job_results WHERE n < ? ORDER BY n DESC'),
-    runs: () =>
-      db.prepare<[number], PastCronRun>(
-        `SELECT cron_runs.*, crons.mutation FROM cron_runs JOIN crons USING (name) WHERE n < ? ORDER BY n DESC`,
-      ),
+    runs: () => db.prepare<[number], CronRunRow>('SELECT * FROM cron_runs WHERE n < ? ORDER BY n DESC'),
+    cron: () => db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
   });
 }
 
