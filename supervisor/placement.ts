@@ -1,60 +1,36 @@
 /**
  * Every tenant's place between disk and a worker process: carries out the effects of `residence.ts`, stops idle tenants and
- * wakes due ones. It owns each worker's life from the moment it has a tenant.
+ * wakes due ones. It decides when a tenant's worker starts and ends; `postings.ts` does it.
  *
  * Inputs are taken one after another: an input that arises while another is carried out waits for it, so a step always
  * sees the state the one before left.
  */
-import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../shared/assert.ts';
-import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts';
-import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress, WorkerUser} from '../shared/ipc/control.ts';
+import {ServiceError} from '../shared/errors.ts';
+import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../shared/ipc/control.ts';
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
-import type {NodeVersion} from '../shared/node-version.ts';
 import {Deaths, type Verdict} from './deaths.ts';
 import {DueTimer} from './due-timer.ts';
-import type {SupervisorMetrics} from './metrics.ts';
 import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
+import {type PostingEnd, type PostingParts, type PostingSettings, Postings} from './postings.ts';
 import type {Registry} from './registry.ts';
 import {type Effect, type Input, type Residence, step} from './residence.ts';
-import type {RunDirectory} from './run-directory.ts';
 import {Slots} from './slots.ts';
-import type {TenantEgress} from './tenant-egress.ts';
-import type {TenantFiles} from './tenant-files.ts';
-import {NoUser, type TenantUsers} from './tenant-users.ts';
-import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
 
-export type PlacementSettings = {
+export type PlacementSettings = PostingSettings & {
   maxAwake: number;
   /** 0: tenants are never stopped for being idle. */
   idleStopMs: number;
-  journalKeepRecords: number;
-  /** Bytes a tenant may keep; 0: no limit. */
-  tenantStorageMax: number;
-  redactErrors: boolean;
-  /** How many there are. */
-  routers: number;
 };
 
-export type PlacementParts = {
+export type PlacementParts = PostingParts & {
   settings: PlacementSettings;
   registry: Registry;
-  files: TenantFiles;
-  reservePath: string;
-  users: TenantUsers;
-  runDirectory: RunDirectory;
-  pool: WorkerPool;
-  egress: TenantEgress;
-  /** @throws Error with the reason for people */
-  installNode: (version: NodeVersion) => Promise<void>;
-  metrics: SupervisorMetrics;
   /** @returns false when there is no router at this place now */
   sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
   sendToRouters: (message: SupervisorToRouter) => void;
-  now: () => number;
-  log: Logger;
 };
 
 const SERVING: ReadonlySet<Residence['state']> = new Set(['awake', 'releasing']);
@@ -69,6 +45,7 @@ export class Placement {
   readonly #log: Logger;
   readonly #places = new Map<string, Place>();
   readonly #slots: Slots;
+  readonly #postings: Postings;
   readonly #inputs: {place: Place; input: Input}[] = [];
   #isTaking = false;
   #sweepTimer: NodeJS.Timeout | null = null;
@@ -79,6 +56,10 @@ export class Placement {
     this.#parts = parts;
     this.#log = parts.log;
     this.#slots = new Slots(parts.settings.maxAwake);
+    this.#postings = new Postings(parts, {
+      give: (place, input) => this.#give(place, input),
+      ended: (place, end) => this.#workerEnded(place, end),
+    });
     this.#due = new DueTimer(parts.registry, parts.now, id => {
       const place = this.#places.get(id);
       if (place !== undefined) this.#give(place, {type: 'want', asked: false});
@@ -320,8 +301,7 @@ export class Placement {
   }
 
   #startWorker(place: Place, fresh: boolean): void {
-    const {pool, registry, files, runDirectory, settings} = this.#parts;
-    place.openError = null;
+    const {registry} = this.#parts;
     place.wakingSinceMs = this.#parts.now();
     try {
       if (!place.isMarkedAwake) registry.markAwake(place.id);
@@ -331,124 +311,10 @@ export class Placement {
       // The mark only saves a start from looking: a file that was written has a log, or another time of change.
       this.#log.warn('the disk is full: a tenant is woken without a mark', {tenant: place.id});
     }
-    const startedMs = performance.now();
-    let isOpening = true;
-    const openingEnded = (): void => {
-      if (isOpening) pool.opened();
-      isOpening = false;
-    };
-    const {worker, kind} = pool.take(fresh, {
-      onMessage: message => {
-        if (message.type === 'opened') {
-          this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
-          place.lastActiveMs = this.#parts.now();
-        }
-        this.#workerSaid(place, message);
-        if (message.type === 'opened') openingEnded();
-      },
-      onEnd: end => {
-        this.#workerEnded(place, worker, end);
-        openingEnded();
-      },
-    });
-    place.worker = worker;
-    const directory = files.path(place.id, place.generation);
-    const user = this.#userOf(place, worker, directory);
-    if (user === undefined) return;
-    place.address = {
-      tenant: place.id,
-      socketPath: runDirectory.nextSocketPath(user),
-      secret: randomBytes(24).toString('hex'),
-    };
-    place.door = this.#parts.egress.begin(place, user);
-    worker.open({
-      ...place.address,
-      egress: place.door,
-      user,
-      generation: place.generation,
-      createdMs: place.createdMs,
-      directory,
-      reservePath: this.#parts.reservePath,
-      journalKeepRecords: settings.journalKeepRecords,
-      storageBytesMax: settings.tenantStorageMax,
-      redactErrors: settings.redactErrors,
-      routers: settings.routers,
-    });
+    this.#postings.start(place, fresh);
   }
 
-  /** Undefined: it has none, and its worker ends without having opened anything. */
-  #userOf(place: Place, worker: Worker, directory: string): WorkerUser | null | undefined {
-    try {
-      return this.#parts.users.own(directory);
-    } catch (caught) {
-      if (!(caught instanceof NoUser)) throw caught;
-      this.#log.error('a tenant cannot be opened under a user of its own', {tenant: place.id, error: caught});
-      place.openError = {
-        code: 'session.worker_unavailable',
-        message: 'the tenant could not be opened; the log says why',
-      };
-      worker.child.kill();
-      return undefined;
-    }
-  }
-
-  #workerSaid(place: Place, message: WorkerMessage): void {
-    switch (message.type) {
-      case 'opened':
-        if (place.door !== null) this.#parts.egress.opened(place, place.door, message.egress);
-        this.#give(place, {type: 'opened'});
-        return;
-      case 'egress_wanted':
-        this.#parts.egress.wanted();
-        return;
-      case 'node_wanted':
-        void this.#installNode(place, message);
-        return;
-      case 'egress_put':
-        void this.#putEgress(place, message);
-        return;
-      case 'open_failed':
-        this.#log.error('a tenant could not be opened', {tenant: place.id, error: message.error});
-        place.openError = message.error;
-        return;
-      case 'closed':
-        this.#give(place, {type: 'closed', nextDueMs: message.nextDueMs});
-        return;
-      case 'in_use':
-        place.inUseUntilMs = message.untilMs ?? 0;
-        return;
-      case 'spare':
-      case 'heartbeat':
-        return;
-      default:
-        unreachable(message);
-    }
-  }
-
-  async #installNode(place: Place, {id, version}: Extract<WorkerMessage, {type: 'node_wanted'}>): Promise<void> {
-    const {worker} = place;
-    const error = await this.#parts.installNode(version).then(
-      () => null,
-      (caught: unknown) => (caught as Error).message,
-    );
-    worker?.child.send({type: 'node_settled', id, error});
-  }
-
-  async #putEgress(place: Place, {id, body, voucher}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {
-    const {worker, door} = place;
-    if (worker === null || door === null) return;
-    let error: ErrorObject | null = null;
-    try {
-      await this.#parts.egress.put(place, door, body, voucher);
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      error = errorEnvelope(caught).error;
-    }
-    worker.child.send({type: 'egress_taken', id, error});
-  }
-
-  #workerEnded(place: Place, worker: Worker, end: {code: number | null; signal: NodeJS.Signals | null}): void {
-    assert(place.worker === worker, 'a tenant has one worker at a time');
+  #workerEnded(place: Place, {socketPath, ...end}: PostingEnd): void {
     const {residence} = place;
     const expected = residence.state === 'deleting' || (residence.state === 'closing' && residence.stored);
     if (!expected && this.#onDrained === null) {
@@ -456,20 +322,9 @@ export class Placement {
       this.#log.warn('a worker ended unasked', {
         tenant: place.id,
         state: residence.state,
-        pid: worker.child.pid,
         ...end,
       });
     }
-    const socketPath = place.address?.socketPath ?? '';
-    if (place.door !== null) {
-      this.#parts.egress.ended(place.door);
-      this.#parts.runDirectory.forget(place.door.socketPath);
-    }
-    this.#parts.runDirectory.forget(socketPath);
-    place.worker = null;
-    place.address = null;
-    place.door = null;
-    place.inUseUntilMs = 0;
     const {calls, unheard} = place.users.ended();
     this.#give(place, {type: 'ended', error: place.openError});
     if (!expected && (calls.length > 0 || unheard.size > 0)) {

@@ -1,0 +1,202 @@
+/**
+ * Workers while they have a tenant: takes one, opens the tenant in it under its user, listens to it, and clears away what it
+ * leaves behind. What that means for the tenant is for `placement.ts` to say.
+ *
+ *   start ──▶ opening ──opened──▶ serving ──closed──▶ ended
+ *                └── open_failed, killed, died ──────▶ ended
+ */
+import {randomBytes} from 'node:crypto';
+import {performance} from 'node:perf_hooks';
+import {assert, unreachable} from '../shared/assert.ts';
+import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts';
+import type {WorkerUser} from '../shared/ipc/control.ts';
+import type {Logger} from '../shared/log.ts';
+import type {NodeVersion} from '../shared/node-version.ts';
+import type {ChildEnd} from './child.ts';
+import type {SupervisorMetrics} from './metrics.ts';
+import type {Place} from './place.ts';
+import type {Input} from './residence.ts';
+import type {RunDirectory} from './run-directory.ts';
+import type {TenantEgress} from './tenant-egress.ts';
+import type {TenantFiles} from './tenant-files.ts';
+import {NoUser, type TenantUsers} from './tenant-users.ts';
+import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
+
+export type PostingSettings = {
+  journalKeepRecords: number;
+  /** Bytes a tenant may keep; 0: no limit. */
+  tenantStorageMax: number;
+  redactErrors: boolean;
+  /** How many there are. */
+  routers: number;
+};
+
+export type PostingParts = {
+  settings: PostingSettings;
+  files: TenantFiles;
+  reservePath: string;
+  users: TenantUsers;
+  runDirectory: RunDirectory;
+  pool: WorkerPool;
+  egress: TenantEgress;
+  /** @throws Error with the reason for people */
+  installNode: (version: NodeVersion) => Promise<void>;
+  metrics: SupervisorMetrics;
+  now: () => number;
+  log: Logger;
+};
+
+export type PostingEnd = ChildEnd & {pid: number | undefined; socketPath: string};
+
+export type PostingEvents = {
+  give: (place: Place, input: Input) => void;
+  /** The place has no worker any more. */
+  ended: (place: Place, end: PostingEnd) => void;
+};
+
+export class Postings {
+  readonly #parts: PostingParts;
+  readonly #events: PostingEvents;
+  readonly #log: Logger;
+
+  constructor(parts: PostingParts, events: PostingEvents) {
+    this.#parts = parts;
+    this.#events = events;
+    this.#log = parts.log;
+  }
+
+  /** @param fresh not one that waits already */
+  start(place: Place, fresh: boolean): void {
+    const {pool, files, runDirectory, settings} = this.#parts;
+    place.openError = null;
+    const startedMs = performance.now();
+    let isOpening = true;
+    const openingEnded = (): void => {
+      if (isOpening) pool.opened();
+      isOpening = false;
+    };
+    const {worker, kind} = pool.take(fresh, {
+      onMessage: message => {
+        if (message.type === 'opened') {
+          this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
+          place.lastActiveMs = this.#parts.now();
+        }
+        this.#said(place, message);
+        if (message.type === 'opened') openingEnded();
+      },
+      onEnd: end => {
+        this.#ended(place, worker, end);
+        openingEnded();
+      },
+    });
+    place.worker = worker;
+    const directory = files.path(place.id, place.generation);
+    const user = this.#userOf(place, worker, directory);
+    if (user === undefined) return;
+    place.address = {
+      tenant: place.id,
+      socketPath: runDirectory.nextSocketPath(user),
+      secret: randomBytes(24).toString('hex'),
+    };
+    place.door = this.#parts.egress.begin(place, user);
+    worker.open({
+      ...place.address,
+      egress: place.door,
+      user,
+      generation: place.generation,
+      createdMs: place.createdMs,
+      directory,
+      reservePath: this.#parts.reservePath,
+      journalKeepRecords: settings.journalKeepRecords,
+      storageBytesMax: settings.tenantStorageMax,
+      redactErrors: settings.redactErrors,
+      routers: settings.routers,
+    });
+  }
+
+  /** Undefined: it has none, and its worker ends without having opened anything. */
+  #userOf(place: Place, worker: Worker, directory: string): WorkerUser | null | undefined {
+    try {
+      return this.#parts.users.own(directory);
+    } catch (caught) {
+      if (!(caught instanceof NoUser)) throw caught;
+      this.#log.error('a tenant cannot be opened under a user of its own', {tenant: place.id, error: caught});
+      place.openError = {
+        code: 'session.worker_unavailable',
+        message: 'the tenant could not be opened; the log says why',
+      };
+      worker.child.kill();
+      return undefined;
+    }
+  }
+
+  #said(place: Place, message: WorkerMessage): void {
+    switch (message.type) {
+      case 'opened':
+        if (place.door !== null) this.#parts.egress.opened(place, place.door, message.egress);
+        this.#events.give(place, {type: 'opened'});
+        return;
+      case 'egress_wanted':
+        this.#parts.egress.wanted();
+        return;
+      case 'node_wanted':
+        void this.#installNode(place, message);
+        return;
+      case 'egress_put':
+        void this.#putEgress(place, message);
+        return;
+      case 'open_failed':
+        this.#log.error('a tenant could not be opened', {tenant: place.id, error: message.error});
+        place.openError = message.error;
+        return;
+      case 'closed':
+        this.#events.give(place, {type: 'closed', nextDueMs: message.nextDueMs});
+        return;
+      case 'in_use':
+        place.inUseUntilMs = message.untilMs ?? 0;
+        return;
+      case 'spare':
+      case 'heartbeat':
+        return;
+      default:
+        unreachable(message);
+    }
+  }
+
+  async #installNode(place: Place, {id, version}: Extract<WorkerMessage, {type: 'node_wanted'}>): Promise<void> {
+    const {worker} = place;
+    const error = await this.#parts.installNode(version).then(
+      () => null,
+      (caught: unknown) => (caught as Error).message,
+    );
+    worker?.child.send({type: 'node_settled', id, error});
+  }
+
+  async #putEgress(place: Place, {id, body, voucher}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {
+    const {worker, door} = place;
+    if (worker === null || door === null) return;
+    let error: ErrorObject | null = null;
+    try {
+      await this.#parts.egress.put(place, door, body, voucher);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      error = errorEnvelope(caught).error;
+    }
+    worker.child.send({type: 'egress_taken', id, error});
+  }
+
+  #ended(place: Place, worker: Worker, end: ChildEnd): void {
+    assert(place.worker === worker, 'a tenant has one worker at a time');
+    const socketPath = place.address?.socketPath ?? '';
+    if (place.door !== null) {
+      this.#parts.egress.ended(place.door);
+      this.#parts.runDirectory.forget(place.door.socketPath);
+    }
+    this.#parts.runDirectory.forget(socketPath);
+    place.worker = null;
+    place.address = null;
+    place.door = null;
+    place.inUseUntilMs = 0;
+    this.#events.ended(place, {...end, pid: worker.child.pid, socketPath});
+  }
+}
