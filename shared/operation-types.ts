@@ -137,6 +137,7 @@ export const OPERATION_TYPES = {
   'imports.run': {bodyMedia: ['application/x-ndjson', 'text/csv'], query: ImportQuery, answer: ImportResult},
   'exports.run': {query: ExportQuery, answer: ExportLine, media: 'application/x-ndjson'},
   'tasks.create': {body: TaskBody, answer: StartedTask},
+  'tables.drop': {answer: StartedTask},
   'tasks.list': {answer: TaskList},
   'tasks.get': {answer: FoundTask},
   'tasks.cancel': {answer: FoundTask},

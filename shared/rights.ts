@@ -81,8 +81,8 @@ function needs(scopes: Scope | readonly Scope[] | null, tables: TableRule): Righ
 }
 
 /** An operator's action on one tenant. */
-function action(scope: Scope, tables: TableRule): Rights {
-  return {...needs(scope, tables), isAudited: true};
+function action(scopes: Scope | readonly Scope[], tables: TableRule): Rights {
+  return {...needs(scopes, tables), isAudited: true};
 }
 
 export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
@@ -120,6 +120,8 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'imports.run': needs('data:write', {query: 'table'}),
   'exports.run': needs('data:read', {query: 'table'}),
   'tasks.create': needs('data:write', {at: ['query.table']}),
+  /** Documents and their schema go. */
+  'tables.drop': action(['schema', 'data:write'], 'path'),
   'tasks.list': needs('data:read', 'unknown'),
   'tasks.get': needs('data:read', 'unknown'),
   'tasks.cancel': needs('data:write', 'unknown'),

@@ -203,8 +203,8 @@ export class Tenant {
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
-    this.#tasks = new Tasks(this.#writerDb, this.#background, page => this.#scans.page(page));
     const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#background, this.#backFill);
+    this.#tasks = new Tasks(this.#writerDb, this.#background, schemas, page => this.#scans.page(page));
     this.#functions = new FunctionGate({
       path: this.#path,
       db: this.#writerDb,

@@ -256,6 +256,20 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     description: '`allowed_origins` lists the pages that may call functions; null: any.',
     example: {body: SETTINGS},
   },
+  'tables.drop': {
+    tag: 'bulk',
+    summary: 'Drop a table: its documents, then its schema and indexes',
+    description:
+      'A task, which runs in slices after the answer, also after a crash. If documents are made meanwhile, they and the schema stay, and the ' +
+      'task fails with `op.conflict`. 404: there is no such table. 409: the active deployment declares it.',
+    errors: ['op.not_found', 'op.conflict', 'op.rate_limited'],
+    takesKey: true,
+    example: {
+      path: {table: 'cities'},
+      answer: {id: '06a2s60d2xqxk3smxa8kqf6vw8'},
+      from: {operation: 'documents.insert', values: {table: '$request.body#/table'}},
+    },
+  },
   'tables.list': {
     tag: 'documents',
     summary: 'Tables, and how many documents each has',

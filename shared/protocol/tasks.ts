@@ -1,4 +1,4 @@
-/** Wire types of tasks: changes of all documents that a query finds. POST|GET /api/tenants/{tenant_id}/tasks… */
+/** Wire types of tasks: changes of all documents that a query finds, and drops of tables. /api/tenants/{tenant_id}/tasks…, DELETE …/tables/{table} */
 import Type, {type Static} from 'typebox';
 import {PatchBody} from './documents.ts';
 import {QueryObject} from './queries.ts';
@@ -23,7 +23,7 @@ const Failure = Type.Object({id: Type.String(), code: Type.String(), message: Ty
 
 export const Task = Type.Object({
   id: Type.String(),
-  type: TaskType,
+  type: Type.Enum(['delete', 'patch', 'drop']),
   query: TaskQuery,
   state: Type.Enum(['running', 'completed', 'failed', 'cancelled']),
   changed: Type.Integer({minimum: 0, description: 'documents that are deleted or patched, on disk'}),

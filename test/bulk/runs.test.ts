@@ -48,6 +48,8 @@ afterEach(async () => {
   rmSync(directory, {recursive: true});
 });
 
+const noDrop = {drop: () => Promise.reject(new Error('nothing is dropped'))};
+
 test('an import that a line stops is answered when the lines before it are on disk, and counts them', async () => {
   held = [];
   const ids = Array.from({length: 1_000}, (_, i) => `line-${i}`);
@@ -70,7 +72,7 @@ test('a task whose record is damaged holds up no other, and stays', async () => 
   const background = new BackgroundWrites(groups, log, (_, error) => {
     throw error;
   });
-  const tasks = new Tasks(db, background, () => Promise.resolve('{"data":[],"next_cursor":null}'));
+  const tasks = new Tasks(db, background, noDrop, () => Promise.resolve('{"data":[],"next_cursor":null}'));
   const body: TaskBody = {type: 'delete', query: {table: 't', filters: []}};
   const broken = await groups.perform(tasks.made(body));
   const sound = await groups.perform(tasks.made(body));
@@ -84,7 +86,7 @@ test('a task whose record is damaged holds up no other, and stays', async () => 
 
 test('a task that would be written again and again with much is refused', () => {
   const background = new BackgroundWrites(groups, log, () => undefined);
-  const tasks = new Tasks(db, background, () => Promise.reject(new Error('nothing runs')));
+  const tasks = new Tasks(db, background, noDrop, () => Promise.reject(new Error('nothing runs')));
   const patch = {text: 'x'.repeat(TASK_BYTES_MAX)};
   expect(() => tasks.made({type: 'patch', query: {table: 't', filters: []}, patch})).toThrow(
     expect.objectContaining({code: 'op.too_large'}),

@@ -340,6 +340,15 @@ export async function samplesOf(app: App): Promise<Samples> {
       ],
       refused: {body: {type: 'patch', query}, code: 'op.invalid_input'},
     },
+    'tables.drop': {
+      succeeds: [
+        async () => {
+          await expectStatus(app.admin('PUT', '/schema/dropped', {table: 'dropped', fields: []}), 204);
+          return {params: {table: 'dropped'}};
+        },
+      ],
+      refused: {params: {table: 'notes'}, code: 'op.conflict'},
+    },
     'tasks.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'tasks.get': {succeeds: [() => newTask()], refused: {params: {task_id: 'none'}, code: 'op.not_found'}},
     'tasks.cancel': {

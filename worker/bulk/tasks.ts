@@ -1,5 +1,5 @@
 /**
- * Tasks: delete or patch all documents that a query finds, in slices inside commit groups, so that nobody waits for more than one.
+ * Tasks: delete or patch all documents that a query finds, or drop a table, in slices inside commit groups, so that nobody waits for more than one.
  *
  *   running ──no page is left──▶ completed      ──a document refuses, on_error=stop; the query cannot be read──▶ failed
  *      └──cancel──▶ cancelled                     all of it in commits: whatever happens to the process, the next one goes on
@@ -8,6 +8,9 @@
  * page in the same commit. So a task is not of one moment, and what it does is said of each document: one that was there when the task
  * was made and passes the filters when its turn comes is changed, once; one that is made later is not, also if its own change
  * makes it pass again. Tasks run one after another.
+ *
+ * A drop deletes all documents that way. Then, in turn with other changes of schemas, one write looks whether the table is empty and takes
+ * its schema and indexes away; documents that were made meanwhile keep theirs, and the drop has failed.
  */
 import {Buffer} from 'node:buffer';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -31,6 +34,9 @@ import type {Writer} from '../commit/writer.ts';
 import {parseDocument} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {compileFilters, matches} from '../reads/filter.ts';
+import type {SchemaChanges} from '../schema/change.ts';
+import {refuseDeployed} from '../schema/read.ts';
+import type {CatalogTable} from '../storage/catalog.ts';
 import type {Connection} from '../storage/connection.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {BulkRecords, damagedOnes} from './bulk-records.ts';
@@ -42,21 +48,31 @@ type TaskRecord = Task & {
   to: number;
   /** Where the next page begins; null: at the beginning. */
   after: string | null;
+  /** Of a drop whose documents are deleted: its end is what is left. */
+  isCleared?: boolean;
 };
+type Asked = Pick<TaskRecord, 'type' | 'query' | 'changes' | 'skips'>;
 type Page = {data: {_id: string}[]; next_cursor: string | null};
 
 export class Tasks {
   readonly #writerDb: Connection;
   readonly #background: BackgroundWrites;
+  readonly #schemas: Pick<SchemaChanges, 'drop'>;
   readonly #page: (body: PaginatedQueryBody) => Promise<string>;
   readonly #records = new BulkRecords<TaskRecord>('task');
   #isRunning = false;
   #isStopped = false;
 
   /** @param page what POST …/query/paginated answers. @throws as that, and session.overloaded 503 */
-  constructor(writerDb: Connection, background: BackgroundWrites, page: (body: PaginatedQueryBody) => Promise<string>) {
+  constructor(
+    writerDb: Connection,
+    background: BackgroundWrites,
+    schemas: Pick<SchemaChanges, 'drop'>,
+    page: (body: PaginatedQueryBody) => Promise<string>,
+  ) {
     this.#writerDb = writerDb;
     this.#background = background;
+    this.#schemas = schemas;
     this.#page = page;
   }
 
@@ -75,28 +91,43 @@ export class Tasks {
       const message = `filters and changes of a task may take ${TASK_BYTES_MAX} bytes; these take ${bytes}`;
       throw new ServiceError('op.too_large', message);
     }
+    return writer => this.#put(writer, {type, query, changes, skips: onError === 'skip'});
+  }
+
+  /**
+   * What makes a task that drops a table, in a write; `wake` follows it.
+   * @throws op.invalid_input 400; in the write op.not_found 404, op.conflict 409 for a table of the deployment, op.rate_limited 429
+   */
+  madeDrop(name: string): (writer: Writer) => string {
+    checkTableName(name);
     return writer => {
-      this.#makeRoom(writer);
-      const id = writer.newJobId();
-      const nowMs = Math.floor(writer.nowMs());
-      const table = writer.catalog.table(query.table);
-      this.#records.put(writer, id, {
-        id,
-        type,
-        query,
-        state: 'running',
-        changed: 0,
-        failed: 0,
-        errors: [],
-        created_at: nowMs,
-        updated_at: nowMs,
-        changes,
-        skips: onError === 'skip',
-        to: table === undefined ? 0 : table.number * DOCS_PER_TABLE + table.lastN,
-        after: null,
-      });
-      return id;
+      const table = writer.catalog.table(name);
+      if (table !== undefined) refuseDeployed(table);
+      if (table === undefined || (table.fields === null && !hasDocuments(writer, table))) {
+        throw new ServiceError('op.not_found', `there is no table ${name}`);
+      }
+      return this.#put(writer, {type: 'drop', query: {table: name, filters: []}, changes: null, skips: false});
     };
+  }
+
+  #put(writer: Writer, asked: Asked): string {
+    this.#makeRoom(writer);
+    const id = writer.newJobId();
+    const nowMs = Math.floor(writer.nowMs());
+    const table = writer.catalog.table(asked.query.table);
+    this.#records.put(writer, id, {
+      id,
+      ...asked,
+      state: 'running',
+      changed: 0,
+      failed: 0,
+      errors: [],
+      created_at: nowMs,
+      updated_at: nowMs,
+      to: table === undefined ? 0 : table.number * DOCS_PER_TABLE + table.lastN,
+      after: null,
+    });
+    return id;
   }
 
   /** @throws op.not_found 404 in the write, op.conflict 409 when it has ended */
@@ -150,7 +181,11 @@ export class Tasks {
     while (!this.#isStopped) {
       const task = this.#next();
       if (task === undefined) return;
-      const {id, after} = task;
+      const {id, after, query} = task;
+      if (task.isCleared === true) {
+        await this.#schemas.drop(query.table, writer => this.#endsDrop(writer, id));
+        continue;
+      }
       const page = await this.#pageOf(task);
       if (this.#isStopped) return;
       if (page === null) await delay(BACKGROUND_RETRY_MS);
@@ -179,6 +214,16 @@ export class Tasks {
     this.#records.put(writer, id, now);
   }
 
+  /** Whether the schema goes with it. */
+  #endsDrop(writer: Writer, id: string): boolean {
+    const task = this.#records.get(writer.db, id);
+    if (task?.state !== 'running') return false;
+    const now = {...task, updated_at: Math.floor(writer.nowMs())};
+    endDrop(writer, now);
+    this.#records.put(writer, id, now);
+    return now.state === 'completed';
+  }
+
   /** Forgets the oldest that have ended. @throws op.rate_limited 429 */
   #makeRoom(writer: Writer): void {
     const all = this.#records.all(writer.db).records.sort(byAge);
@@ -195,13 +240,20 @@ function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: 
   const table = writer.catalog.table(query.table);
   const passes = matches(compileFilters(query.filters));
   task.after = next;
-  if (next === null) task.state = 'completed';
+  try {
+    if (task.type === 'drop' && table !== undefined) refuseDeployed(table);
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    fail(task, '', caught);
+    return;
+  }
+  if (next === null) passed(task);
   for (const {_id: id} of data) {
     try {
       const row = table === undefined ? undefined : writer.document(table, id);
       if (row === undefined || !passes(parseDocument(row))) continue;
       if (row.doc > to) {
-        task.state = 'completed'; // pages are in order of creation
+        passed(task); // pages are in order of creation
         return;
       }
       if (changes === null) writer.delete(table!, row);
@@ -219,6 +271,35 @@ function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: 
   }
 }
 
+/** All that it is to change has had its turn. */
+function passed(task: TaskRecord): void {
+  if (task.type === 'drop') task.isCleared = true;
+  else task.state = 'completed';
+}
+
+function endDrop(writer: Writer, task: TaskRecord): void {
+  const table = writer.catalog.table(task.query.table);
+  try {
+    if (table !== undefined) {
+      refuseDeployed(table);
+      if (hasDocuments(writer, table)) throw writtenMeanwhile(table);
+    }
+    task.state = 'completed';
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    fail(task, '', caught);
+  }
+}
+
+function hasDocuments({statements}: Writer, {info}: CatalogTable): boolean {
+  return statements.documentsFrom.get(info.lowDoc, info.highDoc, 1) !== undefined;
+}
+
+function writtenMeanwhile({name}: CatalogTable): ServiceError {
+  const message = `documents were made in table ${name} while it was dropped: they are there, and so is its schema; drop it again`;
+  return new ServiceError('op.conflict', message);
+}
+
 function fail(task: TaskRecord, id: string, error: ServiceError): void {
   task.state = 'failed';
   task.errors = task.errors.slice(0, BULK_ERRORS_SHOWN - 1);
@@ -231,7 +312,7 @@ function describe(task: TaskRecord, id: string, {code, message}: ServiceError): 
   }
 }
 
-function shown({changes: _, skips: _s, to: _t, after: _a, ...task}: TaskRecord): Task {
+function shown({changes: _, skips: _s, to: _t, after: _a, isCleared: _c, ...task}: TaskRecord): Task {
   return task;
 }
 

@@ -1,4 +1,4 @@
-/** Work on many documents: imports, exports and tasks. */
+/** Work on many documents: imports, exports, tasks and drops of tables. */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {ExportQuery} from '../../shared/protocol/exports.ts';
@@ -6,18 +6,22 @@ import {ImportQuery} from '../../shared/protocol/imports.ts';
 import {TaskBody} from '../../shared/protocol/tasks.ts';
 import {exportPieces} from '../bulk/export.ts';
 import type {ImportBody} from '../bulk/imports.ts';
+import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
 import {bodyType, decodeBody, wireType} from '../wire-type.ts';
 import {type Handlers, json, Later} from './answer.ts';
+import type {OpenTenant} from './open-tenant.ts';
 import {decodeQuery} from './query-string.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
-import {written} from './written.ts';
+import {type WriteRequest, written} from './written.ts';
 
 const exportQuery = wireType(ExportQuery);
 const taskBody = bodyType<'tasks.create'>(TaskBody);
 const importQuery = wireType(ImportQuery);
 
-export const bulk: Handlers<Extract<Operation, `imports.${string}` | `tasks.${string}` | 'exports.run'>> = {
+export const bulk: Handlers<
+  Extract<Operation, `imports.${string}` | `tasks.${string}` | 'exports.run' | 'tables.drop'>
+> = {
   'imports.run': async (request, {imports}) => {
     if (request.key !== null) {
       const message =
@@ -38,16 +42,8 @@ export const bulk: Handlers<Extract<Operation, `imports.${string}` | `tasks.${st
       ['x-svc-sequence', String(cut)],
     ]);
   },
-  'tasks.create': (request, tenant) => {
-    const make = tenant.tasks.made(decodeBody(taskBody, request.body));
-    const answer = written(request, tenant, writer => json<'tasks.create'>({id: make(writer)}));
-    return new Later(settle =>
-      answer.begin(outcome => {
-        settle(outcome);
-        tenant.tasks.wake();
-      }),
-    );
-  },
+  'tasks.create': (request, tenant) => begun(request, tenant, tenant.tasks.made(decodeBody(taskBody, request.body))),
+  'tables.drop': (request, tenant) => begun(request, tenant, tenant.tasks.madeDrop(request.params.table)),
   'tasks.list': (_, {reader, tasks}) => {
     reader.inSnapshot();
     return json<'tasks.list'>(tasks.list(reader.db));
@@ -69,6 +65,17 @@ export const bulk: Handlers<Extract<Operation, `imports.${string}` | `tasks.${st
     return json<'imports.get'>({import: imports.get(params.import_id)});
   },
 };
+
+/** It runs once it is on disk. */
+function begun(request: WriteRequest, tenant: OpenTenant, make: (writer: Writer) => string): Later {
+  const answer = written(request, tenant, writer => json<'tasks.create' | 'tables.drop'>({id: make(writer)}));
+  return new Later(settle =>
+    answer.begin(outcome => {
+      settle(outcome);
+      tenant.tasks.wake();
+    }),
+  );
+}
 
 function bodyOf({contentType, incoming}: Pick<Request, 'contentType' | 'incoming'>): ImportBody {
   const [type = ''] = contentType.split(';');

@@ -7,7 +7,7 @@ import {type Answer, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /** Of any operation: what a repeated one is known by. */
-type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
+export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
   Partial<Pick<Request, 'ifMatch' | 'ifNoneMatch'>> & {readonly params: Readonly<Record<string, string>>};
 
 /**

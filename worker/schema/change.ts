@@ -20,12 +20,13 @@ import type {BackFill} from './back-fill.ts';
 import {SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
 import {install, probes} from './install.ts';
-import {noSchema, schemaEvent} from './read.ts';
+import {noSchema, refuseDeployed, schemaEvent} from './read.ts';
 
 export class SchemaChanges {
   readonly #catalog: Catalog;
   readonly #reader: Reader;
   readonly #groups: CommitGroups;
+  readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
   readonly #deploys: SchemaDeploys;
   /** Changes run one after another: each sees the schema that the one before left. */
@@ -35,6 +36,7 @@ export class SchemaChanges {
     this.#catalog = writer.catalog;
     this.#reader = reader;
     this.#groups = groups;
+    this.#background = background;
     this.#backFill = backFill;
     this.#deploys = new SchemaDeploys(writer, reader, groups, background, backFill);
   }
@@ -65,8 +67,22 @@ export class SchemaChanges {
         const table = this.#catalog.table(name);
         if (table !== undefined) refuseDeployed(table);
         if (table === undefined || table.fields === null) throw noSchema(name);
-        install(writer, table, {fields: null, deployed: null}, []);
-        writer.event({type: 'schema.deleted', table: name});
+        remove(writer, table);
+      });
+      this.#backFill.wake();
+    });
+  }
+
+  /**
+   * The end of a table that was emptied: resolves when it is on disk, as a write of the background does.
+   * @param isToGo whether its schema goes, asked in the write; what it writes is in the same commit
+   */
+  drop(name: string, isToGo: (writer: Writer) => boolean): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#background.perform('a task', writer => {
+        if (!isToGo(writer)) return;
+        const table = this.#catalog.table(name);
+        if (table !== undefined && table.fields !== null) remove(writer, table);
       });
       this.#backFill.wake();
     });
@@ -122,12 +138,9 @@ export class SchemaChanges {
   }
 }
 
-function refuseDeployed(table: CatalogTable): void {
-  if (table.deployed === null) return;
-  throw new ServiceError(
-    'op.conflict',
-    `table ${table.name} belongs to the schema of the active deployment; change svc/schema.ts and deploy`,
-  );
+function remove(writer: Writer, table: CatalogTable): void {
+  install(writer, table, {fields: null, deployed: null}, []);
+  writer.event({type: 'schema.deleted', table: table.name});
 }
 
 function refuse(table: string, found: Offender[]): void {

@@ -69,3 +69,12 @@ export function schemaText(catalog: Catalog, name: string): string {
 export function noSchema(name: string): ServiceError {
   return new ServiceError('op.not_found', `table ${name} has no schema`);
 }
+
+/** @throws op.conflict 409 when the active deployment declares the table */
+export function refuseDeployed(table: CatalogTable): void {
+  if (table.deployed === null) return;
+  throw new ServiceError(
+    'op.conflict',
+    `table ${table.name} belongs to the schema of the active deployment; change svc/schema.ts and deploy`,
+  );
+}

@@ -1,0 +1,141 @@
+/** DELETE …/tables/{table}: documents, schema and indexes go, in slices, whatever happens to the process; nothing goes that was made later. */
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import type {Task} from '../../shared/protocol/tasks.ts';
+import {svc} from '../harness/command.ts';
+import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
+import {isAlive, Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+const DOCUMENTS = 4_000;
+
+let service: Service;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await Service.start();
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  service.showLogOnFailure();
+  tenant = await Tenant.make(service);
+});
+
+/** With an index and `n` from 0 on. */
+const fill = async (table: string, documents = DOCUMENTS) => {
+  expect((await tenant.request('PUT', `/schema/${table}`, schemaOf(table))).status).toBe(204);
+  const lines = Array.from({length: documents}, (_, n) => JSON.stringify({n})).join('\n');
+  const sent = {'content-type': 'application/x-ndjson'};
+  expect((await tenant.request('POST', `/import?table=${table}`, lines, sent)).status).toBe(200);
+};
+const schemaOf = (table: string) => ({
+  table,
+  fields: [{name: 'n', field_type: 'number', required: true}],
+  indexes: [{name: 'by_n', fields: ['n'], unique: true}],
+});
+const drop = async (table: string, headers = {}) => {
+  const reply = await tenant.request('DELETE', `/tables/${table}`, undefined, headers);
+  expect([reply.status, reply.text]).toEqual([202, expect.any(String)]);
+  return (reply.body as {id: string}).id;
+};
+const look = async (id: string) => {
+  const reply = await tenant.request('GET', `/tasks/${id}`).catch(() => null);
+  return reply?.status === 200 ? (reply.body as {task: Task}).task : null;
+};
+const ended = (id: string) =>
+  until('the task to end', async () => {
+    const task = await look(id);
+    return task === null || task.state === 'running' ? null : task;
+  });
+const tables = async () => ((await tenant.request('GET', '/tables')).body as {tables: object[]}).tables;
+const insert = async (table: string, fields: object) =>
+  (await tenant.request('POST', '/documents', {table, fields})).status;
+const expectVerified = async () => {
+  const {code, stdout} = await svc(['verify', '--data', service.data]);
+  expect({code, stdout}).toMatchObject({code: 0});
+};
+
+test('a dropped table is gone with its schema, and another one may take its name', async () => {
+  await fill('cities', 500);
+  await fill('other', 3);
+  const id = await drop('cities', {'idempotency-key': 'once'});
+  expect(await drop('cities', {'idempotency-key': 'once'})).toBe(id);
+  const query = {table: 'cities', filters: []};
+  expect(await ended(id)).toMatchObject({type: 'drop', query, state: 'completed', changed: 500, failed: 0, errors: []});
+  expect(await tables()).toEqual([{name: 'other', documents: 3}]);
+  expectError(await tenant.request('GET', '/schema/cities'), 404, 'op.not_found');
+  expectError(await tenant.request('DELETE', '/tables/cities'), 404, 'op.not_found');
+  expect(await insert('cities', {n: 'no number'})).toBe(201);
+  expect(await insert('cities', {n: 'no number'})).toBe(201);
+  expect(await tables()).toEqual([
+    {name: 'cities', documents: 2},
+    {name: 'other', documents: 3},
+  ]);
+  await expectVerified();
+});
+
+test('a follower of the journal has the same documents and schemas, after kills in the middle of it', async () => {
+  await fill('other', 3);
+  await fill('cities');
+  const id = await drop('cities');
+  for (let kills = 0; kills < 2; kills++) {
+    const before = (await look(id))?.changed ?? 0;
+    await until('progress', async () => {
+      const task = await look(id);
+      return task !== null && (task.changed > before || task.state !== 'running');
+    });
+    const worker = await service.workerOf(tenant.id);
+    process.kill(worker, 'SIGKILL');
+    await until('its end', () => !isAlive(worker));
+  }
+  expect(await ended(id)).toMatchObject({state: 'completed', changed: DOCUMENTS});
+  const {records, texts} = await journalAfter(tenant, 0);
+  checkChain(texts);
+  const now = await bootstrap(tenant);
+  const followed = replay({snapshot: {documents: {}}} as never, records);
+  expect(canonical(Object.fromEntries(followed))).toBe(canonical(Object.fromEntries(replay(now, []))));
+  expect(Object.keys((now.snapshot.schema as {tables: object}).tables)).toEqual(['other']);
+  const schemas = records.flatMap(({events}) => events.filter(({type}) => type.startsWith('schema.')));
+  expect(schemas.map(event => [event.type, (event as {table?: string}).table])).toEqual([
+    ['schema.set', 'other'],
+    ['schema.set', 'cities'],
+    ['schema.deleted', 'cities'],
+  ]);
+  await expectVerified();
+});
+
+test('what is made after it was asked for stays, with the schema; a cancelled one leaves the schema', async () => {
+  await fill('first');
+  await fill('cities', 500);
+  await drop('first'); // which the other waits for
+  const id = await drop('cities');
+  expect(await insert('cities', {n: -1})).toBe(201);
+  const failed = await ended(id);
+  expect(failed).toMatchObject({state: 'failed', changed: 500, errors: [{code: 'op.conflict'}]});
+  expect(await tables()).toEqual([{name: 'cities', documents: 1}]);
+  expectError(await tenant.request('POST', '/documents', {table: 'cities', fields: {}}), 400, 'op.schema_violation');
+
+  await fill('behind');
+  await drop('behind');
+  const waiting = await drop('cities');
+  expect((await tenant.request('POST', `/tasks/${waiting}/cancel`)).body).toMatchObject({task: {state: 'cancelled'}});
+  expect((await tenant.request('GET', '/schema/cities')).status).toBe(200);
+});
+
+test('names that are no table are refused', async () => {
+  expectError(await tenant.request('DELETE', '/tables/1'), 400, 'op.invalid_input');
+  expectError(await tenant.request('DELETE', '/tables/never'), 404, 'op.not_found');
+});
+
+test('a key needs both scopes, and the table', async () => {
+  await fill('cities', 1);
+  const as = async (scopes: string[], limited: string[]) => {
+    const made = await service.post('/api/keys', {name: scopes.join('-') + limited.join('-'), scopes, tables: limited});
+    const {secret} = made.body as {secret: string};
+    return tenant.request('DELETE', '/tables/cities', undefined, {authorization: `Bearer ${secret}`});
+  };
+  const detail = (scope: string) => ({body: {error: {detail: {scope}}}});
+  expect(await as(['schema'], ['cities'])).toMatchObject({status: 403, ...detail('data:write')});
+  expect(await as(['data:write'], ['cities'])).toMatchObject({status: 403, ...detail('schema')});
+  expectError(await as(['data:write', 'schema'], ['other']), 403, 'auth.forbidden');
+  expect(await as(['data:write', 'schema'], ['cities'])).toMatchObject({status: 202});
+});
