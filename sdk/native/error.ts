@@ -1,9 +1,12 @@
 /** What a call rejects with: the service's own error, or why there was no answer. */
 import {ERROR_STATUS} from '../../shared/errors.ts';
 
+/** What another attempt meets again, whatever its status. */
+const LASTING = /^(op\.(quarantined|storage_damaged)|client\.no_key)$/;
+
 export class SvcClientError extends Error {
   override readonly name = 'SvcClientError';
-  /** The service's code, `op.not_found` for one; `client.unreachable`, `client.timeout` and `client.bad_answer` are of the client. */
+  /** The service's code, `op.not_found` for one; `client.unreachable`, `client.timeout`, `client.bad_answer` and `client.no_key` are of the client. */
   readonly code: string;
   /** Of HTTP; 0: there was no answer. */
   readonly status: number;
@@ -33,7 +36,7 @@ export class SvcClientError extends Error {
 
   /** It may be another time: nobody answered, or the service, or a proxy before it, is busy or restarts. */
   get isTransient(): boolean {
-    return [0, 429, 502, 503, 504].includes(this.status) && !/^op\.(quarantined|storage_damaged)$/.test(this.code);
+    return [0, 429, 502, 503, 504].includes(this.status) && !LASTING.test(this.code);
   }
 }
 

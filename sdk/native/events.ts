@@ -28,7 +28,7 @@ export async function* eventsOf(transport: Transport, options: StreamOptions): A
     let retryMs = 0;
     try {
       for await (const event of oneStream(transport, options, lastId, () => onState?.('connected'))) {
-        failures = 0;
+        signal?.throwIfAborted();
         if (event.id !== null) lastId = event.id;
         if (event.event === 'end') {
           const error = endOf(event.data);
@@ -37,6 +37,8 @@ export async function* eventsOf(transport: Transport, options: StreamOptions): A
           if (error.status !== UNAUTHORIZED) throw error;
           break;
         }
+        // An answer that has only begun is no progress: what ends the next one as soon must wait longer each time.
+        if (event.event === 'message' && event.id !== null) failures = 0;
         if (event.data !== '') yield event;
       }
     } catch (caught) {

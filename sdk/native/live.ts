@@ -2,6 +2,7 @@
  * Queries that are held live: whole results, each told once, for as long as somebody wants them. Readers of equal queries share one,
  * and all of a client share a socket, where the service takes its key that way; else each is a stream of events.
  */
+import {SvcClientError} from './error.ts';
 import {eventsOf, type StreamState} from './events.ts';
 import type {LiveSocket, Subscriber} from './socket.ts';
 import type {Transport} from './transport.ts';
@@ -118,9 +119,9 @@ class LiveQuery implements Subscriber {
     this.#stop = () => ended.abort();
     const follow = async () => {
       const onState = (state: StreamState) => {
-        if (signal.aborted) return;
-        this.become(state);
-        if (state === 'connected' || !this.#socket.mayTake(this.query)) return;
+        if (!signal.aborted) this.become(state);
+        // Who was told may have left.
+        if (signal.aborted || state === 'connected' || !this.#socket.mayTake(this.query)) return;
         ended.abort();
         this.#stop = this.#socket.subscribe(this);
       };
@@ -131,7 +132,11 @@ class LiveQuery implements Subscriber {
       }
     };
     follow().catch(error => {
-      if (!signal.aborted) this.fail(error);
+      if (signal.aborted) return;
+      // With another key, or another tenant of that name, a socket may be had.
+      if (error instanceof SvcClientError && !error.isTransient && [0, 401, 403, 404].includes(error.status))
+        this.#socket.mayBeTried();
+      this.fail(error);
     });
   }
 
@@ -154,10 +159,10 @@ class LiveQuery implements Subscriber {
   #end(reader: Reader, error: unknown): void {
     if (!this.#readers.has(reader)) return;
     this.leave(reader);
-    if (reader.onError !== undefined) reader.onError(error);
-    else
-      queueMicrotask(() => {
-        throw error;
-      });
+    // Apart, for what it throws is not for the other readers.
+    queueMicrotask(() => {
+      if (reader.onError === undefined) throw error;
+      reader.onError(error);
+    });
   }
 }

@@ -17,7 +17,7 @@ import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {backOffMs} from '../client/back-off.ts';
 import type {Any} from '../values/any.ts';
-import {type ErrorSaid, errorSaid} from './error.ts';
+import {type ErrorSaid, errorSaid, SvcClientError} from './error.ts';
 import type {StreamState} from './events.ts';
 import {type Transport, wait} from './transport.ts';
 
@@ -33,7 +33,8 @@ type Socket = {
 };
 
 type Frame =
-  | {type: 'hello' | 'authenticated' | 'fatal_error'}
+  | {type: 'hello' | 'authenticated'}
+  | {type: 'fatal_error'; error: ErrorSaid}
   | {type: 'subscription_result'; subscription_id: number; request_id?: string; data: unknown}
   | {type: 'op.error'; id: string; error: ErrorSaid}
   | {type: 'error'; error: ErrorSaid};
@@ -82,6 +83,11 @@ export class LiveSocket {
     return Date.now() >= this.#refusedUntilMs;
   }
 
+  /** What it was refused for may be over. */
+  mayBeTried(): void {
+    this.#refusedUntilMs = 0;
+  }
+
   /** @returns ends it */
   subscribe(subscriber: Subscriber): () => void {
     const request = String(++this.#requests);
@@ -109,20 +115,26 @@ export class LiveSocket {
     this.#running = running;
     this.#failures = 0;
     this.#keepOpen(running.signal).then(
-      () => this.#refuse(),
+      () => {
+        if (!running.signal.aborted) this.#refuse();
+      },
       error => {
-        if (running.signal.aborted) return;
-        this.#running = null;
-        for (const {subscriber} of this.#taken()) subscriber.fail(error);
+        if (!running.signal.aborted) this.#fail(error);
       },
     );
+  }
+
+  #fail(error: unknown): void {
+    this.#running?.abort();
+    this.#running = null;
+    for (const {subscriber} of this.#taken()) subscriber.fail(error);
   }
 
   /** Resolves when the service does not take the key this way. @throws what the signal was aborted with */
   async #keepOpen(signal: AbortSignal): Promise<void> {
     let isSecond = false;
     for (;;) {
-      const key = await this.#transport.key().catch(() => null);
+      const key = await this.#keyWithin(signal);
       signal.throwIfAborted();
       if (key?.startsWith(KEY_PREFIX) === false) return;
       let isAnswered = false;
@@ -137,6 +149,15 @@ export class LiveSocket {
       for (const {subscriber} of [...this.#subscriptions.values()]) subscriber.become('waiting');
       await wait(backOffMs(CLIENT_BACK_OFF_CLEAN_MS, this.#failures++, Math.random()), signal);
     }
+  }
+
+  /** Null: it takes too long. @throws SvcClientError there is none */
+  async #keyWithin(signal: AbortSignal): Promise<string | null> {
+    const timeout = AbortSignal.timeout(this.#transport.options.timeoutMs);
+    return await this.#transport.key(AbortSignal.any([signal, timeout])).catch(caught => {
+      if (caught instanceof SvcClientError) throw caught;
+      return null;
+    });
   }
 
   #refuse(): void {
@@ -189,7 +210,8 @@ export class LiveSocket {
           wasOpen = true;
           this.#socket = socket;
           this.#send({type: 'client_hello', protocol: PROTOCOL});
-          for (const request of this.#subscriptions.keys()) this.#ask(request);
+          // Who is told may end some, and begin others, which ask by themselves.
+          for (const request of [...this.#subscriptions.keys()]) this.#ask(request);
         } else this.#receive(frame);
       };
     });
@@ -198,6 +220,8 @@ export class LiveSocket {
   #receive(frame: Frame): void {
     if (frame.type === 'subscription_result') this.#result(frame.request_id, frame.subscription_id, frame.data);
     else if (frame.type === 'op.error') this.#failed(frame.id, frame.error);
+    else if (frame.type === 'fatal_error' && frame.error.code === 'session.tenant_not_found')
+      this.#fail(errorSaid(frame.error));
     else if (frame.type === 'error' && frame.error.code === 'session.subscription_error') {
       const id = frame.error.detail?.subscription_id;
       for (const [request, subscription] of this.#subscriptions) {
@@ -213,10 +237,11 @@ export class LiveSocket {
       if (asked !== undefined) this.#send({type: 'unsubscribe', subscription_id: id}); // Who asked has left meanwhile.
       return;
     }
-    if (subscription.failures > 0) subscription.subscriber.become('connected');
+    const wasRefused = subscription.failures > 0;
     subscription.id = id;
     subscription.failures = 0;
     this.#failures = 0;
+    if (wasRefused) subscription.subscriber.become('connected');
     subscription.subscriber.show(data);
   }
 
@@ -233,21 +258,24 @@ export class LiveSocket {
       return;
     }
     subscription.id = null;
-    subscriber.become('waiting');
     const socket = this.#socket;
     const ms = Math.max(
       error.retryAfterMs ?? 0,
       backOffMs(CLIENT_BACK_OFF_CLEAN_MS, subscription.failures++, Math.random()),
     );
-    setTimeout(() => {
-      if (this.#socket === socket && this.#subscriptions.get(request) === subscription) this.#ask(request);
-    }, ms);
+    const again = () => {
+      if (this.#socket === socket) this.#ask(request);
+    };
+    wait(ms, this.#running?.signal).then(again, () => {});
+    subscriber.become('waiting');
   }
 
   #ask(request: string): void {
-    const {subscriber, failures} = this.#subscriptions.get(request)!;
-    if (failures === 0) subscriber.become('connected');
+    const subscription = this.#subscriptions.get(request);
+    if (subscription === undefined) return;
+    const {subscriber, failures} = subscription;
     this.#socket?.send(`{"type":"subscribe","request_id":"${request}","query":${subscriber.query}}`);
+    if (failures === 0) subscriber.become('connected');
   }
 
   #send(frame: object): void {

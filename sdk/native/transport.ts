@@ -7,6 +7,8 @@ import {backOffMs} from '../client/back-off.ts';
 import {errorOf, SvcClientError} from './error.ts';
 import type {CallOptions} from './types.ts';
 
+const UNAUTHORIZED = 401;
+
 export type TransportOptions = {
   readonly url: string;
   readonly tenant: string;
@@ -28,6 +30,10 @@ export class Transport {
   readonly options: TransportOptions;
   readonly #root: string;
   readonly #tenant: string;
+  /** That was got last. */
+  #key: string | null = null;
+  /** Why there is no newer one; null: there is. */
+  #keyFailure: SvcClientError | null = null;
 
   constructor(options: TransportOptions) {
     this.options = options;
@@ -80,8 +86,9 @@ export class Transport {
   async open(method: string, path: string, {body, headers, signal}: Ask): Promise<Response> {
     const said = {accept: 'text/event-stream', ...headers};
     const response = await this.#send(method, this.#tenant + path, textOf(body), said, signal);
-    if (response.ok) return response;
-    throw errorOf(response, await response.text());
+    if (!response.ok) throw this.#refusal(response, await response.text());
+    if (response.headers.get('content-type')?.startsWith(said.accept) === true) return response;
+    throw new SvcClientError('client.bad_answer', 'the answer is no stream of events', response.status);
   }
 
   async #once(
@@ -95,7 +102,7 @@ export class Transport {
     try {
       const response = await this.#send(method, path, body, headers, either);
       const text = await response.text();
-      if (!response.ok) throw errorOf(response, text);
+      if (!response.ok) throw this.#refusal(response, text);
       return {status: response.status, headers: response.headers, text};
     } catch (caught) {
       if (caught instanceof SvcClientError) throw caught;
@@ -118,16 +125,52 @@ export class Transport {
     const {fetch: send} = this.options;
     return await send(this.#root + path, {
       method,
-      headers: {authorization: `Bearer ${await this.key()}`, ...type, ...headers},
+      headers: {authorization: `Bearer ${await this.key(signal)}`, ...type, ...headers},
       ...(body === undefined ? {} : {body}),
       ...(signal === undefined ? {} : {signal}),
     });
   }
 
-  async key(): Promise<string> {
+  /**
+   * One that is valid now, or, where there is none to be had, the last one: what gets them may need the network that is gone.
+   * @throws SvcClientError `client.no_key`: there has been none; what the signal was aborted with
+   */
+  async key(signal?: AbortSignal): Promise<string> {
     const {key} = this.options;
-    return typeof key === 'string' ? key : await key();
+    if (typeof key === 'string') return key;
+    const asked = async () => {
+      const got: unknown = await key();
+      if (typeof got === 'string' && got !== '') return got;
+      throw new TypeError('it is no text');
+    };
+    try {
+      this.#key = await unlessAborted(asked(), signal);
+      this.#keyFailure = null;
+    } catch (caught) {
+      signal?.throwIfAborted();
+      const why = `there is no key: ${wordsOf(caught)}`;
+      this.#keyFailure = new SvcClientError('client.no_key', why, 0, {}, null, null, caught);
+      if (this.#key === null) throw this.#keyFailure;
+    }
+    return this.#key;
   }
+
+  /** @param body of an answer that is an error: the last key counts no more, and why there is no other says more than that */
+  #refusal(response: Response, body: string): SvcClientError {
+    return (response.status === UNAUTHORIZED ? this.#keyFailure : null) ?? errorOf(response, body);
+  }
+}
+
+/** What it resolves with, if that is before the signal is aborted. @throws what that was aborted with */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await work;
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+  });
+  return await Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', stop));
 }
 
 /** The JSON of an answer. @throws SvcClientError `client.bad_answer` */
@@ -145,8 +188,12 @@ function textOf(body: unknown): string | undefined {
 }
 
 export function unreachable(cause: unknown): SvcClientError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new SvcClientError('client.unreachable', `the service cannot be reached: ${why}`, 0, {}, null, null, cause);
+  const why = `the service cannot be reached: ${wordsOf(cause)}`;
+  return new SvcClientError('client.unreachable', why, 0, {}, null, null, cause);
+}
+
+function wordsOf(caught: unknown): string {
+  return caught instanceof Error ? caught.message : String(caught);
 }
 
 /** Also where the page is not one of a secure origin, which has no `randomUUID`. */

@@ -1,51 +1,8 @@
 /** `svc/client` against answers that are made up: what of a stream comes in which pieces, and how it is asked for again. */
 import fc from 'fast-check';
-import {expect, test} from 'vitest';
-import {createClient, type NativeClient, SvcClientError} from '../../sdk/native/index.ts';
-
-type Sent = {url: string; headers: Headers; body: unknown};
-type Options = {key?: () => string; retries?: number};
-
-/** A client whose requests are answered by these, one after the other; the last one again and again. */
-function answered(answers: (() => Response)[], options: Options = {}): {db: NativeClient; sent: Sent[]} {
-  const sent: Sent[] = [];
-  const fetched = async (url: unknown, init?: RequestInit) => {
-    const answer = answers[Math.min(sent.length, answers.length - 1)]!;
-    sent.push({url: String(url), headers: new Headers(init?.headers), body: init?.body});
-    return answer();
-  };
-  const db = createClient({url: 'http://svc', tenant: 't', key: 'k', fetch: fetched as typeof fetch, ...options});
-  return {db, sent};
-}
-
-/** A stream that ends after these. */
-function stream(pieces: readonly (string | Uint8Array)[]): () => Response {
-  return () => {
-    const body = new ReadableStream({
-      start: controller => {
-        for (const piece of pieces) {
-          controller.enqueue(typeof piece === 'string' ? new TextEncoder().encode(piece) : piece);
-        }
-        controller.close();
-      },
-    });
-    return new Response(body, {headers: {'content-type': 'text/event-stream'}});
-  };
-}
-
-const record = (sequence: number, text = '') => `id: ${sequence}\ndata: ${JSON.stringify({sequence, text})}\n\n`;
-const open = (id: number, timeline: string) => `event: open\nid: ${id}\ndata: {"timeline":"${timeline}"}\n\n`;
-const end = (code: string) => `event: end\ndata: {"error":{"code":"${code}","message":"m"}}\n\n`;
-const refused = (status: number, code: string) => () => Response.json({error: {code, message: 'm'}}, {status});
-
-async function failureOf(call: Promise<unknown>): Promise<SvcClientError> {
-  const caught: unknown = await call.then(
-    () => new Error('it succeeded'),
-    error => error,
-  );
-  expect(caught).toBeInstanceOf(SvcClientError);
-  return caught as SvcClientError;
-}
+import {expect, test, vi} from 'vitest';
+import type {NativeClient} from '../../sdk/native/index.ts';
+import {answered, end, failureOf, open, record, refused, stream} from './answers.ts';
 
 async function read(db: NativeClient, limit: number): Promise<unknown[]> {
   const records: unknown[] = [];
@@ -132,4 +89,36 @@ test('an answer that is not of the service is a bad one, of writes too', async (
   for (const call of [db.list('notes'), db.put('notes', 'a', {}), db.patch('notes', 'a', {})]) {
     expect(await failureOf(call)).toMatchObject({code: 'client.bad_answer', status: 200});
   }
+});
+
+test('an answer that is no stream of events is a bad one, and not asked for again', async () => {
+  const {db, sent} = answered([() => new Response('<html>', {headers: {'content-type': 'text/html'}})]);
+  expect(await failureOf(read(db, 1))).toMatchObject({code: 'client.bad_answer', status: 200});
+  expect(sent).toHaveLength(1);
+});
+
+test('a stream that begins and ends at once is asked for less and less often', async () => {
+  vi.useFakeTimers();
+  try {
+    const {db, sent} = answered([stream(['retry: 1000\n\n', open(0, 'a'), end('session.worker_unavailable')])]);
+    const controller = new AbortController();
+    const over = db.journal({signal: controller.signal}).next();
+    over.catch(() => {});
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(sent.length).toBeGreaterThan(4);
+    expect(sent.length).toBeLessThan(20);
+    controller.abort(new Error('enough'));
+    await expect(over).rejects.toThrow('enough');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('what has come by the time that a signal is aborted is not handed over after it', async () => {
+  const {db} = answered([stream([open(0, 'a') + record(1) + record(2)])]);
+  const controller = new AbortController();
+  const records = db.journal({signal: controller.signal});
+  expect(await records.next()).toMatchObject({value: {sequence: 1}});
+  controller.abort(new Error('enough'));
+  await expect(records.next()).rejects.toThrow('enough');
 });
