@@ -41,7 +41,7 @@ test('a count is that of the documents up to where the table is counted', () => 
             const rows = writer.statements.documentsFrom.all(table.info.lowDoc, table.info.highDoc, 100);
             const row = rows[at % Math.max(1, rows.length)];
             if (what === 'insert') writer.insert(table, {}, '{}');
-            else if (what === 'count') writer.countSome(table, 1 + (at % 7));
+            else if (what === 'count') writer.counters.countSome(table, 1 + (at % 7));
             else if (row !== undefined && what === 'delete') writer.delete(table, row);
             else if (row !== undefined) writer.update(table, row, {}, {}, '{}');
           }
@@ -50,7 +50,7 @@ test('a count is that of the documents up to where the table is counted', () => 
           if (fails) writer.returnTo(mark);
           else writer.appendRecord();
         }
-        if (!groupFails) writer.writeCounters();
+        if (!groupFails) writer.counters.write();
         (groupFails ? writer.statements.rollback : writer.statements.commit).run();
         if (groupFails) writer.returnTo(start);
         writer.endGroup();

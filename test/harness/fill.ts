@@ -26,7 +26,7 @@ export async function fill(
       writer.insert(writer.table(table), fields, JSON.stringify(fields));
     }
     writer.appendRecord();
-    writer.writeCounters();
+    writer.counters.write();
     writer.statements.commit.run();
     writer.endGroup();
   }

@@ -29,7 +29,7 @@ export class TenantParts {
     writer.statements.begin.run();
     const made = change(writer);
     writer.appendRecord();
-    writer.writeCounters();
+    writer.counters.write();
     writer.statements.commit.run();
     reader.endSnapshot();
     reader.committed(writer.commit());

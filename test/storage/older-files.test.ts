@@ -41,7 +41,7 @@ function write<T>(db: Connection, change: (writer: Writer) => T): T {
   writer.statements.begin.run();
   const made = change(writer);
   writer.appendRecord();
-  writer.writeCounters();
+  writer.counters.write();
   writer.statements.commit.run();
   writer.commit();
   writer.endGroup();

@@ -157,7 +157,7 @@ function commit(table: string, writes: readonly Write[], ids: string[]): void {
     }
     statements.release.run();
   }
-  writer.writeCounters();
+  writer.counters.write();
   statements.commit.run();
   reader.endSnapshot();
   reader.committed(writer.commit());

@@ -354,7 +354,7 @@ export class CommitGroups {
     linger?.committed();
     try {
       beforeCommit?.(this.#writer);
-      this.#writer.writeCounters();
+      this.#writer.counters.write();
       const records = this.#writer.head.sequence - group.start.head.sequence;
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
       isWritten = statements.totalChanges.get() !== group.changesBefore;

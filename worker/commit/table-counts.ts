@@ -44,7 +44,7 @@ export class TableCounts {
       const uncounted = table;
       const countSlice = (writer: Writer) => {
         const ends = performance.now() + SLICE_MS;
-        do writer.countSome(uncounted, COUNT_ROWS_AT_ONCE);
+        do writer.counters.countSome(uncounted, COUNT_ROWS_AT_ONCE);
         while (!isCounted(uncounted) && performance.now() < ends);
       };
       await this.#background.perform(KIND, countSlice, () => this.#answer());

@@ -10,7 +10,6 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION} from '../../shared/journal-chain.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
@@ -26,13 +25,11 @@ import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
+import {type JournalHead, readJournalHead} from './journal-head.ts';
+import {PendingRecord} from './pending-record.ts';
+import {checkSchema} from './schema-check.ts';
+import {TableCounters} from './table-counters.ts';
 import {checkUnique} from './unique.ts';
-
-/** The newest record: the next one continues from it. */
-export type JournalHead = {sequence: number; digest: string; timestamp: number};
-
-/** What the current write has done so far, for its journal record. Texts are JSON. */
-type PendingRecord = {events: string[]; writes: string[]; scheduledExecutionId: string | null};
 
 /** A point in a transaction that can be returned to, together with SQLite's savepoint. */
 export type Mark = {
@@ -51,16 +48,15 @@ export class Writer {
   readonly db: Connection;
   readonly statements: Statements;
   readonly catalog: Catalog;
+  readonly counters: TableCounters;
   readonly #ids: IdFactory;
   readonly #clock: () => number;
   /** What the clock said when the time of this process began. */
   readonly #epochMs: number;
   #head: JournalHead;
-  #record: PendingRecord = newRecord();
+  #record = new PendingRecord();
   /** How to take back changes of the catalog, newest last. */
   #undos: (() => void)[] = [];
-  /** Tables whose counters their row does not know yet. */
-  #counted: CatalogTable[] = [];
   /** What the group has written so far, in order. */
   #changes: Change[] = [];
   #events: CommittedEvent[] = [];
@@ -85,27 +81,11 @@ export class Writer {
     this.db = db;
     this.catalog = catalog;
     this.statements = prepareStatements(db);
+    this.counters = new TableCounters(this.statements, undo => this.onRollback(undo));
     this.#clock = clock;
     this.#ids = new IdFactory(clock);
-    this.#head = this.#readHead();
+    this.#head = readJournalHead(this.statements);
     this.#epochMs = this.nowMs() - performance.now();
-  }
-
-  /** @throws op.storage_damaged 503: nothing may be chained to a record that is not what was written */
-  #readHead(): JournalHead {
-    const {journalHead, journalDigest, meta} = this.statements;
-    const last = journalHead.get();
-    if (last === undefined) return {sequence: 0, digest: FIRST_PREVIOUS_DIGEST, timestamp: 0};
-    const {sequence, record, digest} = last;
-    const previous =
-      sequence === meta.get('journal_floor')
-        ? (meta.get('floor_previous_digest') ?? FIRST_PREVIOUS_DIGEST)
-        : journalDigest.get(sequence - 1);
-    if (previous === undefined || recordDigest(String(previous), String(record)) !== digest)
-      throw storageDamaged({check: 'chain', sequence});
-    const said = JSON.parse(record) as {sequence: number; timestamp: number};
-    if (said.sequence !== sequence) throw storageDamaged({check: 'chain', sequence});
-    return {sequence, digest, timestamp: said.timestamp};
   }
 
   get head(): JournalHead {
@@ -114,7 +94,7 @@ export class Writer {
 
   /** The sequence whose state has what the write under way has done so far. */
   get effectSequence(): number {
-    return this.#head.sequence + (this.#record.events.length === 0 ? 0 : 1);
+    return this.#head.sequence + (this.#record.isEmpty ? 0 : 1);
   }
 
   get bytesWritten(): number {
@@ -193,7 +173,7 @@ export class Writer {
     this.#grownBytes = mark.grownBytes;
     this.#grownWrites = mark.grownWrites;
     this.#replacedChars = mark.replacedChars;
-    this.#record = newRecord();
+    this.#record = new PendingRecord();
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
   }
 
@@ -220,30 +200,12 @@ export class Writer {
     this.#grownBytes = 0;
     this.#grownWrites = 0;
     this.#replacedChars = 0;
-    this.#record = newRecord();
+    this.#record = new PendingRecord();
   }
 
   /** Runs `undo` if what was just done is rolled back. */
   onRollback(undo: () => void): void {
     this.#undos.push(undo);
-  }
-
-  /** Writes the counters that the group changed, once a table; the last thing before a commit. */
-  writeCounters(): void {
-    for (const table of this.#counted) {
-      const {lastN, lastCreated, documents, countedTo} = table;
-      assert(documents >= 0, `table ${table.name} counts ${documents} documents`);
-      this.statements.updateTableCounters.run(lastN, lastCreated, documents, countedTo, table.number);
-      table.counted = false;
-    }
-    this.#counted = [];
-  }
-
-  /** After a roll-back of the whole group the counters stay as they are: numbers are skipped, never given twice. */
-  #count(table: CatalogTable): void {
-    if (table.counted) return;
-    table.counted = true;
-    this.#counted.push(table);
   }
 
   /* ── documents ── */
@@ -267,32 +229,8 @@ export class Writer {
     this.statements.setMeta.run('catalog_version', ++this.#catalogVersion);
   }
 
-  /** One document more or less. One that is not counted yet will be, or will not be there then. */
-  #countDocument(table: CatalogTable, doc: number, by: 1 | -1): void {
-    if (doc > table.countedTo) return;
-    table.documents += by;
-    this.onRollback(() => {
-      table.documents -= by;
-    });
-    this.#count(table);
-  }
-
-  /** Counts some more documents of a table whose count is not known yet. @param rows how many at most */
-  countSome(table: CatalogTable, rows: number): void {
-    const {countedTo} = table;
-    const {lowDoc, highDoc} = table.info; // numbers of documents begin behind lowDoc
-    const {documents, last} = this.statements.countSome.get(Math.max(countedTo, lowDoc), highDoc, rows)!;
-    table.documents += documents;
-    table.countedTo = documents < rows ? highDoc : last!;
-    this.onRollback(() => {
-      table.documents -= documents;
-      table.countedTo = countedTo;
-    });
-    this.#count(table);
-  }
-
   #forgetTable(table: CatalogTable): void {
-    this.#counted = this.#counted.filter(counted => counted !== table);
+    this.counters.forget(table);
     this.catalog.remove(table);
   }
 
@@ -324,7 +262,7 @@ export class Writer {
 
   /** @param body the stored text of `fields`; both have been checked */
   insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string, flags = 0): string {
-    this.#checkSchema(table, fields);
+    checkSchema(table, fields);
     if (chosenId !== undefined && this.statements.documentById.get(chosenId) !== undefined) {
       throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
     }
@@ -335,7 +273,7 @@ export class Writer {
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
     table.lastCreated = after(table.lastCreated, this.#documentMs);
-    this.#count(table);
+    this.counters.change(table);
     const doc = table.number * DOCS_PER_TABLE + n;
     const id = chosenId ?? this.#ids.next(table.number);
     const created = table.lastCreated;
@@ -355,7 +293,7 @@ export class Writer {
 
   /** Replaces the fields of an existing document. @param old its parsed fields, @param body the stored text of `fields` */
   update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string, flags = 0): void {
-    this.#checkSchema(table, fields);
+    checkSchema(table, fields);
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
     const keysBefore = keysOf(indexes, old);
@@ -406,24 +344,6 @@ export class Writer {
     return true;
   }
 
-  #checkSchema(table: CatalogTable, fields: Fields): void {
-    const violation = table.compiled?.(fields as never) ?? null;
-    if (violation === null) return;
-    if ('message' in violation) {
-      throw new ServiceError(
-        'op.schema_violation',
-        `the document does not match the schema of table ${table.name}: ${violation.message}`,
-        {table: table.name, message: violation.message},
-      );
-    }
-    const {field, expected, found} = violation;
-    throw new ServiceError(
-      'op.schema_violation',
-      `table ${table.name}: field ${JSON.stringify(field)} must be ${expected}, found ${found}`,
-      {table: table.name, field, expected, found},
-    );
-  }
-
   #wrote(
     table: CatalogTable,
     indexes: readonly CatalogIndex[],
@@ -439,11 +359,11 @@ export class Writer {
     this.#replacedChars += replacedChars;
     for (const watcher of table.watchers) watcher.add(doc);
     this.#changes.push({table, doc, id, indexes, before, after, isDamaged});
-    if (op !== 'update') this.#countDocument(table, doc, op === 'insert' ? 1 : -1);
+    if (op !== 'update') this.counters.countDocument(table, doc, op === 'insert' ? 1 : -1);
     const document = after === null ? 'null' : storedDocumentText(after.row);
     const target = `"table":"${table.name}","id":${JSON.stringify(id)}`;
-    this.#record.events.push(`{"type":"${EVENT_OF[op]}",${target}}`);
-    this.#record.writes.push(`{${target},"op":"${op}","document":${document}}`);
+    this.#record.event(`{"type":"${EVENT_OF[op]}",${target}}`);
+    this.#record.write(`{${target},"op":"${op}","document":${document}}`);
   }
 
   /* ── scheduled work ── */
@@ -480,7 +400,7 @@ export class Writer {
    * returned. Called before the write has done anything else.
    */
   attempt(change: () => void): ServiceError | null {
-    assert(this.#record.events.length === 0, 'an attempt comes first in a write');
+    assert(this.#record.isEmpty, 'an attempt comes first in a write');
     const mark = this.mark();
     const {scheduledExecutionId} = this.#record;
     this.statements.savepointAttempt.run();
@@ -503,7 +423,7 @@ export class Writer {
    * numbers of documents, which are not given twice. Called before the write has done anything else.
    */
   rehearse(): () => void {
-    assert(this.#record.events.length === 0, 'a rehearsal comes first in a write');
+    assert(this.#record.isEmpty, 'a rehearsal comes first in a write');
     const mark = this.mark();
     this.statements.savepointAttempt.run();
     return () => {
@@ -525,19 +445,16 @@ export class Writer {
   }
 
   #happened(event: CommittedEvent): void {
-    this.#record.events.push(event.text);
+    this.#record.event(event.text);
     this.#events.push(event);
   }
 
   /** Appends what the current write did as one record; nothing when it did nothing. */
   appendRecord(): void {
-    const {events, writes, scheduledExecutionId} = this.#record;
-    if (events.length === 0) return;
+    if (this.#record.isEmpty) return;
     const sequence = this.#head.sequence + 1;
     const timestamp = this.nowMs();
-    const record =
-      `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":[${events.join(',')}],` +
-      `"writes":[${writes.join(',')}],"scheduled_execution_id":${JSON.stringify(scheduledExecutionId)}}`;
+    const record = this.#record.text(sequence, timestamp);
     const digest = recordDigest(this.#head.digest, record);
     assert(timestamp >= this.#head.timestamp, 'times of the journal never go back');
     const {changes} = this.statements.appendJournal.run(sequence, record, digest);
@@ -545,7 +462,7 @@ export class Writer {
     this.#head = {sequence, digest, timestamp};
     this.#records.push({record, digest});
     this.#bytes += record.length;
-    this.#record = newRecord();
+    this.#record = new PendingRecord();
   }
 }
 
@@ -561,10 +478,6 @@ function keptIndexes(table: CatalogTable): readonly CatalogIndex[] {
 
 function keysOf(indexes: readonly CatalogIndex[], fields: Fields): readonly Buffer[] {
   return indexes.length === 0 ? NO_KEYS : indexes.map(index => indexKey(index, fields));
-}
-
-function newRecord(): PendingRecord {
-  return {events: [], writes: [], scheduledExecutionId: null};
 }
 
 /**

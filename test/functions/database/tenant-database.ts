@@ -72,7 +72,7 @@ export class TenantDatabase extends TenantParts {
     try {
       const result = await this.#invoke('mutation', this.writes, () => handler(databaseWriter() as Db), null);
       this.writer.appendRecord();
-      this.writer.writeCounters();
+      this.writer.counters.write();
       statements.commit.run();
       return result;
     } catch (caught) {
