@@ -7,7 +7,7 @@
  * An operation needs the scopes of all that it does: what contains another operation needs that one's as well. `schedule` is about when
  * something is done; what is done then needs the scope that doing it now would.
  */
-import type {Operation, RouterOperation} from './operations.ts';
+import type {OPERATIONS, Operation, ROUTER_OPERATIONS, RouterOperation} from './operations.ts';
 
 /** Each opens the operations that name it; the two admin credentials hold them all. */
 export const SCOPES = [
@@ -69,23 +69,56 @@ export type Rights = {
    * tenants. `caller`: what the key itself may see.
    */
   readonly concerns: 'tenant' | 'service' | 'caller';
-  /** It is an operator's action, of which the audit log has a record. */
-  readonly isAudited: boolean;
-  /** The member of the JSON body that names what an audited action is done to, where the path does not. */
-  readonly subject?: string;
+  /** Where a record is of what it did; null: it changes nothing. */
+  readonly trace: Trace | null;
+  /** Where the path does not name what an audited action is done to: members of the JSON body that do, steps between dots. */
+  readonly subject?: readonly string[];
+  /** The same, parameters of the query string. */
+  readonly querySubject?: readonly string[];
 };
 
-/** Of one tenant. */
-function needs(scopes: Scope | readonly Scope[] | null, tables: TableRule): Rights {
-  return {scopes: scopes === null ? [] : [scopes].flat(), tables, concerns: 'tenant', isAudited: false};
+/**
+ * Everything that changes something has a record somewhere, and one place is enough. An operator's action is what is not told document
+ * by document: what stays and works on (settings, code, crons, services, keys), and what changes more than it names (imports, tasks).
+ *
+ *   audit        an operator's action: who, from where, what, how it was answered
+ *   journal      documents that it names, now or in a job: the tenant's journal has each
+ *   logs         it runs code: the code's own logs and history
+ *   deployments  it is part of a deployment, whose record names it
+ */
+export type Trace = 'audit' | 'journal' | 'logs' | 'deployments';
+type Traced = Rights & {readonly trace: Trace};
+
+type Scopes = Scope | readonly Scope[] | null;
+
+/** It reads of one tenant. */
+function needs(scopes: Scopes, tables: TableRule): Rights {
+  return {scopes: scopes === null ? [] : [scopes].flat(), tables, concerns: 'tenant', trace: null};
 }
 
 /** An operator's action on one tenant. */
-function action(scopes: Scope | readonly Scope[], tables: TableRule): Rights {
-  return {...needs(scopes, tables), isAudited: true};
+function action(scopes: Scopes, tables: TableRule): Traced {
+  return {...needs(scopes, tables), trace: 'audit'};
 }
 
-export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
+/** It writes documents of one tenant that it names. */
+function writes(scopes: Scopes, tables: TableRule): Traced {
+  return {...needs(scopes, tables), trace: 'journal'};
+}
+
+/** It runs code of one tenant. */
+function runs(scopes: Scopes): Traced {
+  return {...needs(scopes, 'unknown'), trace: 'logs'};
+}
+
+/** What changes something is not compiled without saying where that is recorded. */
+type Complete = {
+  readonly [O in Operation]: (typeof OPERATIONS)[O]['kind'] extends 'write' ? Traced : Rights;
+} & {
+  readonly [O in RouterOperation]: (typeof ROUTER_OPERATIONS)[O]['method'] extends 'GET' ? Rights : Traced;
+};
+
+export const RIGHTS: Complete = {
   health: {...needs(null, 'none'), concerns: 'caller'},
   metrics: {...needs('metrics', 'none'), concerns: 'service'},
   openapi: {...needs(null, 'none'), concerns: 'caller'},
@@ -94,37 +127,37 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   /** Tables are judged with each subscription. */
   socket: needs('data:read', 'none'),
   'functions.socket': needs(null, 'none'),
-  'tenants.create': {...action('tenants', 'none'), subject: 'id'},
+  'tenants.create': {...action('tenants', 'none'), subject: ['id']},
   'tenants.list': {...needs(null, 'none'), concerns: 'caller'},
   'tenants.delete': action('tenants', 'unknown'),
   'audit.page': {...needs('audit', 'none'), concerns: 'service'},
   whoami: {...needs(null, 'none'), concerns: 'caller'},
   /** A key sees, makes and ends those that may do no more than itself. */
-  'keys.create': {...action('keys', 'none'), concerns: 'caller', subject: 'name'},
+  'keys.create': {...action('keys', 'none'), concerns: 'caller', subject: ['name']},
   'keys.list': {...needs('keys', 'none'), concerns: 'caller'},
   'keys.get': {...needs('keys', 'none'), concerns: 'caller'},
   'keys.rotate': {...action('keys', 'none'), concerns: 'caller'},
   'keys.revoke': {...action('keys', 'none'), concerns: 'caller'},
 
-  'documents.insert': needs('data:write', {at: ['table']}),
+  'documents.insert': writes('data:write', {at: ['table']}),
   'documents.list': needs('data:read', 'path'),
   'documents.get': needs('data:read', 'path'),
-  'documents.put': needs('data:write', 'path'),
-  'documents.patch': needs('data:write', 'path'),
-  'documents.delete': needs('data:write', 'path'),
-  'documents.upsert': needs('data:write', {at: ['table']}),
+  'documents.put': writes('data:write', 'path'),
+  'documents.patch': writes('data:write', 'path'),
+  'documents.delete': writes('data:write', 'path'),
+  'documents.upsert': writes('data:write', {at: ['table']}),
   'transactions.run': {
-    ...needs('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
+    ...writes('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
     bodyScope: {scope: 'schedule', each: 'operations', at: 'type', is: 'schedule'},
   },
-  'imports.run': needs('data:write', {query: 'table'}),
+  'imports.run': {...action('data:write', {query: 'table'}), querySubject: ['table', 'import_id']},
   'exports.run': needs('data:read', {query: 'table'}),
-  'tasks.create': needs('data:write', {at: ['query.table']}),
   /** Documents and their schema go. */
   'tables.drop': action(['schema', 'data:write'], 'path'),
+  'tasks.create': {...action('data:write', {at: ['query.table']}), subject: ['type', 'query.table']},
   'tasks.list': needs('data:read', 'unknown'),
   'tasks.get': needs('data:read', 'unknown'),
-  'tasks.cancel': needs('data:write', 'unknown'),
+  'tasks.cancel': action('data:write', 'unknown'),
   'imports.list': needs('data:read', 'unknown'),
   'imports.get': needs('data:read', 'unknown'),
   'query.run': needs('data:read', {at: ['table']}),
@@ -141,29 +174,29 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'schema.get': needs('schema', 'path'),
   'schema.put': action('schema', 'path'),
   'schema.delete': action('schema', 'path'),
-  'schedule.create': needs(['schedule', 'data:write'], {at: ['mutation.table']}),
+  'schedule.create': writes(['schedule', 'data:write'], {at: ['mutation.table']}),
   'schedule.list': needs('schedule', 'unknown'),
   'schedule.get': needs('schedule', 'unknown'),
-  'schedule.cancel': needs('schedule', 'unknown'),
+  'schedule.cancel': writes('schedule', 'unknown'),
   'schedule.result': needs('schedule', 'unknown'),
   'schedule.all': needs('schedule', 'unknown'),
   'schedule.history': needs('schedule', 'unknown'),
-  'crons.create': needs(['schedule', 'data:write'], {at: ['mutation.table']}),
+  'crons.create': {...action(['schedule', 'data:write'], {at: ['mutation.table']}), subject: ['name']},
   'crons.list': needs('schedule', 'unknown'),
   'crons.get': needs('schedule', 'unknown'),
-  'crons.patch': {...needs('schedule', 'unknown'), bodyScope: {scope: 'data:write', at: 'mutation'}},
-  'crons.run': needs('schedule', 'unknown'),
+  'crons.patch': {...action('schedule', 'unknown'), bodyScope: {scope: 'data:write', at: 'mutation'}},
+  'crons.run': action('schedule', 'unknown'),
   'crons.history': needs('schedule', 'unknown'),
-  'crons.delete': needs('schedule', 'unknown'),
+  'crons.delete': action('schedule', 'unknown'),
 
   'deployments.create': action('deploy', 'unknown'),
   'packages.missing': needs('deploy', 'unknown'),
-  'packages.put': needs('deploy', 'unknown'),
+  'packages.put': {...needs('deploy', 'unknown'), trace: 'deployments'},
   'deployments.progress': needs('deploy', 'unknown'),
   'deployments.list': needs('deploy', 'unknown'),
   'deployments.activate': action('deploy', 'unknown'),
   'functions.list': needs('functions:run', 'unknown'),
-  'functions.run': needs('functions:run', 'unknown'),
+  'functions.run': runs('functions:run'),
   'env.list': needs('env', 'none'),
   'env.get': needs('env', 'none'),
   'env.set': action('env', 'none'),
@@ -173,7 +206,7 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'settings.put': action('settings', 'none'),
   'tables.list': needs('data:read', 'unknown'),
 
-  'services.create': {...action('services', 'unknown'), subject: 'name'},
+  'services.create': {...action('services', 'unknown'), subject: ['name']},
   'services.list': needs('services', 'unknown'),
   'services.get': needs('services', 'unknown'),
   'services.update': action('services', 'unknown'),
@@ -186,20 +219,20 @@ export const RIGHTS: Readonly<Record<Operation | RouterOperation, Rights>> = {
   'sandboxes.list': needs('sandboxes', 'unknown'),
   'sandboxes.get': needs('sandboxes', 'unknown'),
   'sandboxes.stop': action('sandboxes', 'unknown'),
-  'sandboxes.execute': needs('sandboxes', 'unknown'),
+  'sandboxes.execute': runs('sandboxes'),
   'sessions.create': action('sandboxes', 'unknown'),
   'sessions.list': needs('sandboxes', 'unknown'),
   'sessions.get': needs('sandboxes', 'unknown'),
   'sessions.close': action('sandboxes', 'unknown'),
-  'sessions.execute': needs('sandboxes', 'unknown'),
+  'sessions.execute': runs('sandboxes'),
 
   /** Of a key that is shown beside a user's token, or in the place of one. */
-  'functions.query': needs('functions:run', 'unknown'),
-  'functions.paginated': needs('functions:run', 'unknown'),
-  'functions.mutation': needs('functions:run', 'unknown'),
-  'functions.action': needs('functions:run', 'unknown'),
-  'functions.schedule': needs(['functions:run', 'schedule'], 'unknown'),
-  'functions.unschedule': needs('schedule', 'unknown'),
-  'functions.http': needs('functions:run', 'unknown'),
+  'functions.query': runs('functions:run'),
+  'functions.paginated': runs('functions:run'),
+  'functions.mutation': runs('functions:run'),
+  'functions.action': runs('functions:run'),
+  'functions.schedule': writes(['functions:run', 'schedule'], 'unknown'),
+  'functions.unschedule': writes('schedule', 'unknown'),
+  'functions.http': runs('functions:run'),
   'functions.preflight': needs(null, 'none'),
 };

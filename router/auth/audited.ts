@@ -16,10 +16,8 @@ export function auditedAction(exchange: Exchange): AuditedAction {
   const route = exchange.route!;
   const {answer, rights} = route;
   const subject = subjectIn(route, exchange.path);
-  if (rights.subject !== undefined) {
-    const named = memberOf(exchange.body, rights.subject);
-    if (named !== null) subject[rights.subject] = cut(named);
-  }
+  if (rights.subject !== undefined) addMembers(subject, rights.subject, exchange.body);
+  if (rights.querySubject !== undefined) addParameters(subject, rights.querySubject, exchange.query);
   return {
     operation: 'own' in answer ? answer.own : answer.operation,
     tenant: exchange.tenantId === '' ? null : exchange.tenantId,
@@ -42,13 +40,29 @@ function subjectIn({pattern}: Route, path: string): Record<string, string> {
   return subject;
 }
 
-/** Null: there is no such text. What else is wrong with the body is told by whoever reads it. */
-function memberOf(body: Buffer, name: string): string | null {
+/** Those that are there and texts, by their last step. What else is wrong with the body is told by whoever reads it. */
+function addMembers(subject: Record<string, string>, paths: readonly string[], bytes: Buffer): void {
+  let body: unknown;
   try {
-    const value = (JSON.parse(body.toString()) as Record<string, unknown> | null)?.[name];
-    return typeof value === 'string' ? value : null;
+    body = JSON.parse(bytes.toString());
   } catch {
-    return null;
+    return;
+  }
+  for (const path of paths) {
+    const steps = path.split('.');
+    const value = steps.reduce<unknown>(
+      (part, step) => (part as Record<string, unknown> | null | undefined)?.[step],
+      body,
+    );
+    if (typeof value === 'string') subject[steps.at(-1)!] = cut(value);
+  }
+}
+
+function addParameters(subject: Record<string, string>, names: readonly string[], query: string): void {
+  const parameters = new URLSearchParams(query);
+  for (const name of names) {
+    const value = parameters.get(name);
+    if (value !== null) subject[name] = cut(value);
   }
 }
 

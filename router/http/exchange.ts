@@ -67,6 +67,8 @@ export class Exchange implements Forwarded {
   route: Route | null = null;
   /** Of the URL, as it was sent; empty: nobody needs it. */
   path = '';
+  /** The same. */
+  query = '';
   tenantId = '';
   bytesOut = 0;
   /** Empty: nobody has asked for it. */
@@ -259,7 +261,7 @@ export class Exchange implements Forwarded {
   reply(status: number, body: string | Buffer, headers: HeaderList | null = null, contentType = JSON_TYPE): void {
     if (this.#state === 'aborted') return;
     assert(this.#state === 'open', `an answer in the state ${this.#state}`);
-    const isRecorded = this.audited !== 0 || this.route?.rights.isAudited !== true;
+    const isRecorded = this.audited !== 0 || this.route?.rights.trace !== 'audit';
     assert(isRecorded || status >= 400, 'no action is answered as done that has no record');
     this.#state = 'answered';
     this.upload?.over();

@@ -146,6 +146,7 @@ export class Intake {
       spend(exchange, this.#parts.rateLimits.ofAsker(asker));
     }
     exchange.path = path;
+    exchange.query = query;
     if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, query, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
     else this.#operate(exchange, route, route.answer.operation, parameters, query, req);
@@ -258,7 +259,7 @@ export class Intake {
   /** To the worker; of an operator's action once its record is on disk. */
   #send(tenant: PlacedTenant, exchange: Exchange): void {
     const {directory} = this.#parts;
-    if (!exchange.route!.rights.isAudited) directory.forward(tenant, exchange);
+    if (exchange.route!.rights.trace !== 'audit') directory.forward(tenant, exchange);
     else this.#later(exchange, async () => directory.forward(tenant, exchange));
   }
 
@@ -392,7 +393,7 @@ export class Intake {
 
   /** Of an operator's action: its record is on disk before it is begun, and it is not begun without one. */
   async #recorded(exchange: Exchange, act: () => Promise<void>): Promise<void> {
-    if (exchange.route!.rights.isAudited) {
+    if (exchange.route!.rights.trace === 'audit') {
       const {control} = this.#parts;
       const sequence = await control.intent(auditedAction(exchange));
       if (exchange.aborted || exchange.hasBegun) {

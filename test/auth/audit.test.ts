@@ -56,6 +56,14 @@ describe('an action of an operator', () => {
     await as(secret, 'POST', '/api/tenants', {id: tenant});
     await as(secret, 'DELETE', '/api/tenants/never');
     await service.post('/api/sessions', {tenant});
+    await service.post(at('/crons'), {
+      name: 'daily',
+      schedule: {type: 'interval', seconds: 86_400},
+      mutation: {type: 'insert', table: 't', fields: {a: 1}},
+    });
+    await service.post(at('/tasks'), {type: 'delete', query: {table: 'gone', filters: []}});
+    const lines = {'content-type': 'application/x-ndjson'};
+    await service.request('POST', at('/import?table=t&import_id=first'), '{"n":1}', lines);
     await service.request('DELETE', `/api/keys/${key.id}`);
     const by = {key: key.id, key_name: 'ops', address: '127.0.0.1'};
     const admin = {key: null, key_name: 'admin'};
@@ -77,14 +85,28 @@ describe('an action of an operator', () => {
         'session.tenant_exists',
       ],
       [expect.objectContaining({operation: 'sessions.create', tenant, ...admin}), 201, null],
+      [expect.objectContaining({operation: 'crons.create', tenant, subject: {name: 'daily'}, ...admin}), 201, null],
+      [
+        expect.objectContaining({operation: 'tasks.create', subject: {type: 'delete', table: 'gone'}, ...admin}),
+        202,
+        null,
+      ],
+      [
+        expect.objectContaining({operation: 'imports.run', subject: {table: 't', import_id: 'first'}, ...admin}),
+        200,
+        null,
+      ],
       [expect.objectContaining({operation: 'keys.revoke', subject: {key_id: key.id}, ...admin}), 204, null],
     ]);
   });
 
-  test('is no reading, no writing of documents, and nothing that was refused before it began', async () => {
+  test('is no reading, no writing of documents (now or in a job), and nothing that was refused before it began', async () => {
     const before = await head();
-    await service.post(at('/documents'), {table: 't', fields: {}});
+    const insert = {type: 'insert', table: 't', fields: {}};
+    await service.post(at('/documents'), insert);
+    await service.post(at('/schedule'), {run_after_ms: 1e6, mutation: insert});
     await service.get(at('/env'));
+    await service.get(at('/export?table=t'));
     await as('none', 'PUT', at('/env/A'), {value: ''});
     await service.request('PUT', '/api/tenants/never/env/A', {value: ''});
     const {body} = await service.post('/api/keys', {name: 'little', scopes: ['logs']});

@@ -18,7 +18,9 @@ import {
   type RouterOperationTraits,
   traitsOf,
 } from '../../shared/operations.ts';
+import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
+import {RIGHTS} from '../../shared/rights.ts';
 import {faults} from '../../worker/wire/faults.ts';
 import {checkWireType, wireType} from '../../worker/wire-type.ts';
 import {App} from '../functions/app.ts';
@@ -248,6 +250,18 @@ describe('every operation of the table', () => {
       }
     },
   );
+});
+
+test("every operator's action has a record in the audit log, and nothing else has", async () => {
+  const asked = new Set<string>();
+  for (let after = 0, hasMore = true; hasMore; ) {
+    const {body} = await service.get(`/api/audit?limit=1000&after=${after}`);
+    const page = body as AuditPage;
+    for (const record of page.records) if (record.kind === 'intent') asked.add(record.operation);
+    after = page.next_cursor;
+    hasMore = page.has_more;
+  }
+  expect([...asked].sort()).toEqual(NAMES.filter(name => RIGHTS[name].trace === 'audit').sort());
 });
 
 function refusalOf(type: TSchema, value: unknown): string {

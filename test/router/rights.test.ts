@@ -1,6 +1,13 @@
 import {describe, expect, test} from 'vitest';
 import {ROUTES} from '../../router/http/routes.ts';
-import {RIGHTS, SCOPES} from '../../shared/rights.ts';
+import {
+  OPERATIONS,
+  type Operation,
+  ROUTER_OPERATIONS,
+  type RouterOperation,
+  traitsOf,
+} from '../../shared/operations.ts';
+import {RIGHTS, SCOPES, type Trace} from '../../shared/rights.ts';
 
 describe('the table of rights', () => {
   test('every route has a row, and what an operator may change needs a scope', () => {
@@ -14,7 +21,46 @@ describe('the table of rights', () => {
   test('every scope opens something, and what is audited needs one', () => {
     const rows = Object.entries(RIGHTS);
     expect(SCOPES.filter(scope => !rows.some(([, rights]) => rights.scopes.includes(scope)))).toEqual([]);
-    expect(rows.filter(([, {isAudited, scopes}]) => isAudited && scopes.length === 0)).toEqual([]);
+    expect(rows.filter(([, {trace, scopes}]) => trace === 'audit' && scopes.length === 0)).toEqual([]);
+  });
+
+  test('all that changes something has a record: an action in the audit log, documents in the journal, code in its logs', () => {
+    const traced = (trace: Trace | null) =>
+      (Object.keys(RIGHTS) as (Operation | RouterOperation)[]).filter(name => RIGHTS[name].trace === trace);
+    const isChange = (name: Operation | RouterOperation) =>
+      name in OPERATIONS
+        ? traitsOf(name as Operation).kind === 'write'
+        : ROUTER_OPERATIONS[name as RouterOperation].method !== 'GET';
+    expect(traced(null).filter(isChange)).toEqual([]);
+    for (const trace of ['audit', 'journal', 'deployments'] as const) {
+      expect(traced(trace).filter(name => !isChange(name))).toEqual([]);
+    }
+    const rooms = new Set(traced('audit').map(name => name.split('.')[0]));
+    for (const room of [
+      'tenants',
+      'keys',
+      'schema',
+      'crons',
+      'tasks',
+      'imports',
+      'deployments',
+      'env',
+      'settings',
+      'services',
+      'sandboxes',
+      'sessions',
+    ])
+      expect(rooms).toContain(room);
+    const others = [...traced('journal'), ...traced('logs'), ...traced('deployments')].map(name => name.split('.')[0]!);
+    expect([...new Set(others)].sort()).toEqual([
+      'documents',
+      'functions',
+      'packages',
+      'sandboxes',
+      'schedule',
+      'sessions',
+      'transactions',
+    ]);
   });
 
   test('whatever names a table in its path is judged by it', () => {
