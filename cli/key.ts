@@ -110,7 +110,12 @@ async function keysOf(client: ServiceClient): Promise<Key[]> {
 
 async function find(client: ServiceClient, name: string): Promise<Pick<Key, 'id' | 'name'>> {
   const {keys, damaged} = await client.json<{keys: Key[]; damaged: string[]}>('GET', '/api/keys');
-  const found = keys.find(key => key.name === name) ?? keys.find(key => key.id === name);
+  const named = keys.filter(key => key.name === name);
+  if (named.length > 1) {
+    const ids = named.map(({id}) => id).join(', ');
+    throw new CommandFailure(`there are several keys ${name}: say the id of the one that you mean, of ${ids}`);
+  }
+  const found = named[0] ?? keys.find(key => key.id === name);
   if (found !== undefined) return found;
   if (damaged.includes(name)) return {id: name, name};
   throw new CommandFailure(`there is no key ${name}; svc key list shows them`);

@@ -57,6 +57,12 @@ export const AUTH_FAILURE_DELAY_MS = 1_000;
 export const AUTH_FAILURES_DELAYED_MAX = 1_000;
 /** Keys at once; beyond, those that expired go first, and where none has, a new one is 429 op.rate_limited. (ours) */
 export const KEYS_MAX = 5_000;
+/**
+ * Of those, how many may descend from one key that an admin credential made, and how many keys may have made together: the rest of the
+ * places is the operator's. Beyond: as with KEYS_MAX. (ours)
+ */
+export const KEYS_OF_FAMILY_MAX = 500;
+export const KEYS_MADE_BY_KEYS_MAX = 4_000;
 /** A key's name. Beyond: 400 op.invalid_input. (ours) */
 export const KEY_NAME_CHARS_MAX = 128;
 /** Tenants, and tables, that a key can be limited to. Beyond: 400 op.invalid_input. (ours) */

@@ -9,10 +9,11 @@ import {ServiceError} from '../shared/errors.ts';
 import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import {type Actor, covers, type Grant, type KeyRecord, type KeyRequest} from '../shared/ipc/keys.ts';
 import {newKeyId, newKeySecret} from '../shared/key-secret.ts';
-import {KEY_USES_WRITE_MS, KEYS_MAX} from '../shared/limits.ts';
+import {KEY_USES_WRITE_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {Key} from '../shared/protocol/keys.ts';
 import {SCOPES} from '../shared/rights.ts';
+import {familyOf, makeRoom} from './key-places.ts';
 import {KeyStore} from './key-store.ts';
 import {DatabaseUnusable} from './own-database.ts';
 
@@ -120,7 +121,7 @@ export class Keys {
 
   #list(held: Grant): {keys: Key[]; damaged: string[]} {
     const shown = [...this.#records.values()].filter(record => covers(held, record));
-    const keys = shown.map(record => this.#view(record)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const keys = shown.map(record => this.#view(record)).sort(byName);
     return {keys, damaged: held === ALL ? [...this.#damaged].sort() : []};
   }
 
@@ -130,18 +131,23 @@ export class Keys {
     {actor, name, grant}: KeyRequest & {action: 'key_create'},
   ): Promise<{key: Key; secret: string}> {
     if (!covers(held, grant)) throw tooMuch('made', held);
-    for (const {name: taken} of this.#records.values()) {
-      if (taken === name) throw new ServiceError('op.conflict', `there is a key ${JSON.stringify(name)} already`);
+    // Names of keys that may do more are not told, so they are not taken either.
+    for (const other of this.#records.values()) {
+      if (other.name === name && covers(held, other))
+        throw new ServiceError('op.conflict', `there is a key ${JSON.stringify(name)} already`);
     }
-    const gone = this.#makeRoom();
+    const nowMs = this.#parts.now();
+    const maker = actor === null ? undefined : this.#records.get(actor);
+    const family = maker === undefined ? null : familyOf(maker, this.#records);
+    const gone = makeRoom(this.#records, family, nowMs);
     const id = newKeyId();
     const secret = newKeySecret(id);
-    const nowMs = this.#parts.now();
     const {scopes, tenants, tables, expires_at, rate_limit} = grant;
     const record: KeyRecord = {
       ...{id, name, scopes, tenants, tables, expires_at, rate_limit},
       created_at: nowMs,
       created_by: actor,
+      ...(family === null ? {} : {family}),
       secrets: [{sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null}],
     };
     store.put(record, gone);
@@ -175,15 +181,6 @@ export class Keys {
     return null;
   }
 
-  /** @returns keys that have to go, all of them expired. @throws op.rate_limited 429 */
-  #makeRoom(): string[] {
-    if (this.#records.size < KEYS_MAX) return [];
-    const nowMs = this.#parts.now();
-    const expired = [...this.#records.values()].filter(({expires_at}) => expires_at !== null && expires_at <= nowMs);
-    if (expired.length > 0) return expired.map(({id}) => id);
-    throw new ServiceError('op.rate_limited', `there are ${KEYS_MAX} keys, which is the maximum: revoke some`);
-  }
-
   async #tell(record: KeyRecord): Promise<void> {
     this.#records.set(record.id, record);
     await this.#parts.tellRouters({type: 'key_put', key: record});
@@ -205,7 +202,7 @@ export class Keys {
     return record;
   }
 
-  #view({secrets, ...record}: KeyRecord): Key {
+  #view({secrets, family: _, ...record}: KeyRecord): Key {
     const nowMs = this.#parts.now();
     const valid = secrets.filter(({expires_at}) => expires_at === null || expires_at > nowMs);
     const shown = valid.map(({created_at, expires_at}) => ({created_at, expires_at}));
@@ -222,6 +219,12 @@ export class Keys {
       this.#parts.log.warn('when keys were used cannot be written', {error: caught}); // It is tried again.
     }
   }
+}
+
+/** Several keys may have one name, where no maker of one saw the others. */
+function byName(a: Key, b: Key): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
 }
 
 function tooMuch(what: string, {scopes, tenants, tables}: Grant): ServiceError {

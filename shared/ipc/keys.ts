@@ -18,6 +18,11 @@ export type KeyRecord = Grant & {
   readonly created_at: number;
   /** The id of the key that made it; null: an admin credential. */
   readonly created_by: string | null;
+  /**
+   * Of one that a key made: the id of the first key of its line, which an admin credential made. Absent: an admin credential made this
+   * one, or a version that did not write it.
+   */
+  readonly family?: string;
   /** One, or two while one takes the other's place. The newest first. */
   readonly secrets: readonly {
     readonly sha256: string;

@@ -33,7 +33,11 @@ const grant = {
 /** POST /api/keys */
 export const KeyBody = Type.Object(
   {
-    name: Type.String({minLength: 1, maxLength: KEY_NAME_CHARS_MAX, description: 'no other key has it'}),
+    name: Type.String({
+      minLength: 1,
+      maxLength: KEY_NAME_CHARS_MAX,
+      description: 'no other key has it of those that you see',
+    }),
     scopes: Scopes,
     tenants: Type.Optional(grant.tenants),
     tables: Type.Optional(grant.tables),

@@ -310,6 +310,14 @@ test('svc key makes, shows, rotates and revokes them; the secret alone is on std
   expect(await run('revoke', 'by hand')).toMatchObject({code: 0, stdout: 'revoked by hand\n'});
   expect((await as(rotated.stdout.trim(), 'GET', '/api/whoami')).status).toBe(401);
   expect(await run('revoke', 'by hand')).toMatchObject({code: 1, stderr: expect.stringContaining('there is no key')});
+  const makers = await Promise.all([acme, other].map(id => make({scopes: ['keys'], tenants: [id]})));
+  const twins = [await make({scopes: ['keys'], name: 'twin', tenants: [acme]}, makers[0]!.secret)];
+  twins.push(await make({scopes: ['keys'], name: 'twin', tenants: [other]}, makers[1]!.secret));
+  const several = await run('revoke', 'twin');
+  expect(several.code).toBe(1);
+  for (const {key} of twins) expect(several.stderr).toContain(key.id);
+  expect((await run('revoke', twins[0]!.key.id)).code).toBe(0);
+  expect(await run('revoke', 'twin')).toMatchObject({code: 0, stdout: 'revoked twin\n'});
   expect(await run('create', 'x', '--scopes', 'all')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('data:read'),

@@ -1,0 +1,59 @@
+/**
+ * How many keys there may be, and whose place a new one takes. Keys that keys made have bounds of their own, so that whoever may make
+ * keys for one tenant cannot take the places of all others, nor those of the operator:
+ *
+ *   a family    all that descends from one key that an admin credential made: KEYS_OF_FAMILY_MAX of them beside it
+ *   families    all that keys made, together: KEYS_MADE_BY_KEYS_MAX
+ *   all keys    KEYS_MAX
+ *
+ * A family stays one when members of it end: each knows its first key, whether or not that one is still there.
+ */
+import {ServiceError} from '../shared/errors.ts';
+import type {KeyRecord} from '../shared/ipc/keys.ts';
+import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../shared/limits.ts';
+
+type Records = ReadonlyMap<string, KeyRecord>;
+
+/** The id of the first key of its family: its own, where an admin credential made it. */
+export function familyOf(record: KeyRecord, records: Records): string {
+  let known = record;
+  // Records of earlier versions name the key that made them alone.
+  for (const seen = new Set<string>(); known.created_by !== null && !seen.has(known.id); ) {
+    if (known.family !== undefined) return known.family;
+    seen.add(known.id);
+    const maker = records.get(known.created_by);
+    if (maker === undefined) return known.created_by;
+    known = maker;
+  }
+  return known.id;
+}
+
+/**
+ * @param family of the new key; null: an admin credential makes it, and it begins one
+ * @returns keys that have to go, all of them expired. @throws op.rate_limited 429
+ */
+export function makeRoom(records: Records, family: string | null, nowMs: number): string[] {
+  const all = [...records.values()];
+  const made = family === null ? [] : all.filter(({created_by}) => created_by !== null);
+  const own = made.filter(record => familyOf(record, records) === family);
+  const gone = new Set<string>();
+  const bounds: [KeyRecord[], number, string][] = [
+    [
+      own,
+      KEYS_OF_FAMILY_MAX,
+      `the key that you use, with those it descends from and all they made, has ${KEYS_OF_FAMILY_MAX} keys`,
+    ],
+    [made, KEYS_MADE_BY_KEYS_MAX, `there are ${KEYS_MADE_BY_KEYS_MAX} keys that were made by keys`],
+    [all, KEYS_MAX, `there are ${KEYS_MAX} keys`],
+  ];
+  for (const [counted, max, said] of bounds) {
+    const left = counted.filter(({id}) => !gone.has(id));
+    if (left.length < max) continue;
+    const expired = left.filter(({expires_at}) => expires_at !== null && expires_at <= nowMs);
+    if (expired.length === 0) {
+      throw new ServiceError('op.rate_limited', `${said}, which is the maximum: revoke some`);
+    }
+    for (const {id} of expired) gone.add(id);
+  }
+  return [...gone];
+}
