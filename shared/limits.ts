@@ -560,6 +560,8 @@ export const FOLLOWER_READ_BYTES = 256 * KIB;
 export const FOLLOWERS_OWED_BYTES_MAX = 64 * MIB;
 /** Tables that a stream of the journal may name. Beyond: 400 op.invalid_input. (ours) */
 export const FOLLOWED_TABLES_MAX = 64;
+/** Records of which a worker knows the tables, for all streams that name some: another one is parsed again. (ours) */
+export const FOLLOWED_RECORDS_KEPT = 256;
 /** Readers that follow the log of one tenant. Beyond: 503 session.overloaded. (ours) */
 export const LOG_FOLLOWERS_MAX = 16;
 /** Threads that run queries of one tenant; the second and more start only while another is held up. (ours) */

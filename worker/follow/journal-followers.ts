@@ -22,6 +22,7 @@ import type {Reader} from '../storage/reader.ts';
 import {type EventStream, eventText} from './event-stream.ts';
 import type {Followers} from './followers.ts';
 import type {JournalStreamRequest} from './parameters.ts';
+import {CommitEvents, RecordFilter, RecordTables} from './record-events.ts';
 
 export type JournalFollowersParts = {
   followers: Followers;
@@ -32,25 +33,18 @@ export type JournalFollowersParts = {
   sequence: () => number;
 };
 
-/** A record as an event; which tables it concerns is found out when somebody asks. */
-type RecordEvent = {readonly bytes: Buffer; readonly record: string};
-
 /** One reader. */
 class Follower {
   /** Of the last record that was sent, or passed over. */
   cursor: number;
-  readonly tables: ReadonlySet<string> | null;
+  readonly filter: RecordFilter;
   stream!: EventStream;
   /** Set while all there is was sent. */
   wake: (() => void) | null = null;
 
-  constructor(cursor: number, tables: ReadonlySet<string> | null) {
+  constructor(cursor: number, filter: RecordFilter) {
     this.cursor = cursor;
-    this.tables = tables;
-  }
-
-  wants(record: string): boolean {
-    return this.tables === null || concerns(record, this.tables);
+    this.filter = filter;
   }
 }
 
@@ -58,6 +52,7 @@ export class JournalFollowers implements Stage {
   readonly #parts: JournalFollowersParts;
   /** Those that wait for a commit. */
   readonly #waiting = new Set<Follower>();
+  readonly #tables = new RecordTables();
 
   constructor(parts: JournalFollowersParts) {
     this.#parts = parts;
@@ -72,7 +67,8 @@ export class JournalFollowers implements Stage {
     followers.checkRoom();
     reader.inSnapshot();
     const head = journal.head();
-    const follower = new Follower(journal.begin(after === 'latest' ? head : after, timeline), tables);
+    const cursor = journal.begin(after === 'latest' ? head : after, timeline);
+    const follower = new Follower(cursor, new RecordFilter(tables));
     const onOver = () => {
       this.#waiting.delete(follower);
       follower.wake?.();
@@ -87,13 +83,14 @@ export class JournalFollowers implements Stage {
 
   committed(commit: Commit): void {
     if (this.#waiting.size === 0 || commit.lastSequence < commit.firstSequence) return;
-    let events: readonly RecordEvent[] | null = null;
+    let events: CommitEvents | null = null;
     for (const follower of this.#waiting) {
       const {stream} = follower;
       if (follower.cursor === commit.firstSequence - 1 && stream.isReady && !stream.hasLimit) {
-        events ??= shortEvents(commit);
-        if (events.length > 0) {
-          for (const {bytes, record} of events) if (follower.wants(record)) stream.write(bytes, 1);
+        events ??= new CommitEvents(commit, this.#tables);
+        if (events.isShort) {
+          const {bytes, count} = events.of(follower.filter);
+          if (count > 0) stream.write(bytes, count);
           follower.cursor = commit.lastSequence;
           continue;
         }
@@ -121,7 +118,8 @@ export class JournalFollowers implements Stage {
     for (const record of journal.some(follower.cursor, FOLLOWER_READ_BYTES)) {
       if (!stream.isOpen) return;
       const sequence = follower.cursor + 1;
-      if (follower.wants(record)) await send(stream, eventText(sequence, null, record));
+      if (this.#tables.concerns(sequence, record, follower.filter))
+        await send(stream, eventText(sequence, null, record));
       follower.cursor = sequence;
     }
   }
@@ -157,22 +155,4 @@ async function send(stream: EventStream, event: string): Promise<void> {
     if (!stream.isReady) await stream.ready();
     if (!stream.isOpen) return;
   }
-}
-
-/** Those of a commit that is one piece; none, if it is longer. */
-function shortEvents({firstSequence, records}: Commit): readonly RecordEvent[] {
-  let chars = 0;
-  for (const {length} of records) chars += length;
-  if (chars > STREAM_PIECE_BYTES_MAX) return [];
-  return records.map((record, at) => ({record, bytes: Buffer.from(eventText(firstSequence + at, null, record))}));
-}
-
-type Named = {readonly table?: string; readonly to?: string};
-
-/** Whether a record says something of one of these tables: it wrote to it, or changed its schema or its name. */
-function concerns(record: string, tables: ReadonlySet<string>): boolean {
-  const {events, writes} = JSON.parse(record) as {events: readonly Named[]; writes: readonly Named[]};
-  const isNamed = ({table, to}: Named) =>
-    (table !== undefined && tables.has(table)) || (to !== undefined && tables.has(to));
-  return writes.some(isNamed) || events.some(isNamed);
 }
