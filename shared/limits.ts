@@ -395,9 +395,12 @@ export const SOCKET_OWED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
 export const SOCKET_IDLE_SECONDS = 60;
 /** Stretches of values that one live query watches; what more would say is looked at in each document of its table. (ours) */
 export const LIVE_STRETCHES_MAX = 64;
-/** Distinct live queries of a tenant, and the bytes of their results. Beyond: op.failed with session.overloaded. (ours) */
+/**
+ * Distinct live queries of a tenant, and the bytes of their results with what is kept for them: each document apart, those in reserve, too.
+ * Beyond: op.failed with session.overloaded, and the same ends a query whose result grows beyond it. (ours)
+ */
 export const LIVE_QUERIES_MAX = 100_000;
-export const LIVE_RESULT_BYTES_MAX = 256 * MIB;
+export const LIVE_RESULT_BYTES_MAX = 512 * MIB;
 
 /* The function socket */
 

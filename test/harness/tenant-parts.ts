@@ -1,6 +1,7 @@
 /** A tenant's file in a directory of its own, with a writer, a catalog and a reader on it as a worker has them, and no process. */
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
+import type {Stage} from '../../worker/commit/commit.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
 import {openReader, openWriter} from '../../worker/storage/database.ts';
@@ -23,8 +24,8 @@ export class TenantParts {
     this.reader = new Reader(this.readerDb, this.catalog, options);
   }
 
-  /** A group of this one write. The reader reads it from then on. */
-  write<T>(change: (writer: Writer) => T): T {
+  /** A group of this one write. The reader reads it from then on, and these are told of it. */
+  write<T>(change: (writer: Writer) => T, stages: readonly Stage[] = []): T {
     const {writer, reader} = this;
     writer.statements.begin.run();
     const made = change(writer);
@@ -32,7 +33,9 @@ export class TenantParts {
     writer.counters.write();
     writer.statements.commit.run();
     reader.endSnapshot();
-    reader.committed(writer.commit());
+    const commit = writer.commit();
+    reader.committed(commit);
+    for (const stage of stages) stage.committed(commit);
     writer.endGroup();
     return made;
   }

@@ -46,6 +46,8 @@ export type LiveParts = {
   sequence: () => number;
   /** Documents of a table, as far as they are counted. */
   count: (table: TableInfo) => number;
+  /** What all results may take: LIVE_RESULT_BYTES_MAX unless said. */
+  bytesMax?: number;
 };
 
 /** A live query that is held. */
@@ -82,12 +84,14 @@ export class LiveQueries implements Stage {
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
   /** What the commit under way concerns. */
   readonly #touched = new Set<Held>();
+  readonly #bytesMax: number;
   #bytes = 0;
   /** Of the queries that begin in this turn; null: none has begun. */
   #turnBudget: InlineBudget | null = null;
 
   constructor(parts: LiveParts) {
     this.#parts = parts;
+    this.#bytesMax = parts.bytesMax ?? LIVE_RESULT_BYTES_MAX;
   }
 
   get size(): number {
@@ -162,7 +166,10 @@ export class LiveQueries implements Stage {
     const isStale = live.isStale;
     const text = live.refresh(reader, isStale ? new InlinePace(count, budget) : undefined);
     if (isStale) this.#watch(held, live.watched);
+    const hasGrown = live.bytes > held.bytes;
     this.#addUp(held, live.bytes);
+    // Whoever makes it too much has to go; the others stay as they are.
+    if (hasGrown && this.#bytes > this.#bytesMax) throw tooMuch();
     return text;
   }
 
@@ -239,11 +246,14 @@ export class LiveQueries implements Stage {
     const key = hash('sha256', shapeText(query), 'base64');
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
-    if (this.#byKey.size >= LIVE_QUERIES_MAX || this.#bytes >= LIVE_RESULT_BYTES_MAX) {
-      throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
+    if (this.#byKey.size >= LIVE_QUERIES_MAX) {
+      throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may; try again later');
     }
+    // Before it is run: whoever is refused again and again reads nothing.
+    if (this.#bytes >= this.#bytesMax) throw tooMuch();
     const held = new Held(query, key, this.#touched);
     const isCurrent = this.#runInline(held.live);
+    if (this.#bytes + held.live.bytes > this.#bytesMax) throw tooMuch();
     this.#byKey.set(key, held);
     this.#addUp(held, held.live.bytes);
     if (isCurrent) this.#watch(held, held.live.watched);
@@ -283,4 +293,11 @@ export class LiveQueries implements Stage {
     held.bytes = bytes;
     assert(this.#bytes >= 0, 'what live results take is counted once');
   }
+}
+
+function tooMuch(): ServiceError {
+  return new ServiceError(
+    'session.overloaded',
+    'the results of live queries take as much of this tenant as they may; try again later, or set a limit',
+  );
 }

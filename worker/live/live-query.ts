@@ -5,6 +5,7 @@
  * - `#entries` are the first matching documents in the query's order: all of them while `#isComplete`, else at least as many
  *   as are shown. A removal that leaves fewer makes the query `stale`: it has to be run again.
  * - At most `#limit + #reserve` are kept; what is beyond is forgotten, and the result is not complete from then on.
+ * - `#docs` and `#entryBytes` are those of `#entries`.
  * - `text` is the JSON array of the first `#limit` entries as they were last shown.
  */
 import {Buffer} from 'node:buffer';
@@ -42,6 +43,8 @@ export class LiveQuery implements LiveResult {
   #entries: Entry[] = [];
   #isComplete = true;
   readonly #docs = new Set<number>();
+  /** Of all entries, those beyond the limit, too. */
+  #entryBytes = 0;
   #text = '[]';
   /** Entries differ from what `text` shows. */
   #changed = false;
@@ -72,7 +75,7 @@ export class LiveQuery implements LiveResult {
   }
 
   get bytes(): number {
-    return this.#text.length;
+    return this.#text.length + this.#entryBytes;
   }
 
   get whole(): Stretch[] {
@@ -151,13 +154,14 @@ export class LiveQuery implements LiveResult {
     this.#reserve = reserve;
     this.#entries = [];
     this.#docs.clear();
+    this.#entryBytes = 0;
     this.#changed = true;
     this.#stale = false;
   }
 
   #append(entry: Entry): void {
     this.#entries.push(entry);
-    this.#docs.add(entry.doc);
+    this.#keep(entry);
   }
 
   /** A row with where it stands in the query's order. */
@@ -174,19 +178,28 @@ export class LiveQuery implements LiveResult {
     // Behind all that is known: others that are not known may come before it.
     if (at === this.#entries.length && !this.#isComplete) return;
     this.#entries.splice(at, 0, entry);
-    this.#docs.add(entry.doc);
+    this.#keep(entry);
     if (at < this.#limit) this.#changed = true;
     if (this.#entries.length <= this.#limit + this.#reserve) return;
-    this.#docs.delete(this.#entries.pop()!.doc);
+    this.#forget(this.#entries.pop()!);
     this.#isComplete = false;
   }
 
   #remove(doc: number): void {
     const at = this.#entries.findIndex(entry => entry.doc === doc);
     assert(at >= 0, `document ${doc} is among the entries`);
-    this.#entries.splice(at, 1);
-    this.#docs.delete(doc);
+    this.#forget(this.#entries.splice(at, 1)[0]!);
     if (at < this.#limit) this.#changed = true;
+  }
+
+  #keep({doc, bytes}: Entry): void {
+    this.#docs.add(doc);
+    this.#entryBytes += bytes;
+  }
+
+  #forget({doc, bytes}: Entry): void {
+    this.#docs.delete(doc);
+    this.#entryBytes -= bytes;
   }
 
   /** Where a position belongs among the entries. */
