@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {EventReader} from '../harness/event-reader.ts';
 import {bootstrap, checkChain, journalPage, replay} from '../harness/journal.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -15,12 +16,12 @@ beforeEach(async () => {
   tenant = await Tenant.make(service);
 });
 
-/** Writes until old records are gone. Returns the floor. */
-async function passTheFloor(): Promise<number> {
+/** Writes until the records up to this one are gone. Returns the floor. */
+async function passTheFloor(sequence = 1): Promise<number> {
   return until('records to be removed', async () => {
     await tenant.insert('t', {});
     const {cursor_floor: floor} = (await journalPage(tenant)).page;
-    return floor > 1 && floor;
+    return floor > sequence && floor;
   });
 }
 
@@ -51,6 +52,23 @@ describe('when --journal-keep-records has removed old records', () => {
     await tenant.insert('t', {after: true});
     const {page} = await journalPage(tenant, `?after=${start.resume_after_sequence}`);
     expect(replay(start, page.records).get('t')).toEqual(await tenant.list('t'));
+  });
+
+  test('a stream whose reader is behind what was removed has all before that, and ends with the same error', async () => {
+    const reader = await EventReader.open(service, `/api/tenants/${tenant.id}/journal/stream`);
+    expect((await reader.take(1))[0]!.event).toBe('open');
+    const large = Array.from({length: 80}, (_, n) => ({n, text: 'x'.repeat(250_000)}));
+    await tenant.insertAll('t', large, 8);
+    const floor = await passTheFloor(70);
+    const events = await reader.rest();
+    const end = events.pop()!;
+    expect(end).toMatchObject({
+      event: 'end',
+      data: {error: {code: 'journal.cursor_expired', detail: {cursor_floor: expect.any(Number)}}},
+    });
+    // What left before the reader stopped taking, and not one record from behind the gap.
+    expect(events.map(({id}) => Number(id))).toEqual(events.map((_, at) => at + 1));
+    expect([events.length > 0, events.length < floor - 1, reader.isCut]).toEqual([true, true, false]);
   });
 
   test('the chain of what is kept holds from the oldest record on', async () => {

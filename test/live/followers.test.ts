@@ -1,11 +1,21 @@
 /** Followers of a tenant, without a service: what they cost while they do not read. */
-import {describe, expect, test} from 'vitest';
+import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {EventBoundary} from '../../router/http/event-boundary.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import {
+  FOLLOWER_HEARTBEAT_MS,
+  FOLLOWERS_MAX,
+  FOLLOWERS_OWED_BYTES_MAX,
+  STREAM_WINDOW_BYTES,
+} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import {insertEffect} from '../../worker/commit/mutation.ts';
 import {Followers} from '../../worker/follow/followers.ts';
+import {JournalFollowers} from '../../worker/follow/journal-followers.ts';
 import {OutgoingBody} from '../../worker/ipc/outgoing-body.ts';
+import {JournalReader} from '../../worker/journal/read-page.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
+import {TenantParts} from '../harness/tenant-parts.ts';
 
 /** A body, and how it ended: `whole`, or why it was cut; null while it is open. */
 function body(): {body: OutgoingBody; ended: () => string | null} {
@@ -66,6 +76,75 @@ describe('readers of streams of events that do not read', () => {
     streams[0]!.end(null);
     followers.checkRoom();
     for (const stream of streams) stream.end(null);
+  });
+});
+
+describe('a stream in which nothing happens', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** What is written to it, until it is told that no more is taken. */
+  function read() {
+    let text = '';
+    const made = new OutgoingBody({
+      piece: piece => {
+        text += piece.toString();
+      },
+      end: () => undefined,
+    });
+    const take = () => {
+      const taken = text;
+      text = '';
+      return taken;
+    };
+    return {body: made, take};
+  }
+
+  test('says every 15 seconds that it lives, unless its reader has not taken what came before', () => {
+    const followers = new Followers(new WorkerMetrics());
+    const [one, other] = [read(), read()];
+    const stream = followers.begin('query', one.body, null, () => undefined);
+    expect(one.take()).toBe('retry: 1000\n\n');
+    vi.advanceTimersByTime(FOLLOWER_HEARTBEAT_MS);
+    expect(one.take()).toBe(':\n\n');
+    stream.write(Buffer.alloc(STREAM_WINDOW_BYTES + 1, 'x'));
+    one.take();
+    followers.begin('query', other.body, null, () => undefined);
+    vi.advanceTimersByTime(FOLLOWER_HEARTBEAT_MS);
+    expect([one.take(), other.take()]).toEqual(['', 'retry: 1000\n\n:\n\n']);
+    one.body.credit(STREAM_WINDOW_BYTES);
+    one.take();
+    vi.advanceTimersByTime(FOLLOWER_HEARTBEAT_MS);
+    expect([one.take(), other.take()]).toEqual([':\n\n', ':\n\n']);
+    stream.end(null);
+    other.body.cancel();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('says of the journal where it is, so that a reader of few tables comes back behind what it was not sent', async () => {
+    const tenant = new TenantParts();
+    const {reader, readerDb, writer} = tenant;
+    for (const name of ['many', 'few']) tenant.newTable([], 'enabled', name);
+    const followers = new Followers(new WorkerMetrics());
+    const journal = new JournalReader(readerDb);
+    const sequence = () => writer.head.sequence;
+    const streams = new JournalFollowers({followers, journal, reader, sequence, log: createLogger({})});
+    const [all, few] = [read(), read()];
+    const start = writer.head.sequence;
+    const request = {after: start, timeline: null, limit: null};
+    streams.follow({...request, tables: null}, () => all.body);
+    streams.follow({...request, tables: new Set(['few'])}, () => few.body);
+    await vi.advanceTimersByTimeAsync(1);
+    const idsOf = (text: string) =>
+      [...text.matchAll(/^id: (\d+)\n(data)?/gm)].map(([, id, data]) => [Number(id) - start, data]);
+    expect([idsOf(all.take()), idsOf(few.take())]).toEqual([[[0, 'data']], [[0, 'data']]]);
+    for (const table of ['many', 'few', 'many', 'many']) tenant.write(insertEffect(table, {}), [streams]);
+    expect(idsOf(all.take())).toEqual([1, 2, 3, 4].map(id => [id, 'data']));
+    expect(idsOf(few.take())).toEqual([[2, 'data']]);
+    await vi.advanceTimersByTimeAsync(FOLLOWER_HEARTBEAT_MS);
+    expect([idsOf(all.take()), few.take()]).toEqual([[[4, undefined]], `id: ${start + 4}\n\n`]);
+    for (const {body: made} of [all, few]) made.cancel();
+    tenant.close();
   });
 });
 
