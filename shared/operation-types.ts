@@ -69,7 +69,7 @@ import {
   ScheduledJob,
   UpcomingList,
 } from './protocol/schedule.ts';
-import {ListedTables, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
+import {ListedTables, RenameBody, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
 import {
   FoundService,
   ServiceBody,
@@ -138,6 +138,7 @@ export const OPERATION_TYPES = {
   'exports.run': {query: ExportQuery, answer: ExportLine, media: 'application/x-ndjson'},
   'tasks.create': {body: TaskBody, answer: StartedTask},
   'tables.drop': {answer: StartedTask},
+  'tables.rename': {body: RenameBody},
   'tasks.list': {answer: TaskList},
   'tasks.get': {answer: FoundTask},
   'tasks.cancel': {answer: FoundTask},

@@ -131,6 +131,7 @@ export const OPERATIONS = {
   'exports.run': {...read, ...at('GET', '/export'), params: none, takesQuery: true},
   'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED, params: none},
   'tables.drop': {...write, ...at('DELETE', '/tables/{table}'), success: ACCEPTED, params: ['table']},
+  'tables.rename': {...change, ...at('POST', '/tables/{table}/rename'), params: ['table']},
   'tasks.list': {...read, ...at('GET', '/tasks'), params: none, isShort: true},
   'tasks.get': {...read, ...at('GET', '/tasks/{task_id}'), params: ['task_id'], isShort: true},
   'tasks.cancel': {...write, ...at('POST', '/tasks/{task_id}/cancel'), params: ['task_id']},

@@ -47,6 +47,8 @@ export type BodyTables = {
   readonly each?: string;
   /** Where an object may name one, steps between dots. At least one of them must be there, and all that are count. */
   readonly at: readonly string[];
+  /** The path's parameter `table` counts, too. */
+  readonly path?: true;
 };
 
 /** A scope that some bodies need beside those of their operation, judged by the worker. */
@@ -154,6 +156,8 @@ export const RIGHTS: Complete = {
   'exports.run': needs('data:read', {query: 'table'}),
   /** Documents and their schema go. */
   'tables.drop': action(['schema', 'data:write'], 'path'),
+  /** Under its new name others may read it. */
+  'tables.rename': {...action(['schema', 'data:write'], {at: ['to'], path: true}), subject: ['to']},
   'tasks.create': {...action('data:write', {at: ['query.table']}), subject: ['type', 'query.table']},
   'tasks.list': needs('data:read', 'unknown'),
   'tasks.get': needs('data:read', 'unknown'),

@@ -55,7 +55,10 @@ export function judgeTables(asker: Asker, rule: Rights['tables'], table: string,
   else if ('query' in rule) {
     const named = new URLSearchParams(query).getAll(rule.query).flatMap(text => text.split(','));
     for (const name of named.length === 0 ? [undefined] : named) judgeTable(asker, name);
-  } else return [...asker.key.tables];
+  } else {
+    if (rule.path === true) judgeTable(asker, table);
+    return [...asker.key.tables];
+  }
   return null;
 }
 

@@ -270,6 +270,20 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
       from: {operation: 'documents.insert', values: {table: '$request.body#/table'}},
     },
   },
+  'tables.rename': {
+    tag: 'bulk',
+    summary: 'Rename a table',
+    description:
+      'One commit, however many documents it has: their ids stay, as do schema, indexes and what the journal said before. 404: there is no such ' +
+      'table. 409: one of the new name exists, the active deployment declares one of the two or ids of it, or a task, an import, a cron or a job is to write there.',
+    errors: ['op.not_found', 'op.conflict'],
+    takesKey: true,
+    example: {
+      path: {table: 'cities'},
+      body: {to: 'towns'},
+      from: {operation: 'documents.insert', values: {table: '$request.body#/table'}},
+    },
+  },
   'tables.list': {
     tag: 'documents',
     summary: 'Tables, and how many documents each has',

@@ -43,6 +43,10 @@ export const JournalEvent = Type.Union([
   }),
   Type.Object({type: Type.Literal('schema.set'), table: Type.String(), schema: JournalSchema}),
   Type.Object({type: Type.Literal('schema.deleted'), table: Type.String()}),
+  Type.Object(
+    {type: Type.Literal('table.renamed'), table: Type.String(), to: Type.String()},
+    {description: 'what is under `table`, documents and schema, is under `to` from then on, with the same ids'},
+  ),
   Type.Object({type: Type.Literal('job.scheduled'), id: Type.String(), job: PendingJob}),
   Type.Object({type: Type.Literal('job.cancelled'), id: Type.String()}),
   Type.Object({

@@ -88,6 +88,12 @@ export const SchemaList = Type.Object({
   }),
 });
 
+/** POST …/tables/{table}/rename */
+export const RenameBody = Type.Object(
+  {to: Type.String({description: 'a name that no table has'})},
+  {additionalProperties: false},
+);
+
 export const ListedTables = Type.Object({
   tables: Type.Array(Type.Object({name: Type.String(), documents: Type.Integer({minimum: 0})}), {
     description: 'by name; one that is empty and has no schema is not in it',

@@ -115,7 +115,12 @@ test('what is made after it was asked for stays, with the schema; a cancelled on
   expectError(await tenant.request('POST', '/documents', {table: 'cities', fields: {}}), 400, 'op.schema_violation');
 
   await fill('behind');
-  await drop('behind');
+  const running = await drop('behind');
+  const again = expectError(await tenant.request('DELETE', '/tables/behind'), 409, 'op.conflict');
+  expect(again.detail).toEqual({task: running});
+  const overtaken = await drop('cities');
+  expect((await tenant.request('PUT', '/schema/cities', schemaOf('cities'))).status).toBe(204);
+  expect(await look(overtaken)).toMatchObject({state: 'failed', changed: 0, errors: [{code: 'op.conflict'}]});
   const waiting = await drop('cities');
   expect((await tenant.request('POST', `/tasks/${waiting}/cancel`)).body).toMatchObject({task: {state: 'cancelled'}});
   expect((await tenant.request('GET', '/schema/cities')).status).toBe(200);

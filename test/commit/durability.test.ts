@@ -112,7 +112,7 @@ class Tenant implements LiveHolder {
       {committed: () => this.onStep()},
       this.#reader,
       index,
-      {committed: () => this.#queries.committed()},
+      {committed: commit => this.#queries.committed(commit)},
       {committed: ({lastSequence}) => this.#learn(lastSequence)},
     ];
     leaveSyncsToUs(this.#db);

@@ -100,6 +100,13 @@ class Follower {
       case 'schema.deleted':
         take(schema, event.table);
         return;
+      case 'table.renamed': {
+        const {table, to} = event;
+        const moved = schema.get(table);
+        if (moved !== undefined) schema.set(to, {...moved, table: to});
+        schema.delete(table);
+        return;
+      }
       case 'job.scheduled':
         jobs.set(event.id, event.job);
         return;

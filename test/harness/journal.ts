@@ -87,7 +87,13 @@ export function replay({snapshot}: Pick<Bootstrap, 'snapshot'>, tail: JournalRec
   const tables = new Map(
     Object.entries(snapshot.documents).map(([table, docs]) => [table, new Map(docs.map(doc => [doc._id, doc]))]),
   );
-  for (const {writes} of tail) {
+  for (const {events, writes} of tail) {
+    for (const event of events) {
+      if (event.type !== 'table.renamed') continue;
+      // A rename is a record of its own.
+      tables.set(event.to, tables.get(event.table) ?? new Map());
+      tables.delete(event.table);
+    }
     for (const {table, id, op, document} of writes) {
       let docs = tables.get(table);
       if (docs === undefined) {

@@ -210,6 +210,8 @@ describe('bootstrap and the journal after it', () => {
     },
     {weight: 1, arbitrary: fc.record({do: fc.constantFrom('deploy' as const, 'activate' as const), n: fc.nat(1)})},
     {weight: 1, arbitrary: fc.record({do: fc.constant('later' as const), n: fc.nat(20)})},
+    {weight: 3, arbitrary: fc.record({do: fc.constant('rename' as const), table, to: fc.constantFrom('a', 'b', 'c')})},
+    {weight: 1, arbitrary: fc.record({do: fc.constant('drop' as const), table})},
   );
   type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
   const ids: [table: string, id: string][] = [];
@@ -278,6 +280,12 @@ describe('bootstrap and the journal after it', () => {
       case 'activate':
         await send('POST', `/deployments/${op.n + 1}/activate`);
         return;
+      case 'rename':
+        await send('POST', `/tables/${op.table}/rename`, {to: op.to});
+        return;
+      case 'drop':
+        await send('DELETE', `/tables/${op.table}`);
+        return;
       case 'later':
         await send('POST', '/functions/run', {path: 'work:later', args: {ms: op.n * 10}});
     }
@@ -307,6 +315,10 @@ describe('bootstrap and the journal after it', () => {
           await until('what is due to have run', async () => {
             const {jobs: pending} = (await ok('GET', '/schedule')) as {jobs: PendingJob[]};
             return pending.every(job => job.run_at - job.created_at >= HOUR_MS);
+          });
+          await until('tasks to end', async () => {
+            const {tasks} = (await ok('GET', '/tasks')) as {tasks: {state: string}[]};
+            return tasks.every(task => task.state !== 'running');
           });
           const now = await state(tenant);
           for (const cut of [...cuts, await bootstrap(tenant)]) {

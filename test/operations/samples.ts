@@ -349,6 +349,15 @@ export async function samplesOf(app: App): Promise<Samples> {
       ],
       refused: {params: {table: 'notes'}, code: 'op.conflict'},
     },
+    'tables.rename': {
+      succeeds: [
+        async () => {
+          await expectStatus(app.admin('PUT', '/schema/old_name', {table: 'old_name', fields: []}), 204);
+          return {params: {table: 'old_name'}, body: {to: 'new_name'}};
+        },
+      ],
+      refused: {params: {table: 'notes'}, body: {to: 'other'}, code: 'op.conflict'},
+    },
     'tasks.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'tasks.get': {succeeds: [() => newTask()], refused: {params: {task_id: 'none'}, code: 'op.not_found'}},
     'tasks.cancel': {

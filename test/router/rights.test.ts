@@ -65,6 +65,7 @@ describe('the table of rights', () => {
 
   test('whatever names a table in its path is judged by it', () => {
     for (const {pattern, rights} of ROUTES)
-      if (pattern.includes('{table}')) expect([pattern, rights.tables]).toEqual([pattern, 'path']);
+      if (pattern.includes('{table}') && rights.tables !== 'path')
+        expect([pattern, rights.tables]).toEqual([pattern, expect.objectContaining({path: true})]);
   });
 });

@@ -195,7 +195,7 @@ describe('live results are what the model answers', () => {
           const before = new Map(received.latest);
           commit(name, group, ids);
           index.committed(writer.commit());
-          live.committed();
+          live.committed(writer.commit());
           writer.endGroup();
           reader.endSnapshot();
 
@@ -266,7 +266,7 @@ describe('live results of queries that read much', () => {
           check();
           commit(name, group, ids);
           index.committed(writer.commit());
-          live.committed();
+          live.committed(writer.commit());
           writer.endGroup();
           reader.endSnapshot();
           check();

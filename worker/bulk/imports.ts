@@ -80,6 +80,14 @@ export class Imports {
     }
   }
 
+  /** @throws op.conflict 409 while lines of one arrive for these tables */
+  refuseUnderWay(tables: readonly string[]): void {
+    for (const {table} of this.#underWay) {
+      if (table === null || !tables.includes(table)) continue;
+      throw new ServiceError('op.conflict', `an import into table ${table} is under way: wait for its end`);
+    }
+  }
+
   async #take(
     query: ImportQuery,
     body: ImportBody,

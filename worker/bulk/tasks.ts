@@ -10,7 +10,7 @@
  * makes it pass again. Tasks run one after another.
  *
  * A drop deletes all documents that way. Then, in turn with other changes of schemas, one write looks whether the table is empty and takes
- * its schema and indexes away; documents that were made meanwhile keep theirs, and the drop has failed.
+ * its schema and indexes away; documents that were made meanwhile keep theirs, and the drop has failed, as it has when the table was given a schema.
  */
 import {Buffer} from 'node:buffer';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -35,7 +35,7 @@ import {parseDocument} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {compileFilters, matches} from '../reads/filter.ts';
 import type {SchemaChanges} from '../schema/change.ts';
-import {refuseDeployed} from '../schema/read.ts';
+import {hasDocuments, isThere, noTable, refuseDeployed} from '../schema/read.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
 import type {Connection} from '../storage/connection.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
@@ -96,18 +96,41 @@ export class Tasks {
 
   /**
    * What makes a task that drops a table, in a write; `wake` follows it.
-   * @throws op.invalid_input 400; in the write op.not_found 404, op.conflict 409 for a table of the deployment, op.rate_limited 429
+   * @throws op.invalid_input 400; in the write op.not_found 404, op.conflict 409 for a table of the deployment or one that is being dropped,
+   *   op.rate_limited 429
    */
   madeDrop(name: string): (writer: Writer) => string {
     checkTableName(name);
     return writer => {
       const table = writer.catalog.table(name);
       if (table !== undefined) refuseDeployed(table);
-      if (table === undefined || (table.fields === null && !hasDocuments(writer, table))) {
-        throw new ServiceError('op.not_found', `there is no table ${name}`);
-      }
+      if (table === undefined || !isThere(writer, table)) throw noTable(name);
+      const [running] = this.#running(writer, [name]).filter(({type}) => type === 'drop');
+      if (running !== undefined) throw isUnderWay(running);
       return this.#put(writer, {type: 'drop', query: {table: name, filters: []}, changes: null, skips: false});
     };
+  }
+
+  /** In the write that gives a table a schema: a drop that was asked for before would take it away, and has failed. */
+  schemaSet(writer: Writer, name: string): void {
+    for (const task of this.#running(writer, [name])) {
+      if (task.type !== 'drop') continue;
+      const now = {...task, updated_at: Math.floor(writer.nowMs())};
+      fail(now, '', schemaMeanwhile(name));
+      this.#records.put(writer, task.id, now);
+    }
+  }
+
+  /** @throws op.conflict 409 while one is to change documents of these tables */
+  refuseRunning(writer: Writer, tables: readonly string[]): void {
+    const [running] = this.#running(writer, tables);
+    if (running !== undefined) throw isUnderWay(running);
+  }
+
+  #running(writer: Writer, tables: readonly string[]): TaskRecord[] {
+    return this.#records
+      .sound(writer.db)
+      .filter(({state, query}) => state === 'running' && tables.includes(query.table));
   }
 
   #put(writer: Writer, asked: Asked): string {
@@ -291,13 +314,18 @@ function endDrop(writer: Writer, task: TaskRecord): void {
   }
 }
 
-function hasDocuments({statements}: Writer, {info}: CatalogTable): boolean {
-  return statements.documentsFrom.get(info.lowDoc, info.highDoc, 1) !== undefined;
-}
-
 function writtenMeanwhile({name}: CatalogTable): ServiceError {
   const message = `documents were made in table ${name} while it was dropped: they are there, and so is its schema; drop it again`;
   return new ServiceError('op.conflict', message);
+}
+
+function schemaMeanwhile(name: string): ServiceError {
+  return new ServiceError('op.conflict', `table ${name} was given a schema while it was dropped: drop it again`);
+}
+
+function isUnderWay({id, type, query}: TaskRecord): ServiceError {
+  const message = `a task (${type}) works on table ${query.table}: wait for its end, or cancel it`;
+  return new ServiceError('op.conflict', message, {task: id});
 }
 
 function fail(task: TaskRecord, id: string, error: ServiceError): void {

@@ -14,8 +14,9 @@ import {hash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
-import type {Change, Stage} from '../commit/commit.ts';
+import type {Change, Commit, Stage} from '../commit/commit.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../reads/pace.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';
@@ -50,6 +51,8 @@ export type LiveParts = {
   bytesMax?: number;
 };
 
+type TableRenamed = Extract<JournalEvent, {type: 'table.renamed'}>;
+
 /** A live query that is held. */
 class Held implements Watcher {
   readonly live: LiveResult;
@@ -60,6 +63,8 @@ class Held implements Watcher {
   /** Null: its result is that of the newest commit. */
   evaluation: Evaluation | null = null;
   watch: Watch | null = null;
+  /** Its table has another name, or another one has its name: what it shows has to be found anew. */
+  isLost = false;
   readonly #touched: Set<Held>;
 
   /** @param touched where it puts itself when a commit concerns its result */
@@ -130,11 +135,23 @@ export class LiveQueries implements Stage {
   }
 
   /** The index has told of its documents, in order. */
-  committed(): void {
+  committed({hasNewCatalog, events}: Pick<Commit, 'hasNewCatalog' | 'events'>): void {
+    if (hasNewCatalog) for (const {event} of events.filter(isRenaming)) this.#renamed(event as TableRenamed);
     if (this.#touched.size === 0) return;
     const touched = [...this.#touched];
     this.#touched.clear();
     this.#publish(touched);
+  }
+
+  #renamed({table, to}: TableRenamed): void {
+    for (const held of this.#byKey.values()) {
+      const of = held.live.query.table;
+      if (of !== table && of !== to) continue;
+      held.evaluation?.giveUp();
+      held.evaluation = null;
+      held.isLost = true;
+      this.#touched.add(held);
+    }
   }
 
   #publish(touched: readonly Held[]): void {
@@ -144,12 +161,13 @@ export class LiveQueries implements Stage {
     const budget = new InlineBudget();
     reader.inSnapshot();
     for (const held of touched) {
-      const {live} = held;
+      const {live, isLost} = held;
       try {
         const isMatched = live.isTouched;
         const text = this.#refreshed(held, budget);
         metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
-        if (text !== null) this.#send(held, told);
+        // One that was behind, or has no result yet, is told in any case.
+        if (text !== null || isLost) this.#send(held, told);
       } catch (caught) {
         if (caught === HAND_OVER) this.#fallBehind(held);
         // Anything else is a bug or a broken file, and ends the worker.
@@ -162,9 +180,12 @@ export class LiveQueries implements Stage {
 
   #refreshed(held: Held, budget?: InlineBudget): string | null {
     const {reader, count} = this.#parts;
-    const {live} = held;
-    const isStale = live.isStale;
-    const text = live.refresh(reader, isStale ? new InlinePace(count, budget) : undefined);
+    const {live, isLost} = held;
+    const isStale = live.isStale || isLost;
+    const pace = isStale ? new InlinePace(count, budget) : undefined;
+    held.isLost = false;
+    if (isLost) live.run(reader, pace);
+    const text = live.refresh(reader, pace);
     if (isStale) this.#watch(held, live.watched);
     const hasGrown = live.bytes > held.bytes;
     this.#addUp(held, live.bytes);
@@ -300,4 +321,8 @@ function tooMuch(): ServiceError {
     'session.overloaded',
     'the results of live queries take as much of this tenant as they may; try again later, or set a limit',
   );
+}
+
+function isRenaming({type}: {type: JournalEvent['type']}): boolean {
+  return type === 'table.renamed';
 }

@@ -1,14 +1,16 @@
 /** Table schemas. */
 import type {Operation} from '../../shared/operations.ts';
-import {TableSchema} from '../../shared/protocol/schema.ts';
+import {RenameBody, TableSchema} from '../../shared/protocol/schema.ts';
+import type {Writer} from '../commit/writer.ts';
 import {allSchemasText, schemaText} from '../schema/read.ts';
 import {bodyType, decodeBody} from '../wire-type.ts';
 import {type Handlers, json} from './answer.ts';
-import {doneAfter} from './written.ts';
+import {done, doneAfter, guardedByKey} from './written.ts';
 
+const renameBody = bodyType<'tables.rename'>(RenameBody);
 const tableSchemaBody = bodyType<'schema.put'>(TableSchema);
 
-export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list'>> = {
+export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list' | 'tables.rename'>> = {
   'schema.all': (_, {reader, catalog}) => {
     reader.inSnapshot();
     return allSchemasText(catalog);
@@ -17,10 +19,24 @@ export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.li
     reader.inSnapshot();
     return schemaText(catalog, params.table);
   },
-  'schema.put': ({params, body}, {schemas}) => {
+  'schema.put': ({params, body}, {schemas, tasks}) => {
     const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
-    return doneAfter(schemas.put(params.table, {table, fields, indexes}));
+    const put = schemas.put(params.table, {table, fields, indexes}, writer => tasks.schemaSet(writer, table));
+    return doneAfter(put);
   },
   'schema.delete': ({params}, {schemas}) => doneAfter(schemas.delete(params.table)),
+  'tables.rename': (request, {groups, schemas, tasks, imports}) => {
+    const {table} = request.params;
+    const {to} = decodeBody(renameBody, request.body);
+    const write = async (change: (writer: Writer) => void): Promise<void> => {
+      const renamed = done(writer => {
+        tasks.refuseRunning(writer, [table, to]);
+        imports.refuseUnderWay([table, to]);
+        change(writer);
+      });
+      await groups.perform(guardedByKey(request, renamed));
+    };
+    return doneAfter(schemas.rename(table, to, write));
+  },
   'tables.list': async (_, {tables}) => json<'tables.list'>({tables: await tables.read()}),
 };

@@ -13,6 +13,7 @@ import type {BackgroundWrites} from '../commit/background.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import {jobOfTable} from '../scheduler/named-tables.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
 import {checkTableSchema, compileSchema} from '../storage/table-check.ts';
@@ -21,6 +22,7 @@ import {SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
 import {install, probes} from './install.ts';
 import {noSchema, refuseDeployed, schemaEvent} from './read.ts';
+import {renameTable} from './rename.ts';
 
 export class SchemaChanges {
   readonly #catalog: Catalog;
@@ -52,11 +54,12 @@ export class SchemaChanges {
   /**
    * @throws op.invalid_input 400; op.conflict 409 for a table of the deployment; op.schema_violation 400 with the first
    * offenders, and nothing is changed
+   * @param also what else happens in the write that installs it
    */
-  put(pathTable: string, schema: TableSchema): Promise<void> {
+  put(pathTable: string, schema: TableSchema, also: (writer: Writer) => void = () => undefined): Promise<void> {
     checkTableName(pathTable);
     checkTableSchema(schema, pathTable);
-    return this.#inTurn(() => this.#put(schema));
+    return this.#inTurn(() => this.#put(schema, also));
   }
 
   /** @throws op.invalid_input 400, op.conflict 409, op.not_found 404 when the table has no schema */
@@ -89,6 +92,21 @@ export class SchemaChanges {
   }
 
   /**
+   * Gives a table another name.
+   * @param write makes the change in a write; what it does before is in the same commit
+   * @throws op.invalid_input 400; what `write` rejects with: op.not_found 404, op.conflict 409
+   */
+  rename(table: string, to: string, write: (change: (writer: Writer) => void) => Promise<void>): Promise<void> {
+    checkTableName(table);
+    checkTableName(to);
+    if (table === to) throw new ServiceError('op.invalid_input', `table ${table} has this name`);
+    return this.#inTurn(async () => {
+      const job = await jobOfTable(this.#reader, table);
+      await write(writer => renameTable(writer, {table, to, job}));
+    });
+  }
+
+  /**
    * Makes the schema of a deployment that of the tenant.
    * @param schema null: the deployment has none
    * @param activate what else happens in the write that installs it
@@ -111,7 +129,7 @@ export class SchemaChanges {
     return turn;
   }
 
-  async #put(schema: TableSchema): Promise<void> {
+  async #put(schema: TableSchema, also: (writer: Writer) => void): Promise<void> {
     const fields = schema.fields.map(({name, field_type, required}) => ({name, field_type, required}));
     const table = await this.#table(schema.table);
     refuseDeployed(table);
@@ -122,6 +140,7 @@ export class SchemaChanges {
         refuse(table.name, check.late(writer));
         install(writer, table, {fields, deployed: null}, schema.indexes);
         schemaEvent(writer, table);
+        also(writer);
       });
     } finally {
       check.stop();

@@ -70,6 +70,19 @@ export function noSchema(name: string): ServiceError {
   return new ServiceError('op.not_found', `table ${name} has no schema`);
 }
 
+export function noTable(name: string): ServiceError {
+  return new ServiceError('op.not_found', `there is no table ${name}`);
+}
+
+/** One that is empty and has no schema is none, whether or not its number is taken. */
+export function isThere(writer: Writer, table: CatalogTable): boolean {
+  return table.fields !== null || table.deployed !== null || hasDocuments(writer, table);
+}
+
+export function hasDocuments({statements}: Writer, {info}: CatalogTable): boolean {
+  return statements.documentsFrom.get(info.lowDoc, info.highDoc, 1) !== undefined;
+}
+
 /** @throws op.conflict 409 when the active deployment declares the table */
 export function refuseDeployed(table: CatalogTable): void {
   if (table.deployed === null) return;

@@ -41,7 +41,7 @@ export type DeployedTable = SchemaTable & {isChecked: boolean};
 
 export type CatalogTable = {
   readonly number: number;
-  readonly name: string;
+  name: string;
   lastN: number;
   lastCreated: number;
   /** Documents with a number up to `countedTo`; that is all of them once `isCounted`. */
@@ -170,7 +170,7 @@ export class Catalog {
 
   /** Tables by name; the order is that of first use. */
   tables(): IterableIterator<CatalogTable> {
-    return this.#byName.values();
+    return this.#byNumber.values();
   }
 
   table(name: string): CatalogTable | undefined {
@@ -192,6 +192,18 @@ export class Catalog {
     const table = newTable(this.#lastTable + 1, name, 0, 0);
     this.#put(table);
     return table;
+  }
+
+  /** In memory only. Another table that has the name gets this one's. */
+  rename(table: CatalogTable, to: string): void {
+    const other = this.#byName.get(to);
+    this.#byName.delete(table.name);
+    if (other !== undefined) {
+      other.name = table.name;
+      this.#byName.set(other.name, other);
+    }
+    table.name = to;
+    this.#byName.set(to, table);
   }
 
   remove(table: CatalogTable): void {

@@ -146,6 +146,7 @@ export function prepareStatements(db: Connection) {
       run<[string | null, string | null, number, number]>(
         'UPDATE tables SET fields = ?, deployed = ?, checksum = ? WHERE number = ?',
       ),
+    renameTable: () => run<[string, number, number]>('UPDATE tables SET name = ?, checksum = ? WHERE number = ?'),
     insertIndex: () =>
       run<[number, number, string, string, string, number, 0 | 1, number]>(
         `INSERT INTO indexes (number, table_number, name, fields, state, built_to, is_unique, checksum)

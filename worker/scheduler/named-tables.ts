@@ -1,0 +1,32 @@
+/** Stored work that names a table: what a table that gets another name must not leave behind. */
+import {performance} from 'node:perf_hooks';
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {SLICE_MS} from '../../shared/limits.ts';
+import type {Connection} from '../storage/connection.ts';
+import {reading} from '../storage/damage.ts';
+import type {Reader} from '../storage/reader.ts';
+
+/** Of work that is damaged nobody knows. */
+const TABLE = "CASE WHEN json_valid(mutation) THEN json_extract(mutation, '$.table') END";
+
+/** The first cron of such a mutation, enabled or not. @throws op.storage_damaged 503 */
+export function cronOfTable(db: Connection, table: string): string | undefined {
+  const first = db.prepare<[string], string>(`SELECT name FROM crons WHERE ${TABLE} = ? ORDER BY name LIMIT 1`).pluck();
+  return reading(() => first.get(table));
+}
+
+/** One of the jobs that were pending when this began. There may be a million: it takes as many slices as it needs. */
+export async function jobOfTable(reader: Reader, table: string): Promise<string | undefined> {
+  const next = reader.db.prepare<[string], {id: string; named: unknown}>(
+    `SELECT id, ${TABLE} AS named FROM jobs WHERE id > ? ORDER BY id LIMIT 1`,
+  );
+  for (let last = ''; ; await nextTurn()) {
+    reader.inSnapshot();
+    for (const ends = performance.now() + SLICE_MS; performance.now() < ends; ) {
+      const job = reading(() => next.get(last));
+      if (job === undefined) return undefined;
+      if (job.named === table) return job.id;
+      last = job.id;
+    }
+  }
+}
