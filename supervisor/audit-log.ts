@@ -2,17 +2,13 @@
  * The record of operators' actions. Of each an intent is on disk before it is begun, so that none is done without one: where it cannot
  * be written the action is refused. How it was answered follows within AUDIT_OUTCOME_MS, or with the next intent; an intent without
  * an outcome is one whose server ended meanwhile.
- *
- * A log that cannot be read is put aside, never removed, and the new one's first record says so.
  */
-import {existsSync, renameSync} from 'node:fs';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditedOutcome} from '../shared/ipc/audit.ts';
 import {AUDIT_OUTCOME_MS, AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
-import {AuditStore} from './audit-store.ts';
-import {DatabaseUnusable} from './own-database.ts';
+import {type AuditStore, openAuditStore} from './audit-store.ts';
 
 type Outcome = {at: number; kind: 'outcome'} & AuditedOutcome;
 
@@ -30,24 +26,7 @@ export class AuditLog {
     this.#path = path;
     this.#now = now;
     this.#log = log;
-    const wasThere = existsSync(path);
-    let reason = 'there was none';
-    try {
-      this.#store = new AuditStore(path);
-    } catch (caught) {
-      if (!wasThere || !isOfStorage(caught)) throw caught;
-      const aside = this.#putAside();
-      reason = `the one before it could not be read and is ${aside}`;
-      log.error('the audit log cannot be read: it is put aside, and a new one begins', {path, aside, error: caught});
-      this.#store = new AuditStore(path);
-    }
-    if (this.#store.lastSequence > 0) return;
-    try {
-      this.#store.append([{at: now(), kind: 'begun', reason}]);
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      log.warn('the audit log cannot be written', {path, error: caught}); // Actions are refused until it can.
-    }
+    this.#store = openAuditStore({path, what: 'the audit log', now, log});
   }
 
   /** On disk when it returns. @returns its sequence. @throws session.storage_full 507, op.storage_damaged 503 */
@@ -111,17 +90,4 @@ export class AuditLog {
       {cause: caught},
     );
   }
-
-  /** @returns where it is now */
-  #putAside(): string {
-    const aside = `${this.#path}.${new Date(this.#now()).toISOString().replaceAll(':', '-')}`;
-    renameSync(this.#path, aside);
-    const journal = `${this.#path}-journal`;
-    if (existsSync(journal)) renameSync(journal, `${aside}-journal`);
-    return aside;
-  }
-}
-
-function isOfStorage(caught: unknown): boolean {
-  return caught instanceof DatabaseUnusable || caught instanceof Database.SqliteError;
 }

@@ -1,15 +1,18 @@
 /**
- * The audit log on disk: `<data>/audit.sqlite`, a row a record. Rows are only appended, and the oldest leave when there are too many.
+ * The audit log on disk, `<data>/audit.sqlite`, and that of refusals, `<data>/refusals.sqlite`: a row a record. Rows are only appended, and the oldest leave when there are too many.
  * Each carries the SHA-256 of the digest before it, a line feed and its own text, as the records of journals do.
  *
- * Pages are kept free inside the file, so that the actions which end a full disk (deleting) can be recorded.
+ * A log that cannot be read is put aside, never removed, and the new one's first record says so. Pages are kept free inside the file, so that the actions which end a full disk (deleting) can be recorded.
  */
 import {hash} from 'node:crypto';
-import type Database from 'better-sqlite3';
+import {existsSync, renameSync} from 'node:fs';
+import Database from 'better-sqlite3';
+import {ServiceError} from '../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../shared/journal-chain.ts';
 import {AUDIT_RECORDS_MAX, AUDIT_SPARE_BYTES} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
 import type {AuditPage} from '../shared/protocol/audit.ts';
-import {changeOwn, keepSpare, openOwnDatabase} from './own-database.ts';
+import {changeOwn, DatabaseUnusable, keepSpare, openOwnDatabase} from './own-database.ts';
 
 const FORM = {
   /** ASCII "svcA". */
@@ -111,4 +114,48 @@ export class AuditStore {
   #floorDigest(): string {
     return this.#db.prepare<[], string>('SELECT previous_digest FROM floor').pluck().get() ?? FIRST_PREVIOUS_DIGEST;
   }
+}
+
+export type AuditStoreParts = {
+  path: string;
+  /** For people. */
+  what: string;
+  recordsMax?: number;
+  /** Epoch milliseconds. */
+  now: () => number;
+  log: Logger;
+};
+
+/** Opens it, or begins a new one. @throws where neither can be */
+export function openAuditStore({path, what, recordsMax, now, log}: AuditStoreParts): AuditStore {
+  const wasThere = existsSync(path);
+  let reason = 'there was none';
+  let store: AuditStore;
+  try {
+    store = new AuditStore(path, recordsMax);
+  } catch (caught) {
+    const isOfStorage = caught instanceof DatabaseUnusable || caught instanceof Database.SqliteError;
+    if (!wasThere || !isOfStorage) throw caught;
+    const aside = putAside(path, now());
+    reason = `the one before it could not be read and is ${aside}`;
+    log.error(`${what} cannot be read: it is put aside, and a new one begins`, {path, aside, error: caught});
+    store = new AuditStore(path, recordsMax);
+  }
+  if (store.lastSequence > 0) return store;
+  try {
+    store.append([{at: now(), kind: 'begun', reason}]);
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    log.warn(`${what} cannot be written`, {path, error: caught}); // Whoever writes to it next is told.
+  }
+  return store;
+}
+
+/** @returns where it is now */
+function putAside(path: string, nowMs: number): string {
+  const aside = `${path}.${new Date(nowMs).toISOString().replaceAll(':', '-')}`;
+  renameSync(path, aside);
+  const journal = `${path}-journal`;
+  if (existsSync(journal)) renameSync(journal, `${aside}-journal`);
+  return aside;
 }
