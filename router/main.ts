@@ -14,13 +14,15 @@ import {
   type RouterToSupervisor,
   type SupervisorToRouter,
 } from '../shared/ipc/control.ts';
-import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
+import {HEARTBEAT_INTERVAL_MS, REFUSAL_LOOK_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
 import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {KeyRing} from './auth/key-ring.ts';
+import {refusedRequest} from './auth/refusal.ts';
+import {Refusals} from './auth/refusals.ts';
 import {ControlChannel} from './control-channel.ts';
 import {Callers} from './http/callers.ts';
 import type {Exchange} from './http/exchange.ts';
@@ -43,6 +45,10 @@ const METRICS_HOST = '127.0.0.1';
 let log = createLogger({process: 'router'});
 const control = new ControlChannel(send);
 const logsRequests = log.writes('debug');
+const refusals = new Refusals(
+  refused => send({type: 'refused', refused}),
+  () => performance.now(),
+);
 let directory: TenantDirectory | null = null;
 let keys: KeyRing | null = null;
 let traffic: Traffic | null = null;
@@ -61,6 +67,7 @@ process.on('uncaughtException', error => {
 });
 process.on('message', (message: SupervisorToRouter) => receive(message));
 setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
+setInterval(() => refusals.look(), REFUSAL_LOOK_MS);
 
 /** A send that fails means that the supervisor is gone; `disconnect` follows and ends this process. */
 function send(message: RouterToSupervisor): void {
@@ -122,6 +129,7 @@ async function start({
   const limits = limitsOfOne(routers);
   const observer = new Traffic(limits.unsentReplyBytes, (exchange, status, seconds) => {
     if (exchange.audited !== 0) send(outcomeOf(exchange, status));
+    if (exchange.refusal !== null) refusals.note(refusedRequest(exchange, exchange.refusal));
     if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
     else if (logsRequests) log.debug('request', requestFields(exchange, status, seconds));
   });
@@ -161,6 +169,7 @@ async function start({
     ownFigures.addSource(() => mounted.metrics());
     ownFigures.addSource(() => ofFunctions.metrics());
     ownFigures.addSource(() => rateLimits.metrics());
+    ownFigures.addSource(() => refusals.metrics());
     ring.watch(() => {
       mounted.endInvalid(Date.now());
       made.endInvalid(Date.now());
@@ -207,7 +216,10 @@ function drain(): void {
   functionSockets?.drain();
   setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
   if (traffic === null) process.exit(0);
-  traffic.whenIdle(() => process.exit(0));
+  traffic.whenIdle(() => {
+    refusals.close();
+    process.exit(0);
+  });
 }
 
 function outcomeOf({audited, errorCode}: Exchange, status: number): RouterToSupervisor {

@@ -84,6 +84,17 @@ export const AUDIT_PAGE_RECORDS_MAX = 1_000;
 export const AUDIT_OUTCOME_MS = 250;
 /** A name or id of what an action is done to is cut to this in its record. (ours) */
 export const AUDIT_SUBJECT_CHARS_MAX = 256;
+/**
+ * Refusals (401, 403): how long those that are alike are only counted after the first, how many kinds a router knows at once of keys and
+ * as many of others, and how many records a minute and in all are kept of each. Beyond: they are counted in a metric. (ours)
+ */
+export const REFUSAL_WINDOW_MS = 60_000;
+export const REFUSAL_LOOK_MS = 5_000;
+export const REFUSAL_GROUPS_MAX = 500;
+export const REFUSAL_RECORDS_PER_MINUTE_MAX = 30;
+export const REFUSAL_RECORDS_MAX = 50_000;
+/** How long a record of one may wait to be written. (ours) */
+export const REFUSAL_WRITE_MS = 2_000;
 /** Free space inside the file of the audit log, for records of what is done on a full disk: a thousand and more. (ours) */
 export const AUDIT_SPARE_BYTES = MIB;
 /** Replies from this size on are handed to the kernel as it takes them instead of being copied into a send buffer. (ours) */

@@ -5,7 +5,7 @@
  */
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
-import {AuditPage, AuditQuery} from './protocol/audit.ts';
+import {AuditPage, AuditQuery, RefusalPage} from './protocol/audit.ts';
 import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
   DocumentList,
@@ -119,6 +119,7 @@ export const OPERATION_TYPES = {
   'tenants.list': {answer: TenantList},
   'tenants.delete': nothing,
   'audit.page': {query: AuditQuery, answer: AuditPage},
+  'audit.refusals': {query: AuditQuery, answer: RefusalPage},
   whoami: {answer: WhoAmI},
   'keys.create': {body: KeyBody, answer: MadeKey},
   'keys.list': {answer: KeyList},

@@ -331,6 +331,7 @@ export const ROUTER_OPERATIONS = {
   'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
   'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},
   'audit.page': {method: 'GET', path: '/api/audit', access: 'admin', success: OK},
+  'audit.refusals': {method: 'GET', path: '/api/audit/refusals', access: 'admin', success: OK},
   whoami: {method: 'GET', path: '/api/whoami', access: 'admin', success: OK},
   'keys.create': {method: 'POST', path: '/api/keys', access: 'admin', success: CREATED},
   'keys.list': {method: 'GET', path: '/api/keys', access: 'admin', success: OK},

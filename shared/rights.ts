@@ -133,6 +133,7 @@ export const RIGHTS: Complete = {
   'tenants.list': {...needs(null, 'none'), concerns: 'caller'},
   'tenants.delete': action('tenants', 'unknown'),
   'audit.page': {...needs('audit', 'none'), concerns: 'service'},
+  'audit.refusals': {...needs('audit', 'none'), concerns: 'service'},
   whoami: {...needs(null, 'none'), concerns: 'caller'},
   /** A key sees, makes and ends those that may do no more than itself. */
   'keys.create': {...action('keys', 'none'), concerns: 'caller', subject: ['name']},

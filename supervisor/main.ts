@@ -34,6 +34,7 @@ import {MetricsPage} from './metrics-page.ts';
 import {NodeInstalls} from './node-installs.ts';
 import {openRegistry} from './open-registry.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
+import {RefusalLog} from './refusal-log.ts';
 import type {Registry} from './registry.ts';
 import type {Listening, RouterMessage} from './router-process.ts';
 import {Routers} from './routers.ts';
@@ -90,6 +91,7 @@ export class Supervisor {
   readonly #tenants: Tenants;
   readonly #keys: Keys;
   readonly #audit: AuditLog;
+  readonly #refusals: RefusalLog;
   readonly #routers: Routers;
   readonly #page: MetricsPage;
 
@@ -197,6 +199,9 @@ export class Supervisor {
       log,
     });
     this.#audit = new AuditLog(join(settings.data, 'audit.sqlite'), Date.now, log);
+    this.#refusals = new RefusalLog(join(settings.data, 'refusals.sqlite'), Date.now, log, count =>
+      this.#metrics.refusalsUnrecorded(count),
+    );
     this.#keys = new Keys({path: join(settings.data, 'keys.sqlite'), tellRouters, now: Date.now, log});
     const {host, port, metricsPort, routers} = settings;
     const {allowedHosts, allowedOrigins, trustedProxies, rateLimits} = settings;
@@ -265,6 +270,7 @@ export class Supervisor {
     this.#reserve.close();
     this.#keys.close();
     this.#audit.close();
+    this.#refusals.close();
     this.#registry.close();
     this.#lock.release();
   }
@@ -289,6 +295,9 @@ export class Supervisor {
         return;
       case 'audit_outcome':
         this.#audit.outcome(message);
+        return;
+      case 'refused':
+        this.#refusals.add(message.refused);
         return;
       case 'keys_used':
         this.#keys.used(message.keys);
@@ -330,7 +339,7 @@ export class Supervisor {
       case 'audit_intent':
         return this.#audit.intent(message.audited);
       case 'audit_page':
-        return this.#audit.page(message.after, message.limit);
+        return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
       default:
         return await this.#keys.perform(message);
     }

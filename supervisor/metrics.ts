@@ -25,6 +25,7 @@ export class SupervisorMetrics {
   readonly #wakeFailures: Counter;
   readonly #deaths: Counter<'process'>;
   readonly #kills: Counter<'process' | 'reason'>;
+  readonly #refusalsUnrecorded: Counter;
   readonly #tenants: Gauge;
   readonly #spares: Gauge;
   readonly #workers: Gauge<'state'>;
@@ -63,6 +64,11 @@ export class SupervisorMetrics {
       labelNames: ['process', 'reason'],
       registers,
     });
+    this.#refusalsUnrecorded = new Counter({
+      name: 'svc_refusals_unrecorded_total',
+      help: 'Those of them that were too many for the log of refusals.',
+      registers,
+    });
     this.#tenants = new Gauge({name: 'svc_tenants', help: 'Tenants that exist', registers});
     this.#spares = new Gauge({name: 'svc_spare_workers', help: 'Started workers without a tenant', registers});
     this.#workers = new Gauge({
@@ -91,6 +97,10 @@ export class SupervisorMetrics {
 
   killed(process: ProcessKind, reason: KillReason): void {
     this.#kills.inc({process, reason});
+  }
+
+  refusalsUnrecorded(requests: number): void {
+    this.#refusalsUnrecorded.inc(requests);
   }
 
   async json(): Promise<MetricJson[]> {

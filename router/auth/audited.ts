@@ -35,7 +35,7 @@ function subjectIn({pattern}: Route, path: string): Record<string, string> {
   const subject: Record<string, string> = {};
   for (const [i, part] of pattern.split('/').entries()) {
     if (!part.startsWith('{') || part === '{tenant_id}') continue;
-    subject[part.slice(1, -1)] = cut(decodedOrSame(parts[i] ?? ''));
+    subject[part.slice(1, -1)] = cutSecret(decodedOrSame(parts[i] ?? ''));
   }
   return subject;
 }
@@ -54,7 +54,7 @@ function addMembers(subject: Record<string, string>, paths: readonly string[], b
       (part, step) => (part as Record<string, unknown> | null | undefined)?.[step],
       body,
     );
-    if (typeof value === 'string') subject[steps.at(-1)!] = cut(value);
+    if (typeof value === 'string') subject[steps.at(-1)!] = cutSecret(value);
   }
 }
 
@@ -62,22 +62,22 @@ function addParameters(subject: Record<string, string>, names: readonly string[]
   const parameters = new URLSearchParams(query);
   for (const name of names) {
     const value = parameters.get(name);
-    if (value !== null) subject[name] = cut(value);
+    if (value !== null) subject[name] = cutSecret(value);
   }
 }
 
 /** Who names a key by its whole secret is recorded with what may be told of it: its id. */
-function cut(text: string): string {
+export function cutSecret(text: string): string {
   return text.replace(SECRET, '$1…').slice(0, AUDIT_SUBJECT_CHARS_MAX);
 }
 
 /** Of the query string. @throws op.invalid_input 400 */
-export function auditRequest(query: string): AuditRequest {
+export function auditRequest(of: AuditRequest['of'], query: string): AuditRequest {
   const parameters = new URLSearchParams(query);
   const after = numberIn(parameters, 'after');
   const limit = numberIn(parameters, 'limit') ?? LIMIT_DEFAULT;
   if (limit < 1) throw new ServiceError('op.invalid_input', 'limit must be 1 at least');
-  return {action: 'audit_page', after, limit: Math.min(limit, AUDIT_PAGE_RECORDS_MAX)};
+  return {action: 'audit_page', of, after, limit: Math.min(limit, AUDIT_PAGE_RECORDS_MAX)};
 }
 
 function numberIn(parameters: URLSearchParams, name: string): number | null {

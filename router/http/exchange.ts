@@ -27,6 +27,7 @@ import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {Asker} from '../auth/credentials.ts';
+import {noteRefusal, type Refusal} from '../auth/refusal.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
@@ -63,6 +64,8 @@ export class Exchange implements Forwarded {
   audited = 0;
   /** Of the error that was answered; empty: none, or nobody asked. */
   errorCode = '';
+  /** It was refused for who asked; null: it was not, or its record in the audit log says so. */
+  refusal: Refusal | null = null;
   /** Known once the path is. */
   route: Route | null = null;
   /** Of the URL, as it was sent; empty: nobody needs it. */
@@ -242,6 +245,8 @@ export class Exchange implements Forwarded {
   answer(meta: ResponseMeta, body: Buffer): void {
     if (this.aborted) return;
     if (this.audited !== 0 && meta.s >= 400) this.errorCode = codeIn(body);
+    // The worker judges keys, too; of users it says 401, and what an app says is its own business.
+    else if (meta.s === 403 && this.asker !== null && this.route?.access === 'admin') noteRefusal(this, codeIn(body));
     if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > this.#observer.unsentBytesMax) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
       return;

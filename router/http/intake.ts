@@ -29,6 +29,7 @@ import {
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
 import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
+import {noteRefusal, toldOf} from '../auth/refusal.ts';
 import {judgeOperation, judgeTables, judgeTenant, keyEnded, lackingForBody, refuseKeyInUrl} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
@@ -132,6 +133,8 @@ export class Intake {
       return;
     }
     exchange.route = route;
+    exchange.path = path;
+    exchange.query = query;
     if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
     if (this.#isDraining) throw stopping();
     if (route.access === 'admin') {
@@ -145,8 +148,6 @@ export class Intake {
       judgeOperation(asker, route.rights);
       spend(exchange, this.#parts.rateLimits.ofAsker(asker));
     }
-    exchange.path = path;
-    exchange.query = query;
     if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, query, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
     else this.#operate(exchange, route, route.answer.operation, parameters, query, req);
@@ -161,7 +162,9 @@ export class Intake {
   #refuseCredential(exchange: Exchange, req: HttpRequest, otherwise: string, isWrong: boolean): void {
     const {failedCredentials, credentials} = this.#parts;
     const bearer = exchange.route?.access === 'admin' ? req.getHeader('authorization') : '';
-    const message = credentials.refusal(bearer, req.getHeader('x-svc-admin-token'), otherwise);
+    const adminToken = req.getHeader('x-svc-admin-token');
+    const message = credentials.refusal(bearer, adminToken, otherwise);
+    noteRefusal(exchange, 'auth.unauthorized', {shown: toldOf(bearer, adminToken)});
     if (!isWrong || !failedCredentials.failed(exchange.address)) throw new ServiceError('auth.unauthorized', message);
     exchange.ignoreBody();
     failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
@@ -347,8 +350,9 @@ export class Intake {
         this.#tenant(exchange, parameters[0]!);
         this.#later(exchange, () => deleteTenant(control, exchange));
         return;
-      case 'audit.page': {
-        const request = auditRequest(query);
+      case 'audit.page':
+      case 'audit.refusals': {
+        const request = auditRequest(own === 'audit.page' ? 'actions' : 'refusals', query);
         this.#later(exchange, async () => exchange.reply(success, await control.audit(request)));
         return;
       }
@@ -412,7 +416,9 @@ export class Intake {
   #fail(exchange: Exchange, caught: unknown): void {
     if (caught instanceof AssertionError) throw caught;
     if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
-    exchange.fail(asServiceError(caught));
+    const error = asServiceError(caught);
+    if (exchange.audited === 0) noteRefusal(exchange, error.code);
+    exchange.fail(error);
   }
 }
 

@@ -21,6 +21,7 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
+import {noteRefusal, toldOf} from '../auth/refusal.ts';
 import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
 import type {Callers} from '../http/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
@@ -102,8 +103,10 @@ export class Sockets {
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    let asker: Asker = null;
     try {
-      const {tenant, asker} = this.#check(req);
+      asker = this.#asker(req);
+      const tenant = this.#check(req, asker);
       const data: SocketData = {connection: null, tenant, asker};
       const key = req.getHeader('sec-websocket-key');
       res.upgrade(data, key, PROTOCOL, req.getHeader('sec-websocket-extensions'), context);
@@ -112,26 +115,36 @@ export class Sockets {
       const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
       const exchange = new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer);
       this.#parts.callers.note(exchange, req);
-      this.#refuse(exchange, caught, showsCredential(req) || offeredKey(req) !== null);
+      exchange.asker = asker;
+      this.#refuse(exchange, caught, req);
     }
   }
 
-  #refuse(exchange: Exchange, error: ServiceError, hasCredential: boolean): void {
+  #refuse(exchange: Exchange, error: ServiceError, req: HttpRequest): void {
     const {failedCredentials} = this.#parts;
-    const isWrong = error.code === 'auth.unauthorized' && hasCredential;
+    const offered = offeredKey(req);
+    const isJudged = exchange.asker !== null || error.code === 'auth.origin_forbidden';
+    const told = () => toldOf(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'), offered);
+    const refused = {operation: 'socket', tenant: tenantNamed(req) || null, shown: isJudged ? null : told()};
+    noteRefusal(exchange, error.code, refused);
+    const isWrong = error.code === 'auth.unauthorized' && (showsCredential(req) || offered !== null);
     if (!isWrong || !failedCredentials.failed(exchange.address)) exchange.fail(error);
     else failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
   }
 
-  #check(req: HttpRequest): {tenant: PlacedTenant; asker: Asker} {
-    const {originRule, credentials, directory} = this.#parts;
+  #asker(req: HttpRequest): Asker {
+    const {originRule, credentials} = this.#parts;
     originRule.checkUpgrade(req);
     refuseKeyInUrl(req);
     const known = credentials.of(req);
-    const asker = known === undefined ? this.#askerOfPage(req) : known;
+    return known === undefined ? this.#askerOfPage(req) : known;
+  }
+
+  #check(req: HttpRequest, asker: Asker): PlacedTenant {
+    const {directory} = this.#parts;
     judgeOperation(asker, RIGHTS.socket);
     checkOffered(req, PROTOCOL);
-    const tenantId = req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
+    const tenantId = tenantNamed(req);
     if (tenantId === '') {
       throw new ServiceError('op.invalid_input', 'name the tenant in X-Tenant-Id or in the query parameter tenant_id');
     }
@@ -142,7 +155,7 @@ export class Sockets {
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (this.#open.size >= this.#parts.socketsMax)
       throw new ServiceError('session.overloaded', 'too many sockets are open');
-    return {tenant, asker};
+    return tenant;
   }
 
   /** Who offers a key as subprotocol: all that a page in a browser can send. @throws auth.unauthorized 401, auth.forbidden 403 */
@@ -190,4 +203,9 @@ export class Sockets {
   #look(): void {
     for (const connection of this.#open) connection.subscriptions.look();
   }
+}
+
+/** Empty: none. */
+function tenantNamed(req: HttpRequest): string {
+  return req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
 }

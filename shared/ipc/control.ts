@@ -10,7 +10,7 @@ import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
-import type {AuditedAction, AuditedOutcome, AuditRequest} from './audit.ts';
+import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {EgressDoor, EgressSettings} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 
@@ -111,6 +111,8 @@ export type RouterToSupervisor =
   | ({type: 'request'; id: number} & AuditRequest)
   /** How an action was answered. */
   | ({type: 'audit_outcome'} & AuditedOutcome)
+  /** Requests were refused for who asked: a few of these a minute, whatever comes. */
+  | {type: 'refused'; refused: RefusedRequest}
   /** Ids of keys that were used since the last report; every few seconds while there are any. */
   | {type: 'keys_used'; keys: string[]}
   /** The metrics page of the whole service, as Prometheus text; answered by `reply`. */

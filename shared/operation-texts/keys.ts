@@ -18,7 +18,7 @@ const BODY = {name: 'reports', scopes, tenants, tables, expires_in_seconds: 86_4
 const SECRET = 'svc_key_k3m9x2abcdef_A7dK2mQ9xLr4TzVb8NcYp3WfGhJs6Eu1Ra0Xo5MqBvC3kZ9d2';
 const FROM_CREATE = {operation: 'keys.create', values: {key_id: '$response.body#/key/id'}};
 
-export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | 'audit.page'> = {
+export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>> = {
   'audit.page': {
     tag: 'keys',
     summary: "A page of the audit log: operators' actions",
@@ -40,6 +40,31 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | 'audit.page'> 
         latest_sequence: 1,
         cursor_floor: 1,
         previous_sha256: '0'.repeat(64),
+      },
+    },
+  },
+  'audit.refusals': {
+    tag: 'keys',
+    summary: 'A page of the log of refusals: requests without a right to what they asked for',
+    description:
+      'The first of its kind within a second or two, and how many more came a minute later. The chain is one of its own, as in the audit log.',
+    errors: ['op.storage_damaged'],
+    example: {
+      query: {after: 0, limit: 100},
+      answer: {
+        records: [
+          {
+            ...{version: 1, sequence: 2, at: 1_800_000_000_000, kind: 'refused', operation: 'env.set', tenant: 'acme'},
+            ...{code: 'auth.forbidden', key: 'k3m9x2abcdef', key_name: 'reports', shown: null},
+            ...{address: '192.0.2.7', request_id: 'f3a1b2c4d5-1x', count: 1},
+            integrity_sha256: '41c2d0e7f9a86b35d4e81f20c7ab95630d8e4f1a2b7c6d5e9f08a1b2c3d4e5f6',
+          },
+        ],
+        next_cursor: 2,
+        has_more: false,
+        latest_sequence: 2,
+        cursor_floor: 1,
+        previous_sha256: '9d0c7a41f1b2e6d8350c4f9a7be21d6680a3f5c9127e4bd05f68a1c3e7924b0d',
       },
     },
   },

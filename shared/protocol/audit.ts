@@ -42,13 +42,39 @@ export const AuditBegun = Type.Object({
 export const AuditRecord = Type.Union([AuditIntent, AuditOutcome, AuditBegun]);
 export type AuditRecord = Static<typeof AuditRecord>;
 
-export const AuditPage = Type.Object({
-  records: Type.Array(AuditRecord, {description: 'oldest first'}),
+/** Requests that were refused for who asked. */
+export const AuditRefused = Type.Object({
+  ...common,
+  kind: Type.Literal('refused'),
+  operation: orNull(Type.String(), 'null: it came to no route, because its origin was refused'),
+  tenant: orNull(Type.String(), 'that was asked for, whether or not there is one'),
+  code: Type.String({description: 'of the error'}),
+  key: orNull(Type.String(), 'the id of a valid key that may not do this; null: nobody with one'),
+  key_name: orNull(Type.String(), 'of that key'),
+  shown: orNull(
+    Type.String(),
+    'in place of a valid credential, as far as it may be told: svc_key_ with the id, or other; null: nothing',
+  ),
+  address: Type.String({description: 'of whoever asked'}),
+  request_id: Type.String(),
+  count: Type.Integer({
+    minimum: 1,
+    description:
+      'how many, in the minute before: the first of its kind is told at once, more of them together, in the words of the last',
+  }),
+  ...digest,
+});
+
+const page = {
   next_cursor: Type.Integer({description: "the next page's after"}),
   has_more: Type.Boolean(),
   latest_sequence: Type.Integer(),
   cursor_floor: Type.Integer({description: 'the oldest record kept'}),
   previous_sha256: Type.String({description: 'integrity_sha256 of the record before the first of the page'}),
+};
+export const AuditPage = Type.Object({
+  records: Type.Array(AuditRecord, {description: 'oldest first'}),
+  ...page,
 });
 export type AuditPage = Static<typeof AuditPage>;
 
@@ -56,3 +82,10 @@ export const AuditQuery = Type.Object({
   after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest record kept'})),
   limit: Type.Optional(Type.Integer({minimum: 1, description: `above ${AUDIT_PAGE_RECORDS_MAX} is that`})),
 });
+
+/** GET /api/audit/refusals */
+export const RefusalPage = Type.Object({
+  records: Type.Array(Type.Union([AuditRefused, AuditBegun]), {description: 'oldest first'}),
+  ...page,
+});
+export type RefusalPage = Static<typeof RefusalPage>;

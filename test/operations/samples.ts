@@ -224,6 +224,10 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [{}, {query: 'after=1&limit=2'}],
       refused: {query: 'after=none', code: 'op.invalid_input'},
     },
+    'audit.refusals': {
+      succeeds: [{query: 'limit=2'}],
+      refused: {query: 'limit=0', code: 'op.invalid_input'},
+    },
     whoami: {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'keys.create': {
       succeeds: [

@@ -1,0 +1,67 @@
+/** What is kept of a request that was refused for who asked: enough to find it and who it was, and never a secret. */
+
+import type {RefusedRequest} from '../../shared/ipc/audit.ts';
+import {KEY_PREFIX} from '../../shared/key-prefix.ts';
+import type {Exchange} from '../http/exchange.ts';
+import {decodedOrSame, type Route} from '../http/routes.ts';
+import {cutSecret} from './audited.ts';
+import {bearerToken} from './secret.ts';
+
+export type Refusal = {
+  readonly code: string;
+  /** Null: it came to no route. */
+  readonly operation: string | null;
+  /** That was asked for, whether or not there is one; null: none was named. */
+  readonly tenant: string | null;
+  /** What was shown for a credential; null: nothing, or a key that is valid. */
+  readonly shown: string | null;
+};
+
+const KEY_ID = new RegExp(`^${KEY_PREFIX}[a-z0-9]{12}(?=_)`);
+const TENANT_CHARS = 64;
+
+/** Called before it is answered. Errors of anything but credentials, rights and origins are none. */
+export function noteRefusal(exchange: Exchange, code: string, known: Partial<Refusal> = {}): void {
+  if (!code.startsWith('auth.') || exchange.refusal !== null) return;
+  void exchange.address; // it cannot be asked for after the answer
+  const {operation = operationOf(exchange.route), shown = null} = known;
+  const tenant = known.tenant ?? tenantIn(exchange);
+  exchange.refusal = {
+    code,
+    operation,
+    tenant: tenant === null ? null : cutSecret(tenant).slice(0, TENANT_CHARS),
+    shown,
+  };
+}
+
+/** As the supervisor is told. */
+export function refusedRequest(exchange: Exchange, {code, operation, tenant, shown}: Refusal): RefusedRequest {
+  const {asker, address, requestId: request_id} = exchange;
+  const key = asker === null ? null : asker.key;
+  return {
+    ...{operation, tenant, code, key: key?.id ?? null, key_name: key?.name ?? null, shown},
+    ...{address, request_id, count: 1},
+  };
+}
+
+/**
+ * What may be told of a credential that is none: of what looks like a key the id, of all else that it was there. It may be another
+ * service's, or a mistyped one of ours.
+ */
+export function toldOf(authorization: string, adminToken: string, offered: string | null = null): string | null {
+  if (authorization === '' && adminToken === '' && offered === null) return null;
+  const key = [bearerToken(authorization), adminToken, offered ?? ''].find(text => text.startsWith(KEY_PREFIX));
+  return key === undefined ? 'other' : `${KEY_ID.exec(key)?.[0] ?? KEY_PREFIX}…`;
+}
+
+function operationOf(route: Route | null): string | null {
+  if (route === null) return null;
+  return 'own' in route.answer ? route.answer.own : route.answer.operation;
+}
+
+function tenantIn({tenantId, route, path}: Exchange): string | null {
+  if (tenantId !== '') return tenantId;
+  const at = route?.pattern.split('/').indexOf('{tenant_id}') ?? -1;
+  const segment = at === -1 ? undefined : path.split('/')[at];
+  return segment === undefined ? null : decodedOrSame(segment);
+}

@@ -1,0 +1,126 @@
+/**
+ * The record of requests that were refused for who asked, apart from that of operators' actions: whoever has no credential must not be
+ * able to push those out, nor fill the disk. Routers tell of each kind of refusal once and then how many more came; of that so many
+ * records a minute are kept here (of valid keys, and of all others, apart), and so many in all. The rest is counted.
+ *
+ * Nothing waits for it, and nothing fails with it: records are written together, a little later, and where they cannot be, they are
+ * only counted.
+ */
+import Database from 'better-sqlite3';
+import {ServiceError} from '../shared/errors.ts';
+import type {RefusedRequest} from '../shared/ipc/audit.ts';
+import {
+  AUDIT_PAGE_RECORDS_MAX,
+  REFUSAL_RECORDS_MAX,
+  REFUSAL_RECORDS_PER_MINUTE_MAX,
+  REFUSAL_WRITE_MS,
+} from '../shared/limits.ts';
+import type {Logger} from '../shared/log.ts';
+import {type AuditStore, openAuditStore} from './audit-store.ts';
+
+const MINUTE_MS = 60_000;
+
+type Refused = {at: number; kind: 'refused'} & RefusedRequest;
+
+export class RefusalLog {
+  readonly #path: string;
+  readonly #now: () => number;
+  readonly #log: Logger;
+  readonly #onUnrecorded: (requests: number) => void;
+  readonly #store: AuditStore;
+  /** It broke while it ran: nothing is written until the next start, which puts it aside. */
+  #isDamaged = false;
+  #isFull = false;
+  /** Not on disk yet. */
+  #waiting: Refused[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #minute = Number.NEGATIVE_INFINITY;
+  readonly #taken = {keys: 0, others: 0};
+
+  /** @param now epoch milliseconds, @param onUnrecorded so many more were only counted */
+  constructor(path: string, now: () => number, log: Logger, onUnrecorded: (requests: number) => void) {
+    this.#path = path;
+    this.#now = now;
+    this.#log = log;
+    this.#onUnrecorded = onUnrecorded;
+    this.#store = openAuditStore({path, what: 'the log of refusals', recordsMax: REFUSAL_RECORDS_MAX, now, log});
+  }
+
+  add(refused: RefusedRequest): void {
+    const {operation, tenant, code, key, key_name, shown, address, request_id, count} = refused;
+    if (!this.#hasPlace(key === null ? 'others' : 'keys')) {
+      this.#onUnrecorded(count);
+      return;
+    }
+    const at = this.#now();
+    this.#waiting.push({
+      ...{at, kind: 'refused', operation, tenant, code, key, key_name, shown, address, request_id, count},
+    });
+    this.#timer ??= setTimeout(() => this.#flush(), REFUSAL_WRITE_MS).unref();
+  }
+
+  /** As JSON. @throws op.storage_damaged 503 */
+  page(after: number | null, limit: number): string {
+    this.#flush();
+    try {
+      if (!this.#isDamaged) return this.#store.page(after, Math.min(limit, AUDIT_PAGE_RECORDS_MAX));
+    } catch (caught) {
+      this.#damaged(caught);
+    }
+    throw new ServiceError(
+      'op.storage_damaged',
+      `the log of refusals ${this.#path} is damaged: start the server again, which puts it aside`,
+    );
+  }
+
+  close(): void {
+    this.#flush();
+    this.#store.close();
+  }
+
+  /** Of the records of this minute. */
+  #hasPlace(kind: 'keys' | 'others'): boolean {
+    const minute = Math.floor(this.#now() / MINUTE_MS);
+    if (minute !== this.#minute) {
+      this.#minute = minute;
+      this.#taken.keys = 0;
+      this.#taken.others = 0;
+    }
+    return ++this.#taken[kind] <= REFUSAL_RECORDS_PER_MINUTE_MAX;
+  }
+
+  #flush(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const records = this.#waiting;
+    this.#waiting = [];
+    if (records.length === 0) return;
+    if (!this.#isDamaged && this.#isWritten(records)) return;
+    this.#onUnrecorded(records.reduce((sum, {count}) => sum + count, 0));
+  }
+
+  #isWritten(records: readonly Refused[]): boolean {
+    try {
+      this.#store.append(records);
+      this.#isFull = false;
+      return true;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) this.#damaged(caught);
+      else if (!this.#isFull) {
+        this.#isFull = true;
+        this.#log.warn('refusals cannot be written to their log, and are only counted', {error: caught});
+      }
+      return false;
+    }
+  }
+
+  /** Whatever its storage says, nobody rests on this file. @throws what is not of the storage */
+  #damaged(caught: unknown): void {
+    if (!(caught instanceof Database.SqliteError)) throw caught;
+    this.#isDamaged = true;
+    this.#log.error('the log of refusals is damaged: they are only counted until the next start', {
+      path: this.#path,
+      error: caught,
+    });
+  }
+}
