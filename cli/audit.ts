@@ -2,12 +2,17 @@
 import {hash} from 'node:crypto';
 import type {Command} from 'commander';
 import {AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
-import type {AuditPage, AuditRecord} from '../shared/protocol/audit.ts';
+import type {AuditPage, AuditRecord, RefusalPage} from '../shared/protocol/audit.ts';
 import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
 
-type ShowOptions = ServerOptions & {history: string; json?: true};
+type LogOptions = ServerOptions & {refused?: true};
+type ShowOptions = LogOptions & {history: string; json?: true};
+type Page = AuditPage | RefusalPage;
+type Shown = Page['records'][number];
+/** Reads a page of one of the two logs. */
+type Reader = (after: number, limit: number) => Promise<Page>;
 type Outcome = Extract<AuditRecord, {kind: 'outcome'}>;
 
 export function register(program: Command): void {
@@ -16,35 +21,37 @@ export function register(program: Command): void {
       .command('audit')
       .description("operators' actions, the newest last")
       .option('--history <n>', 'how many records to look back', '100')
+      .option('--refused', 'requests that were refused for who asked, in place of actions')
       .option('--json', 'the records as they are kept, a line each'),
-  ).action((options: ShowOptions) => report('audit', options, client => show(client, options)));
+  ).action((options: ShowOptions) => report('audit', options, read => show(read, options)));
   addServerOptions(
     audit
       .command('verify')
       .description('prove that no record was changed or taken out of the log')
       .option('--expect <sequence:digest>', 'a head that was noted before: the log must still have it'),
   ).action((_: object, command: Command) => {
-    const options = command.optsWithGlobals<ServerOptions & {expect?: string}>();
-    return report('audit verify', options, client => verify(client, options.expect));
+    const options = command.optsWithGlobals<LogOptions & {expect?: string}>();
+    return report('audit verify', options, read => verify(read, options.expect));
   });
 }
 
-function report(verb: string, options: ServerOptions, act: (client: ServiceClient) => Promise<void>): Promise<void> {
+function report(verb: string, options: LogOptions, act: (read: Reader) => Promise<void>): Promise<void> {
+  const path = options.refused === true ? '/api/audit/refusals' : '/api/audit';
   return reportFailure(`svc ${verb}`, async () => {
     const client = await ServiceClient.open(options, 1);
     try {
-      await act(client);
+      await act((after, limit) => client.json<Page>('GET', `${path}?after=${after}&limit=${limit}`));
     } finally {
       await client.close();
     }
   });
 }
 
-async function show(client: ServiceClient, {history, json}: ShowOptions): Promise<void> {
+async function show(read: Reader, {history, json}: ShowOptions): Promise<void> {
   if (!/^\d{1,9}$/.test(history)) throw new CommandFailure('--history must be a number', 2);
-  const {latest_sequence: latest} = await pageOf(client, 0, 1);
-  const records: AuditRecord[] = [];
-  for await (const {records: more} of pages(client, Math.max(0, latest - Number(history)))) records.push(...more);
+  const {latest_sequence: latest} = await read(0, 1);
+  const records: Shown[] = [];
+  for await (const {records: more} of pages(read, Math.max(0, latest - Number(history)))) records.push(...more);
   const outcomes = new Map(records.filter(isOutcome).map(outcome => [outcome.of, outcome]));
   for (const record of records) {
     if (json === true) process.stdout.write(`${printableJson(JSON.stringify(record))}\n`);
@@ -52,12 +59,12 @@ async function show(client: ServiceClient, {history, json}: ShowOptions): Promis
   }
 }
 
-async function verify(client: ServiceClient, expected: string | undefined): Promise<void> {
+async function verify(read: Reader, expected: string | undefined): Promise<void> {
   let previous: string | null = null;
   let sequence = 0;
   let count = 0;
   let isExpectedThere = expected === undefined;
-  for await (const page of pages(client, 0)) {
+  for await (const page of pages(read, 0)) {
     previous ??= page.previous_sha256;
     sequence ||= page.cursor_floor - 1;
     if (page.previous_sha256 !== previous) throw broken(sequence, 'is not the one that the next page goes on from');
@@ -77,26 +84,23 @@ async function verify(client: ServiceClient, expected: string | undefined): Prom
   process.stdout.write(`${count} records, all is well; the head is ${sequence}:${previous}\n`);
 }
 
-async function* pages(client: ServiceClient, from: number): AsyncGenerator<AuditPage> {
+async function* pages(read: Reader, from: number): AsyncGenerator<Page> {
   for (let after = from; ; ) {
-    const page = await pageOf(client, after, AUDIT_PAGE_RECORDS_MAX);
+    const page = await read(after, AUDIT_PAGE_RECORDS_MAX);
     yield page;
     if (!page.has_more) return;
     after = page.next_cursor;
   }
 }
 
-function pageOf(client: ServiceClient, after: number, limit: number): Promise<AuditPage> {
-  return client.json<AuditPage>('GET', `/api/audit?after=${after}&limit=${limit}`);
-}
-
-function isOutcome(record: AuditRecord): record is Outcome {
+function isOutcome(record: Shown): record is Outcome {
   return record.kind === 'outcome';
 }
 
-function lineOf(record: Exclude<AuditRecord, Outcome>, outcomes: ReadonlyMap<number, Outcome>): string {
+function lineOf(record: Exclude<Shown, Outcome>, outcomes: ReadonlyMap<number, Outcome>): string {
   const at = new Date(record.at).toISOString();
   if (record.kind === 'begun') return `${at}  the log begins: ${record.reason}`;
+  if (record.kind === 'refused') return refusedLine(at, record);
   const {sequence, operation, tenant, subject, key_name: by, key, address} = record;
   const what = Object.entries(subject).map(([name, value]) => `${name}=${value}`);
   const who = key === null ? by : `${by} (${key})`;
@@ -109,6 +113,13 @@ function lineOf(record: Exclude<AuditRecord, Outcome>, outcomes: ReadonlyMap<num
     `from ${address}`,
     outcomeText(outcomes.get(sequence)),
   ].join('  ');
+}
+
+function refusedLine(at: string, record: Extract<Shown, {kind: 'refused'}>): string {
+  const {operation, tenant, code, key, key_name: by, shown, address, count} = record;
+  const who = key === null ? (shown === null ? 'nobody' : `somebody with ${shown}`) : `${by} (${key})`;
+  const often = count === 1 ? [] : [`${count} more`];
+  return [at, operation ?? '-', tenant ?? '-', `by ${who}`, `from ${address}`, code, ...often].join('  ');
 }
 
 function outcomeText(outcome: Outcome | undefined): string {

@@ -3,9 +3,10 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import type {AuditPage, AuditRecord} from '../../shared/protocol/audit.ts';
+import type {AuditPage, AuditRecord, RefusalPage} from '../../shared/protocol/audit.ts';
 import {svc} from '../harness/command.ts';
 import {type Reply, Service, STATE} from '../harness/service.ts';
+import {Socket} from '../harness/socket.ts';
 import {expectError} from '../harness/tenant.ts';
 
 type Intent = Extract<AuditRecord, {kind: 'intent'}>;
@@ -138,6 +139,72 @@ describe('an action of an operator', () => {
   });
 });
 
+describe('a refusal', () => {
+  type Refused = Extract<RefusalPage['records'][number], {kind: 'refused'}>;
+  const page = async (query = '') => (await service.get(`/api/audit/refusals?limit=1000${query}`)).body as RefusalPage;
+  const since = async (after: number) =>
+    (await page(`&after=${after}`)).records.map(
+      ({at: _, integrity_sha256: __, version: ___, sequence: ____, ...rest}) => rest,
+    );
+
+  test('has a record in a log of its own: who asked for what, from where, and nothing of a secret', async () => {
+    const actions = await head();
+    const {latest_sequence: before} = await page();
+    const {body} = await service.post('/api/keys', {
+      name: 'limited',
+      scopes: ['data:read', 'data:write'],
+      tables: ['mine'],
+    });
+    const {key, secret} = body as {key: {id: string}; secret: string};
+    const told = `svc_key_${key.id}…`;
+    const ask = (method: string, path: string, more: unknown = {}) =>
+      as(secret, method, at(path), more, {'x-request-id': 'mine'});
+    for (let i = 0; i < 3; i++) expectError(await ask('PUT', '/env/A'), 403, 'auth.forbidden');
+    expectError(await ask('POST', '/query', {table: 'theirs', filters: []}), 403, 'auth.forbidden'); // by the worker
+    expectError(await as(secret, 'GET', '/api/audit'), 403, 'auth.forbidden');
+    expectError(await service.get('/api/whoami', {origin: 'https://elsewhere.example'}), 403, 'auth.origin_forbidden');
+    await expect(Socket.established(service, tenant, `${secret}x`)).rejects.toThrow();
+    expectError(await as(`${secret.slice(0, -1)}-`, 'GET', at('/query/stream?query={}')), 401, 'auth.unauthorized');
+    expectError(
+      await service.post(`/svc/${tenant}/query`, {}, {authorization: undefined, 'x-svc-admin-token': 'no'}),
+      401,
+      'auth.unauthorized',
+    );
+    const limited = {key: key.id, key_name: 'limited', shown: null, address: '127.0.0.1', count: 1, kind: 'refused'};
+    const stranger = {...limited, key: null, key_name: null};
+    const records = (await since(before)) as Refused[];
+    expect(records).toEqual([
+      {...limited, operation: 'env.set', tenant, code: 'auth.forbidden', request_id: 'mine'},
+      {...limited, operation: 'query.run', tenant, code: 'auth.forbidden', request_id: 'mine'},
+      {...limited, operation: 'audit.page', tenant: null, code: 'auth.forbidden', request_id: expect.any(String)},
+      {...stranger, operation: null, tenant: null, code: 'auth.origin_forbidden', request_id: expect.any(String)},
+      {
+        ...stranger,
+        operation: 'socket',
+        tenant,
+        code: 'auth.unauthorized',
+        shown: told,
+        request_id: expect.any(String),
+      },
+    ]);
+    expect((await actionsAfter(actions)).map(([{operation}]) => operation)).toEqual(['keys.create']);
+    const {body: metrics} = await service.get('/metrics').then(({text}) => ({body: text}));
+    expect(metrics).toMatch(/^svc_refusals_total\{by="key"\} [5-9]$/m);
+    expect(metrics).toMatch(/^svc_refusals_unrecorded_total 0$/m);
+    expect((await run('--refused')).stdout).toMatch(
+      /^\S+Z {2}env\.set {2}acme-1 {2}by limited \(\w+\) {2}from 127\.0\.0\.1 {2}auth\.forbidden$/m,
+    );
+    expect((await run('verify', '--refused')).stdout).toContain('all is well');
+  });
+
+  test('has none where the app refuses its users', async () => {
+    const {latest_sequence: before} = await page();
+    const user = {authorization: 'Bearer a.b.c'};
+    expect((await service.post(`/svc/${tenant}/query`, {path: 'm:f', args: {}}, user)).status).toBeGreaterThan(400);
+    expect(await since(before)).toEqual([]);
+  });
+});
+
 describe('svc audit', () => {
   test('shows actions with their outcomes, and verify the head; pages hold together', async () => {
     await service.request('PUT', at('/env/SHOWN'), {value: 'x'});
@@ -200,8 +267,16 @@ test('no secret and no value is in any file of the server, in its log, in its me
     await service.request('GET', '/api/keys'),
     await service.request('GET', '/metrics'),
     await service.request('GET', '/api/audit?limit=1000'),
+    await service.request('GET', '/api/audit/refusals?limit=1000'),
   ];
-  const files = ['keys.sqlite', 'keys.sqlite-journal', 'audit.sqlite', 'audit.sqlite-journal', 'registry.sqlite'];
+  const files = [
+    'keys.sqlite',
+    'keys.sqlite-journal',
+    'audit.sqlite',
+    'audit.sqlite-journal',
+    'refusals.sqlite',
+    'registry.sqlite',
+  ];
   const there = files.filter(name => readdirSync(service.data).includes(name));
   expect(there).toContain('audit.sqlite');
   const texts = [
