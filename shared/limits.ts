@@ -946,7 +946,7 @@ export const TASKS_KEPT_MAX = 100;
 export const TASK_BYTES_MAX = 64 * KIB;
 /** Documents that a slice of a task changes at most: about SLICE_MS of work. (ours) */
 export const TASK_DOCUMENTS_AT_ONCE = 200;
-/** Columns of a CSV import. Beyond: 400. (ours) */
+/** Columns of CSV, in an import or an export. Beyond: 400. (ours) */
 export const CSV_COLUMNS_MAX = 1_000;
 
 /* Command line */

@@ -102,6 +102,8 @@ export type OperationTypes = {
    * message. Any: an app's own.
    */
   readonly media?: string;
+  /** Other content types of a success, which is text, with an example of each. */
+  readonly otherMedia?: Readonly<Record<string, string>>;
 };
 
 const call = {body: FunctionCallBody, answer: FunctionReply};
@@ -136,7 +138,12 @@ export const OPERATION_TYPES = {
   'documents.upsert': {body: UpsertBody, answer: WrittenDocument, variants: {created: WrittenDocument}},
   'transactions.run': {body: TransactionBody, answer: TransactionResult},
   'imports.run': {bodyMedia: ['application/x-ndjson', 'text/csv'], query: ImportQuery, answer: ImportResult},
-  'exports.run': {query: ExportQuery, answer: ExportLine, media: 'application/x-ndjson'},
+  'exports.run': {
+    query: ExportQuery,
+    answer: ExportLine,
+    media: 'application/x-ndjson',
+    otherMedia: {'text/csv': '_id,name\r\n0k2,Oslo\r\n'},
+  },
   'tasks.create': {body: TaskBody, answer: StartedTask},
   'tables.drop': {answer: StartedTask},
   'tables.rename': {body: RenameBody},

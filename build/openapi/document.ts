@@ -187,13 +187,13 @@ function bodyOf({name, parameter, traits}: DescribedRoute, {body}: Example, sche
 
 function successesOf(route: DescribedRoute, example: Example, schemas: Schemas, links: Schema): Record<string, Schema> {
   const {name, success, variants} = route;
-  const {answer, variants: types = {}, media = JSON_TYPE}: OperationTypes = OPERATION_TYPES[name];
+  const {answer, variants: types = {}, media = JSON_TYPE, otherMedia = {}}: OperationTypes = OPERATION_TYPES[name];
   const headers = successHeaders(route);
   const withLinks = Object.keys(links).length === 0 ? {} : {links};
   const response = (status: number, what: string, type: typeof answer, value: unknown): Schema => ({
     description: what,
     headers: status === SWITCHING_PROTOCOLS ? {} : headers,
-    ...contentOf(status, type, media, value, schemas),
+    ...withOthers(contentOf(status, type, media, value, schemas), otherMedia),
     ...withLinks,
   });
   const responses = {[success]: response(success, MEANING[success] ?? 'done', answer, example.answer)};
@@ -237,6 +237,11 @@ function contentOf(
   // A text of many such values, of which OpenAPI 3.1 can only say that it is one.
   const text = mediaType === 'text/event-stream' ? `data: ${JSON.stringify(value)}\n\n` : `${JSON.stringify(value)}\n`;
   return {content: {[mediaType]: {schema: {type: 'string'}, 'x-item-schema': schema, example: text}}};
+}
+
+function withOthers(described: Schema, media: Readonly<Record<string, string>>): Schema {
+  const others = Object.entries(media).map(([type, example]) => [type, {schema: {type: 'string'}, example}]);
+  return others.length === 0 ? described : {content: {...(described.content as Schema), ...Object.fromEntries(others)}};
 }
 
 /** Pages of other origins may call it. */

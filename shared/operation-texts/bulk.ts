@@ -38,10 +38,11 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
   },
   'exports.run': {
     tag: 'bulk',
-    summary: 'Export documents as JSON lines',
+    summary: 'Export documents as JSON lines or CSV',
     description:
       'All documents of a table, or of all tables, at one sequence (`X-Svc-Sequence`), in order of creation. Lines are documents, or ' +
-      '`{"table": …, "document": …}` without `table`. An answer that ends early is cut visibly.',
+      '`{"table": …, "document": …}` without `table`. With `format=csv` a header and a record a document, of one table; it goes back in with ' +
+      '`cells=json` of an import. An answer that ends early is cut visibly.',
     errors: ['session.overloaded'],
     example: {
       query: {table: 'cities'},

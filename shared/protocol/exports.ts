@@ -3,7 +3,16 @@ import Type from 'typebox';
 import {Document} from './documents.ts';
 
 export const ExportQuery = Type.Object(
-  {table: Type.Optional(Type.String({description: 'its documents are the lines; absent: all tables'}))},
+  {
+    table: Type.Optional(Type.String({description: 'its documents are the lines; absent: all tables. CSV needs it'})),
+    format: Type.Optional(Type.Enum(['jsonl', 'csv'], {description: 'jsonl, JSON lines, unless told'})),
+    columns: Type.Optional(
+      Type.String({
+        description:
+          'of CSV: names of fields with commas between them; absent: all that the documents have, for which they are read twice',
+      }),
+    ),
+  },
   {additionalProperties: false},
 );
 

@@ -17,6 +17,12 @@ export const ImportQuery = Type.Object(
     on_error: Type.Optional(
       Type.Enum(['stop', 'skip'], {description: 'what a line does that is refused; stop is what is done unless told'}),
     ),
+    cells: Type.Optional(
+      Type.Enum(['schema', 'json'], {
+        description:
+          "how cells of CSV are read. schema, which is done unless told: as text, or as the table's schema says. json: one that is JSON as that, any other as text",
+      }),
+    ),
     import_id: Type.Optional(
       Type.String({
         minLength: 1,

@@ -334,7 +334,7 @@ export async function samplesOf(app: App): Promise<Samples> {
       refused: {query: 'table=cities', headers: {'content-type': 'text/plain'}, code: 'op.unsupported_media_type'},
     },
     'exports.run': {
-      succeeds: [{query: 'table=cities'}, {}],
+      succeeds: [{query: 'table=cities'}, {}, {query: 'table=cities&format=csv&columns=_id,name'}],
       refused: {query: 'table=1', code: 'op.invalid_input'},
     },
     'tasks.create': {

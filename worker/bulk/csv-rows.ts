@@ -1,6 +1,6 @@
 /**
  * CSV (RFC 4180) as it arrives: the first record names the fields, each further one is a document. A cell is text, unless the table's schema says
- * that its field is something else; an empty one is no field. A record's line is the one that it ends on.
+ * that its field is something else, or unless cells are said to be JSON; an empty one is no field. A record's line is the one that it ends on.
  */
 import type {Buffer} from 'node:buffer';
 import {Readable} from 'node:stream';
@@ -19,11 +19,11 @@ type Schema = Pick<CatalogTable, 'fields' | 'deployed'>;
 /** A number as JSON writes it. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** @param schema null: the table has none. @throws op.invalid_input 400: from there on nothing can be told apart */
+/** @param schema null: the table has none; json: a cell that is JSON is what it says, in every column. @throws op.invalid_input 400: from there on nothing can be told apart */
 export async function* csvRows(
   pieces: AsyncIterable<Buffer>,
   target: LineTarget,
-  schema: Schema | null,
+  schema: Schema | 'json' | null,
   from: number,
 ): AsyncGenerator<Iterable<ImportLine>, void, void> {
   const parser = parse({
@@ -43,7 +43,7 @@ export async function* csvRows(
       const line = info.lines;
       if (columns === null) {
         columns = checkedHeader(record);
-        types = columns.map(column => cellType(schema, column));
+        types = columns.map(column => (schema === 'json' ? 'json' : cellType(schema, column)));
       } else if (line >= from) {
         yield [rowOf(line, record, columns, types, target)];
       }

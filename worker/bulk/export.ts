@@ -1,5 +1,5 @@
 /**
- * Documents of a tenant at one sequence as JSON lines, streamed: of one table, or of all of them. They are read in one transaction on a connection of
+ * Documents of a tenant at one sequence, streamed: of one table or of all as JSON lines, of one as CSV. They are read in one transaction on a connection of
  * its own, which keeps the log from starting over: a reader that takes nothing is given up by the stream's owner, and one that is slow while
  * much is written is cut here, once the log is EXPORT_LOG_BYTES_MAX long.
  */
@@ -12,40 +12,61 @@ import {PIECE_CHARS} from '../journal/pieces.ts';
 import {JournalReader} from '../journal/read-page.ts';
 import {tableRows} from '../journal/table-rows.ts';
 import {Catalog} from '../storage/catalog.ts';
+import type {Connection} from '../storage/connection.ts';
 import {openReader} from '../storage/database.ts';
+import {columnsOf, csvTexts} from './csv-text.ts';
+
+/** `table` null: all of them, lines are `{"table", "document"}`. `columns` null: those that the documents have. */
+export type ExportAsked =
+  | {format: 'jsonl'; table: string | null}
+  | {format: 'csv'; table: string; columns: readonly string[] | null};
 
 /**
- * Pieces of lines. Each step is short; the caller decides when to take the next one.
- * @param name the table, whose documents are the lines; null: lines are `{"table", "document"}`
+ * Pieces of lines, some of which may be empty: what they are is being found out. Each step is short; the caller decides when to take the next one.
  * @param onCut told the sequence, before the first piece
  */
 export function* exportPieces(
   path: string,
-  name: string | null,
+  asked: ExportAsked,
   onCut: (sequence: number) => void,
 ): Generator<string, void, void> {
-  if (name !== null) checkTableName(name);
+  if (asked.table !== null) checkTableName(asked.table);
   const db = openReader(path);
   try {
     db.exec('BEGIN');
     onCut(new JournalReader(db).head());
     const catalog = Catalog.read(db);
+    const texts = asked.format === 'csv' ? csvOf(db, catalog, asked) : linesOf(db, catalog, asked.table);
     let piece = '';
-    for (const table of catalog.tables()) {
-      if (name !== null && table.name !== name) continue;
-      const [before, after] = name === null ? [`{"table":"${table.name}","document":`, '}\n'] : ['', '\n'];
-      for (const row of tableRows(db, catalog, table)) {
-        piece += `${before}${documentText(row)}${after}`;
-        if (piece.length < PIECE_CHARS) continue;
-        yield piece;
-        piece = '';
-        checkLog(path);
-      }
+    for (const text of texts) {
+      piece += text;
+      if (text !== '' && piece.length < PIECE_CHARS) continue;
+      yield piece;
+      piece = '';
+      checkLog(path);
     }
     yield piece;
   } finally {
     db.close();
   }
+}
+
+function* linesOf(db: Connection, catalog: Catalog, name: string | null): Generator<string, void, void> {
+  for (const table of catalog.tables()) {
+    if (name !== null && table.name !== name) continue;
+    const [before, after] = name === null ? [`{"table":"${table.name}","document":`, '}\n'] : ['', '\n'];
+    for (const row of tableRows(db, catalog, table)) yield `${before}${documentText(row)}${after}`;
+  }
+}
+
+function* csvOf(
+  db: Connection,
+  catalog: Catalog,
+  {table: name, columns}: ExportAsked & {format: 'csv'},
+): Generator<string, void, void> {
+  const table = catalog.table(name);
+  const rows = () => (table === undefined ? [] : tableRows(db, catalog, table));
+  yield* csvTexts(rows(), columns ?? (yield* columnsOf(rows())));
 }
 
 /** @throws session.overloaded 503 */

@@ -27,6 +27,8 @@ export type ImportBody = {
 };
 type UnderWay = {run: ImportRun | null; table: string | null; mode: ImportMode; cancel: () => void};
 
+type CellRule = NonNullable<ImportQuery['cells']>;
+
 const MEDIA_TYPES = ['application/x-ndjson', 'text/csv'];
 
 export class Imports {
@@ -159,20 +161,21 @@ export class Imports {
   }
 
   #lines(query: ImportQuery, {type, pieces}: ImportBody, from: number): AsyncIterable<Iterable<ImportLine>> {
-    const {table, mode = 'insert', first_line: first = 1} = query;
+    const {table, mode = 'insert', cells = 'schema', first_line: first = 1} = query;
     const target = {table: table ?? null, mode};
     if (type !== 'text/csv') return jsonLines(pieces, target, first, from);
-    return this.#csvRows(pieces, target, from);
+    return this.#csvRows(pieces, target, cells, from);
   }
 
   /** Its parser is loaded with the first need of it. */
   async *#csvRows(
     pieces: AsyncIterable<Buffer>,
     target: LineTarget,
+    cells: CellRule,
     from: number,
   ): AsyncGenerator<Iterable<ImportLine>, void, void> {
     const {csvRows} = await import('./csv-rows.ts');
-    yield* csvRows(pieces, target, this.#catalog.table(target.table!) ?? null, from);
+    yield* csvRows(pieces, target, cells === 'json' ? 'json' : (this.#catalog.table(target.table!) ?? null), from);
   }
 }
 
@@ -185,13 +188,15 @@ function checkSame(id: string, begun: What, asked: What): void {
   throw new ServiceError('op.conflict', `the import ${JSON.stringify(id)} was begun with ${said}`);
 }
 
-function check({table, import_id: id, first_line: first}: ImportQuery, type: string): void {
+function check({table, cells, import_id: id, first_line: first}: ImportQuery, type: string): void {
   if (!MEDIA_TYPES.includes(type)) {
     throw new ServiceError('op.unsupported_media_type', `the Content-Type of an import is ${MEDIA_TYPES.join(' or ')}`);
   }
   if (table !== undefined) checkTableName(table);
   else if (type === 'text/csv')
     throw invalid('an import of CSV names its table in the query string, like ?table=cities');
+  if (cells !== undefined && type !== 'text/csv')
+    throw invalid('the parameter cells is of CSV: Content-Type: text/csv');
   if (id !== undefined && !isPrintableName(id)) {
     throw invalid('import_id has printable characters without /, and is not . or ..');
   }

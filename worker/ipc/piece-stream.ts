@@ -22,7 +22,7 @@ export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): 
       body.end();
       return;
     }
-    body.write(Buffer.from(piece.value));
+    if (piece.value !== '') body.write(Buffer.from(piece.value)); // it may still look for what to say
     if (body.isReady) setImmediate(next);
     else body.ready.then(() => setImmediate(next));
   }

@@ -4,7 +4,8 @@ import type {Operation} from '../../shared/operations.ts';
 import {ExportQuery} from '../../shared/protocol/exports.ts';
 import {ImportQuery} from '../../shared/protocol/imports.ts';
 import {TaskBody} from '../../shared/protocol/tasks.ts';
-import {exportPieces} from '../bulk/export.ts';
+import {namedColumns} from '../bulk/csv-text.ts';
+import {type ExportAsked, exportPieces} from '../bulk/export.ts';
 import type {ImportBody} from '../bulk/imports.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
@@ -31,14 +32,14 @@ export const bulk: Handlers<
     return json<'imports.run'>(await imports.take(decodeQuery(importQuery, request.query), bodyOf(request)));
   },
   'exports.run': ({query}, tenant) => {
-    const {table = null} = decodeQuery(exportQuery, query);
+    const asked = exportAsked(query);
     let cut = 0;
     const make = () =>
-      exportPieces(tenant.path, table, sequence => {
+      exportPieces(tenant.path, asked, sequence => {
         cut = sequence;
       });
     return fromSnapshot(tenant, make, () => [
-      ['content-type', 'application/x-ndjson'],
+      ['content-type', asked.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson'],
       ['x-svc-sequence', String(cut)],
     ]);
   },
@@ -74,6 +75,20 @@ function begun(request: WriteRequest, tenant: OpenTenant, make: (writer: Writer)
       settle(outcome);
       tenant.tasks.wake();
     }),
+  );
+}
+
+/** @throws op.invalid_input 400 */
+function exportAsked(query: string): ExportAsked {
+  const {table, format = 'jsonl', columns} = decodeQuery(exportQuery, query);
+  if (format === 'jsonl') {
+    if (columns === undefined) return {format, table: table ?? null};
+    throw new ServiceError('op.invalid_input', 'the parameter columns is of CSV: format=csv');
+  }
+  if (table !== undefined) return {format, table, columns: columns === undefined ? null : namedColumns(columns)};
+  throw new ServiceError(
+    'op.invalid_input',
+    'CSV has the documents of one table: name it, like ?format=csv&table=cities',
   );
 }
 
