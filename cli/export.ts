@@ -1,26 +1,29 @@
 /**
- * `svc export --tenant T [--table NAME] [FILE|-]`: a tenant's documents as JSON lines, as they were at one moment, streaming, in
+ * `svc export --tenant T [--table NAME] [--format csv] [FILE|-]`: a tenant's documents as JSON lines, of one table as CSV, as they were at one moment, streaming, in
  * constant memory. They are what GET …/export says.
  */
 import type {Buffer} from 'node:buffer';
 import type {Readable} from 'node:stream';
-import type {Command} from 'commander';
+import {type Command, Option} from 'commander';
 import {addServerOptions, type ServerOptions, ServiceClient, tenantPath} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
 import {openOutput, ReaderGone} from './transfer/output.ts';
 import {Progress, summary} from './transfer/progress.ts';
 
-type Options = ServerOptions & {tenant: string; table?: string};
+type Options = ServerOptions & {tenant: string; table?: string; format: 'jsonl' | 'csv'; columns?: string};
 
 const LINE_FEED = 0x0a;
+const QUOTE = 0x22;
 
 export function register(program: Command): void {
   const command = program
     .command('export')
-    .description('write documents as JSON lines')
+    .description('write documents as JSON lines or CSV')
     .argument('[file]', 'appears when it is complete; -: standard output', '-')
     .requiredOption('--tenant <id>', 'the tenant')
-    .option('--table <name>', 'only this table, a document a line; otherwise each line is {"table": …, "document": …}');
+    .option('--table <name>', 'only this table, a document a line; otherwise each line is {"table": …, "document": …}')
+    .addOption(new Option('--format <format>', 'csv is of one table').choices(['jsonl', 'csv']).default('jsonl'))
+    .option('--columns <names>', 'of CSV: fields with commas between them; otherwise all that there are');
   addServerOptions(command).action((file: string, options: Options) =>
     reportFailure('svc export', () => exportTo(file, options)),
   );
@@ -29,10 +32,15 @@ export function register(program: Command): void {
 async function exportTo(file: string, options: Options): Promise<void> {
   const client = await ServiceClient.open(options, 1);
   try {
-    const {tenant, table} = options;
-    const query = table === undefined ? '' : `?${new URLSearchParams({table})}`;
-    const lines = await client.stream(`${tenantPath(tenant, 'export')}${query}`); // refused before a file is made
-    const written = await writeAll(arriving(lines), file);
+    const {tenant, table, format, columns} = options;
+    const asked = {
+      ...(table === undefined ? {} : {table}),
+      ...(format === 'jsonl' ? {} : {format}),
+      ...(columns === undefined ? {} : {columns}),
+    };
+    const query = new URLSearchParams(asked);
+    const lines = await client.stream(`${tenantPath(tenant, 'export')}?${query}`); // refused before a file is made
+    const written = await writeAll(arriving(lines), file, format === 'csv' ? new CsvRecords() : new Lines());
     process.stderr.write(`exported ${written}\n`);
   } catch (caught) {
     if (!(caught instanceof ReaderGone)) throw caught;
@@ -41,20 +49,19 @@ async function exportTo(file: string, options: Options): Promise<void> {
   }
 }
 
-async function writeAll(pieces: AsyncIterable<Buffer>, file: string): Promise<string> {
+async function writeAll(pieces: AsyncIterable<Buffer>, file: string, documents: Lines | CsvRecords): Promise<string> {
   const output = await openOutput(file);
   const progress = new Progress('export', null);
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  let documents = 0;
   let bytes = 0;
   try {
     for await (const piece of pieces) {
       if (interrupted.signal.aborted) throw new CommandFailure('interrupted', EXIT_INTERRUPTED);
       await output.write(piece);
-      documents += linesIn(piece);
+      documents.see(piece);
       bytes += piece.length;
-      progress.update(documents, bytes);
+      progress.update(documents.count, bytes);
     }
     await output.finish();
   } catch (caught) {
@@ -63,7 +70,7 @@ async function writeAll(pieces: AsyncIterable<Buffer>, file: string): Promise<st
   } finally {
     progress.stop();
   }
-  return summary(documents, bytes, progress.seconds);
+  return summary(documents.count, bytes, progress.seconds);
 }
 
 async function* arriving(payload: Readable): AsyncGenerator<Buffer, void, void> {
@@ -76,8 +83,27 @@ async function* arriving(payload: Readable): AsyncGenerator<Buffer, void, void> 
   }
 }
 
-function linesIn(piece: Buffer): number {
-  let count = 0;
-  for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, at + 1)) count += 1;
-  return count;
+class Lines {
+  count = 0;
+
+  see(piece: Buffer): void {
+    for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, at + 1)) this.count += 1;
+  }
+}
+
+/** Records but the header: a line that ends between quotes ends none. */
+class CsvRecords {
+  #ends = 0;
+  #isQuoted = false;
+
+  get count(): number {
+    return Math.max(0, this.#ends - 1);
+  }
+
+  see(piece: Buffer): void {
+    for (const byte of piece) {
+      if (byte === QUOTE) this.#isQuoted = !this.#isQuoted;
+      else if (byte === LINE_FEED && !this.#isQuoted) this.#ends += 1;
+    }
+  }
 }

@@ -1,8 +1,8 @@
 /** GET …/export: documents at one sequence, and back in by an import. */
 import {request} from 'undici';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {canonical, journalAfter, replay} from '../harness/journal.ts';
-import {Service} from '../harness/service.ts';
+import {isAlive, Service} from '../harness/service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -57,6 +57,102 @@ test('is of the sequence that it names, whatever is written meanwhile', async ()
   }
   isOver = true;
   await writer;
+});
+
+test('is cut, and has no end, when the worker is killed in the middle of it', async () => {
+  const large = await Tenant.make(service);
+  await large.insertAll(
+    't',
+    Array.from({length: 16}, (_, n) => ({n, text: 'x'.repeat(1_000_000)})),
+    4,
+  );
+  const worker = await service.workerOf(large.id);
+  const {statusCode, body} = await request(`${service.url}/api/tenants/${large.id}/export?table=t`, {
+    headers: {authorization: `Bearer ${service.accessToken}`},
+  });
+  const rest = body[Symbol.asyncIterator]();
+  expect([statusCode, (await rest.next()).done]).toEqual([200, false]);
+  process.kill(worker, 'SIGKILL');
+  await until('its end', () => !isAlive(worker));
+  const toTheEnd = async () => {
+    while ((await rest.next()).done !== true);
+  };
+  await expect(toTheEnd()).rejects.toThrow();
+});
+
+describe('as CSV', () => {
+  const odd = ['', ' ', 'a,b', 'say "it"', 'two\r\nlines', '\ufeffmark', '12', '-1.5e3', 'true', 'nullable', '[1]'];
+  const values = [
+    ...odd,
+    '"quoted"',
+    '{',
+    ' 1',
+    '=1+1',
+    0,
+    -1.5,
+    1e300,
+    true,
+    false,
+    null,
+    [],
+    [1, 'a,"b'],
+    {},
+    {a: {b: null}},
+  ];
+  const documents = [...values.map((value, n) => ({n, 'a, "name"': values.at(-n)!, value})), {n: -1}];
+  const csv = {'content-type': 'text/csv'};
+  const own = (list: Doc[]) => list.map(({_id, _creationTime, _updateTime, ...fields}) => fields);
+
+  test('has all fields of all documents, and every value goes back in as it was', async () => {
+    await tenant.insertAll('odd', documents as never);
+    const {status, headers, text} = await tenant.request('GET', '/export?table=odd&format=csv');
+    expect([status, headers['content-type']]).toEqual([200, 'text/csv; charset=utf-8; header=present']);
+    expect(text.split('\r\n')[0]).toBe('_id,_creationTime,_updateTime,"a, ""name""",n,value');
+    const copy = await Tenant.make(service);
+    const counts = await copy.request('POST', '/import?table=odd&cells=json', text, csv);
+    expect(counts.body).toMatchObject({inserted: documents.length, failed: 0});
+    expect(own(await copy.list('odd'))).toEqual(own(await tenant.list('odd')));
+  });
+
+  test('has the columns that are named, one that nobody has and a document with none of them included', async () => {
+    for (const fields of [{name: 'Oslo', n: 1}, {name: 'Bodø'}, {n: 2}]) await tenant.insert('named', fields);
+    expect((await tenant.request('GET', '/export?table=named&format=csv&columns=name,none')).text).toBe(
+      'name,none\r\nOslo,\r\nBodø,\r\n,\r\n',
+    );
+    const one = await tenant.request('GET', '/export?table=named&format=csv&columns=name');
+    expect(one.text).toBe('name\r\nOslo\r\nBodø\r\n""\r\n');
+    expect((await tenant.request('POST', '/import?table=back', one.text, csv)).body).toMatchObject({inserted: 3});
+    const none = await tenant.request('GET', '/export?table=never&format=csv');
+    expect(none.text).toBe('_id,_creationTime,_updateTime\r\n');
+  });
+
+  test('of a table that takes many pieces is whole, with a field that its last document alone has', async () => {
+    const last = await tenant.insert('a', {late: true});
+    const {text} = await tenant.request('GET', '/export?table=a&format=csv');
+    const records = text.split('\r\n');
+    expect([records[0], records.length]).toEqual(['_id,_creationTime,_updateTime,late,n,text', 3_003]);
+    expect(records.at(-2)).toMatch(new RegExp(`^${last},.*,true,,$`));
+  });
+
+  test.each([
+    ['format=csv', 'table'],
+    ['format=csv&table=a&columns=', 'columns'],
+    ['format=csv&table=a&columns=n,n', '"n" twice'],
+    ['table=a&columns=n', 'format=csv'],
+    ['table=a&format=xml', 'format'],
+    ['table=nameless&format=csv', 'without a name'],
+    ['table=wide&format=csv', 'more than 1000'],
+  ])('is refused with %s', async (query, said) => {
+    if (query.includes('nameless')) await tenant.insert('nameless', {'': 1});
+    const wide = Object.fromEntries(Array.from({length: 998}, (_, n) => [`f${n}`, n]));
+    if (query.includes('wide')) await tenant.insert('wide', wide);
+    const {message} = expectError(await tenant.request('GET', `/export?${query}`), 400, 'op.invalid_input');
+    expect(message).toContain(said);
+  });
+
+  test('is the one form of which cells may be JSON', async () => {
+    expectError(await tenant.request('POST', '/import?table=a&cells=json', '{}', sent), 400, 'op.invalid_input');
+  });
 });
 
 test('readers that go leave their places, and a misspelled parameter is refused by name', async () => {

@@ -1,10 +1,14 @@
 import {spawn} from 'node:child_process';
+import {once} from 'node:events';
 import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {createServer, request} from 'node:http';
+import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {pipeline} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -250,6 +254,48 @@ describe('svc export', () => {
     expect(lines.map(line => (JSON.parse(line) as {i: number}).i).toSorted((a, b) => a - b)).toEqual([
       ...Array(24).keys(),
     ]);
+  });
+
+  test('with --format csv writes a header and a record a document, and counts them', async () => {
+    const tenant = await Tenant.make(service);
+    for (const i of [0, 1]) await tenant.insert('t', {i, text: 'two\nlines "', more: true});
+    const file = join(directory, 'of.csv');
+    const args = ['export', '--tenant', tenant.id, '--table', 't', '--format', 'csv', '--columns', 'i,text', file];
+    expect(await svc(args)).toMatchObject({code: 0, stderr: expect.stringMatching(/^exported 2 documents/)});
+    expect(readFileSync(file, 'utf8')).toBe('i,text\r\n0,"two\nlines """\r\n1,"two\nlines """\r\n');
+    expect(await svc(['export', '--tenant', tenant.id, '--format', 'csv'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('table'),
+    });
+  });
+
+  test('a worker that is killed in the middle of it: the export fails, leaves no file and keeps an older one', async () => {
+    const tenant = await Tenant.make(service);
+    const documents = Array.from({length: 24}, (_, i) => ({i, text: 'x'.repeat(1_000_000)}));
+    await tenant.insertAll('t', documents, 4);
+    // Between the two, so that the kill comes when some of it has arrived.
+    const between = createServer((asked, answer) => {
+      const from = request(`${service.url}${asked.url}`, {headers: asked.headers}, async reply => {
+        answer.writeHead(reply.statusCode!, reply.headers);
+        const [first] = (await once(reply, 'data')) as [Buffer];
+        reply.pause();
+        answer.write(first);
+        const worker = await service.workerOf(tenant.id);
+        process.kill(worker, 'SIGKILL');
+        await until('its end', () => !isAlive(worker));
+        pipeline(reply, answer, () => undefined);
+      });
+      from.end();
+    });
+    between.listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    const env = {SVC_URL: `http://127.0.0.1:${(between.address() as AddressInfo).port}`};
+    const file = fileOf('older\n');
+    const outcome = await svc(['export', '--tenant', tenant.id, file], {env});
+    between.close();
+    expect(outcome).toMatchObject({code: 1, stderr: expect.stringContaining('nothing is exported')});
+    expect(readFileSync(file, 'utf8')).toBe('older\n');
+    expect(readdirSync(directory).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
   test('a failed export leaves no file and keeps an older one', async () => {
