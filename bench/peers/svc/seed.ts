@@ -1,7 +1,5 @@
 /** The tenants the HTTP workloads run on, and the requests of each workload. */
-import {Buffer} from 'node:buffer';
 import {tenantPath} from '../../../cli/client.ts';
-import {importLines} from '../../../cli/transfer/import-run.ts';
 import {benchDocument, CATEGORIES, ITEMS, QUERY_LIMIT, SMALL_ITEMS} from '../../documents.ts';
 import {requestText} from '../../load/job.ts';
 import type {SvcPeer} from './start.ts';
@@ -12,8 +10,8 @@ export type SvcRequests = Record<Workload, string[]>;
 /** Documents whose ids are asked for, of each tenant. */
 const IDS = 1_000;
 const JOURNAL_PAGE = 100;
-/** Of documents that a tenant is filled with, in one request. */
-const LINES_AT_ONCE = 5_000;
+/** Of documents that a tenant is filled with. */
+const IN_FLIGHT = 64;
 /** Inserts in one transaction. */
 const TRANSACTION_INSERTS = 10;
 
@@ -66,18 +64,14 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
   };
 }
 
+/** By plain inserts: every build has them, and `--before` may be one without imports. */
 export async function fill({client}: SvcPeer, tenant: string, table: string, count: number): Promise<void> {
-  const end = await importLines(
-    documentLines(count),
-    {client, tenant, table, importId: `bench ${table}`, skipBad: false, seen: null},
-    {moved: () => {}, badLine: () => {}},
-  );
-  if (end.stoppedBy !== null) throw new Error(`the benchmark's documents were refused: ${end.stoppedBy.message}`);
-}
-
-async function* documentLines(count: number): AsyncGenerator<Buffer, void, void> {
-  for (let from = 0; from < count; from += LINES_AT_ONCE) {
-    const lines = Array.from({length: Math.min(LINES_AT_ONCE, count - from)}, (_, i) => benchDocument(from + i));
-    yield Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''));
-  }
+  let next = 0;
+  const inserts = async (): Promise<void> => {
+    while (next < count) {
+      const fields = benchDocument(next++);
+      await client.json('POST', tenantPath(tenant, 'documents'), {table, fields});
+    }
+  };
+  await Promise.all(Array.from({length: IN_FLIGHT}, inserts));
 }
