@@ -9,17 +9,19 @@ afterEach(() => void vi.useRealTimers());
 
 const sink = {piece: () => undefined, end: () => undefined};
 
-function uploadWith(calls: string[]): Upload {
-  const res = {pause: () => calls.push('pause'), resume: () => calls.push('resume')};
-  return new Upload(res as unknown as HttpResponse);
-}
-
-test('a body that was paused and is whole keeps its connection from being idle until its answer', () => {
+/** An upload whose worker has been sent a window of it, and one byte more: its connection is paused. */
+function pausedUpload(): {upload: Upload; calls: string[]} {
   const calls: string[] = [];
-  const upload = uploadWith(calls);
+  const res = {pause: () => calls.push('pause'), resume: () => calls.push('resume')};
+  const upload = new Upload(res as unknown as HttpResponse);
   upload.attach(sink);
   upload.push(Buffer.alloc(STREAM_WINDOW_BYTES), false);
   upload.push(Buffer.alloc(1), false);
+  return {upload, calls};
+}
+
+test('a body that was paused and is whole keeps its connection from being idle until its answer', () => {
+  const {upload, calls} = pausedUpload();
   upload.push(Buffer.alloc(1), true);
   expect(calls).toEqual(['pause', 'resume']);
   vi.advanceTimersByTime(2 * UPLOAD_AWAKE_MS);
@@ -32,11 +34,7 @@ test('a body that was paused and is whole keeps its connection from being idle u
 });
 
 test('a connection that is held back for long is not taken for an idle one', () => {
-  const calls: string[] = [];
-  const upload = uploadWith(calls);
-  upload.attach(sink);
-  upload.push(Buffer.alloc(STREAM_WINDOW_BYTES), false);
-  upload.push(Buffer.alloc(1), false);
+  const {upload, calls} = pausedUpload();
   vi.advanceTimersByTime(2 * UPLOAD_AWAKE_MS);
   expect(calls).toEqual(['pause', 'resume', 'pause', 'resume', 'pause']);
   upload.credit(STREAM_WINDOW_BYTES);
@@ -46,11 +44,7 @@ test('a connection that is held back for long is not taken for an idle one', () 
 });
 
 test('a connection whose client has gone is not touched again', () => {
-  const calls: string[] = [];
-  const upload = uploadWith(calls);
-  upload.attach(sink);
-  upload.push(Buffer.alloc(STREAM_WINDOW_BYTES), false);
-  upload.push(Buffer.alloc(1), false);
+  const {upload, calls} = pausedUpload();
   upload.push(Buffer.alloc(1), true);
   upload.fail();
   vi.advanceTimersByTime(2 * UPLOAD_AWAKE_MS);

@@ -7,6 +7,7 @@ import type {Static} from 'typebox';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../shared/limits.ts';
+import {positioned} from '../../shared/positioned-error.ts';
 import {
   DeleteOperation,
   InsertOperation,
@@ -97,16 +98,8 @@ export function* madeInTurn(writer: Writer, steps: readonly Step[]): Generator<v
   return `{"results":[${results.join(',')}]}`;
 }
 
-/** Says of an error which operation it is about. What is the service's own fault is left as it is. */
 function at<T>(position: number, run: () => T): T {
-  try {
-    return run();
-  } catch (caught) {
-    if (!(caught instanceof ServiceError) || caught.isOurs) throw caught;
-    const name = `operations[${position}]`;
-    const message = caught.message.startsWith(name) ? caught.message : `${name}: ${caught.message}`;
-    throw new ServiceError(caught.code, message, {...caught.detail, operation: position});
-  }
+  return positioned('operations', position, 'operation', run);
 }
 
 function effectOf(operation: Operation, prefix: string, clock: () => number): Effect {

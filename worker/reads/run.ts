@@ -7,6 +7,7 @@ import {performance} from 'node:perf_hooks';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {positioned} from '../../shared/positioned-error.ts';
 import type {PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
 import {parseDocument} from '../documents/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
@@ -69,7 +70,9 @@ export function runBatch(reader: QueryReader, {queries}: QueryBatch, pace: Pace 
   const results: string[] = [];
   let left = RESULT_BYTES_MAX;
   for (const [position, query] of queries.entries()) {
-    const result = at(position, () => (query.count === true ? runCount : runQuery)(reader, query, pace));
+    const result = positioned('queries', position, 'query', () =>
+      (query.count === true ? runCount : runQuery)(reader, query, pace),
+    );
     left -= Buffer.byteLength(result) + 1;
     if (left < 0) {
       throw new ServiceError('op.too_large', `results of one request take ${RESULT_BYTES_MAX} bytes together at most`, {
@@ -79,17 +82,6 @@ export function runBatch(reader: QueryReader, {queries}: QueryBatch, pace: Pace 
     results.push(result);
   }
   return `{"results":[${results.join(',')}]}`;
-}
-
-/** Says of an error which query it is about. */
-function at<T>(position: number, run: () => T): T {
-  try {
-    return run();
-  } catch (caught) {
-    if (!(caught instanceof ServiceError) || caught.isOurs) throw caught;
-    const {code, message, detail} = caught;
-    throw new ServiceError(code, `queries[${position}]: ${message}`, {...detail, query: position});
-  }
 }
 
 /** POST …/query/paginated: `{"data", "next_cursor", "has_more"}`. @throws op.invalid_input 400, op.too_large 413 */
