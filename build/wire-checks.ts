@@ -48,7 +48,19 @@ function checkOf(schema: TSchema): string {
     .map(line => line.replace(/^export /, ''));
   const code = statements.join('\n');
   if (/\bHashing\./.test(code)) throw new Error(`a wire type needs what is not generated: ${JSON.stringify(schema)}`);
-  return `const ${External.identifier} = [${External.variables.map(written).join(', ')}];\n${code}`;
+  const names = External.variables.map(namesIn);
+  const compared = code.replace(/\bExternal\[(\d+)\]\.test\((\w+)\)/g, (test, at: string, name: string) => {
+    const known = names[Number(at)] ?? null;
+    return known === null ? test : `(${known.map(one => `${name} === ${JSON.stringify(one)}`).join(' || ')})`;
+  });
+  const variables = External.variables.map((variable, i) => (names[i] === null ? written(variable) : 'null'));
+  return `const ${External.identifier} = [${variables.join(', ')}];\n${compared}`;
+}
+
+/** The members of a closed object, of which typebox makes an expression: to compare them takes half of what it does. Null: it is another one. */
+function namesIn(variable: unknown): string[] | null {
+  const source = variable instanceof RegExp ? variable.source : '';
+  return /^\(\^\w+\$(\|\^\w+\$)*\)$/.test(source) ? source.slice(2, -2).split('$|^') : null;
 }
 
 function written(variable: unknown): string {
