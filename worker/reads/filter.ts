@@ -17,27 +17,34 @@ export type Predicate = (document: Readonly<Record<string, Value>>) => boolean;
 /** @throws op.invalid_input 400 for what no filter can be */
 export function compileFilters(clauses: readonly FilterClause[]): Filter[] {
   const count = {left: FILTERS_MAX};
-  return clauses.map((clause, i) => compile(clause, `filters[${i}]`, count));
+  return clauses.map((clause, i) => compile(clause, () => `filters[${i}]`, count));
 }
 
-function compile(clause: FilterClause, name: string, count: {left: number}): Filter {
+/** @param name of the clause, for who refuses it: this runs for every query, and nearly none is refused */
+function compile(clause: FilterClause, name: () => string, count: {left: number}): Filter {
   if (count.left-- === 0) throw refused('filters', `are ${FILTERS_MAX} at most, those inside of or counted`);
   if ('or' in clause) {
     if ('field' in clause || 'op' in clause || 'value' in clause) {
-      throw refused(name, 'has either or, or field, op and value');
+      throw refused(name(), 'has either or, or field, op and value');
     }
     const branches = clause.or.map((branch, i) => {
-      const inside = `${name}.or[${i}]`;
+      const inside = () => `${name()}.or[${i}]`;
       return Array.isArray(branch)
-        ? branch.map((one, j) => compile(one, `${inside}[${j}]`, count))
+        ? branch.map((one, j) => compile(one, () => `${inside()}[${j}]`, count))
         : [compile(branch, inside, count)];
     });
     return {op: 'or', branches};
   }
   const {field, op, value} = clause;
-  checkValue(value, `${name}.value`);
+  if (!isPlain(value)) checkValue(value, `${name()}.value`);
   const compiled = value === undefined ? null : positiveZero(value as Value);
-  return {field, path: compilePath(field), op, value: operand(op, compiled, `${name}.value`)};
+  return {field, path: compilePath(field), op, value: operand(op, compiled, name)};
+}
+
+/** What most filters hold documents against, in which nothing can be wrong. */
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  return typeof value === 'boolean' || Number.isFinite(value);
 }
 
 /** Documents hold no native -0, so a filter's is meant as 0. */
@@ -45,18 +52,19 @@ function positiveZero(value: Value): Value {
   return value === 0 ? 0 : value;
 }
 
-function operand(op: FilterOperator, value: Value, name: string): Value {
+function operand(op: FilterOperator, value: Value, name: () => string): Value {
   switch (op) {
     case 'in':
     case 'not_in':
-      if (!Array.isArray(value)) throw refused(name, `of ${op} must be a list of values`);
-      if (value.length > FILTER_VALUES_MAX) throw refused(name, `of ${op} has ${FILTER_VALUES_MAX} values at most`);
+      if (!Array.isArray(value)) throw refused(`${name()}.value`, `of ${op} must be a list of values`);
+      if (value.length > FILTER_VALUES_MAX)
+        throw refused(`${name()}.value`, `of ${op} has ${FILTER_VALUES_MAX} values at most`);
       return value.map(positiveZero).sort(compareValues);
     case 'prefix':
-      if (typeof value !== 'string') throw refused(name, 'of prefix must be a string');
+      if (typeof value !== 'string') throw refused(`${name()}.value`, 'of prefix must be a string');
       return value;
     case 'exists':
-      if (typeof value !== 'boolean') throw refused(name, 'of exists must be true or false');
+      if (typeof value !== 'boolean') throw refused(`${name()}.value`, 'of exists must be true or false');
       return value;
     default:
       return value;

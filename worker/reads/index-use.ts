@@ -15,7 +15,7 @@ import type {FieldTest, Filter} from './filter.ts';
 import {keyPart, type Order} from './order.ts';
 import type {Position} from './position.ts';
 import type {Segment} from './segments.ts';
-import {type ValueSet, valueSet} from './value-set.ts';
+import {type ValueSet, type ValueStretch, valueSet} from './value-set.ts';
 
 /** `follow`: its stretches one after another. `merge`: they are to be merged. `none`: its rows are to be sorted. */
 type Ordering = 'follow' | 'merge' | 'none';
@@ -142,6 +142,12 @@ function leadingConstants(names: readonly string[], fixed: number, fields: Order
 /** What is read of the index: all of it in one, or what is to be merged in as many. */
 export function stretchesOf(use: IndexUse, order: Order, isMerged: boolean): IndexStretches[] {
   const {fixed, index, range} = use;
+  const [only] = fixed;
+  if (fixed.length === 1 && range === null && hasOne(only!)) {
+    const [{lower, upper}] = only!.stretches as [ValueStretch];
+    const segments: Segment[] = [{kind: 'index', index, low: null, high: null, lower, upper}];
+    return [{segments, resume: resumeIn(use, order, [lower], lower)}];
+  }
   if (fixed.every(hasOne)) {
     const values = fixed.map(({stretches}) => stretches[0]!.lower);
     const prefix = Buffer.concat(values);

@@ -137,7 +137,8 @@ function pathsOf(
 }
 
 function lookUps(table: TableInfo, {op, value}: FieldTest): Segment[] {
-  const ids = (op === 'in' ? (value as Value[]) : [value]).filter(id => typeof id === 'string');
+  if (op === 'eq') return idSegments(table, {...WHOLE, fixed: [value]});
+  const ids = (value as Value[]).filter(id => typeof id === 'string');
   const distinct = [...new Set(ids)].sort(compareUtf8);
   return distinct.flatMap(id => idSegments(table, {...WHOLE, fixed: [id]}));
 }
