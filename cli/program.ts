@@ -25,6 +25,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   key: () => import('./key.ts'),
   env: () => import('./env.ts'),
   data: () => import('./data.ts'),
+  tables: () => import('./tables.ts'),
   crons: () => import('./crons.ts'),
   services: () => import('./services.ts'),
   sandboxes: () => import('./sandboxes.ts'),

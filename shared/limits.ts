@@ -908,6 +908,8 @@ export const PACKAGES_KEPT_BYTES_MAX = 512 * MIB;
 export const PACKAGE_UNUSED_KEEP_MS = 60 * 60 * 1000;
 /** How often a command asks what the server does with its deploy. (ours) */
 export const DEPLOY_PROGRESS_MS = 500;
+/** How often a command that waits for a task asks whether it has ended. (ours) */
+export const TASK_LOOK_MS = 500;
 /** Packages that a command sends at once, and that npm is asked for at once. (ours) */
 export const PACKAGE_UPLOADS_AT_ONCE = 4;
 export const PACKAGES_PER_NPM = 50;

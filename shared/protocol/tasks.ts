@@ -35,7 +35,9 @@ export const Task = Type.Object({
 export type Task = Static<typeof Task>;
 
 export const StartedTask = Type.Object({id: Type.String()});
+export type StartedTask = Static<typeof StartedTask>;
 export const FoundTask = Type.Object({task: Task});
+export type FoundTask = Static<typeof FoundTask>;
 const Damaged = Type.Optional(
   Type.Array(Type.String(), {description: 'ids of those whose records are damaged in the file; absent: none are'}),
 );

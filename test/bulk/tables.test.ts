@@ -73,6 +73,17 @@ test('a dropped table is gone with its schema, and another one may take its name
   await expectVerified();
 });
 
+test('svc tables lists them, renames one, and waits for the end of a drop', async () => {
+  await fill('cities', 300);
+  const run = (...args: string[]) =>
+    svc(['tables', ...args, '--url', service.url, '--data', service.data, '--tenant', tenant.id]);
+  expect(await run('rename', 'cities', 'towns')).toEqual({code: 0, stdout: 'renamed cities to towns\n', stderr: ''});
+  expect(await run('list')).toEqual({code: 0, stdout: 'towns: 300 documents\n', stderr: ''});
+  expect(await run('drop', 'towns')).toEqual({code: 0, stdout: 'dropped towns: 300 documents\n', stderr: ''});
+  const {code, stderr} = await run('drop', 'towns');
+  expect({code, stderr}).toEqual({code: 1, stderr: expect.stringContaining('there is no table towns')});
+});
+
 test('a follower of the journal has the same documents and schemas, after kills in the middle of it', async () => {
   await fill('other', 3);
   await fill('cities');

@@ -1,0 +1,65 @@
+/** `svc tables …`: the tables of a tenant, dropped and renamed. */
+import {randomUUID} from 'node:crypto';
+import {setTimeout as delay} from 'node:timers/promises';
+import type {Command} from 'commander';
+import {TASK_LOOK_MS} from '../shared/limits.ts';
+import type {ListedTables} from '../shared/protocol/schema.ts';
+import type {FoundTask, StartedTask, Task} from '../shared/protocol/tasks.ts';
+import {showList, subcommand} from './control.ts';
+import {CommandFailure} from './failure.ts';
+import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+
+export function register(program: Command): void {
+  const tables = program.command('tables').description('the tables of a tenant, dropped and renamed');
+  subcommand<TargetOptions & {json?: true}>(
+    tables,
+    'list',
+    'all of them, with how many documents each has',
+    async (target, {json}) => {
+      const {tables: all} = await target.client.json<ListedTables>('GET', pathOf(target, 'tables'));
+      showList(all, json === true, ({name, documents}) => `${name}: ${documents} documents`);
+    },
+    command => command.option('--json', 'a table a line, as JSON'),
+  );
+  subcommand<TargetOptions & {wait: boolean}>(
+    tables,
+    'drop <table>',
+    'delete all documents of one, then its schema and indexes; the server goes on with it whatever happens to this command',
+    async (target, {wait}, table) => {
+      const {id} = await begun<StartedTask>(target, 'DELETE', pathOf(target, 'tables', table!));
+      if (!wait) process.stdout.write(`${id}\n`);
+      else process.stdout.write(`dropped ${table}: ${(await ended(target, id)).changed} documents\n`);
+    },
+    command => command.option('--no-wait', 'print the id of the task that does it, and leave it'),
+  );
+  subcommand(
+    tables,
+    'rename <table> <to>',
+    'give one another name; documents keep their ids',
+    async (target, _, table, to) => {
+      await begun(target, 'POST', pathOf(target, 'tables', table!, 'rename'), {to});
+      process.stdout.write(`renamed ${table} to ${to}\n`);
+    },
+  );
+}
+
+/** A request that is sent again does nothing twice. */
+async function begun<T>(target: Target, method: 'POST' | 'DELETE', path: string, asked?: object): Promise<T> {
+  const headers = {'idempotency-key': randomUUID()};
+  const text = asked === undefined ? undefined : JSON.stringify(asked);
+  const {body} = await target.client.request(method, path, text, headers);
+  return (body.length === 0 ? null : JSON.parse(body.toString())) as T;
+}
+
+/** @throws CommandFailure when it did not complete */
+async function ended(target: Target, id: string): Promise<Task> {
+  for (;;) {
+    const {task} = await target.client.json<FoundTask>('GET', pathOf(target, 'tasks', id));
+    if (task.state === 'completed') return task;
+    if (task.state !== 'running') {
+      const why = task.errors.map(({message}) => `: ${message}`).join('');
+      throw new CommandFailure(`the task ${id} was ${task.state} after ${task.changed} documents${why}`, 1);
+    }
+    await delay(TASK_LOOK_MS);
+  }
+}
