@@ -38,6 +38,9 @@ export const RATE_LIMIT_PER_SECOND_MAX = 1_000_000;
 export const RATE_LIMIT_BURST_MAX = 10_000_000;
 /** Trusted proxies that a request may have come through. Beyond: the one before them counts as the caller. (ours) */
 export const FORWARDED_HOPS_MAX = 32;
+/** Lists of them of which a router knows whom they name, of each header, and the length of one: others are read again. (ours) */
+export const FORWARDED_LISTS_KEPT = 1_024;
+export const FORWARDED_KEPT_CHARS_MAX = 256;
 /** A client's `X-Request-Id`, printable ASCII. Beyond, or other characters: the router's own id is used instead. (ours) */
 export const REQUEST_ID_CHARS_MAX = 64;
 /**

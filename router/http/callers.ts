@@ -7,11 +7,17 @@ import type {HttpRequest} from 'uWebSockets.js';
 import {type AddressRange, isInRange, parseRange, rangeOf} from '../../shared/address-range.ts';
 import {assert} from '../../shared/assert.ts';
 import {type Address, parseAddress} from '../../shared/egress/address.ts';
-import {FORWARDED_HOPS_MAX} from '../../shared/limits.ts';
-import {addressIn, fromTheRight, listOf, parameterOf} from './forwarded-header.ts';
+import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../../shared/limits.ts';
+import {addressIn, fromTheRight, hopListsOf, parameterOf} from './forwarded-header.ts';
 
 /** Which of a request's `X-Forwarded-` headers count: all, because a trusted proxy sent it; none; or, where no proxy is named, the scheme. */
 export type Believed = 'all' | 'none' | 'scheme';
+
+/** Of each header: who each proxy says called it, the last one first. */
+const HOPS = {
+  forwardedFor: (list: string) => fromTheRight(list),
+  forwarded: (list: string) => fromTheRight(list, element => parameterOf(element, 'for')),
+};
 
 /** What of an exchange is known here. */
 type Called = {readonly address: string; knownAddress: string; isFromProxy: boolean};
@@ -22,6 +28,12 @@ export class Callers {
   /** The latest peer, and whether it is trusted: most requests come through one proxy. */
   #peer = '';
   #isTrustedPeer = false;
+
+  /** Who is named by the lists of the latest callers, by `X-Forwarded-For` and by `Forwarded`, those found first first. */
+  readonly #known: Record<keyof typeof HOPS, Map<string, string | null>> = {
+    forwardedFor: new Map(),
+    forwarded: new Map(),
+  };
 
   /** @param trusted addresses and ranges, @param notesAll addresses are wanted of all requests, for the log */
   constructor(trusted: readonly string[], notesAll: boolean) {
@@ -52,13 +64,25 @@ export class Callers {
 
   /** Null: none. */
   #named(req: HttpRequest): string | null {
-    const list = listOf(req, 'x-forwarded-for');
-    if (list !== '') return this.rightMost(fromTheRight(list));
-    return this.rightMost(fromTheRight(listOf(req, 'forwarded'), element => parameterOf(element, 'for')));
+    const {forwardedFor, forwarded} = hopListsOf(req);
+    if (forwardedFor !== '') return this.#namedIn('forwardedFor', forwardedFor);
+    return forwarded === '' ? null : this.#namedIn('forwarded', forwarded);
+  }
+
+  #namedIn(header: keyof typeof HOPS, list: string): string | null {
+    const known = this.#known[header];
+    let name = known.get(list);
+    if (name === undefined) {
+      name = this.#rightMost(HOPS[header](list));
+      if (list.length > FORWARDED_KEPT_CHARS_MAX) return name;
+      known.set(list, name);
+      if (known.size > FORWARDED_LISTS_KEPT) known.delete(known.keys().next().value!);
+    }
+    return name;
   }
 
   /** @param hops who each proxy says called it, the last one first. @returns the first that is no trusted proxy; null: none is named */
-  rightMost(hops: Iterable<string>): string | null {
+  #rightMost(hops: Iterable<string>): string | null {
     let known: Address | null = null;
     let count = 0;
     for (const hop of hops) {

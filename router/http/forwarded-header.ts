@@ -17,6 +17,17 @@ export function listOf(req: HttpRequest, header: string): string {
   return list;
 }
 
+/** Who the proxies named, in both headers that do: one look at the request, which costs more than what is made of what it shows. */
+export function hopListsOf(req: HttpRequest): {forwardedFor: string; forwarded: string} {
+  let forwardedFor = '';
+  let forwarded = '';
+  req.forEach((name, value) => {
+    if (name === 'x-forwarded-for') forwardedFor += forwardedFor === '' ? value : `,${value}`;
+    else if (name === 'forwarded') forwarded += forwarded === '' ? value : `,${value}`;
+  });
+  return {forwardedFor, forwarded};
+}
+
 /** The elements of a list, or what is wanted of each, the last one first. */
 export function* fromTheRight(list: string, wanted = (element: string) => element): Generator<string> {
   let end = list.length;

@@ -37,10 +37,19 @@ const RANGE_WORDS: Record<string, string> = {
  * `0x7f.1` and `010.0.0.1` of old C libraries are names here, and no name server answers to them.
  */
 export function parseAddress(text: string): Address | null {
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
-  if (!text.includes(':') || !ipaddr.IPv6.isValid(text)) return null;
+  // The library tells what is no address by an exception, which takes ten times as long as all the rest: not for each name.
+  if (!text.includes(':')) return parseFourParts(text);
+  if (!ipaddr.IPv6.isValid(text)) return null;
   const address = ipaddr.IPv6.parse(text);
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+const FOUR_PARTS = /^(?:0|[1-9]\d{0,2})(?:\.(?:0|[1-9]\d{0,2})){3}$/;
+
+function parseFourParts(text: string): ipaddr.IPv4 | null {
+  if (!FOUR_PARTS.test(text)) return null;
+  const octets = text.split('.').map(Number);
+  return octets.every(octet => octet <= 255) ? new ipaddr.IPv4(octets) : null;
 }
 
 /** Every address that reaches the same place, the given one first: deny entries are held against all of them. */

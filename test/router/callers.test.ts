@@ -2,10 +2,12 @@
 
 import type {HttpRequest} from 'uWebSockets.js';
 import fc from 'fast-check';
+import ipaddr from 'ipaddr.js';
 import {describe, expect, test} from 'vitest';
 import {Callers} from '../../router/http/callers.ts';
 import {externalUrl} from '../../router/http/external-url.ts';
-import {FORWARDED_HOPS_MAX} from '../../shared/limits.ts';
+import {parseAddress} from '../../shared/egress/address.ts';
+import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../../shared/limits.ts';
 
 const TRUSTED = ['127.0.0.1', '10.0.0.0/8', '2001:db8:aa::/48'];
 const callers = new Callers(TRUSTED, false);
@@ -32,7 +34,8 @@ function noted(peer: string, headers: readonly Header[], of = callers) {
 }
 
 /** Whose it is. */
-const callerOf = (peer: string, headers: readonly Header[]) => noted(peer, headers).knownAddress || peer;
+const callerOf = (peer: string, headers: readonly Header[], of = callers) =>
+  noted(peer, headers, of).knownAddress || peer;
 const xff = (...lines: string[]): Header[] => lines.map(line => ['x-forwarded-for', line]);
 const forwarded = (...lines: string[]): Header[] => lines.map(line => ['forwarded', line]);
 
@@ -137,6 +140,39 @@ test('as a plain reading of the list says, for any list', () => {
         else lines.push(hop);
       }
       expect(callerOf('127.0.0.1', xff(...lines))).toBe(model);
+    }),
+  );
+});
+
+test('whoever is named again, after however many others, in however long a list', () => {
+  const one = new Callers(TRUSTED, false);
+  const address = (n: number) => `203.0.${n >> 8}.${n & 255}`;
+  const long = `198.51.100.1, ${'x'.repeat(FORWARDED_KEPT_CHARS_MAX)}, 198.51.100.2`;
+  for (let round = 0; round < 2; round++) {
+    for (let n = 0; n < FORWARDED_LISTS_KEPT + 10; n++) {
+      expect(callerOf('127.0.0.1', xff(`${address(n)}, 10.0.0.1`), one)).toBe(address(n));
+    }
+    // The same text says something else in the other header.
+    expect(callerOf('127.0.0.1', xff('for=203.0.113.7'), one)).toBe('127.0.0.1');
+    expect(callerOf('127.0.0.1', forwarded('for=203.0.113.7'), one)).toBe('203.0.113.7');
+    expect(callerOf('127.0.0.1', xff(long), one)).toBe('198.51.100.2');
+  }
+});
+
+test('a text is an address as the library has it, in canonical form', () => {
+  const octet = fc.oneof(fc.nat({max: 300}).map(String), fc.constantFrom('', '01', '0x1', '00', '1e1', '-1', '٣'));
+  const four = fc.array(octet, {minLength: 3, maxLength: 5}).map(octets => octets.join('.'));
+  const text = fc.oneof(
+    four,
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.string({maxLength: 20}),
+    four.map(v4 => `::ffff:${v4}`),
+  );
+  fc.assert(
+    fc.property(text, said => {
+      const isCanonical = said.includes(':') ? ipaddr.IPv6.isValid(said) : ipaddr.IPv4.isValidFourPartDecimal(said);
+      expect(parseAddress(said)?.toString() ?? null).toBe(isCanonical ? ipaddr.process(said).toString() : null);
     }),
   );
 });
