@@ -1,6 +1,6 @@
 /** The built `svc/browser`: its size, and that it loads and works wherever it is said to. */
 import {execFile} from 'node:child_process';
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, rmSync, symlinkSync} from 'node:fs';
 import {createServer, type Server} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
@@ -10,6 +10,7 @@ import {promisify} from 'node:util';
 import {gzipSync} from 'node:zlib';
 import {build} from 'esbuild';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {packagesNamed} from '../harness/declarations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -120,17 +121,7 @@ describe('works in', () => {
 });
 
 test('the declarations name nothing that an app has not installed', () => {
-  const seen = new Set<string>();
-  const packages = new Set<string>();
-  const visit = (path: string) => {
-    if (seen.has(path)) return;
-    seen.add(path);
-    for (const [, from] of readFileSync(path, 'utf8').matchAll(/from '([^']+)'/g)) {
-      if (from!.startsWith('.')) visit(join(path, '..', from!.replace(/\.js$/, '.d.ts')));
-      else packages.add(from!);
-    }
-  };
-  visit(join(root, 'dist/sdk/browser.d.ts'));
-  expect(seen.size).toBeGreaterThan(5);
-  expect([...packages]).toEqual([]);
+  const {packages, files} = packagesNamed(join(root, 'dist/sdk/browser.d.ts'));
+  expect(files).toBeGreaterThan(5);
+  expect(packages).toEqual([]);
 });

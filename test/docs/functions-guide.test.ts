@@ -4,31 +4,24 @@
  */
 import {execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {mkdirSync, symlinkSync} from 'node:fs';
 import {createServer, type Server} from 'node:http';
 import type {AddressInfo} from 'node:net';
-import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {starterFiles} from '../../cli/starter/files.ts';
+import {DocsProject, PROCESS_TYPES, pageText} from '../harness/docs-project.ts';
 import {Service} from '../harness/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const page = readFileSync(join(root, 'docs/functions.md'), 'utf8');
+const page = pageText('functions.md');
 const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({
   language,
   text: text!,
 }));
 const textsOf = (language: string) => blocks.filter(block => block.language === language).map(({text}) => text);
-
-/** Path → source. Blocks that name the same file follow each other in it. */
-const files = new Map<string, string>();
-for (const text of textsOf('ts')) {
-  const [, path, source] = /^\/\/ (\S+)\n([\s\S]*)$/.exec(text)!;
-  files.set(path!, `${files.get(path!) ?? ''}${source}\n`);
-}
 
 type Step = {command: string; expected: string | null; fails: boolean};
 const steps: Step[] = textsOf('sh').flatMap(text => {
@@ -42,7 +35,7 @@ const steps: Step[] = textsOf('sh').flatMap(text => {
 });
 
 let service: Service;
-let project: string;
+let project: DocsProject;
 let weather: Server;
 let outcomes: {output: string; code: number}[];
 
@@ -50,32 +43,22 @@ beforeAll(async () => {
   service = await Service.start();
   weather = createServer((_, response) => response.end('{"rain": false}')).listen(0, '127.0.0.1');
   await once(weather, 'listening');
-  project = mkdtempSync(join(tmpdir(), 'svc-docs-'));
-  write('svc.json', '{"tenant": "garden"}');
-  write('tsconfig.json', starterFiles('garden', '')['tsconfig.json']!);
-  write('svc/process.d.ts', 'declare const process: {readonly env: Readonly<Record<string, string | undefined>>};\n');
-  for (const [path, source] of files) write(path, source);
-  mkdirSync(join(project, 'node_modules/.bin'), {recursive: true});
-  symlinkSync(root, join(project, 'node_modules/svc'));
-  symlinkSync(join(root, 'dist/cli.js'), join(project, 'node_modules/.bin/svc'));
-  for (const name of ['typescript', '@typescript']) {
-    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name));
-  }
+  const settings = JSON.parse(starterFiles('garden', '')['tsconfig.json']!) as object;
+  project = new DocsProject(['functions.md'], settings, ['typescript', '@typescript']);
+  project.write('svc.json', '{"tenant": "garden"}');
+  project.write('svc/process.d.ts', PROCESS_TYPES);
+  mkdirSync(join(project.directory, 'node_modules/.bin'));
+  symlinkSync(join(root, 'dist/cli.js'), join(project.directory, 'node_modules/.bin/svc'));
 });
 afterAll(async () => {
   weather.close();
   await service.stop();
-  rmSync(project, {recursive: true});
+  project.remove();
 });
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(join(project, path)), {recursive: true});
-  writeFileSync(join(project, path), text);
-}
 
 const environment = () => ({
   ...process.env,
-  PATH: `${join(project, 'node_modules/.bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
+  PATH: `${join(project.directory, 'node_modules/.bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
   SVC_URL: service.url,
   SVC_DATA: service.data,
   DEPLOYMENT: `${service.url}/svc/garden`,
@@ -88,8 +71,8 @@ async function typed(commands: string[]): Promise<{output: string; code: number}
     command => `{ ${command}\n} 2>"$ERRORS"; printf '\\n${mark} %s %s\\n' $? "$(base64 -w0 "$ERRORS")"`,
   );
   const child = spawn('bash', ['-s'], {
-    cwd: project,
-    env: {...environment(), ERRORS: join(project, 'errors.txt')},
+    cwd: project.directory,
+    env: {...environment(), ERRORS: join(project.directory, 'errors.txt')},
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   child.stdin.end(script.join('\n'));
@@ -127,7 +110,7 @@ function pattern(expected: string): RegExp {
 describe('docs/functions.md', () => {
   test('is a project that type-checks and deploys', async () => {
     const {stdout, stderr} = await promisify(execFile)('svc', ['deploy', '--create'], {
-      cwd: project,
+      cwd: project.directory,
       env: environment(),
     });
     expect(`${stdout}${stderr}`).toContain('deployment 1 of garden is active');
@@ -172,9 +155,9 @@ describe('docs/functions.md', () => {
 
   test('its test script runs', async () => {
     const [script] = textsOf('js');
-    write('try.mjs', script!);
+    project.write('try.mjs', script!);
     const {stdout} = await promisify(execFile)(process.execPath, ['try.mjs'], {
-      cwd: project,
+      cwd: project.directory,
       env: {...environment(), SVC_URL: undefined, SVC_DATA: undefined},
     });
     expect(stdout).toContain("status: 'success'");

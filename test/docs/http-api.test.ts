@@ -1,7 +1,8 @@
 /** The examples of docs/http-api.md, run as they stand against a fresh server. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {pageText} from '../harness/docs-project.ts';
 import {Service} from '../harness/service.ts';
-import {pageText, runExamples} from './shell-examples.ts';
+import {runExamples} from './shell-examples.ts';
 
 let service: Service;
 beforeAll(async () => {

@@ -1,53 +1,37 @@
 /** The TypeScript of docs/react.md and docs/moving-from-convex.md, as one project: it fits its generated code and `svc/react`. */
 import {execFile} from 'node:child_process';
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
 import {reactStarterFiles} from '../../cli/starter/react-files.ts';
 import * as react from '../../sdk/react/index.ts';
+import {DocsProject, pageText} from '../harness/docs-project.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const pageOf = (name: string) => readFileSync(join(root, 'docs', name), 'utf8');
-const guide = pageOf('react.md');
-const moving = pageOf('moving-from-convex.md');
+const guide = pageText('react.md');
+const moving = pageText('moving-from-convex.md');
 
-let project: string;
+let project: DocsProject;
 beforeAll(async () => {
-  project = mkdtempSync(join(tmpdir(), 'svc-react-docs-'));
-  const write = (path: string, text: string) => {
-    mkdirSync(dirname(join(project, path)), {recursive: true});
-    writeFileSync(join(project, path), text);
-  };
-  const blocks = [...(guide + moving).matchAll(/^```tsx?\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)];
-  expect(blocks).toHaveLength([...(guide + moving).matchAll(/^```tsx?$/gm)].length);
-  for (const [, path, text] of blocks) write(path!, text!);
-  write('svc.json', '{"tenant": "docs"}');
   const settings = JSON.parse(reactStarterFiles('docs', '')['tsconfig.json']!) as {compilerOptions: {types: string[]}};
   settings.compilerOptions.types = [];
-  write('tsconfig.json', JSON.stringify({...settings, include: ['src', 'svc']}));
-  mkdirSync(join(project, 'node_modules'));
-  symlinkSync(root, join(project, 'node_modules/svc'));
-  for (const name of ['typescript', '@typescript', '@types', 'react', 'react-dom']) {
-    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name));
-  }
-  await generateCode(project);
+  const packages = ['typescript', '@typescript', '@types', 'react', 'react-dom'];
+  project = new DocsProject(['react.md', 'moving-from-convex.md'], {...settings, include: ['src', 'svc']}, packages);
+  project.write('svc.json', '{"tenant": "docs"}');
+  await generateCode(project.directory);
 });
-afterAll(() => rmSync(project, {recursive: true}));
+afterAll(() => project.remove());
 
 describe('docs/react.md and docs/moving-from-convex.md', () => {
   test('have examples that type-check, functions and components', async () => {
-    const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const checked = promisify(execFile)(process.execPath, [compiler, '-p', project], {cwd: project});
-    await expect(checked.catch(({stdout}: {stdout: string}) => ({stdout}))).resolves.toMatchObject({stdout: ''});
+    expect(await project.typeErrors()).toBe('');
   });
 
   test('have functions that can be deployed', async () => {
-    expect(await bundleProject(project)).toMatchObject({});
+    expect(await bundleProject(project.directory)).toMatchObject({});
   });
 
   test('name every export of svc/react', () => {

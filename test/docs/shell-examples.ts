@@ -1,9 +1,8 @@
 /** The shell examples of a page that begins with the variables of its server, run as they stand against a fresh one. */
 import {execFile} from 'node:child_process';
-import {readFileSync} from 'node:fs';
-import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {expect} from 'vitest';
+import {pageText} from '../harness/docs-project.ts';
 import type {Service} from '../harness/service.ts';
 
 /**
@@ -34,10 +33,6 @@ export async function runExamples(
   const script = ['set -eu', start, ...examples].join('\n');
   const {stdout, stderr} = await promisify(execFile)('bash', ['-o', 'pipefail', '-c', script], options);
   return stdout + stderr;
-}
-
-export function pageText(page: string): string {
-  return readFileSync(fileURLToPath(new URL(`../../docs/${page}`, import.meta.url)), 'utf8');
 }
 
 function shellBlocks(page: string): string[] {

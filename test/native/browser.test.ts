@@ -1,5 +1,4 @@
 /** The built `svc/client`: its size, and a page of another origin that works with it, through a network that breaks. */
-import {readFileSync} from 'node:fs';
 import {createServer, type Server} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {join} from 'node:path';
@@ -9,6 +8,7 @@ import {build} from 'esbuild';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {Cable} from '../client/cable.ts';
 import {Browser} from '../harness/browser.ts';
+import {packagesNamed} from '../harness/declarations.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -35,19 +35,9 @@ test('is at most 8 kB, minified and compressed, and imports nothing', async () =
 });
 
 test('has declarations that name nothing an app has not installed', () => {
-  const seen = new Set<string>();
-  const packages = new Set<string>();
-  const visit = (path: string) => {
-    if (seen.has(path)) return;
-    seen.add(path);
-    for (const [, from] of readFileSync(path, 'utf8').matchAll(/from '([^']+)'/g)) {
-      if (from!.startsWith('.')) visit(join(path, '..', from!.replace(/\.js$/, '.d.ts')));
-      else packages.add(from!);
-    }
-  };
-  visit(join(root, 'dist/sdk/client.d.ts'));
-  expect(seen.size).toBeGreaterThan(5);
-  expect([...packages]).toEqual([]);
+  const {packages, files} = packagesNamed(join(root, 'dist/sdk/client.d.ts'));
+  expect(files).toBeGreaterThan(5);
+  expect(packages).toEqual([]);
 });
 
 const PAGE = `
