@@ -68,7 +68,7 @@ export class CommittedEvent {
 }
 
 /** A record of the journal and the digest that chains it to the one before. */
-export type StoredRecord = {readonly record: string; readonly digest: string};
+export type StoredRecord = {readonly record: string | Buffer; readonly digest: string};
 
 export class Commit {
   /** Of its first record; one more than `lastSequence` when it has none, like one that only counted or built something. */
@@ -103,7 +103,7 @@ export class Commit {
 
   /** Its records as the journal shows them, what a backup or a replica is sent: JSON with `integrity_sha256`. */
   get records(): readonly string[] {
-    this.#records ??= this.#stored.map(({record, digest}) => sealedRecord(record, digest));
+    this.#records ??= this.#stored.map(({record, digest}) => sealedRecord(record.toString(), digest));
     return this.#records;
   }
 }

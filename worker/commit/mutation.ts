@@ -2,6 +2,7 @@
  * The document mutations: what a client's body becomes before it may enter a group, and what it does inside. All that
  * can be checked without the data is checked first, outside the transaction.
  */
+import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {checkDocumentSize, checkFields, storedText} from '../../shared/values/json.ts';
@@ -14,6 +15,7 @@ import {checkChosenId, decodeId} from '../storage/ids.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Fields} from './commit.ts';
 import {changedFields, changesNothing, checkChanges} from './field-changes.ts';
+import type {NewDocument} from './new-documents.ts';
 import {documentByUnique} from './unique.ts';
 import type {Writer} from './writer.ts';
 
@@ -31,6 +33,16 @@ export function insertEffect(tableName: string, fields: Fields, chosenId?: strin
   const body = storedText(fields, traits);
   checkDocumentSize(body);
   return writer => writer.insert(writer.table(tableName), fields, body, chosenId);
+}
+
+/** A document that is to be inserted with others. @throws op.invalid_input 400, op.too_large 413 */
+export function newDocument(table: string, fields: Fields): NewDocument {
+  checkTableName(table);
+  const traits = checkFields(fields, 'fields');
+  const body = storedText(fields, traits);
+  checkDocumentSize(body);
+  const bytes = Buffer.from(body);
+  return {table, bytes, start: 0, end: bytes.length, isAscii: bytes.length === body.length};
 }
 
 /**

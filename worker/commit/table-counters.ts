@@ -46,6 +46,12 @@ export class TableCounters {
     this.#add(table, by);
   }
 
+  /** So many new documents, numbered from `first` on. */
+  countNew(table: CatalogTable, first: number, documents: number): void {
+    const counted = Math.min(documents, table.countedTo - first + 1);
+    if (counted > 0) this.#add(table, counted);
+  }
+
   /** Counts some more documents of a table whose count is not known yet. @param rows how many at most */
   countSome(table: CatalogTable, rows: number): void {
     const {countedTo} = table;

@@ -13,18 +13,18 @@ import {ServiceError} from '../../shared/errors.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
-import {type Catalog, type CatalogIndex, type CatalogTable, isKept} from '../storage/catalog.ts';
+import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import {IdFactory} from '../storage/ids.ts';
-import {indexKey} from '../storage/index-key.ts';
 import {recordDigest} from '../storage/record-digest.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
+import {keptIndexes, keysOf, NO_KEYS} from './index-keys.ts';
 import {type JournalHead, readJournalHead} from './journal-head.ts';
 import {PendingRecord} from './pending-record.ts';
 import {checkSchema} from './schema-check.ts';
@@ -270,18 +270,41 @@ export class Writer {
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
     checkUnique(this, table, indexes, keys, fields, null);
-    assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
-    const n = ++table.lastN;
-    table.lastCreated = after(table.lastCreated, this.#documentMs);
-    this.counters.change(table);
-    const doc = table.number * DOCS_PER_TABLE + n;
-    const id = chosenId ?? this.#ids.next(table.number);
-    const created = table.lastCreated;
-    const row: DocumentRow = {doc, id, created, updated: created, body, flags};
+    const row = this.newRow(table, body, chosenId, flags);
+    const {doc, id, created} = row;
     this.statements.insertDocument.run(doc, id, created, created, body, flags, documentChecksum(row));
     for (const [i, index] of indexes.entries()) this.statements.insertEntry.run(index.number, keys[i]!, doc);
     this.#wrote(table, indexes, null, new Side(row, fields, keys));
     return id;
+  }
+
+  /** The row of a new document, which is written next. */
+  newRow(table: CatalogTable, body: string, chosenId?: string, flags = 0): DocumentRow {
+    assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
+    const n = ++table.lastN;
+    table.lastCreated = after(table.lastCreated, this.#documentMs);
+    this.counters.change(table);
+    const created = table.lastCreated;
+    const id = chosenId ?? this.#ids.next(table.number);
+    return {doc: table.number * DOCS_PER_TABLE + n, id, created, updated: created, body, flags};
+  }
+
+  /** New documents, numbered one after another, have been stored. @param events, writes what the record says of them */
+  wroteNew(
+    table: CatalogTable,
+    indexes: readonly CatalogIndex[],
+    stored: readonly Side[],
+    events: Buffer,
+    writes: Buffer,
+  ): void {
+    for (const after of stored) {
+      const {doc, id, body} = after.row;
+      this.grew(body.length);
+      for (const watcher of table.watchers) watcher.add(doc);
+      this.#changes.push({table, doc, id, indexes, before: null, after, isDamaged: false});
+    }
+    this.counters.countNew(table, stored[0]!.row.doc, stored.length);
+    this.#record.many(events, writes);
   }
 
   /** What the last insert or update of the group has stored. */
@@ -454,10 +477,13 @@ export class Writer {
     if (this.#record.isEmpty) return;
     const sequence = this.#head.sequence + 1;
     const timestamp = this.nowMs();
-    const record = this.#record.text(sequence, timestamp);
+    const record = this.#record.record(sequence, timestamp);
     const digest = recordDigest(this.#head.digest, record);
     assert(timestamp >= this.#head.timestamp, 'times of the journal never go back');
-    const {changes} = this.statements.appendJournal.run(sequence, record, digest);
+    const {changes} =
+      typeof record === 'string'
+        ? this.statements.appendJournal.run(sequence, record, digest)
+        : this.statements.appendJournalBytes.run(sequence, record, digest);
     assert(changes === 1, `record ${sequence} is appended once`);
     this.#head = {sequence, digest, timestamp};
     this.#records.push({record, digest});
@@ -467,18 +493,6 @@ export class Writer {
 }
 
 const EVENT_OF = {insert: 'document.inserted', update: 'document.updated', delete: 'document.deleted'} as const;
-
-const NO_INDEXES: readonly CatalogIndex[] = [];
-const NO_KEYS: readonly Buffer[] = [];
-
-/** The indexes that have entries of the table's documents. */
-function keptIndexes(table: CatalogTable): readonly CatalogIndex[] {
-  return table.indexes.length === 0 ? NO_INDEXES : table.indexes.filter(isKept);
-}
-
-function keysOf(indexes: readonly CatalogIndex[], fields: Fields): readonly Buffer[] {
-  return indexes.length === 0 ? NO_KEYS : indexes.map(index => indexKey(index, fields));
-}
 
 /**
  * Creation times in a table and update times of a document are milliseconds of the clock, or a fraction above the newest one:

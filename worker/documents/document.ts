@@ -45,7 +45,7 @@ export function withSystemFields(row: DocumentRow, fields: Readonly<Record<strin
 }
 
 /** The user's own fields. */
-export function parseFields(row: DocumentRow): Record<string, Value> {
+export function parseFields(row: Pick<DocumentRow, 'body' | 'flags'>): Record<string, Value> {
   return JSON.parse(row.body, (row.flags & FLAG_FLOATS) === 0 ? undefined : reviveFloat) as Record<string, Value>;
 }
 

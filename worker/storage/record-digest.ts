@@ -1,8 +1,10 @@
-import {hash} from 'node:crypto';
+import type {Buffer} from 'node:buffer';
+import {createHash, hash} from 'node:crypto';
 
-/** The digest that chains a record to the one before. */
-export function recordDigest(previous: string, record: string): string {
-  return hash('sha256', `${previous}\n${record}`);
+/** The digest that chains a record to the one before. @param record its text, or the bytes of that */
+export function recordDigest(previous: string, record: string | Buffer): string {
+  if (typeof record === 'string') return hash('sha256', `${previous}\n${record}`);
+  return createHash('sha256').update(`${previous}\n`).update(record).digest('hex');
 }
 
 /** A record as clients and followers see it: the stored JSON with its digest as the last field. */

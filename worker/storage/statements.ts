@@ -3,6 +3,7 @@
  * was a third of what an open costs. Reads that serve clients are in `reader.ts`, on their own connection.
  */
 import type Database from 'better-sqlite3';
+import {INSERT_ROWS_AT_ONCE} from '../../shared/limits.ts';
 import type {StoredRow} from './checksum.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';
@@ -105,6 +106,11 @@ export function prepareStatements(db: Connection) {
       run<[number, string, number, number, string, number, number]>(
         'INSERT INTO documents (doc, id, created, updated, body, flags, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
+    insertDocuments: () =>
+      run<unknown[]>(
+        `INSERT INTO documents (doc, id, created, updated, body, flags, checksum)
+         VALUES ${rowsOf('(?, ?, ?, ?, ?, ?, ?)', INSERT_ROWS_AT_ONCE)}`,
+      ),
     updateDocument: () =>
       run<[number, string, number, number, number]>(
         'UPDATE documents SET updated = ?, body = ?, flags = ?, checksum = ? WHERE doc = ?',
@@ -113,6 +119,8 @@ export function prepareStatements(db: Connection) {
     deleteDocument: () => run<[number]>('DELETE FROM documents WHERE doc = ?'),
 
     insertEntry: () => run<[number, Buffer, number]>('INSERT OR IGNORE INTO index_entries VALUES (?, ?, ?)'),
+    insertEntries: () =>
+      run<unknown[]>(`INSERT OR IGNORE INTO index_entries VALUES ${rowsOf('(?, ?, ?)', INSERT_ROWS_AT_ONCE)}`),
     /** Another document with this key. */
     otherEntry: () =>
       db
@@ -240,6 +248,8 @@ export function prepareStatements(db: Connection) {
       ),
     journalDigest: () => db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck(),
     appendJournal: () => run<[number, string, string]>('INSERT INTO journal VALUES (?, ?, ?)'),
+    /** The bytes of a record's text. */
+    appendJournalBytes: () => run<[number, Buffer, string]>('INSERT INTO journal VALUES (?, CAST(? AS TEXT), ?)'),
     trimJournal: () => run<[number]>('DELETE FROM journal WHERE sequence < ?'),
 
     meta: () => db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck(),
@@ -323,4 +333,8 @@ export function prepareStatements(db: Connection) {
         'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency WHERE created_ms < ? ORDER BY created_ms LIMIT ? + 0)',
       ),
   });
+}
+
+function rowsOf(row: string, count: number): string {
+  return new Array(count).fill(row).join(', ');
 }

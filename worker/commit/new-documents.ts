@@ -1,0 +1,160 @@
+/**
+ * New documents, many at once: what `Writer.insert` does with one, for as many as a statement takes. Each is checked (schema, keys, unique
+ * indexes) when it is added, so one that is refused has written nothing; then rows, index entries and the texts of the journal's
+ * record are written for all that have gathered. Whoever writes or reads anything else in between flushes before.
+ */
+import {Buffer} from 'node:buffer';
+import {INSERT_ROWS_AT_ONCE} from '../../shared/limits.ts';
+import {parseFields} from '../documents/document.ts';
+import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import {documentChecksum} from '../storage/checksum.ts';
+import type {DocumentRow} from '../storage/rows.ts';
+import {type Fields, Side} from './commit.ts';
+import {keptIndexes, keysOf, NO_KEYS} from './index-keys.ts';
+import {checkSchema} from './schema-check.ts';
+import {checkUnique} from './unique.ts';
+import type {Writer} from './writer.ts';
+
+/** A document without an id, whose fields have been checked. */
+export type NewDocument = {
+  readonly table: string;
+  /** Its stored text in UTF-8 is in these, from `start` to `end`. */
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+  readonly isAscii: boolean;
+};
+
+/** Where they go. */
+type Target = {readonly table: CatalogTable; readonly indexes: readonly CatalogIndex[]; readonly isUnique: boolean};
+type Waiting = {readonly document: NewDocument; readonly side: Side};
+
+export class NewDocuments {
+  readonly #writer: Writer;
+  #target: Target | null = null;
+  #waiting: Waiting[] = [];
+  /** Of those that wait, in unique indexes: number of the index and key. */
+  readonly #keys = new Set<string>();
+
+  constructor(writer: Writer) {
+    this.#writer = writer;
+  }
+
+  /** @throws op.schema_violation 400, op.invalid_input 400, op.unique_violation 409, op.storage_damaged 503 */
+  add(document: NewDocument): void {
+    const writer = this.#writer;
+    const {table, indexes, isUnique} = this.#targetNamed(document.table);
+    const {bytes, start, end, isAscii} = document;
+    const body = bytes.toString(isAscii ? 'latin1' : 'utf8', start, end);
+    let fields: Fields | null = null;
+    let keys = NO_KEYS;
+    if (table.compiled !== null || indexes.length > 0) {
+      fields = parseFields({body, flags: 0});
+      checkSchema(table, fields);
+      keys = keysOf(indexes, fields);
+      if (isUnique) this.#checkUnique(table, indexes, keys, fields);
+    }
+    const row = writer.newRow(table, body);
+    this.#waiting.push({document, side: new Side(row, fields, keys)});
+    if (this.#waiting.length === INSERT_ROWS_AT_ONCE) this.flush();
+  }
+
+  #targetNamed(name: string): Target {
+    if (this.#target?.table.name === name) return this.#target;
+    this.flush();
+    const table = this.#writer.table(name);
+    const indexes = keptIndexes(table);
+    this.#target = {table, indexes, isUnique: indexes.some(index => index.isUnique)};
+    return this.#target;
+  }
+
+  #checkUnique(table: CatalogTable, indexes: readonly CatalogIndex[], keys: readonly Buffer[], fields: Fields): void {
+    const names = indexes.flatMap((index, i) =>
+      index.isUnique ? [`${index.number} ${keys[i]!.toString('latin1')}`] : [],
+    );
+    // One that waits may be the other: it is found once it is written.
+    if (names.some(name => this.#keys.has(name))) this.flush();
+    checkUnique(this.#writer, table, indexes, keys, fields, null);
+    for (const name of names) this.#keys.add(name);
+  }
+
+  /** Writes what has been added. */
+  flush(): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    const {table, indexes} = this.#target!;
+    this.#waiting = [];
+    this.#keys.clear();
+    this.#writeRows(waiting.map(({side}) => side.row));
+    for (const [i, {number}] of indexes.entries()) this.#writeEntries(number, i, waiting);
+    this.#writer.wroteNew(
+      table,
+      indexes,
+      waiting.map(({side}) => side),
+      eventsOf(table.name, waiting),
+      writesOf(table.name, waiting),
+    );
+  }
+
+  #writeRows(rows: readonly DocumentRow[]): void {
+    const {insertDocument, insertDocuments} = this.#writer.statements;
+    if (rows.length < INSERT_ROWS_AT_ONCE) {
+      for (const row of rows) {
+        const {doc, id, created, updated, body, flags} = row;
+        insertDocument.run(doc, id, created, updated, body, flags, documentChecksum(row));
+      }
+      return;
+    }
+    const values: unknown[] = [];
+    for (const row of rows) {
+      values.push(row.doc, row.id, row.created, row.updated, row.body, row.flags, documentChecksum(row));
+    }
+    insertDocuments.run(values);
+  }
+
+  /** @param place of the index among the table's */
+  #writeEntries(index: number, place: number, waiting: readonly Waiting[]): void {
+    const {insertEntry, insertEntries} = this.#writer.statements;
+    if (waiting.length < INSERT_ROWS_AT_ONCE) {
+      for (const {side} of waiting) insertEntry.run(index, side.keys[place]!, side.row.doc);
+      return;
+    }
+    const values: unknown[] = [];
+    for (const {side} of waiting) values.push(index, side.keys[place]!, side.row.doc);
+    insertEntries.run(values);
+  }
+}
+
+/** As the record has them. Neither names of tables nor ids that we make have anything that JSON would escape. */
+function eventsOf(table: string, waiting: readonly Waiting[]): Buffer {
+  const target = `{"type":"document.inserted","table":"${table}","id":"`;
+  let events = '';
+  for (const [i, {side}] of waiting.entries()) events += `${i === 0 ? '' : ','}${target}${side.row.id}"}`;
+  return Buffer.from(events, 'latin1');
+}
+
+/** Each document as `storedDocumentText` has it: its stored bytes, behind its system fields. */
+function writesOf(table: string, waiting: readonly Waiting[]): Buffer {
+  const target = `{"table":"${table}","id":"`;
+  const heads: string[] = [];
+  let length = 0;
+  for (const {document, side} of waiting) {
+    const {id, created} = side.row;
+    const isEmpty = document.end - document.start === 2;
+    const head =
+      `${heads.length === 0 ? '' : ','}${target}${id}","op":"insert","document":{"_id":"${id}",` +
+      `"_creationTime":${created},"_updateTime":${created}${isEmpty ? '' : ','}`;
+    heads.push(head);
+    length += head.length + document.end - document.start;
+  }
+  const writes = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const [i, {document}] of waiting.entries()) {
+    at += writes.write(heads[i]!, at, 'latin1');
+    at += document.bytes.copy(writes, at, document.start + 1, document.end);
+    writes[at++] = CLOSE_BRACE;
+  }
+  return writes;
+}
+
+const CLOSE_BRACE = 0x7d;
