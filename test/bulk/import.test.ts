@@ -205,6 +205,13 @@ describe('an import with an id', () => {
     expectError(await tenant.request('GET', '/import/none'), 404, 'op.not_found');
   });
 
+  test('goes on behind blank lines that end a body', async () => {
+    const query = `table=${t}&import_id=blank`;
+    expect((await send(query, `${all(2)}\n\n`)).body).toEqual(counts({lines: 4, inserted: 2}));
+    expect((await send(`${query}&first_line=5`, '\n  ')).body).toEqual(counts({lines: 6, inserted: 2}));
+    expect((await send(`${query}&first_line=7`, all(1, 2))).body).toEqual(counts({lines: 7, inserted: 3}));
+  });
+
   test('whose worker is killed again and again has each line once', async () => {
     const LINES = 30_000;
     const text = all(LINES);

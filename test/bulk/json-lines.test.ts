@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {jsonLines} from '../../worker/bulk/json-lines.ts';
 
-type Seen = [line: number, what: 'document' | 'refused'];
+type Seen = [line: number, what: 'document' | 'refused' | 'end'];
 
 const LINE_FEED = Buffer.from('\n');
 const line = fc.oneof(
@@ -18,12 +18,15 @@ const line = fc.oneof(
 const cuts = fc.array(fc.integer({min: 1, max: 40}), {maxLength: 60});
 
 /** Line by line. */
-function naive(lines: readonly Buffer[], from: number): Seen[] {
-  return lines.flatMap((bytes, i): Seen[] => {
+function naive(lines: readonly Buffer[], isEnded: boolean, from: number): Seen[] {
+  const all = lines.flatMap((bytes, i): Seen[] => {
     const text = bytes.toString();
     if (i + 1 < from || /^[\0-\x20]*$/.test(text)) return [];
     return [[i + 1, isUtf8(bytes) && isObject(text) ? 'document' : 'refused']];
   });
+  const isCut = !isEnded && (lines.at(-1)?.length ?? 0) === 0; // nothing behind the last line feed
+  const last = lines.length === 0 ? Number(isEnded) : lines.length - Number(isCut);
+  return last > 0 && last >= from ? [...all, [last, 'end']] : all;
 }
 
 function isObject(text: string): boolean {
@@ -47,12 +50,12 @@ async function* piecesOf(bytes: Buffer, lengths: readonly number[]): AsyncGenera
 async function seen(pieces: AsyncIterable<Buffer>, from: number): Promise<Seen[]> {
   const all: Seen[] = [];
   for await (const some of jsonLines(pieces, {table: 't', mode: 'insert'}, 1, from)) {
-    for (const one of some) all.push([one.line, 'error' in one ? 'refused' : 'document']);
+    for (const one of some) all.push([one.line, 'error' in one ? 'refused' : 'isEnd' in one ? 'end' : 'document']);
   }
   return all;
 }
 
-test('each line is what it is alone, in order, with its number', async () => {
+test('each line is what it is alone, in order, with its number; the last number ends them, if blank lines do', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(line, {maxLength: 12}),
@@ -63,7 +66,7 @@ test('each line is what it is alone, in order, with its number', async () => {
         const bytes = Buffer.concat(
           lines.flatMap((one, i) => (i === 0 ? [one] : [LINE_FEED, one])).concat(isEnded ? [LINE_FEED] : []),
         );
-        expect(await seen(piecesOf(bytes, lengths), from)).toEqual(naive(lines, from));
+        expect(await seen(piecesOf(bytes, lengths), from)).toEqual(naive(lines, isEnded, from));
       },
     ),
     {numRuns: 300},
@@ -75,5 +78,6 @@ test('a line that comes byte by byte is one line', async () => {
   expect(await seen(piecesOf(bytes, Array(bytes.length).fill(1)), 1)).toEqual([
     [1, 'document'],
     [2, 'refused'],
+    [2, 'end'],
   ]);
 });

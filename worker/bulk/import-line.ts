@@ -2,7 +2,8 @@
 import {ServiceError} from '../../shared/errors.ts';
 import type {ImportMode} from '../../shared/protocol/imports.ts';
 import type {Fields} from '../commit/commit.ts';
-import {insertEffect, putEffect} from '../commit/mutation.ts';
+import {insertEffect, newDocument, putEffect} from '../commit/mutation.ts';
+import type {NewDocument} from '../commit/new-documents.ts';
 import type {Writer} from '../commit/writer.ts';
 
 export type ImportLine = {
@@ -10,7 +11,13 @@ export type ImportLine = {
   readonly line: number;
   /** Of its text, about. */
   readonly chars: number;
-} & ({readonly make: (writer: Writer) => 'inserted' | 'updated'} | {readonly error: ServiceError});
+} & (
+  | {readonly document: NewDocument}
+  | {readonly make: (writer: Writer) => 'inserted' | 'updated'}
+  | {readonly error: ServiceError}
+  /** Of the body, whose last line this is, said once more: it may be blank. */
+  | {readonly isEnd: true}
+);
 
 /** What a line is read as. `table` null: each line names its own. */
 export type LineTarget = {readonly table: string | null; readonly mode: ImportMode};
@@ -18,7 +25,7 @@ export type LineTarget = {readonly table: string | null; readonly mode: ImportMo
 /** @param value what the line says */
 export function lineOf(line: number, chars: number, target: LineTarget, value: unknown): ImportLine {
   try {
-    return {line, chars, make: effectOf(target, value)};
+    return {line, chars, ...effectOf(target, value)};
   } catch (caught) {
     return refusedLine(line, chars, caught);
   }
@@ -30,7 +37,9 @@ export function refusedLine(line: number, chars: number, caught: unknown): Impor
   throw caught;
 }
 
-function effectOf({table, mode}: LineTarget, value: unknown): (writer: Writer) => 'inserted' | 'updated' {
+type LineEffect = {document: NewDocument} | {make: (writer: Writer) => 'inserted' | 'updated'};
+
+function effectOf({table, mode}: LineTarget, value: unknown): LineEffect {
   if (!isObject(value)) throw invalid('the line is not a JSON object');
   if (table !== null) return documentEffect(table, mode, value);
   const {table: name, document, ...more} = value;
@@ -43,20 +52,20 @@ function effectOf({table, mode}: LineTarget, value: unknown): (writer: Writer) =
   return documentEffect(name, mode, document);
 }
 
-function documentEffect(table: string, mode: ImportMode, document: Fields): (writer: Writer) => 'inserted' | 'updated' {
-  const {id, fields} = withoutSystemFields(document);
-  if (mode === 'insert') return inserts(table, fields);
+function documentEffect(table: string, mode: ImportMode, fieldsAndId: Fields): LineEffect {
+  const {id, fields} = withoutSystemFields(fieldsAndId);
+  if (mode === 'insert') return {document: newDocument(table, fields)};
   if (id === undefined) {
-    if (mode === 'upsert') return inserts(table, fields);
+    if (mode === 'upsert') return {document: newDocument(table, fields)};
     throw invalid('the document has no _id, which mode=own_ids takes for its id');
   }
   if (typeof id !== 'string') throw invalid('_id must be a string');
-  if (mode === 'own_ids') return inserts(table, fields, id);
+  if (mode === 'own_ids') return {make: inserts(table, fields, id)};
   const put = putEffect(table, id, fields);
-  return writer => (put(writer).isNew ? 'inserted' : 'updated');
+  return {make: writer => (put(writer).isNew ? 'inserted' : 'updated')};
 }
 
-function inserts(table: string, fields: Fields, id?: string): (writer: Writer) => 'inserted' {
+function inserts(table: string, fields: Fields, id: string): (writer: Writer) => 'inserted' {
   const insert = insertEffect(table, fields, id);
   return writer => {
     insert(writer);

@@ -19,6 +19,7 @@ import {
 } from '../../shared/limits.ts';
 import type {ImportResult} from '../../shared/protocol/imports.ts';
 import type {CommitGroups} from '../commit/group.ts';
+import {NewDocuments} from '../commit/new-documents.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {ImportLine} from './import-line.ts';
 
@@ -142,21 +143,23 @@ export class ImportRun {
       if (this.#stop === stop) this.#stop = null;
     });
     this.#ran = place + 1;
+    const documents = new NewDocuments(writer);
     let {lines, inserted, updated, failed, errors} = before;
     for (const [i, line] of piece.entries()) {
       if (i % BULK_DOCUMENTS_A_STEP === BULK_DOCUMENTS_A_STEP - 1) yield;
-      const outcome = madeOf(writer, line);
+      const outcome = madeOf(writer, documents, line);
       if (outcome === 'inserted') inserted++;
       else if (outcome === 'updated') updated++;
-      else if (this.#settings.stopsAtErrors) {
+      else if (outcome !== null && this.#settings.stopsAtErrors) {
         stop = refusal(line.line, outcome);
         break;
-      } else {
+      } else if (outcome !== null) {
         failed++;
         if (errors.length < BULK_ERRORS_SHOWN) errors = [...errors, shownError(line.line, outcome)];
       }
       ({line: lines} = line);
     }
+    documents.flush();
     // Of lines before the one that stopped it, blank ones too.
     if (stop !== null) lines = Math.max(lines, (stop.detail!.line as number) - 1);
     this.#made = {lines, inserted, updated, failed, errors};
@@ -177,9 +180,20 @@ export class ImportRun {
   }
 }
 
-function madeOf(writer: Writer, line: ImportLine): 'inserted' | 'updated' | ServiceError {
+/** Null: nothing is to be made of it. */
+function madeOf(
+  writer: Writer,
+  documents: NewDocuments,
+  line: ImportLine,
+): 'inserted' | 'updated' | ServiceError | null {
   if ('error' in line) return line.error;
+  if ('isEnd' in line) return null;
   try {
+    if ('document' in line) {
+      documents.add(line.document);
+      return 'inserted';
+    }
+    documents.flush();
     return line.make(writer);
   } catch (caught) {
     // Nothing of a document that is refused has been written.

@@ -1,16 +1,20 @@
 /**
- * JSON lines as they arrive. What is complete of a piece is checked and decoded at once, which is much cheaper than line by line; a
- * piece with a byte that is not UTF-8 is looked at by its lines. No more is held than one line and one piece.
+ * JSON lines as they arrive. What is complete of a piece is checked at once, which is much cheaper than line by line; a piece with a byte
+ * that is not UTF-8 is looked at by its lines. New documents in plain lines are never made values of (`canonical-line.ts`). No more is
+ * held than one line and one piece.
  */
-import {Buffer, isAscii, isUtf8} from 'node:buffer';
+import {Buffer, isUtf8} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import {CanonicalTexts} from './canonical-line.ts';
 import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
 
 const LINE_FEED = 0x0a;
-const BYTE_ORDER_MARK = '\ufeff';
+const SPACE = 0x20;
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+const LINE_END = Buffer.from('\n');
 
-/** @param first the number of the first line. @param from lines before this one are passed over. Blank ones are counted only. */
+/** @param first the number of the first line. @param from lines before this one are passed over. Blank ones are counted only; the last line's number ends it. */
 export async function* jsonLines(
   pieces: AsyncIterable<Buffer>,
   target: LineTarget,
@@ -49,7 +53,10 @@ export async function* jsonLines(
     else hold(held, piece.subarray(end));
   }
   if (isTooLong) yield tooLong(line, from);
-  else if (heldBytes > 0) yield linesOf(Buffer.concat(held), target, line, from);
+  else if (heldBytes > 0) yield linesOf(Buffer.concat([...held, LINE_END]), target, line, from);
+  if (heldBytes > 0) line++;
+  // Blank ones at the end are dealt with, too: who goes on with the import goes on behind them.
+  if (line > first && line > from) yield [{line: line - 1, chars: 0, isEnd: true}];
 }
 
 /** Neighbours of like length become one: a line that comes byte by byte is held as few pieces, each byte copied a few times. */
@@ -59,19 +66,26 @@ function hold(held: Buffer[], piece: Buffer): void {
   held.push(last);
 }
 
+/** @param bytes whole lines, each with its line feed */
 function* linesOf(bytes: Buffer, target: LineTarget, first: number, from: number): Generator<ImportLine, void, void> {
-  const isOneByte = isAscii(bytes);
-  if (!isOneByte && !isUtf8(bytes)) {
+  if (!isUtf8(bytes)) {
     yield* linesApart(bytes, target, first, from);
     return;
   }
-  let text = bytes.toString(isOneByte ? 'latin1' : 'utf8');
-  if (first === 1 && text.startsWith(BYTE_ORDER_MARK)) text = text.slice(1);
+  const {table} = target;
+  const texts = table !== null && target.mode === 'insert' ? new CanonicalTexts(bytes) : null;
   let line = first;
-  for (let start = 0; start < text.length; line++) {
-    const found = text.indexOf('\n', start);
-    const end = found < 0 ? text.length : found;
-    if (line >= from && !isBlank(text, start, end)) yield parsed(line, text.slice(start, end), target);
+  let start = first === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0;
+  for (; start < bytes.length; line++) {
+    const text = texts === null || line < from ? null : texts.take(start);
+    if (text !== null) {
+      const chars = texts!.next - start;
+      start = texts!.next;
+      yield {line, chars, document: {table: table!, bytes: texts!.bytes, ...text}};
+      continue;
+    }
+    const end = bytes.indexOf(LINE_FEED, start);
+    if (line >= from && !isBlank(bytes, start, end)) yield parsed(line, bytes.toString('utf8', start, end), target);
     start = end + 1;
   }
 }
@@ -84,8 +98,7 @@ function* linesApart(
 ): Generator<ImportLine, void, void> {
   let line = first;
   for (let start = 0; start < bytes.length; line++) {
-    const found = bytes.indexOf(LINE_FEED, start);
-    const end = found < 0 ? bytes.length : found + 1;
+    const end = bytes.indexOf(LINE_FEED, start) + 1;
     const one = bytes.subarray(start, end);
     start = end;
     if (isUtf8(one)) yield* linesOf(one, target, line, from);
@@ -110,8 +123,8 @@ function* tooLong(line: number, from: number): Generator<ImportLine, void, void>
   yield refusedLine(line, 0, new ServiceError('op.too_large', message));
 }
 
-function isBlank(text: string, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (text.charCodeAt(at) > 0x20) return false;
+function isBlank(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at]! > SPACE) return false;
   return true;
 }
 
