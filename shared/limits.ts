@@ -960,8 +960,6 @@ export const CSV_COLUMNS_MAX = 1_000;
 
 /** What `svc import` reads of a file, and sends, at once. Of a pipe it is what comes. (ours) */
 export const IMPORT_REQUEST_BYTES = MIB;
-/** Empty lines one after another in what `svc import` reads. Beyond, it stops there. (ours) */
-export const IMPORT_EMPTY_LINES_MAX = 1_000_000;
 /** Tries of one request of a command: with the pauses below, half a minute, as long as a failing tenant rests. (ours) */
 export const COMMAND_ATTEMPTS_MAX = 12;
 /** The pause after the first try and the longest one; each is twice the one before, or what `Retry-After` asks for. (ours) */

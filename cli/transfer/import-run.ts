@@ -5,9 +5,9 @@
  *
  *   chunk ─▶ its whole lines ─▶ POST …/import?import_id=…&first_line=… ─▶ how far it came ─▶ the next chunk
  */
-import {Buffer} from 'node:buffer';
+import type {Buffer} from 'node:buffer';
 import {createHash, type Hash} from 'node:crypto';
-import {IMPORT_EMPTY_LINES_MAX, IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
 import type {ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
 import {RefusedRequest, type ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
@@ -116,7 +116,7 @@ class ImportRun {
   async take(lines: Lines): Promise<void> {
     const last = lines.first + lines.count - 1;
     this.#check(lines, last);
-    if (last > this.#made.lines && !isBlank(lines.bytes)) await this.#send(lines);
+    if (last > this.#made.lines) await this.#send(lines);
     const isIn = this.#made.lines >= last;
     const done = isIn ? lines.bytes : upToLine(lines, this.#made.lines);
     const before = isIn || done.length === 0 ? null : this.#digest.copy().update(done);
@@ -155,22 +155,15 @@ class ImportRun {
 
   async #send({first, bytes}: Lines): Promise<void> {
     const {client, tenant, table, importId, skipBad} = this.#target;
-    // Empty lines are numbered, but the server is only told of them by a line that follows.
-    const empty = Math.max(first - 1 - this.#made.lines, 0);
-    if (empty > IMPORT_EMPTY_LINES_MAX) {
-      this.#stoppedBy = {line: first, message: `more than ${IMPORT_EMPTY_LINES_MAX} empty lines`, isBadLine: true};
-      return;
-    }
     const query = new URLSearchParams({
       import_id: importId,
-      first_line: String(first - empty),
+      first_line: String(first),
       on_error: skipBad ? 'skip' : 'stop',
       ...(table === null ? {} : {table}),
     });
-    const body = empty === 0 ? bytes : Buffer.concat([Buffer.alloc(empty, '\n'), bytes]);
     try {
       const headers = {'content-type': 'application/x-ndjson'};
-      const reply = await client.request('POST', `${tenantPath(tenant, 'import')}?${query}`, body, headers);
+      const reply = await client.request('POST', `${tenantPath(tenant, 'import')}?${query}`, bytes, headers);
       this.#came(JSON.parse(reply.body.toString()) as ImportResult);
     } catch (caught) {
       if (!(caught instanceof CommandFailure)) throw caught;
@@ -199,9 +192,4 @@ function changed(lines: number): CommandFailure {
 /** So far; more may follow. */
 function digestOf(digest: Hash): string {
   return digest.copy().digest('base64url');
-}
-
-/** The server passes over such lines. */
-function isBlank(bytes: Buffer): boolean {
-  return bytes.every(byte => byte <= 0x20);
 }

@@ -148,10 +148,9 @@ describe('svc import', () => {
     const empty = '\n'.repeat(1_100_000); // more than one request is long
     const file = fileOf(`{"a":1}\n\n${empty}{"a":2}\nnope\n`);
     const args = ['import', '--tenant', tenant.id, '--table', 't', file];
-    expect((await svc(args)).stderr).toMatch(/:\d+: more than 1000000 empty lines/);
-    const fewer = '\n'.repeat(300_000);
-    writeFileSync(file, `{"a":1}\n\n${fewer}${' '.repeat(1_100_000)}\n{"a":2}\nnope\n`);
-    expect((await svc(args)).stderr).toContain(`${file}:300005: the line is not JSON`);
+    expect((await svc(args)).stderr).toContain(`${file}:1100004: the line is not JSON`);
+    writeFileSync(file, `{"a":1}\n\n${empty}{"a":2}\n${' '.repeat(1_100_000)}\nnope\n`);
+    expect((await svc(args)).stderr).toContain(`${file}:1100005: the line is not JSON`);
     expect((await tenant.list('t')).map(document => document.a)).toEqual([1, 2]);
   });
 
