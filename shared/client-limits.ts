@@ -40,7 +40,7 @@ export const NATIVE_RETRIES = 3;
 export const NATIVE_RETRY_BASE_MS = 200;
 /** The service asks for a longer wait: the call fails at once. (ours) */
 export const NATIVE_RETRY_WAIT_MS_MAX = 10_000;
-/** A stream of events says that it lives every 15 s; silent for so long it is asked for again. (ours) */
+/** A stream of events says that it lives every 15 s; silent for so long it is asked for again. A third of it for a socket's hello. (ours) */
 export const NATIVE_SILENCE_MS = 45_000;
 /** The service does not take the key for a socket: live queries are streams of events so long before a socket is tried again. (ours) */
 export const NATIVE_SOCKET_REFUSED_MS = 300_000;

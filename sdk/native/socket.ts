@@ -2,7 +2,7 @@
  * The one WebSocket (svc.v2) of a client's live queries: open while there are any, opened again when it is lost.
  *
  *   idle ──a query──▶ connecting ──hello──▶ open ──closed | silent for 45 s──▶ waiting (back-off) ──▶ connecting
- *                      └──no hello, twice, but HTTP answers──▶ refused: for 5 minutes queries go another way
+ *                      └──no hello in 15 s, twice, but HTTP answers──▶ refused: for 5 minutes queries go another way
  *
  * Nothing but a list of subprotocols can be sent with an upgrade, in browsers and in Node: the key is one of them, and the service takes
  * only keys so that do not last. Why an upgrade failed is not told; over HTTP it is, which is where queries then go.
@@ -195,9 +195,9 @@ export class LiveSocket {
         for (const subscription of this.#subscriptions.values()) subscription.id = null;
         resolve(wasOpen);
       };
-      // Pages do not see the service's pings. Whatever it answers to says that it is there.
+      // Pages do not see the service's pings. Whatever it answers to says that it is there; its hello comes unasked.
       const timer = setInterval(() => {
-        if (unanswered++ === 2) over();
+        if (!wasOpen || unanswered++ === 2) over();
         else if (wasOpen) socket.send('{"type":"clear_auth"}');
       }, NATIVE_SILENCE_MS / 3);
       signal.addEventListener('abort', over);

@@ -1,7 +1,7 @@
 /** The socket of live queries of `svc/client` against one that the test speaks for: what comes in which order. */
-import {beforeEach, expect, test, vi} from 'vitest';
+import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {createClient, type NativeClient, SvcClientError} from '../../sdk/native/index.ts';
-import {NATIVE_SOCKET_REFUSED_MS} from '../../shared/client-limits.ts';
+import {NATIVE_SILENCE_MS, NATIVE_SOCKET_REFUSED_MS} from '../../shared/client-limits.ts';
 import {until} from '../harness/until.ts';
 import {stream} from './answers.ts';
 
@@ -46,6 +46,7 @@ class Scripted {
 
 let db: NativeClient;
 let requests: string[];
+const ends: (() => void)[] = [];
 /** What HTTP answers. */
 let answer: () => Response;
 beforeEach(() => {
@@ -57,6 +58,16 @@ beforeEach(() => {
     return answer();
   };
   db = createClient({url: 'http://svc', tenant: 't', key: KEY, webSocket: Scripted, fetch: fetched as typeof fetch});
+  const live = db.live.bind(db);
+  db.live = (...asked) => {
+    const end = live(...asked);
+    ends.push(end);
+    return end;
+  };
+});
+
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
 });
 
 const socketNo = (n: number) => until(`socket ${n}`, () => Scripted.all[n - 1]);
@@ -160,6 +171,43 @@ test('all end at once when their tenant is gone, also where what one is told thr
   } finally {
     process.off('uncaughtException', caught);
     for (const listener of others) process.on('uncaughtException', listener);
+  }
+});
+
+test('a way on which sockets open and nothing comes is left after 15 seconds twice', async () => {
+  vi.useFakeTimers({toFake: ['setInterval', 'clearInterval']});
+  try {
+    answer = () =>
+      requests.at(-1)!.endsWith('/stream') ? stream(['id: 1\ndata: {"data":[]}\n\n'])() : Response.json({});
+    const shown = new Promise(resolve => void db.live('a', {}, resolve));
+    for (const n of [1, 2]) {
+      const socket = await socketNo(n);
+      await vi.advanceTimersByTimeAsync(NATIVE_SILENCE_MS / 3 - 1);
+      expect([socket.isClosed, Scripted.all.length]).toEqual([false, n]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(socket.isClosed).toBe(true);
+    }
+    expect(await shown).toEqual([]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('one that falls silent is left after 45 seconds, whatever was asked of it', async () => {
+  vi.useFakeTimers({toFake: ['setInterval', 'clearInterval']});
+  try {
+    db.live('a', {}, () => {});
+    const socket = await socketNo(1);
+    socket.say({type: 'hello'});
+    for (let i = 0; i < 4; i++) {
+      await vi.advanceTimersByTimeAsync(NATIVE_SILENCE_MS / 3);
+      socket.say({type: 'authenticated', is_authenticated: false});
+    }
+    expect([socket.asked('clear_auth').length, socket.isClosed]).toEqual([4, false]);
+    await vi.advanceTimersByTimeAsync(NATIVE_SILENCE_MS);
+    expect(socket.isClosed).toBe(true);
+  } finally {
+    vi.useRealTimers();
   }
 });
 
