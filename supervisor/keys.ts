@@ -5,6 +5,7 @@
  * Where the file cannot be used no key is valid, and every request about keys says why.
  */
 import {hash} from 'node:crypto';
+import Database from 'better-sqlite3';
 import {ServiceError} from '../shared/errors.ts';
 import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import {type Actor, covers, type Grant, type KeyRecord, type KeyRequest} from '../shared/ipc/keys.ts';
@@ -78,6 +79,14 @@ export class Keys {
 
   /** @throws ServiceError */
   async perform(request: KeyRequest): Promise<unknown> {
+    try {
+      return await this.#perform(request);
+    } catch (caught) {
+      throw this.#asDamage(caught);
+    }
+  }
+
+  async #perform(request: KeyRequest): Promise<unknown> {
     const store = this.#usable();
     const held = this.#grantOf(request.actor);
     switch (request.action) {
@@ -108,6 +117,17 @@ export class Keys {
     throw new ServiceError(
       'op.storage_damaged',
       `${this.#fault}; no key is valid. Stop the server, move the file away, and make the keys anew`,
+    );
+  }
+
+  /** Damage that showed while it runs: what is known goes on, and nothing can be changed. */
+  #asDamage(caught: unknown): unknown {
+    if (!(caught instanceof Database.SqliteError) || !/^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) return caught;
+    return new ServiceError(
+      'op.storage_damaged',
+      `the file of keys ${this.#parts.path} is damaged, and they cannot be changed: stop the server, move the file away, and make the keys anew`,
+      undefined,
+      {cause: caught},
     );
   }
 
@@ -214,7 +234,8 @@ export class Keys {
     try {
       this.#store.used(this.#unwritten);
       this.#unwritten.clear();
-    } catch (caught) {
+    } catch (thrown) {
+      const caught = this.#asDamage(thrown);
       if (!(caught instanceof ServiceError)) throw caught;
       this.#parts.log.warn('when keys were used cannot be written', {error: caught}); // It is tried again.
     }

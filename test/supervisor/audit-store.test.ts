@@ -1,11 +1,12 @@
 import {hash} from 'node:crypto';
-import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
 import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {AuditLog} from '../../supervisor/audit-log.ts';
 import {AuditStore} from '../../supervisor/audit-store.ts';
+import {KeyStore} from '../../supervisor/key-store.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 
 let folder: string;
@@ -109,5 +110,46 @@ describe('the audit log', () => {
     expect(readFileSync(join(folder, aside!), 'utf8')).toBe('nonsense'.repeat(1_000));
     expect(pageIn(fresh).records).toMatchObject([{kind: 'begun', reason: expect.stringContaining(aside!)}]);
     fresh.close();
+  });
+
+  test.each<[string, () => void, boolean]>([
+    ['empty', () => truncateSync(path, 0), false],
+    ['cut inside its header', () => truncateSync(path, 50), true],
+    ['cut after its first page', () => truncateSync(path, 4_096), true],
+    ['a page shorter', () => truncateSync(path, readFileSync(path).length - 4_096), true],
+    ['of another kind', () => new KeyStore(path).close(), true],
+  ])(
+    'that is %s lets the server start, and has a record of the next action; what there was is kept',
+    (what, harm, isAside) => {
+      if (what !== 'of another kind') {
+        const log = new AuditLog(path, () => 7, silent);
+        for (let i = 0; i < 5; i++) log.intent(ACTION);
+        log.close();
+      }
+      harm();
+      const log = new AuditLog(path, () => 9, silent);
+      log.intent(ACTION);
+      const page = pageIn(log);
+      checkChain(page);
+      expect(page.records).toMatchObject([{kind: 'begun'}, {kind: 'intent', ...ACTION}]);
+      expect(readdirSync(folder).some(name => /sqlite\.\d/.test(name) && !name.endsWith('-journal'))).toBe(isAside);
+      log.close();
+    },
+  );
+
+  test('that is an older copy goes on from there, and does not have a head that was noted later', () => {
+    const log = new AuditLog(path, () => 7, silent);
+    log.intent(ACTION);
+    copyFileSync(path, `${path}.older`);
+    log.intent({...ACTION, operation: 'keys.revoke'});
+    const noted = pageIn(log).records.at(-1)!.integrity_sha256;
+    log.close();
+    copyFileSync(`${path}.older`, path);
+    const older = new AuditLog(path, () => 9, silent);
+    for (let i = 0; i < 3; i++) older.intent(ACTION);
+    const page = pageIn(older);
+    checkChain(page);
+    expect(page.records.map(({integrity_sha256: digest}) => digest)).not.toContain(noted);
+    older.close();
   });
 });
