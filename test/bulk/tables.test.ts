@@ -1,13 +1,18 @@
 /** DELETE …/tables/{table}: documents, schema and indexes go, in slices, whatever happens to the process; nothing goes that was made later. */
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {cpSync, mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll, beforeEach, expect, onTestFinished, test} from 'vitest';
 import type {Task} from '../../shared/protocol/tasks.ts';
+import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {isAlive, Service} from '../harness/service.ts';
+import {Socket} from '../harness/socket.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-const DOCUMENTS = 4_000;
+const DOCUMENTS = 3_000;
 
 let service: Service;
 let tenant: Tenant;
@@ -84,20 +89,14 @@ test('svc tables lists them, renames one, and waits for the end of a drop', asyn
   expect({code, stderr}).toEqual({code: 1, stderr: expect.stringContaining('there is no table towns')});
 });
 
-test('a follower of the journal has the same documents and schemas, after kills in the middle of it', async () => {
+test('a follower of the journal has the same documents and schemas, after a kill in the middle of it', async () => {
   await fill('other', 3);
   await fill('cities');
   const id = await drop('cities');
-  for (let kills = 0; kills < 2; kills++) {
-    const before = (await look(id))?.changed ?? 0;
-    await until('progress', async () => {
-      const task = await look(id);
-      return task !== null && (task.changed > before || task.state !== 'running');
-    });
-    const worker = await service.workerOf(tenant.id);
-    process.kill(worker, 'SIGKILL');
-    await until('its end', () => !isAlive(worker));
-  }
+  await until('progress', async () => ((await look(id))?.changed ?? 0) > 0);
+  const worker = await service.workerOf(tenant.id);
+  process.kill(worker, 'SIGKILL');
+  await until('its end', () => !isAlive(worker));
   expect(await ended(id)).toMatchObject({state: 'completed', changed: DOCUMENTS});
   const {records, texts} = await journalAfter(tenant, 0);
   checkChain(texts);
@@ -137,6 +136,45 @@ test('what is made after it was asked for stays, with the schema; a cancelled on
   expect((await tenant.request('GET', '/schema/cities')).status).toBe(200);
 });
 
+test('live queries, functions and cursors see it go; imports, tasks and new documents meanwhile have what they made', async () => {
+  const app = await App.deploy(service, {
+    'read.ts': `import {queryGeneric as query} from 'svc/server';
+export const some = query(async ({db}, {table}) => (await db.query(table).take(5)).length);
+`,
+  });
+  tenant = Tenant.of(service, app.tenant);
+  const some = async () => (await app.reply('query', 'read:some', {table: 'cities'})).value;
+  await fill('front');
+  await fill('cities', 300);
+  const query = {table: 'cities', filters: []};
+  const {next_cursor: after} = await tenant.page({query, page_size: 100});
+  expect(await some()).toBe(5);
+  const socket = await Socket.established(service, tenant.id);
+  socket.send({type: 'subscribe', request_id: 'all', query});
+  expect((await socket.nextThat(({type}) => type === 'subscription_result')).data).toHaveLength(300);
+
+  await drop('front'); // which the other one waits for
+  const id = await drop('cities');
+  const lines = Array.from({length: 50}, (_, n) => JSON.stringify({n: 1_000 + n})).join('\n');
+  const sent = {'content-type': 'application/x-ndjson'};
+  expect((await tenant.request('POST', '/import?table=cities', lines, sent)).body).toMatchObject({inserted: 50});
+  const body = {type: 'patch', query: {...query, filters: [{field: 'n', op: 'gte', value: 1_010}]}, increment: {n: 1}};
+  expectError(await tenant.request('POST', '/tasks', {...body, query: {table: 'cities'}}), 400, 'op.invalid_input');
+  // They are changed in order, and n is unique: each has its value taken by the one behind it.
+  const patched = await tenant.request('POST', '/tasks', {...body, on_error: 'skip'});
+  expect(await ended(id)).toMatchObject({state: 'failed', changed: 300, errors: [{code: 'op.conflict'}]});
+  expect(await ended((patched.body as {id: string}).id)).toMatchObject({changed: 1, failed: 39});
+  expect(await tables()).toEqual([{name: 'cities', documents: 50}]);
+  expect(await insert('cities', {n: 1_000})).toBe(409);
+  expect(await insert('cities', {n: 0})).toBe(201);
+  expect(await tenant.page({query, page_size: 100, after})).toMatchObject({next_cursor: null, data: {length: 51}});
+
+  await ended(await drop('cities'));
+  await socket.nextThat(({data}) => data?.length === 0);
+  expect([await some(), await tables()]).toEqual([0, []]);
+  socket.close();
+});
+
 test('names that are no table are refused', async () => {
   expectError(await tenant.request('DELETE', '/tables/1'), 400, 'op.invalid_input');
   expectError(await tenant.request('DELETE', '/tables/never'), 404, 'op.not_found');
@@ -154,4 +192,23 @@ test('a key needs both scopes, and the table', async () => {
   expect(await as(['data:write'], ['cities'])).toMatchObject({status: 403, ...detail('schema')});
   expectError(await as(['data:write', 'schema'], ['other']), 403, 'auth.forbidden');
   expect(await as(['data:write', 'schema'], ['cities'])).toMatchObject({status: 202});
+});
+
+// The last one: it ends the service.
+test('a copy of the files in the middle of it is whole, and goes on with it', async () => {
+  const copy = mkdtempSync(join(tmpdir(), 'svc-copy-'));
+  await fill('cities');
+  const id = await drop('cities');
+  await until('progress', async () => ((await look(id))?.changed ?? 0) > 0);
+  await service.end('SIGKILL');
+  cpSync(service.data, copy, {recursive: true});
+  expect(await svc(['verify', '--data', copy])).toMatchObject({code: 0});
+  const restored = await Service.start({data: copy});
+  onTestFinished(async () => {
+    await restored.stop();
+    rmSync(copy, {recursive: true, force: true});
+  });
+  tenant = Tenant.of(restored, tenant.id);
+  expect(await ended(id)).toMatchObject({state: 'completed', changed: DOCUMENTS});
+  expect(await tables()).toEqual([]);
 });
