@@ -1,8 +1,8 @@
 /**
  * An esbuild plugin for the worker: wire types are checked by code that typebox generates now, so that typebox itself is not
- * in the memory of every tenant. Each schema that a module of `shared/protocol` exports becomes `{check, schema}`, and
- * `worker/wire/generated-check.ts` takes the place of `worker/wire/check.ts`. All schemas, one way; a test holds that both
- * ways say the same of any value.
+ * in the memory of every tenant. Each schema that a module of `shared/protocol` exports becomes `{check, schema}`, the
+ * schema without its descriptions and made when it is first asked for, and `worker/wire/generated-check.ts` takes the place of
+ * `worker/wire/check.ts`. All schemas, one way; a test holds that both ways say the same of any value.
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -34,9 +34,16 @@ function generatedModule(module: Record<string, unknown>): string {
     if (typeof value === 'function')
       throw new Error(`${name}: a module of wire types exports types and constants only`);
     if (!isSchema(value)) return `export const ${name} = ${JSON.stringify(value)};`;
-    return `export const ${name} = /* @__PURE__ */ (() => {\n${checkOf(value)}\nreturn {check: Check, schema: ${JSON.stringify(value)}};\n})();`;
+    const schema = JSON.stringify(value, withoutDescription);
+    const type = `{check: Check, get schema() { return schema ??= ${schema}; }}`;
+    return `export const ${name} = /* @__PURE__ */ (() => {\n${checkOf(value)}\nlet schema;\nreturn ${type};\n})();`;
   });
   return [`import {Guard} from 'typebox/guard';`, ...code].join('\n');
+}
+
+/** Descriptions are for the document of the API. A property of that name is an object. */
+function withoutDescription(key: string, value: unknown): unknown {
+  return key === 'description' && typeof value === 'string' ? undefined : value;
 }
 
 /** Statements that end with a function `Check`. What the check refers to besides `Guard` is written out. */

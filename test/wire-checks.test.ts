@@ -127,6 +127,9 @@ function like(shape: Shape): fc.Arbitrary<unknown> {
 
 const isSchema = (value: unknown): value is TSchema => typeof value === 'object' && value !== null && '~kind' in value;
 
+const withoutDescription = (key: string, value: unknown) =>
+  key === 'description' && typeof value === 'string' ? undefined : value;
+
 describe('what the build makes of wire types', () => {
   for (const [file, module] of Object.entries(MODULES)) {
     const exported = Object.entries(module as Record<string, unknown>);
@@ -136,7 +139,7 @@ describe('what the build makes of wire types', () => {
         const type = value as TSchema;
         const made = (await generated())[identifierOf(file)]![name] as GeneratedType;
         const known = wireCheck(type);
-        expect(made.schema).toEqual(JSON.parse(JSON.stringify(type)));
+        expect(made.schema).toEqual(JSON.parse(JSON.stringify(type, withoutDescription)));
         fc.assert(
           fc.property(near(type as Shape), sample => {
             expect(made.check(sample)).toBe(known.check(sample));

@@ -30,11 +30,11 @@ export function bodyType<O extends Operation>(schema: BodyType<O>): WireType<Bod
 
 /** The value as its wire type. @throws op.invalid_input 400 that names the first field at fault, behind `prefix` */
 export function checkWireType<T extends TSchema>(type: WireType<T>, value: unknown, prefix = ''): Static<T> {
-  const {check, schema, faults} = type();
-  if (check(value)) return value as Static<T>;
-  dropNulls(schema as Shape, value);
-  if (check(value)) return value as Static<T>;
-  const fault = tellingFault(faults(value));
+  const wire = type();
+  if (wire.check(value)) return value as Static<T>;
+  dropNulls(wire.schema as Shape, value);
+  if (wire.check(value)) return value as Static<T>;
+  const fault = tellingFault(wire.faults(value));
   const path = fault === undefined ? '' : fault.instancePath.slice(1).replaceAll('/', '.');
   const at = `${prefix}${path}`.replace(/\.$/, '') || 'the body';
   throw new ServiceError(

@@ -10,7 +10,7 @@ export type WireCheck = {
   check(value: unknown): boolean;
   /** Why a value is refused. */
   faults(value: unknown): Fault[];
-  schema: object;
+  readonly schema: object;
 };
 
 export function wireCheck(schema: TSchema): WireCheck {

@@ -6,12 +6,22 @@ import {createRequire} from 'node:module';
 import type {WireCheck} from './check.ts';
 
 /** What stands in `dist/` for an exported schema of `shared/protocol`. */
-export type GeneratedType = {check(value: unknown): boolean; schema: object};
+export type GeneratedType = {
+  check(value: unknown): boolean;
+  /** Made when it is asked for: only a value that is refused, or has nulls, needs it. */
+  readonly schema: object;
+};
 
 let loaded: typeof import('./faults.ts') | null = null;
 
-export function wireCheck({check, schema}: GeneratedType): WireCheck {
-  return {check, schema, faults: value => engine().faults(schema, value)};
+export function wireCheck(type: GeneratedType): WireCheck {
+  return {
+    check: type.check,
+    faults: value => engine().faults(type.schema, value),
+    get schema() {
+      return type.schema;
+    },
+  };
 }
 
 /** Loaded at once, since a refusal is said where it is found: nothing between a request and its answer waits for it otherwise. */
