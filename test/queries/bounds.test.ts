@@ -49,6 +49,14 @@ class ArrayReader implements QueryReader {
     return {count: 0, last: null};
   }
 
+  documentNumbers() {
+    return [];
+  }
+
+  entryNumbers() {
+    return {docs: [], last: null};
+  }
+
   documentById(id: string) {
     return this.rows.find(row => row.id === id);
   }

@@ -9,6 +9,8 @@ import type {Explained, FilterClause, QueryObject} from '../../shared/protocol/q
 import {checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
+import {LiveCount} from '../../worker/live/live-count.ts';
+import type {Pace} from '../../worker/reads/pace.ts';
 import {runBatch, runCount, runPage, runQuery} from '../../worker/reads/run.ts';
 import {shapeText} from '../../worker/reads/shape.ts';
 import {refreshInfo} from '../../worker/storage/catalog.ts';
@@ -110,7 +112,37 @@ describe('counting', () => {
         after = found.last;
       } while (after !== null);
       expect(count).toBe(15);
+      const docs: number[] = [];
+      do {
+        const found = reader.entryNumbers(index!.number, lower, upper, after, most);
+        docs.push(...found.docs);
+        after = found.last;
+      } while (after !== null);
+      expect([docs.length, new Set(docs).size]).toEqual([15, 15]);
     }
+  });
+
+  test('live, it begins without a document where an index, or the table, speaks for them', () => {
+    const table = newTable([['a']]);
+    for (let i = 0; i < 30; i++) table.insert({a: i % 3, b: i});
+    let charsRead = 0;
+    const pace: Pace = {
+      willReadAll: () => undefined,
+      hasRead: (_, chars) => {
+        charsRead += chars;
+      },
+    };
+    const begun = (filters: FilterClause[]) => {
+      charsRead = 0;
+      const live = new LiveCount({table: table.name, filters, count: true});
+      live.run(reader, pace);
+      return [live.refresh(), charsRead > 0];
+    };
+    const one = (value: unknown): FilterClause => ({field: 'a', op: 'eq', value});
+    expect(begun([])).toEqual(['{"count":30}', false]);
+    expect(begun([one(1)])).toEqual(['{"count":10}', false]);
+    expect(begun([{field: 'a', op: 'in', value: [0, 2, 7]}])).toEqual(['{"count":20}', false]);
+    expect(begun([one(1), {field: 'b', op: 'lt', value: 10}])).toEqual(['{"count":3}', true]);
   });
 
   test('ends at the limit, and reads no document that an index speaks for', () => {

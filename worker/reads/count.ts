@@ -11,6 +11,7 @@ import {openScans} from './find.ts';
 import {type Order, orderOf} from './order.ts';
 import type {Pace} from './pace.ts';
 import {type Plan, type PlannedPath, planQuery} from './plan.ts';
+import {NO_KEY} from './position.ts';
 import {Spent} from './scan.ts';
 import type {Segment} from './segments.ts';
 
@@ -37,14 +38,45 @@ export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace
   return {count, plan, read: spent.documents};
 }
 
-/** Calls `each` with the number of each document that matches. The limit is not looked at. @throws as above */
+/**
+ * Calls `each` with the number of each document that matches; one may come more than once. The limit is not looked at. Documents are read
+ * only where a filter has to look into them. @throws as above
+ */
 export function eachMatch(reader: QueryReader, query: QueryObject, pace: Pace, each: (doc: number) => void): void {
   const spent = new Spent();
   for (const planned of planOf(reader, query).paths) {
+    const {segments} = planned.path;
+    if (planned.passes === null && segments.every(isNumbered)) {
+      for (const segment of segments) eachNumber(reader, segment, pace, each);
+      continue;
+    }
     for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
       for (let row = candidates.next(Infinity); row !== null; row = candidates.next(Infinity)) each(row.doc);
     }
   }
+}
+
+type Numbered = Segment & {kind: 'table' | 'index'};
+
+function isNumbered(segment: Segment): segment is Numbered {
+  return segment.kind === 'table' || isOfIndex(segment);
+}
+
+function eachNumber(reader: QueryReader, segment: Numbered, pace: Pace, each: (doc: number) => void): void {
+  let after: EntryPlace | null = null;
+  let docs: number[];
+  do {
+    if (segment.kind === 'table') {
+      const from: number = after === null ? segment.low : after.doc + 1;
+      docs = reader.documentNumbers(from, segment.high, COUNT_ENTRIES_AT_ONCE);
+      after = docs.length < COUNT_ENTRIES_AT_ONCE ? null : {key: NO_KEY, doc: docs.at(-1)!};
+    } else {
+      const {index, lower, upper} = segment;
+      ({docs, last: after} = reader.entryNumbers(index.number, lower, upper, after, COUNT_ENTRIES_AT_ONCE));
+    }
+    for (const doc of docs) each(doc);
+    pace.hasRead(Math.ceil(docs.length / COUNT_ENTRIES_OF_A_DOCUMENT), 0);
+  } while (after !== null);
 }
 
 function planOf(reader: QueryReader, query: QueryObject): Plan {

@@ -65,6 +65,7 @@ export class Reader implements FunctionReader {
   #count: Database.Statement<[number], {documents: number; countedTo: number}> | null = null;
   #entryCount: Database.Statement<unknown[], number> | null = null;
   #entryAt: Database.Statement<unknown[], EntryPlace> | null = null;
+  #entryNumbers: Database.Statement<unknown[], number> | null = null;
   /** Null: rows may change under it, as on the writer's connection. */
   readonly #cache: RowCache | null;
   readonly #db: Connection;
@@ -257,13 +258,36 @@ export class Reader implements FunctionReader {
     this.#entryCount ??= this.#db
       .prepare<unknown[], number>(`SELECT count(*) FROM (SELECT 1 ${ENTRIES_BEHIND} LIMIT ? + 0)`)
       .pluck();
+    const bounds = [index, lower, upper, after?.key ?? lower, after?.doc ?? -1];
+    const count = reading(() => this.#entryCount!.get(...bounds, most)) ?? 0;
+    return {count, last: count < most ? null : this.#placeOf(bounds, most)};
+  }
+
+  documentNumbers(low: number, high: number, most: number): number[] {
+    return reading(() => this.#numbersForward.all(low, high, most));
+  }
+
+  entryNumbers(
+    index: number,
+    lower: Buffer,
+    upper: Buffer,
+    after: EntryPlace | null,
+    most: number,
+  ): {docs: number[]; last: EntryPlace | null} {
+    this.#entryNumbers ??= this.#db
+      .prepare<unknown[], number>(`SELECT e.doc ${ENTRIES_BEHIND} ORDER BY e.key, e.doc LIMIT ? + 0`)
+      .pluck();
+    const bounds = [index, lower, upper, after?.key ?? lower, after?.doc ?? -1];
+    const docs = reading(() => this.#entryNumbers!.all(...bounds, most));
+    return {docs, last: docs.length < most ? null : this.#placeOf(bounds, most)};
+  }
+
+  /** The n-th entry behind some bounds. */
+  #placeOf(bounds: readonly unknown[], n: number): EntryPlace | null {
     this.#entryAt ??= this.#db.prepare(
       `SELECT e.key AS key, e.doc AS doc ${ENTRIES_BEHIND} ORDER BY e.key, e.doc LIMIT 1 OFFSET ? + 0`,
     );
-    const bounds = [index, lower, upper, after?.key ?? lower, after?.doc ?? -1];
-    const count = reading(() => this.#entryCount!.get(...bounds, most)) ?? 0;
-    const last = count < most ? undefined : reading(() => this.#entryAt!.get(...bounds, most - 1));
-    return {count, last: last ?? null};
+    return reading(() => this.#entryAt!.get(...bounds, n - 1)) ?? null;
   }
 
   #checkedEntries(rows: StoredRow[]): StoredRow[] {

@@ -55,4 +55,14 @@ export interface QueryReader {
     after: EntryPlace | null,
     most: number,
   ): {count: number; last: EntryPlace | null};
+  /** Numbers of documents alone, ascending from `low` to `high`, both included. */
+  documentNumbers(low: number, high: number, most: number): number[];
+  /** The same of entries, in their order. Otherwise as `countEntries`. */
+  entryNumbers(
+    index: number,
+    lower: Buffer,
+    upper: Buffer,
+    after: EntryPlace | null,
+    most: number,
+  ): {docs: number[]; last: EntryPlace | null};
 }
