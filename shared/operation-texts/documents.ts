@@ -123,7 +123,8 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     description:
       'In their order, in one commit and one record of the journal; each sees what those before it did. `{"$ref": n}` stands for the id that ' +
       'operation n, counted from 0, has written. The first that fails takes all back: its error is the answer, with its position as ' +
-      '`operation` in `detail`. With `"dry_run": true` everything is done and taken back, and `Idempotency-Key` is not looked at.',
+      '`operation` in `detail`. With `"dry_run": true` everything is done and taken back, and `Idempotency-Key` is not looked at. A key needs ' +
+      '`schedule` as well where an operation schedules.',
     errors: [
       'op.schema_violation',
       'op.unique_violation',

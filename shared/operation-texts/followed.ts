@@ -226,7 +226,7 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     summary: 'Change, enable or disable a cron',
     description:
       'What is not named stays, outcomes and history too. Another `schedule` begins now; one that is enabled again goes on with the next tick of its ' +
-      'old phase.',
+      'old phase. A key needs `data:write` as well for another `mutation`.',
     errors: ['op.not_found'],
     takesKey: true,
     example: {
