@@ -15,6 +15,7 @@ import {UNHURRIED} from '../../worker/reads/pace.ts';
 import {runQuery} from '../../worker/reads/run.ts';
 import type {LiveScan} from '../../worker/reads/scan-message.ts';
 import type {LiveScans, LiveTaker} from '../../worker/reads/scan-pool.ts';
+import {renameTable} from '../../worker/schema/rename.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {openReader} from '../../worker/storage/database.ts';
 import {Reader} from '../../worker/storage/reader.ts';
@@ -134,29 +135,41 @@ const step = fc.record({
 });
 const indexes = fc.subarray([['a'], ['a', 'b'], ['b'], ['c.d']]);
 
-/** Runs the writes as a commit group does: each in a savepoint of its own. */
-function commit(table: string, writes: readonly Write[], ids: string[]): void {
+/** Runs the writes as a commit group does: each in a savepoint of its own. A rename is the last of them, if there are documents. */
+function commit(
+  table: string,
+  writes: readonly Write[],
+  ids: string[],
+  rename: {to: string; rolledBack: boolean} | null = null,
+): void {
   const {statements} = writer;
   statements.begin.run();
-  for (const {kind, pick, fields: values, rolledBack} of writes) {
-    const id = ids[pick % Math.max(1, ids.length)];
+  const perform = (rolledBack: boolean, change: () => void) => {
     const mark = writer.mark();
     statements.savepoint.run();
-    if (kind === 'insert' || id === undefined) {
-      const inserted = insertEffect(table, values)(writer);
-      if (!rolledBack) ids.push(inserted);
-    } else if (kind === 'patch') patchEffect(table, id, values)(writer);
-    else {
-      deleteEffect(table, id)(writer);
-      if (!rolledBack) ids.splice(ids.indexOf(id), 1);
-    }
+    change();
     writer.appendRecord();
     if (rolledBack) {
       statements.rollbackTo.run();
       writer.returnTo(mark);
     }
     statements.release.run();
+  };
+  for (const {kind, pick, fields: values, rolledBack} of writes) {
+    const id = ids[pick % Math.max(1, ids.length)];
+    perform(rolledBack, () => {
+      if (kind === 'insert' || id === undefined) {
+        const inserted = insertEffect(table, values)(writer);
+        if (!rolledBack) ids.push(inserted);
+      } else if (kind === 'patch') patchEffect(table, id, values)(writer);
+      else {
+        deleteEffect(table, id)(writer);
+        if (!rolledBack) ids.splice(ids.indexOf(id), 1);
+      }
+    });
   }
+  if (rename !== null && ids.length > 0)
+    perform(rename.rolledBack, () => renameTable(writer, {table, to: rename.to, job: undefined}));
   writer.counters.write();
   statements.commit.run();
   reader.endSnapshot();
@@ -220,14 +233,21 @@ describe('live results are what the model answers', () => {
 
 describe('live results of queries that read much', () => {
   const move = fc.record({begin: fc.nat(9), deliver: fc.option(fc.nat(9))});
-  const moved = fc.record({step, moves: fc.array(move, {maxLength: 3})});
+  const moved = fc.record({
+    step,
+    moves: fc.array(move, {maxLength: 3}),
+    rename: fc.constantFrom('no', 'no', 'no', 'yes', 'taken back'),
+    isOfOther: fc.boolean(),
+  });
 
-  test('are what the model answers whenever they are not said to be behind, however scans and commits interleave', async () => {
+  test('are what the model answers whenever they are not said to be behind, however scans, commits and renames interleave', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(moved, {minLength: 1, maxLength: 25}), async steps => {
-        const {name} = tenant.newTable();
+        let {name} = tenant.newTable();
+        let other = `${name}_renamed`;
         const ids: string[] = [];
-        const all = (): Doc[] => (JSON.parse(runQuery(reader, {table: name, filters: []})) as {data: Doc[]}).data;
+        const all = (table: string): Doc[] =>
+          (JSON.parse(runQuery(reader, {table, filters: []})) as {data: Doc[]}).data;
         const scans = new HeldScans();
         // Whatever reads the table is taken for a query that reads much.
         const index = new LiveIndex();
@@ -236,20 +256,21 @@ describe('live results of queries that read much', () => {
         const held = new Map<number, LiveQueryObject>();
         let lastStream = 0;
         const check = () => {
-          const documents = all();
           for (const [stream, asked] of held) {
             const shown = received.latest.get(stream);
             if (shown === undefined || received.behind.has(stream)) continue;
-            expect(JSON.parse(shown)).toEqual(naiveLive(documents, asked));
+            expect(JSON.parse(shown)).toEqual(naiveLive(all(asked.table), asked));
           }
           expect(received.sequences).toEqual(received.sequences.toSorted((a, b) => a - b));
         };
         for (const {
           step: {group, subscribe, unsubscribe},
           moves,
+          rename,
+          isOfOther,
         } of steps) {
           for (const part of subscribe) {
-            const asked: LiveQueryObject = {table: name, ...part};
+            const asked: LiveQueryObject = {table: isOfOther ? other : name, ...part};
             held.set(++lastStream, asked);
             live.subscribe(received, lastStream, asked);
             reader.endSnapshot();
@@ -264,7 +285,8 @@ describe('live results of queries that read much', () => {
             if (deliver !== null) scans.deliver(deliver);
           }
           check();
-          commit(name, group, ids);
+          commit(name, group, ids, rename === 'no' ? null : {to: other, rolledBack: rename === 'taken back'});
+          if (rename === 'yes' && ids.length > 0) [name, other] = [other, name];
           index.committed(writer.commit());
           live.committed(writer.commit());
           writer.endGroup();
