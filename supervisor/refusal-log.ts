@@ -17,6 +17,7 @@ import {
 } from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {type AuditStore, openAuditStore} from './audit-store.ts';
+import {DatabaseUnusable} from './own-database.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -27,9 +28,8 @@ export class RefusalLog {
   readonly #now: () => number;
   readonly #log: Logger;
   readonly #onUnrecorded: (requests: number) => void;
-  readonly #store: AuditStore;
-  /** It broke while it ran: nothing is written until the next start, which puts it aside. */
-  #isDamaged = false;
+  /** Null: it could not be made, or broke while it ran. Nothing is written until the next start, which puts it aside. */
+  #store: AuditStore | null = null;
   #isFull = false;
   /** Not on disk yet. */
   #waiting: Refused[] = [];
@@ -43,7 +43,12 @@ export class RefusalLog {
     this.#now = now;
     this.#log = log;
     this.#onUnrecorded = onUnrecorded;
-    this.#store = openAuditStore({path, what: 'the log of refusals', recordsMax: REFUSAL_RECORDS_MAX, now, log});
+    try {
+      this.#store = openAuditStore({path, what: 'the log of refusals', recordsMax: REFUSAL_RECORDS_MAX, now, log});
+    } catch (caught) {
+      if (!(caught instanceof DatabaseUnusable || caught instanceof Database.SqliteError)) throw caught;
+      log.error('there is no log of refusals: they are only counted until the next start', {path, error: caught});
+    }
   }
 
   add(refused: RefusedRequest): void {
@@ -63,19 +68,19 @@ export class RefusalLog {
   page(after: number | null, limit: number): string {
     this.#flush();
     try {
-      if (!this.#isDamaged) return this.#store.page(after, Math.min(limit, AUDIT_PAGE_RECORDS_MAX));
+      if (this.#store !== null) return this.#store.page(after, Math.min(limit, AUDIT_PAGE_RECORDS_MAX));
     } catch (caught) {
       this.#damaged(caught);
     }
     throw new ServiceError(
       'op.storage_damaged',
-      `the log of refusals ${this.#path} is damaged: start the server again, which puts it aside`,
+      `the log of refusals ${this.#path} cannot be used: start the server again, which puts it aside or makes it`,
     );
   }
 
   close(): void {
     this.#flush();
-    this.#store.close();
+    this.#store?.close();
   }
 
   /** Of the records of this minute. */
@@ -95,13 +100,13 @@ export class RefusalLog {
     const records = this.#waiting;
     this.#waiting = [];
     if (records.length === 0) return;
-    if (!this.#isDamaged && this.#isWritten(records)) return;
+    if (this.#store !== null && this.#isWritten(this.#store, records)) return;
     this.#onUnrecorded(records.reduce((sum, {count}) => sum + count, 0));
   }
 
-  #isWritten(records: readonly Refused[]): boolean {
+  #isWritten(store: AuditStore, records: readonly Refused[]): boolean {
     try {
-      this.#store.append(records);
+      store.append(records);
       this.#isFull = false;
       return true;
     } catch (caught) {
@@ -117,7 +122,8 @@ export class RefusalLog {
   /** Whatever its storage says, nobody rests on this file. @throws what is not of the storage */
   #damaged(caught: unknown): void {
     if (!(caught instanceof Database.SqliteError)) throw caught;
-    this.#isDamaged = true;
+    this.#store?.close();
+    this.#store = null;
     this.#log.error('the log of refusals is damaged: they are only counted until the next start', {
       path: this.#path,
       error: caught,

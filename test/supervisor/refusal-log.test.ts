@@ -68,6 +68,13 @@ test('nothing fails where its file is damaged or the disk is full: refusals are 
   const disk = new SmallDisk(8);
   onTestFinished(() => disk.remove());
   if (!disk.isMounted) context.skip();
+  disk.fill();
+  const none = open(join(disk.path, 'none.sqlite'));
+  none.add({...REFUSED, count: 5});
+  expect(() => none.page(null, 1)).toThrow(expect.objectContaining({code: 'op.storage_damaged'}));
+  expect(unrecorded).toBe(5);
+  unrecorded = 0;
+  disk.makeSpace();
   const log = open(join(disk.path, 'refusals.sqlite'));
   disk.fill();
   const long = {...REFUSED, request_id: 'x'.repeat(10_000)};
