@@ -53,6 +53,35 @@ test('a connection that breaks off before it is told to be open fails whoever as
   await expect(way.open('a.example', 80)).rejects.toMatchObject({code: 'ECONNRESET'});
 });
 
+test('a reset of a connection by an egress process that dies is the death of that, and not a reset from outside', async () => {
+  const path = join(directory, 'data');
+  let far: Socket | null = null;
+  const data = createServer({pauseOnConnect: true}, socket => {
+    far = socket;
+    socket.write('half');
+  });
+  data.listen(path);
+  await once(data, 'listening');
+  answer = ({id, type}) =>
+    type === 'lookup'
+      ? {type: 'addresses', id, addresses: []}
+      : {type: 'open', id, path, address: '192.0.2.1', port: 80};
+  const opened = await way.open('a.example', 80);
+  const socket = connect({path});
+  made.push(socket);
+  way.carries(opened, socket);
+  socket.write('never read');
+  expect(String((await once(socket, 'data'))[0])).toBe('half');
+  const failed = once(socket, 'error');
+  // What was sent is not read by then: this end of it sees a reset.
+  far!.destroy();
+  await once(far!, 'close');
+  await way.lookup('a.example');
+  links[0]!.destroy();
+  expect(await failed).toMatchObject([{code: 'ECONNABORTED'}]);
+  data.close();
+});
+
 test('closed while it links, it leaves no link', async () => {
   answer = () => null;
   const asked = way.open('a.example', 80);

@@ -9,14 +9,17 @@
 import {connect, type Socket} from 'node:net';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import type {EgressAnswer, EgressDoor, EgressFailure, EgressHello, EgressQuestion} from '../../../shared/ipc/egress.ts';
-import {EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../../../shared/limits.ts';
+import {EGRESS_CLAIM_MS_MAX, EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../../../shared/limits.ts';
 
 /** A connection that waits for its client at `path`. */
 export type Opened = {id: number; path: string; address: string; port: number};
 type Answered = {resolve(answer: EgressAnswer): void; reject(error: Error): void};
 type Carried = {
-  socket: Socket /** The link has said that it ended. */;
-  isEnded: boolean /** Its end was seen, and is not told yet. */;
+  /** Breaks it off. */
+  destroy: (error: Error) => void;
+  /** The link has said that it ended. */
+  isEnded: boolean;
+  /** Its end was seen, and is not told yet. */
   end: (() => void) | null;
 };
 type Asked = {type: 'connect'; host: string; port: number; family: number} | {type: 'lookup'; host: string};
@@ -68,8 +71,9 @@ export class WayOut {
    */
   carries({id}: Opened, socket: Socket): void {
     const link = this.#linked;
-    const carried = this.#sockets.get(id) ?? {socket, isEnded: false, end: null};
-    carried.socket = socket;
+    const destroy = socket.destroy.bind(socket);
+    const carried = this.#sockets.get(id) ?? {destroy, isEnded: false, end: null};
+    carried.destroy = destroy;
     this.#sockets.set(id, carried);
     // Before whoever reads it takes it for an end, an end waits for the link's word that it is one.
     const push = socket.push.bind(socket);
@@ -77,6 +81,14 @@ export class WayOut {
       if (chunk !== null || carried.isEnded || !this.#sockets.has(id)) return push(chunk, encoding);
       carried.end = () => void push(null);
       return false;
+    };
+    // So does a reset, which the death of the egress process is when it had not read all that was sent: undici takes what came before
+    // one for all of an answer that has no length.
+    socket.destroy = (error?: Error): Socket => {
+      if (!isReset(error) || carried.isEnded || !this.#sockets.has(id)) return destroy(error);
+      carried.end = () => void destroy(error);
+      setTimeout(() => destroy(gone()), EGRESS_CLAIM_MS_MAX).unref(); // whatever is not said
+      return socket;
     };
     socket.once('close', () => {
       if (!this.#sockets.delete(id) || link !== this.#linked) return;
@@ -162,7 +174,7 @@ export class WayOut {
     if (this.#answers.size === 0) this.#linked?.unref();
     const carried = this.#sockets.get(answer.id);
     if (answer.type === 'broken') {
-      carried?.socket.destroy(errorOf(answer.error));
+      carried?.destroy(errorOf(answer.error));
       waiting?.reject(errorOf(answer.error)); // It was not told to be open yet.
     } else if (answer.type === 'ended') ended(carried);
     else if (answer.type === 'failed') waiting?.reject(errorOf(answer.error));
@@ -179,7 +191,7 @@ export class WayOut {
     this.#answers.clear();
     this.#sockets.clear();
     for (const waiting of answers) waiting.reject(error);
-    for (const {socket, isEnded} of carried) if (!isEnded) socket.destroy(error);
+    for (const {destroy, isEnded} of carried) if (!isEnded) destroy(error);
   }
 }
 
@@ -187,6 +199,10 @@ function ended(carried: Carried | undefined): void {
   if (carried === undefined) return;
   carried.isEnded = true;
   carried.end?.();
+}
+
+function isReset(error: NodeJS.ErrnoException | undefined): boolean {
+  return error?.code === 'ECONNRESET';
 }
 
 /** Not as a reset: undici takes what came before one for all of an answer that has no length. */
