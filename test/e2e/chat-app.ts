@@ -124,7 +124,7 @@ export class ChatWindow {
   }
 
   /** What the badge says: Live, Reconnecting…, Offline. */
-  badge(state: string): Promise<void> {
+  badge(state: string | RegExp): Promise<void> {
     return this.page.locator('.badge').filter({hasText: state}).waitFor();
   }
 }
