@@ -131,6 +131,9 @@ test('a text that is made is that of the values; a line that is refused, or that
 });
 
 const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+/** What it takes to sort them in the way that is fastest for a few grows with the square of how many there are. */
+const backwards = (keys: number, chars: number) =>
+  `{${Array.from({length: keys}, (_, i) => `"${'k'.repeat(chars)}${9_999 - i}":1`).join(',')}}`;
 const CITY =
   '{"cityId":3040132,"name":"la Massana é","altName":"","loc":{"type":"Point","coordinates":[1.51483,-42.5]},"a":{"b":{},"a":[]}}';
 test.each([
@@ -151,6 +154,8 @@ test.each([
   ['as long as may be', true, `{"a":"${'x'.repeat(DOCUMENT_BYTES_MAX - 8)}"}`],
   ['longer', false, `{"a":"${'x'.repeat(DOCUMENT_BYTES_MAX - 7)}"}`],
   ['many members', false, `{${Array.from({length: 2_000}, (_, i) => `"k${i}":1`).join(',')}}`],
+  ['many keys that are long, and sorted backwards', false, backwards(1_000, 1_000)],
+  ['a few of them', true, backwards(20, 1_000)],
   ['more behind it', false, '{"a":1}{"b":2}'],
   ['nothing', false, ''],
 ])('plain or not: %s: %s', (_, isPlain, text) => {
