@@ -82,7 +82,7 @@ beforeAll(async () => {
   for (const id of ['one', 'two']) expect((await imported(id)).status).toBe(200);
   for (let n = 0; n < 2; n++) tasks.push(await endedTask());
   await service.end('SIGTERM');
-  change(ticking, [`UPDATE crons SET mutation = replace(mutation, 'later', 'lates')`]);
+  change(ticking, [`UPDATE crons SET mutation = replace(mutation, 'later', 'earlier')`]);
   change(
     bulk,
     [`UPDATE bulk_records SET record = replace(record, '"inserted":1', '"inserted":2') WHERE id = 'one'`],
@@ -195,7 +195,10 @@ test('svc verify names them, and a repair takes them away, or puts back one bit'
   const {code, stdout} = await svc(['recover', '--data', service.data, '--repair', bulk.id]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/the import or task .*; it was taken away/)]);
   expect((await svc(['verify', '--data', service.data, '--tenant', bulk.id])).stdout).toContain(': ok');
+  const repaired = await svc(['recover', '--data', service.data, '--repair', ticking.id]);
+  expect(repaired.stdout).toMatch(/the cron "daily".*; it was taken away/);
   await service.run();
+  expect((await ticking.request('GET', '/scheduled/history')).body).toEqual({runs: [], next_cursor: null});
   expect((await bulk.request('GET', `/tasks/${tasks[0]}`)).status).toBe(404);
   expect((await bulk.request('GET', '/tasks')).body).not.toHaveProperty('damaged');
 });

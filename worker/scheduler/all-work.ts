@@ -77,7 +77,7 @@ export class AllWork {
       const known = works.get(name);
       if (known !== undefined) return known;
       const row = reading(() => this.#statements.cron.get(name));
-      // A cron's history goes with it.
+      // The run was found because its cron was.
       if (row === undefined) throw storageDamaged({check: 'rows', stored: `the cron ${JSON.stringify(name)} of a run`});
       const {mutation} = checkedRowOf('crons', row);
       works.set(name, mutation);
@@ -95,7 +95,11 @@ function prepare(db: Connection) {
         'SELECT * FROM crons WHERE (next_run, name) > (?, ?) ORDER BY next_run, name',
       ),
     results: () => db.prepare<[number], NumberedResult>('SELECT * FROM job_results WHERE n < ? ORDER BY n DESC'),
-    runs: () => db.prepare<[number], CronRunRow>('SELECT * FROM cron_runs WHERE n < ? ORDER BY n DESC'),
+    /** Of crons that are there: a repair that takes a cron away leaves its history. */
+    runs: () =>
+      db.prepare<[number], CronRunRow>(
+        'SELECT * FROM cron_runs WHERE n < ? AND name IN (SELECT name FROM crons) ORDER BY n DESC',
+      ),
     cron: () => db.prepare<[string], CronRow>('SELECT * FROM crons WHERE name = ?'),
   });
 }
