@@ -4,7 +4,7 @@
  * written, and a sheet shows text and numbers as they are.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {CSV_COLUMNS_MAX} from '../../shared/limits.ts';
+import {CSV_COLUMNS_MAX, IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {type ParsedDocument, parseDocument, parseFields} from '../documents/document.ts';
 import {PIECE_CHARS} from '../journal/pieces.ts';
@@ -39,28 +39,52 @@ export function namedColumns(text: string): string[] {
  */
 export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[], void> {
   const names = new Set<string>();
+  const looked = new Looked();
   let chars = 0;
   for (const row of rows) {
-    for (const name of Object.keys(parseFields(row))) names.add(name);
+    for (const name of Object.keys(parseFields(row))) {
+      if (names.has(name)) continue;
+      names.add(name);
+      chars += name.length + 1;
+    }
     if (names.has(''))
       throw invalid(`document ${row.id} has a field without a name, which CSV cannot have: name the columns`);
     if (names.size + SYSTEM_FIELDS.length > CSV_COLUMNS_MAX) {
       throw invalid(`the documents have more than ${CSV_COLUMNS_MAX} different fields: name the columns`);
     }
-    chars += row.body.length;
-    if (chars < PIECE_CHARS) continue;
-    chars = 0;
-    yield '';
+    // A name may be as long as a document. No import takes a header that is longer.
+    if (chars > IMPORT_LINE_BYTES_MAX) {
+      throw invalid(`the names of all fields are longer than ${IMPORT_LINE_BYTES_MAX} bytes: name the columns`);
+    }
+    if (looked.isPiece(row)) yield '';
   }
   return [...SYSTEM_FIELDS, ...[...names].sort()];
 }
 
-/** The header, and a record a document. */
+/**
+ * The header, and a record a document.
+ * @yields nothing, after each piece of text that it has looked at: of long documents, records may have little
+ */
 export function* csvTexts(rows: Iterable<DocumentRow>, columns: readonly string[]): Generator<string, void, void> {
   yield recordText(columns);
+  const looked = new Looked();
   for (const row of rows) {
     const document: ParsedDocument = parseDocument(row);
     yield recordText(columns.map(name => (Object.hasOwn(document, name) ? cellText(document[name]!) : '')));
+    if (looked.isPiece(row)) yield '';
+  }
+}
+
+/** How much has been read: whoever makes little of much lets others have the thread all the same. */
+class Looked {
+  #chars = 0;
+
+  /** Whether what was read since the last one is a piece. */
+  isPiece({id, body}: DocumentRow): boolean {
+    this.#chars += id.length + body.length;
+    if (this.#chars < PIECE_CHARS) return false;
+    this.#chars = 0;
+    return true;
   }
 }
 
