@@ -105,7 +105,13 @@ export class Sockets {
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
     let asker: Asker = null;
     try {
-      asker = this.#asker(req);
+      const {originRule, credentials} = this.#parts;
+      originRule.checkUpgrade(req);
+      refuseKeyInUrl(req);
+      const known = credentials.of(req);
+      // Known before it is judged: the record of a refusal names it.
+      asker = known === undefined ? this.#askerOfPage(req) : known;
+      if (known === undefined && asker !== null) judgePageKey(asker, Date.now());
       const tenant = this.#check(req, asker);
       const data: SocketData = {connection: null, tenant, asker};
       const key = req.getHeader('sec-websocket-key');
@@ -132,14 +138,6 @@ export class Sockets {
     else failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
   }
 
-  #asker(req: HttpRequest): Asker {
-    const {originRule, credentials} = this.#parts;
-    originRule.checkUpgrade(req);
-    refuseKeyInUrl(req);
-    const known = credentials.of(req);
-    return known === undefined ? this.#askerOfPage(req) : known;
-  }
-
   #check(req: HttpRequest, asker: Asker): PlacedTenant {
     const {directory} = this.#parts;
     judgeOperation(asker, RIGHTS.socket);
@@ -158,8 +156,8 @@ export class Sockets {
     return tenant;
   }
 
-  /** Who offers a key as subprotocol: all that a page in a browser can send. @throws auth.unauthorized 401, auth.forbidden 403 */
-  #askerOfPage(req: HttpRequest): Asker {
+  /** Who offers a key as subprotocol: all that a page in a browser can send. @throws auth.unauthorized 401 */
+  #askerOfPage(req: HttpRequest): NonNullable<Asker> {
     const {credentials} = this.#parts;
     const secret = offeredKey(req);
     if (secret === null) {
@@ -168,7 +166,6 @@ export class Sockets {
     }
     const caller = credentials.ofKey(secret);
     if (caller === null) throw new ServiceError('auth.unauthorized', credentials.refusal('', secret, NEEDS_CREDENTIAL));
-    judgePageKey(caller, Date.now());
     return caller;
   }
 

@@ -2,6 +2,7 @@
 import {WebSocket} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
 import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
+import type {RefusalPage} from '../../shared/protocol/audit.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
 import {SCOPES} from '../../shared/rights.ts';
 import {Service} from '../harness/service.ts';
@@ -110,11 +111,14 @@ describe('a key is refused as subprotocol', () => {
     ['with every scope', {scopes: [...SCOPES]}, 'every scope'],
     ['without the scope', {scopes: ['logs']}, 'data:read'],
     ['of another tenant', {tenants: ['another']}, 'tenant'],
-  ])('%s: 403', async (_what, body, said) => {
-    const {secret} = await make(body);
+  ])('%s: 403, and the record of it names the key', async (_what, body, said) => {
+    const {key, secret} = await make(body);
     const {status, error} = await refusal(`svc.v2, ${secret}`);
     expect([status, error!.code]).toEqual([403, 'auth.forbidden']);
     expect(error!.message).toContain(said);
+    const {body: refusals} = await service.get('/api/audit/refusals?limit=1000');
+    const named = {operation: 'socket', tenant, code: 'auth.forbidden', key: key.id, key_name: key.name, shown: null};
+    expect((refusals as RefusalPage).records.at(-1)).toMatchObject(named);
   });
 
   test('though as a header it is as good as any', async () => {
