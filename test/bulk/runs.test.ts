@@ -84,6 +84,21 @@ test('a task whose record is damaged holds up no other, and stays', async () => 
   expect(() => tasks.get(db, broken)).toThrow(expect.objectContaining({code: 'op.storage_damaged'}));
 });
 
+test('a task whose cancellation is taken back goes on, also when nobody was seen to run meanwhile', async () => {
+  const background = new BackgroundWrites(groups, log, (_, error) => {
+    throw error;
+  });
+  const tasks = new Tasks(db, background, noDrop, () => Promise.resolve('{"data":[],"next_cursor":null}'));
+  const id = await groups.perform(tasks.made({type: 'delete', query: {table: 't', filters: []}}));
+  const refused = groups.perform(writer => {
+    tasks.cancelled(id)(writer);
+    tasks.wake();
+    throw new ServiceError('session.storage_full', 'nothing of it is written');
+  });
+  await expect(refused).rejects.toMatchObject({code: 'session.storage_full'});
+  await until('it to end', () => tasks.get(db, id).state === 'completed');
+});
+
 test('a task that would be written again and again with much is refused', () => {
   const background = new BackgroundWrites(groups, log, () => undefined);
   const tasks = new Tasks(db, background, noDrop, () => Promise.reject(new Error('nothing runs')));

@@ -117,7 +117,7 @@ export class Tasks {
       if (task.type !== 'drop') continue;
       const now = {...task, updated_at: Math.floor(writer.nowMs())};
       fail(now, '', schemaMeanwhile(name));
-      this.#records.put(writer, task.id, now);
+      this.#end(writer, now);
     }
   }
 
@@ -159,9 +159,15 @@ export class Tasks {
       const task = found(this.#records.get(writer.db, id), id);
       if (task.state !== 'running') throw new ServiceError('op.conflict', `the task is ${task.state}`);
       const ended = {...task, state: 'cancelled' as const, updated_at: Math.floor(writer.nowMs())};
-      this.#records.put(writer, id, ended);
+      this.#end(writer, ended);
       return shown(ended);
     };
+  }
+
+  /** From outside of its run, which may see it before it is durable, and stop: if it is taken back, the task still runs. */
+  #end(writer: Writer, task: TaskRecord): void {
+    this.#records.put(writer, task.id, task);
+    writer.onRollback(() => setImmediate(() => this.wake()));
   }
 
   /** @param reader what is durable. @throws op.not_found 404 */
