@@ -315,7 +315,7 @@ export class Exchange implements Forwarded {
     }
     if (failed) {
       if (this.#state === 'open')
-        this.fail(new ServiceError('op.failed', 'the answer broke off before its first byte'));
+        this.fail(why ?? new ServiceError('op.failed', 'the answer broke off before its first byte'));
       else this.#res.close(); // aborts: an unfinished chunked body is what tells the client
       return;
     }

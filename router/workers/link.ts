@@ -314,7 +314,7 @@ export class WorkerLink implements Holder {
         this.#response(stream, flags, meta, body);
         return;
       case FrameKind.chunk:
-        this.#chunk(stream, flags, body);
+        this.#chunk(stream, flags, meta, body);
         return;
       case FrameKind.credit:
         this.#credit(stream, Number(meta.toString('latin1')));
@@ -374,7 +374,7 @@ export class WorkerLink implements Holder {
     if (this.#retired) this.#closeIfIdle();
   }
 
-  #chunk(stream: number, flags: number, body: Buffer): void {
+  #chunk(stream: number, flags: number, meta: Buffer, body: Buffer): void {
     if (!this.#streaming.has(stream)) return; // cancelled while it was under way
     const request = this.#inFlight.get(stream)!;
     if (body.length > 0) request.streamPiece(body);
@@ -383,7 +383,7 @@ export class WorkerLink implements Holder {
     this.#over(stream, request);
     request.holder = null;
     request.suspectedBy?.answered(request.call!);
-    request.endStream((flags & FrameFlag.failed) !== 0);
+    request.endStream((flags & FrameFlag.failed) !== 0, meta.length === 0 ? null : errorOf(meta));
     if (this.#retired) this.#closeIfIdle();
   }
 
@@ -461,6 +461,16 @@ export class WorkerLink implements Holder {
 /** Null: there is no list. */
 function streamsOf(meta: Buffer): number[] | null {
   return meta.length === 0 ? null : meta.toString('latin1').split(' ').map(Number);
+}
+
+/** Why an answer cannot be made. */
+function errorOf(meta: Buffer): ServiceError {
+  try {
+    const {code, message, detail} = JSON.parse(meta.toString('utf8')) as ErrorObject;
+    return new ServiceError(code, message, detail);
+  } catch {
+    throw new MalformedFrame('a failed answer does not say its error');
+  }
 }
 
 function bytesOf(meta: Buffer): number {

@@ -27,7 +27,7 @@ export const FrameKind = {
   request: 2,
   /** worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. */
   response: 3,
-  /** A piece of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short. */
+  /** A piece of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short; meta may be the error, for when nothing has left yet. */
   chunk: 4,
   /** The rest of a streamed body is not wanted; from the router: the client is gone. A read that is not answered yet may be given up, and is answered all the same. */
   cancel: 5,

@@ -150,6 +150,17 @@ describe('as CSV', () => {
     expect(message).toContain(said);
   });
 
+  test('is refused as well by what is found late, while its columns are looked for', async () => {
+    const documents = Array.from({length: 1_100}, (_, n) => ({[`f${n}`]: n, text: 'x'.repeat(1_000)}));
+    await tenant.insertAll('many', documents);
+    const {message} = expectError(
+      await tenant.request('GET', '/export?table=many&format=csv'),
+      400,
+      'op.invalid_input',
+    );
+    expect(message).toContain('more than 1000');
+  });
+
   test('is the one form of which cells may be JSON', async () => {
     expectError(await tenant.request('POST', '/import?table=a&cells=json', '{}', sent), 400, 'op.invalid_input');
   });

@@ -9,6 +9,7 @@
  * A body may be silent for as long as it likes: only a reader that takes nothing of what is there is a stalled one.
  */
 import type {Buffer} from 'node:buffer';
+import type {ServiceError} from '../../shared/errors.ts';
 import {
   STREAM_HELD_BYTES_MAX,
   STREAM_PIECE_BYTES_MAX,
@@ -20,8 +21,8 @@ import {
 export interface BodySink {
   /** The piece must stay as it is until it is sent. */
   piece(piece: Buffer): void;
-  /** @param reason why it is cut short; null: it is whole */
-  end(reason: string | null): void;
+  /** @param reason why it is cut short; null: it is whole. @param error what the client is told if nothing has left yet */
+  end(reason: string | null, error: ServiceError | null): void;
 }
 
 export class OutgoingBody {
@@ -79,9 +80,9 @@ export class OutgoingBody {
     this.#send();
   }
 
-  /** It is cut short, visibly for the client. */
-  fail(): void {
-    this.#cut('its maker failed');
+  /** It is cut short, visibly for the client, who gets the error in its place if nothing has left yet. */
+  fail(error: ServiceError | null = null): void {
+    this.#cut('its maker failed', error);
   }
 
   /** For the link: the client took this many bytes. */
@@ -113,14 +114,14 @@ export class OutgoingBody {
       this.#stallTimer ??= setTimeout(() => this.#cut('its reader stalled'), STREAM_STALL_MS);
     } else if (this.#state === 'ending') {
       this.#close();
-      this.#sink.end(null);
+      this.#sink.end(null, null);
     }
   }
 
-  #cut(reason: string): void {
+  #cut(reason: string, error: ServiceError | null = null): void {
     if (this.#state === 'closed') return;
     this.#close();
-    this.#sink.end(reason);
+    this.#sink.end(reason, error);
     this.onCancel();
   }
 

@@ -1,7 +1,7 @@
 /**
  * Feeds a response body from an iterator, one piece a turn and the next one only once the last has left, so that other
  * requests are served in between and no more than a piece waits for its reader. The iterator is closed whatever happens.
- * When it refuses to go on (a document is damaged), the body is cut short, visibly for the client.
+ * When it refuses to go on (a document is damaged), the client is answered the error if nothing has left yet; else the body is cut short, visibly.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
@@ -14,8 +14,8 @@ export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): 
   function next(): void {
     if (!body.isOpen) return;
     const piece = nextOf(pieces);
-    if (piece === null) {
-      body.fail();
+    if (piece instanceof ServiceError) {
+      body.fail(piece);
       return;
     }
     if (piece.done === true) {
@@ -28,11 +28,11 @@ export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): 
   }
 }
 
-function nextOf(pieces: Iterator<string, void, void>): IteratorResult<string, void> | null {
+function nextOf(pieces: Iterator<string, void, void>): IteratorResult<string, void> | ServiceError {
   try {
     return pieces.next();
   } catch (caught) {
-    if (caught instanceof ServiceError) return null;
+    if (caught instanceof ServiceError) return caught;
     throw caught;
   }
 }

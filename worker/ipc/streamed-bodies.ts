@@ -1,5 +1,6 @@
 /** The bodies of one connection that travel in pieces, either way, by the stream of their exchange. */
 import {Buffer} from 'node:buffer';
+import {errorEnvelope} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {Logger} from '../../shared/log.ts';
 import {IncomingBody} from './incoming-body.ts';
@@ -64,10 +65,11 @@ export class StreamedBodies {
     this.#send(FrameKind.response, stream, FrameFlag.streams, meta, EMPTY);
     const body = new OutgoingBody({
       piece: piece => this.#send(FrameKind.chunk, stream, FrameFlag.none, '', piece),
-      end: reason => {
+      end: (reason, error) => {
         if (reason !== null) this.#log.warn('ending a streamed reply', {reason});
         const flags = reason === null ? FrameFlag.end : FrameFlag.end | FrameFlag.failed;
-        this.#send(FrameKind.chunk, stream, flags, '', EMPTY);
+        const meta = error === null ? '' : JSON.stringify(errorEnvelope(error).error);
+        this.#send(FrameKind.chunk, stream, flags, meta, EMPTY);
         this.#over(stream);
       },
     });
