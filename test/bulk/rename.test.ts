@@ -9,6 +9,7 @@ import {follow, state} from '../harness/follower.ts';
 import {bootstrap, checkChain, journalAfter} from '../harness/journal.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
+import {endedTask} from '../harness/tasks.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -32,11 +33,7 @@ const renamed = async (table: string, to: string, headers = {}) => {
 const refused = async (table: string, to: unknown, code = 'op.conflict', status = 409) =>
   expectError(await rename(table, to), status, code);
 const tables = async () => ((await tenant.request('GET', '/tables')).body as {tables: object[]}).tables;
-const ended = (id: string) =>
-  until('the task to end', async () => {
-    const {body} = await tenant.request('GET', `/tasks/${id}`);
-    return (body as {task: {state: string}}).task.state !== 'running';
-  });
+const ended = (id: string) => endedTask(tenant, id);
 const drop = async (table: string) => {
   const {status, body} = await tenant.request('DELETE', `/tables/${table}`);
   expect(status).toBe(202);

@@ -3,12 +3,12 @@ import {cpSync, mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, onTestFinished, test} from 'vitest';
-import type {Task} from '../../shared/protocol/tasks.ts';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
+import {endedTask, taskOf} from '../harness/tasks.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -42,15 +42,8 @@ const drop = async (table: string, headers = {}) => {
   expect([reply.status, reply.text]).toEqual([202, expect.any(String)]);
   return (reply.body as {id: string}).id;
 };
-const look = async (id: string) => {
-  const reply = await tenant.request('GET', `/tasks/${id}`).catch(() => null);
-  return reply?.status === 200 ? (reply.body as {task: Task}).task : null;
-};
-const ended = (id: string) =>
-  until('the task to end', async () => {
-    const task = await look(id);
-    return task === null || task.state === 'running' ? null : task;
-  });
+const look = (id: string) => taskOf(tenant, id);
+const ended = (id: string) => endedTask(tenant, id);
 const tables = async () => ((await tenant.request('GET', '/tables')).body as {tables: object[]}).tables;
 const insert = async (table: string, fields: object) =>
   (await tenant.request('POST', '/documents', {table, fields})).status;

@@ -3,6 +3,7 @@ import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import type {Task} from '../../shared/protocol/tasks.ts';
 import {canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {isAlive, Service} from '../harness/service.ts';
+import {endedTask, taskOf} from '../harness/tasks.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -31,15 +32,8 @@ const start = async (body: object, headers = {}) => {
   expect([reply.status, reply.text]).toEqual([202, expect.any(String)]);
   return (reply.body as {id: string}).id;
 };
-const look = async (id: string) => {
-  const reply = await tenant.request('GET', `/tasks/${id}`).catch(() => null);
-  return reply?.status === 200 ? (reply.body as {task: Task}).task : null;
-};
-const ended = (id: string) =>
-  until('the task to end', async () => {
-    const task = await look(id);
-    return task === null || task.state === 'running' ? null : task;
-  });
+const look = (id: string) => taskOf(tenant, id);
+const ended = (id: string) => endedTask(tenant, id);
 const all = async () => {
   const {body} = await tenant.request('POST', '/query', {table: t, filters: [], limit: 2 * DOCUMENTS});
   return (body as {data: Doc[]}).data;
