@@ -13,6 +13,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
+import {timeAfter} from '../documents/version.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -282,7 +283,7 @@ export class Writer {
   newRow(table: CatalogTable, body: string, chosenId?: string, flags = 0): DocumentRow {
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
-    table.lastCreated = after(table.lastCreated, this.#documentMs);
+    table.lastCreated = timeAfter(table.lastCreated, this.#documentMs);
     this.counters.change(table);
     const created = table.lastCreated;
     const id = chosenId ?? this.#ids.next(table.number);
@@ -321,7 +322,7 @@ export class Writer {
     const keys = keysOf(indexes, fields);
     const keysBefore = keysOf(indexes, old);
     checkUnique(this, table, indexes, keys, fields, {doc: row.doc, keys: keysBefore});
-    const updated = after(row.updated, this.#documentMs);
+    const updated = timeAfter(row.updated, this.#documentMs);
     const now: DocumentRow = {doc: row.doc, id: row.id, created: row.created, updated, body, flags};
     const {changes} = this.statements.updateDocument.run(updated, body, flags, documentChecksum(now), row.doc);
     assert(changes === 1, `document ${row.doc} is there to be replaced`);
@@ -493,11 +494,3 @@ export class Writer {
 }
 
 const EVENT_OF = {insert: 'document.inserted', update: 'document.updated', delete: 'document.deleted'} as const;
-
-/**
- * Creation times in a table and update times of a document are milliseconds of the clock, or a fraction above the newest one:
- * 1,024 fit in a millisecond. So no two are equal, which versions rest on (`documents/version.ts`).
- */
-function after(newest: number, nowMs: number): number {
-  return nowMs > newest ? nowMs : newest + 2 ** -10;
-}

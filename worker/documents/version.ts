@@ -19,6 +19,14 @@ export type Condition = {readonly ifMatch: Tags | null; readonly ifNoneMatch: Ta
 
 export const NO_CONDITION: Condition = {ifMatch: null, ifNoneMatch: null};
 
+/**
+ * Creation times in a table and update times of a document are milliseconds of the clock, or a fraction above the newest one:
+ * 1,024 fit in a millisecond. So no two are equal.
+ */
+export function timeAfter(newest: number, nowMs: number): number {
+  return nowMs > newest ? nowMs : newest + 2 ** -10;
+}
+
 export function versionOf({created, updated}: DocumentRow): string {
   return `${created}-${updated}`;
 }
