@@ -9,7 +9,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
-import {TokenBucket} from './token-bucket.ts';
+import {TokenBucket} from '../../shared/token-bucket.ts';
 
 export type RateLimitSettings = {
   /** Of each tenant; null: none. */

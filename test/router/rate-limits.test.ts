@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {RateLimits} from '../../router/rates/rate-limits.ts';
-import {TokenBucket} from '../../router/rates/token-bucket.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
+import {TokenBucket} from '../../shared/token-bucket.ts';
 
 /** Where every tenant has a limit. */
 class Counted extends RateLimits {

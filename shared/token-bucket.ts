@@ -1,5 +1,5 @@
 /** Fills steadily and is full at first; each request takes one. So bursts are fine, and a flood is not. */
-import type {RateLimit} from '../../shared/rate-limit.ts';
+import type {RateLimit} from './rate-limit.ts';
 
 export class TokenBucket {
   readonly #limit: RateLimit;
