@@ -4,6 +4,7 @@
  */
 import {createHash, timingSafeEqual} from 'node:crypto';
 import {createServer, type Server, type Socket} from 'node:net';
+import {dirname} from 'node:path';
 import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
 import {
@@ -18,8 +19,6 @@ import {EgressPolicy, type Resolve, systemResolve} from './policy.ts';
 import {Turns} from './turns.ts';
 
 export type DoorParts = {
-  /** Where paths for data connections are made. */
-  directory: string;
   metrics: EgressMetrics;
   /** Unless given, the system's. */
   resolve?: Resolve;
@@ -55,6 +54,11 @@ export class Door {
       door.#server.listen({path: grant.socketPath, writableAll: true, readableAll: true}, resolve);
     });
     return door;
+  }
+
+  /** Where paths for data connections are made: users of other tenants cannot go through it. */
+  get directory(): string {
+    return dirname(this.#grant.socketPath);
   }
 
   get policy(): EgressPolicy {

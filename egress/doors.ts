@@ -1,5 +1,6 @@
 /** The doors of all workers that serve a tenant, by the paths of their sockets. What is asked of a door is done in order. */
-import {chmod, mkdir, rm} from 'node:fs/promises';
+import {readdir, rm} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
 import {EGRESS_DOOR_AGAIN_MS} from '../shared/limits.ts';
@@ -21,17 +22,8 @@ export class Doors {
   readonly #parts: DoorParts;
   readonly #doors = new Map<string, Standing>();
 
-  private constructor(parts: DoorParts) {
-    this.#parts = parts;
-  }
-
-  /** @param directory for data connections; what an earlier process left there is removed */
-  static async in(directory: string, {resolve, failed}: Pick<DoorParts, 'resolve' | 'failed'> = {}): Promise<Doors> {
-    await rm(directory, {recursive: true, force: true});
-    // Whoever may enter has to know a name in it.
-    await mkdir(directory);
-    await chmod(directory, 0o711);
-    return new Doors({directory, metrics: new EgressMetrics(), ...(resolve && {resolve}), ...(failed && {failed})});
+  constructor(parts: Omit<DoorParts, 'metrics'> = {}) {
+    this.#parts = {...parts, metrics: new EgressMetrics()};
   }
 
   /**
@@ -73,7 +65,9 @@ export class Doors {
   }
 
   async #opened(standing: Standing): Promise<void> {
-    await rm(standing.grant.socketPath, {recursive: true, force: true});
+    // Of an earlier process: its door, and paths of its data connections.
+    const directory = dirname(standing.grant.socketPath);
+    for (const name of await readdir(directory)) await rm(join(directory, name), {recursive: true, force: true});
     standing.door = await Door.open(standing.grant, this.#parts);
     standing.door.use(standing.grant);
   }

@@ -129,7 +129,7 @@ export class Link {
 
   #connect({id, host, port, family}: EgressQuestion & {type: 'connect'}): void {
     const door = this.#door;
-    const {metrics, directory} = door.parts;
+    const {metrics} = door.parts;
     if (!this.#isRoom(id)) return;
     const addresses = async () => {
       const found = await door.policy.addresses(host, port);
@@ -138,7 +138,7 @@ export class Link {
       return ofFamily;
     };
     const connection = new Outgoing(
-      {host, port, addresses, directory},
+      {host, port, addresses, directory: door.directory},
       {
         open: (path, address, at) => {
           metrics.count('opened');

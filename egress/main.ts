@@ -13,7 +13,10 @@ import {createLogger} from '../shared/log.ts';
 import {Doors} from './doors.ts';
 
 const log = createLogger({process: 'egress'});
-let doors: Promise<Doors> | null = null;
+const doors = new Doors({
+  failed: ({tenant, socketPath}, error) =>
+    log.error("a worker's way out cannot be opened; it is tried again", {tenant, path: socketPath, error}),
+});
 
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
@@ -28,28 +31,20 @@ process.on('message', (message: SupervisorToEgress) => void received(message));
 setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
 
 async function received(message: SupervisorToEgress): Promise<void> {
-  if (message.type === 'start') {
-    const {directory, grants} = message;
-    doors = Doors.in(directory, {
-      failed: ({tenant, socketPath}, error) =>
-        log.error("a worker's way out cannot be opened; it is tried again", {tenant, path: socketPath, error}),
-    });
-    const all = await doors;
-    await Promise.all(grants.map(grant => all.grant(grant)));
-    send({type: 'started'});
-    return;
-  }
-  const all = await doors!;
   switch (message.type) {
+    case 'start':
+      await Promise.all(message.grants.map(grant => doors.grant(grant)));
+      send({type: 'started'});
+      return;
     case 'grant':
-      await all.grant(message.grant);
+      await doors.grant(message.grant);
       send({type: 'granted', id: message.id});
       return;
     case 'revoke':
-      await all.revoke(message.socketPath);
+      await doors.revoke(message.socketPath);
       return;
     case 'metrics':
-      send({type: 'metrics', id: message.id, report: all.report()});
+      send({type: 'metrics', id: message.id, report: doors.report()});
       return;
     default:
       unreachable(message);

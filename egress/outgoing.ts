@@ -1,6 +1,6 @@
 /**
  * One connection of a tenant to the outside: made to an address that the policy opens, kept until its client comes for it at
- * a path that nobody else knows, then bytes both ways with as much under way as the slower side takes.
+ * a path that no other tenant's user can reach, then bytes both ways with as much under way as the slower side takes.
  *
  *   connecting ──open──▶ unclaimed ──client comes──▶ relaying ──both sides have ended──▶ over
  *       └ failed            └ nobody comes, or the far side breaks off: broken ──client drops it──▶ over
@@ -16,6 +16,7 @@ import {
   EGRESS_CLAIM_MS_MAX,
   EGRESS_CONNECT_TIMEOUT_MS,
   EGRESS_IDLE_MS_MAX,
+  EGRESS_PATH_CHARS,
   EGRESS_WINDOW_BYTES,
 } from '../shared/limits.ts';
 
@@ -112,16 +113,17 @@ export class Outgoing {
   }
 
   #connected(far: Socket): void {
-    const path = join(this.#parts.directory, randomBytes(16).toString('base64url'));
+    const path = join(this.#parts.directory, randomBytes((EGRESS_PATH_CHARS * 3) / 4).toString('base64url'));
     const entrance = createServer({allowHalfOpen: true, pauseOnConnect: true, highWaterMark: EGRESS_WINDOW_BYTES});
     this.#entrance = entrance;
     entrance.maxConnections = 1;
-    entrance.once('error', error => this.#fail(failureOf(error)));
+    // The system's message names a path of the server.
+    entrance.once('error', () => this.#fail(NO_PATH));
     entrance.once('connection', near => {
       entrance.close();
       this.#relay(near, far);
     });
-    // Workers may run as users of their own; the name is what nobody guesses.
+    // The tenant's worker may run as a user of its own.
     entrance.listen({path, writableAll: true, readableAll: true}, () => {
       if (this.#isOver || this.#isBroken) return;
       clearTimeout(this.#timer);
@@ -182,6 +184,13 @@ function among(addresses: readonly string[]): LookupFunction {
     else callback(null, found[0]!.address, found[0]!.family);
   };
 }
+
+const NO_PATH: EgressFailure = {
+  refused: false,
+  message: 'The server cannot hand over the connection; try again',
+  code: 'ECONNABORTED',
+  syscall: 'connect',
+};
 
 function timedOut({host, port}: OutgoingParts): EgressFailure {
   return {refused: false, message: `connect ETIMEDOUT ${host}:${port}`, code: 'ETIMEDOUT', syscall: 'connect'};

@@ -785,6 +785,8 @@ export const EGRESS_LINE_BYTES_MAX = 4 * KIB;
 export const EGRESS_HELLO_MS_MAX = 5_000;
 /** From the answer that a connection is open until its client comes for it. Beyond: it is closed. (ours) */
 export const EGRESS_CLAIM_MS_MAX = 10_000;
+/** The name of a connection's path, in a directory that other users cannot go through: 72 random bits. (ours) */
+export const EGRESS_PATH_CHARS = 12;
 /** Neither direction of a connection has had a byte for so long. Beyond: it breaks off. (ours) */
 export const EGRESS_IDLE_MS_MAX = 60 * 60 * 1000;
 /** What is under way in one direction of a connection, in the memory of the egress process. Beyond: the sender waits. (ours) */

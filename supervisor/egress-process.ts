@@ -4,7 +4,6 @@
  *
  *   none ──wanted──▶ running ──ends──▶ pausing ──▶ running      (drained: none, for good)
  */
-import {join} from 'node:path';
 import {Answers} from '../shared/answers.ts';
 import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../shared/ipc/egress.ts';
 import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../shared/limits.ts';
@@ -18,8 +17,6 @@ export type EgressProcessOptions = {
   /** What stands before its executable. */
   confinement: readonly string[];
   env: Record<string, string>;
-  /** Where it makes the paths of connections, in a directory of its own. */
-  runDirectory: () => string;
   pace: KillPace;
   /** It ended unasked and will be started again. */
   onEnd: () => void;
@@ -88,7 +85,7 @@ export class EgressProcess {
   }
 
   #spawn(): void {
-    const {entry, confinement, env, log, pace, onKill, runDirectory} = this.#options;
+    const {entry, confinement, env, log, pace, onKill} = this.#options;
     this.#pauseTimer = null;
     this.#startedMs = performance.now();
     const child = new Child<SupervisorToEgress, EgressToSupervisor>({
@@ -103,7 +100,7 @@ export class EgressProcess {
       onEnd: end => this.#ended(end),
     });
     this.#child = child;
-    child.send({type: 'start', directory: join(runDirectory(), 'e'), grants: [...this.#grants.values()]});
+    child.send({type: 'start', grants: [...this.#grants.values()]});
   }
 
   #received(message: EgressToSupervisor): void {

@@ -152,7 +152,6 @@ export class Supervisor {
       confinement: confinement.egress,
       // Names are looked up by threads, and a slow name server holds one for seconds.
       env: {...childEnv, UV_THREADPOOL_SIZE: String(EGRESS_LOOKUP_THREADS)},
-      runDirectory: () => this.#runDirectory.path,
       pace: new KillPace(() => performance.now()),
       onEnd: () => {
         this.#metrics.died('egress');

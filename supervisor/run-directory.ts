@@ -1,6 +1,7 @@
 /**
  * The run directory: where workers listen, readable by this user alone. Where tenants have users of their own, each worker has a
- * directory in it for its socket, which others do not get through: routers by its group, the worker as its owner. Socket names are short and numbered, because an
+ * directory in it for its socket, which others do not get through: routers by its group, the worker as its owner. The egress
+ * process has a directory for each worker always. Socket names are short and numbered, because an
  * operating system cuts a longer path silently and two workers would then share one.
  *
  * XDG_RUNTIME_DIR set to nothing is as if it were not set, as its specification says.
@@ -13,15 +14,15 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {assert} from '../shared/assert.ts';
 import type {WorkerUser} from '../shared/ipc/control.ts';
-import {SOCKET_LOOK_MS, SOCKET_PATH_BYTES_MAX} from '../shared/limits.ts';
+import {EGRESS_PATH_CHARS, SOCKET_LOOK_MS, SOCKET_PATH_BYTES_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {ensurePrivateDirectory, isPrivateDirectory} from '../shared/private-directory.ts';
 import {closedTo, letPass} from './confinement/users.ts';
 import {StartError} from './start-error.ts';
 
 const NAME = /^svc-(\d+)-\w+$/;
-/** Room for the largest number a socket can have. */
-const SOCKET_NAME_CHARS_MAX = `w${Number.MAX_SAFE_INTEGER}/s`.length;
+/** Room for the largest number a socket can have, and for the longest name below it: that of a data connection. */
+const SOCKET_NAME_CHARS_MAX = `d${Number.MAX_SAFE_INTEGER}/`.length + EGRESS_PATH_CHARS;
 /** Of a directory with a socket in it. */
 type Owner = {uid: number; gid: number};
 
@@ -63,11 +64,12 @@ export class RunDirectory {
   }
 
   /**
-   * Where a worker finds its way out. It goes there, and changes nothing: who listens has the server's rights, and would use them on
-   * what a worker put in its way.
+   * Where a worker finds its way out, in a directory of its own, in which its data connections are, too: the group is the
+   * tenant's, so other users cannot reach them. A worker goes there, and changes nothing: who listens has the server's rights,
+   * and would use them on what a worker put in its way.
    */
   nextDoorPath(user: WorkerUser | null): string {
-    return this.#next('d', user === null ? null : {uid: process.geteuid!(), gid: user.id});
+    return this.#next('d', {uid: process.geteuid!(), gid: user?.id ?? process.getegid!()});
   }
 
   #next(kind: 'w' | 'd', owner: Owner | null): string {

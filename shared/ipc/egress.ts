@@ -15,7 +15,10 @@ import type {MetricJson} from '../metric-json.ts';
 
 export type EgressSettings = {allow: string[]; deny: string[]};
 
-/** The way out of one worker. `policy` is only for telling when it changed: what holds is known to the egress process. */
+/**
+ * The way out of one worker. `policy` is only for telling when it changed: what holds is known to the egress process. Data
+ * connections have their paths in the directory of `socketPath`, which users of other tenants cannot go through.
+ */
 export type EgressDoor = {socketPath: string; secret: string; policy: EgressSettings};
 
 /** The first line of a link. */
@@ -48,8 +51,8 @@ export type EgressFailure = {refused: boolean; message: string; code: string | n
 export type EgressGrant = EgressDoor & {tenant: string};
 
 export type SupervisorToEgress =
-  /** Once, first. `directory`: for data connections. */
-  | {type: 'start'; directory: string; grants: EgressGrant[]}
+  /** Once, first. */
+  | {type: 'start'; grants: EgressGrant[]}
   /** A worker serves a tenant, or its policy is another: connections of the old one are ended. Answered by `granted`. */
   | {type: 'grant'; id: number; grant: EgressGrant}
   /** The worker of this door has ended. */

@@ -1,6 +1,6 @@
 /** The doors of an egress process, within the test: with the policies it names, and names that lead where it says. */
 import {randomBytes} from 'node:crypto';
-import {mkdtempSync, rmSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {Doors} from '../../egress/doors.ts';
@@ -11,17 +11,19 @@ import {Egress} from '../../worker/functions/egress/connector.ts';
 
 export class TestEgress {
   readonly directory = mkdtempSync(join(tmpdir(), 'svc-egress-'));
-  readonly #doors: Promise<Doors>;
+  readonly #doors: Doors;
   readonly #used: Egress[] = [];
   #lastDoor = 0;
 
   constructor(resolve?: Resolve) {
-    this.#doors = Doors.in(join(this.directory, 'e'), {...(resolve && {resolve})});
+    this.#doors = new Doors({...(resolve && {resolve})});
   }
 
   /** A door that is there, or about to be. @param below a directory that there may not be */
   door(policy: EgressSettings, below = ''): EgressDoor {
-    const socketPath = join(this.directory, below, `x${++this.#lastDoor}`);
+    const directory = join(this.directory, below, `x${++this.#lastDoor}`);
+    if (below === '') mkdirSync(directory, {recursive: true});
+    const socketPath = join(directory, 's');
     const door = {socketPath, secret: randomBytes(8).toString('hex'), policy};
     void this.use(door);
     return door;
@@ -29,7 +31,7 @@ export class TestEgress {
 
   /** The policy of a door is this one now. */
   async use(door: EgressDoor): Promise<void> {
-    await (await this.#doors).grant({...door, tenant: 'acme'});
+    await this.#doors.grant({...door, tenant: 'acme'});
   }
 
   /** A way out under this policy. */
@@ -40,16 +42,16 @@ export class TestEgress {
   }
 
   async revoke(door: EgressDoor): Promise<void> {
-    await (await this.#doors).revoke(door.socketPath);
+    await this.#doors.revoke(door.socketPath);
   }
 
-  async report(): Promise<MetricJson[]> {
-    return (await this.#doors).report();
+  report(): MetricJson[] {
+    return this.#doors.report();
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#used.map(egress => egress.close()));
-    await (await this.#doors).close();
+    await this.#doors.close();
     rmSync(this.directory, {recursive: true});
   }
 }

@@ -4,7 +4,9 @@
  * the system's own error. Where the machine does not give the wall, these tests are skipped by name, with the reason.
  */
 import {spawn} from 'node:child_process';
+import {once} from 'node:events';
 import {readdirSync, readFileSync, statSync} from 'node:fs';
+import {createServer, type Server} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -24,6 +26,7 @@ let own: string;
 let answers: Record<string, string>;
 let status: string;
 let worker: number;
+let waiting: Server | undefined;
 beforeAll(async () => {
   service = await Service.start({spares: 1});
   missing = missingWall(service, 'users');
@@ -34,7 +37,10 @@ beforeAll(async () => {
   worker = await service.workerOf(tenant.id);
   ({answers, status} = await attack(await tries(victim)));
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  waiting?.close();
+  await service.stop();
+});
 beforeEach(({skip}) => {
   service.showLogOnFailure();
   skip(missing !== null, `no wall "users" on this machine: ${missing}`);
@@ -52,9 +58,13 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     .filter(name => /^w\d+$/.test(name))
     .map(name => ({path: join(run, name), uid: statSync(join(run, name)).uid}));
   const socketOf = (directory: string) => sockets.find(({uid}) => uid === statSync(directory).uid)!.path;
-  const door = readdirSync(run).find(
-    name => /^d\d+$/.test(name) && statSync(join(run, name)).gid === statSync(own).uid,
-  )!;
+  const doorOf = (directory: string) =>
+    readdirSync(run).find(name => /^d\d+$/.test(name) && statSync(join(run, name)).gid === statSync(directory).uid)!;
+  const door = doorOf(own);
+  // As the egress process makes one, under a name that the attacker knows.
+  const connection = join(run, doorOf(its), 'connection');
+  waiting = createServer().listen({path: connection, readableAll: true, writableAll: true});
+  await once(waiting, 'listening');
   const {data} = service;
   return {
     'its own file': {what: 'read', path: join(own, 'tenant.sqlite')},
@@ -78,6 +88,7 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     'a socket in the run directory': {what: 'write', path: join(run, 'planted')},
     "another worker's socket": {what: 'connect', path: join(socketOf(its), 's')},
     "a file beside another worker's socket": {what: 'write', path: join(socketOf(its), 'planted')},
+    "another tenant's connection": {what: 'connect', path: connection},
     'a file beside its own way out': {what: 'write', path: join(run, door, 'planted')},
     "the supervisor's environment": {what: 'read', path: `/proc/${service.pid}/environ`},
     "the router's environment": {what: 'read', path: `/proc/${router}/environ`},
@@ -156,6 +167,7 @@ describe('out of reach is', () => {
     'a socket in the run directory',
     "another worker's socket",
     "a file beside another worker's socket",
+    "another tenant's connection",
     'a file beside its own way out',
     "the supervisor's environment",
     "the router's environment",

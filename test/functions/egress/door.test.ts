@@ -1,8 +1,8 @@
 /** The door of a worker, as code meets it that has taken the worker over: it speaks the protocol, and as it likes. */
 import {once} from 'node:events';
-import {mkdirSync} from 'node:fs';
-import {type AddressInfo, connect, createServer, type Server, type Socket} from 'node:net';
-import {join} from 'node:path';
+import {mkdirSync, rmSync} from 'node:fs';
+import {type AddressInfo, connect, createServer, type Server, Socket} from 'node:net';
+import {dirname, join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
@@ -128,13 +128,27 @@ test('a door that cannot be opened keeps nobody from another, and is there when 
   await network.use(closed);
   expect(await wayOut(other).lookup('a.example')).toEqual(['127.0.0.1']);
   const answered = wayOut(closed).lookup('a.example');
-  mkdirSync(join(network.directory, 'missing'));
+  mkdirSync(dirname(closed.socketPath), {recursive: true});
   expect(await answered).toEqual(['127.0.0.1']);
 });
 
 test('what is in the way of a door is removed', async () => {
-  mkdirSync(join(network.directory, 'x1', 'more'), {recursive: true});
+  mkdirSync(join(network.directory, 'x1', 's', 'more'), {recursive: true});
   expect(await wayOut(network.door(OPEN)).lookup('a.example')).toEqual(['127.0.0.1']);
+});
+
+test('a connection waits in the directory of its door, and what keeps a client from it names no path', async () => {
+  const door = network.door(OPEN);
+  const way = wayOut(door);
+  const opened = await way.open('127.0.0.1', port);
+  expect(dirname(opened.path)).toBe(dirname(door.socketPath));
+  rmSync(opened.path);
+  const socket = new Socket();
+  way.carries(opened, socket);
+  socket.connect({path: opened.path});
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+  expect([error.code, error.message]).toEqual(['ECONNABORTED', 'The connection was given up; try again']);
+  expect(JSON.stringify({...error, stack: error.stack})).not.toContain(network.directory);
 });
 
 describe('what it is asked', () => {

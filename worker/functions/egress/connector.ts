@@ -2,7 +2,7 @@
  * undici dispatchers whose connections are made by the egress process: to addresses the tenant's policy has checked, each
  * one anew. No proxy of the environment is used.
  */
-import {connect, type Socket} from 'node:net';
+import {Socket} from 'node:net';
 import {Agent, buildConnector, Pool} from 'undici';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
@@ -75,8 +75,9 @@ function connector(wayOut: WayOut, port: number): buildConnector.connector {
 async function through(wayOut: WayOut, host: string, port: number): Promise<[Socket, Opened]> {
   const opened = await wayOut.open(host, port);
   return await new Promise((resolve, reject) => {
-    const socket = connect({path: opened.path});
+    const socket = new Socket();
     wayOut.carries(opened, socket);
+    socket.connect({path: opened.path});
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.removeListener('error', reject);

@@ -16,7 +16,7 @@ export type Opened = {id: number; path: string; address: string; port: number};
 type Answered = {resolve(answer: EgressAnswer): void; reject(error: Error): void};
 type Carried = {
   /** Breaks it off. */
-  destroy: (error: Error) => void;
+  destroy: (error?: Error) => void;
   /** The link has said that it ended. */
   isEnded: boolean;
   /** Its end was seen, and is not told yet. */
@@ -66,12 +66,13 @@ export class WayOut {
   }
 
   /**
-   * This socket is the connection: what breaks off is told to it, and its close to the egress process. Once more for one of TLS
+   * This socket, which is about to be connected to the path, is the connection: what breaks off is told to it, and its close to the egress process. Once more for one of TLS
    * that is made over it: that is then what is told.
    */
   carries({id}: Opened, socket: Socket): void {
     const link = this.#linked;
-    const destroy = socket.destroy.bind(socket);
+    const destroyed = socket.destroy.bind(socket);
+    const destroy = (error?: Error) => destroyed(error === undefined || !isOfPath(error) ? error : unreached());
     const carried = this.#sockets.get(id) ?? {destroy, isEnded: false, end: null};
     carried.destroy = destroy;
     this.#sockets.set(id, carried);
@@ -199,6 +200,16 @@ function ended(carried: Carried | undefined): void {
   if (carried === undefined) return;
   carried.isEnded = true;
   carried.end?.();
+}
+
+/** Of the connection to the egress process: the system's message names a path of the server. */
+function isOfPath(error: NodeJS.ErrnoException): boolean {
+  return error.syscall === 'connect' && 'address' in error && !('port' in error);
+}
+
+function unreached(): Error {
+  const error = new Error('The connection was given up; try again');
+  return Object.assign(error, {code: 'ECONNABORTED', syscall: 'connect'});
 }
 
 function isReset(error: NodeJS.ErrnoException | undefined): boolean {

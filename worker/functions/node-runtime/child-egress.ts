@@ -159,8 +159,8 @@ function guardConnect(way: Way, connectTo: (socket: Socket, path: string) => Soc
           const known = {remoteAddress: address, remotePort: opened.port, remoteFamily: `IPv${isIP(address)}`};
           for (const [name, value] of Object.entries(known))
             Object.defineProperty(this, name, {value, writable: true, configurable: true, enumerable: false});
-          connectTo(this, opened.path);
           way.carries(opened, this);
+          connectTo(this, opened.path);
         },
         (error: Error) => this.destroy(error),
       );
