@@ -1,6 +1,7 @@
 /**
- * What a live query answers, and in which moments. An answer is right from the moment of its run to the last one before a commit touched
- * what it read; while nothing has, it is open, and right in every moment to come.
+ * What a live query answers, and at which versions. An answer is valid from the version of its run to the last one before a commit touched
+ * what it read. While nothing has, it is open: valid at every later version. Only an answer whose reads are watched can be open. When it is
+ * replaced its watch ends, so it is closed: those who still hold it (a gather, a session's next move) must not take it for valid later.
  */
 import {assert} from '../../../shared/assert.ts';
 import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
@@ -42,9 +43,14 @@ export function errorResult(error: string, shown: string): Result {
   return {n: ++results, ok: false, error, shown};
 }
 
-export function isSameResult(a: Result, b: Result): boolean {
+function isSameResult(a: Result, b: Result): boolean {
   if (a.ok !== b.ok) return false;
   return a.ok ? b.ok && a.digest === b.digest && a.text === b.text : !b.ok && a.error === b.error;
+}
+
+/** A result that is equal to the one before is that one. */
+export function sameOr(made: Result, before: Result | null): Result {
+  return before !== null && isSameResult(before, made) ? before : made;
 }
 
 /** How an answer came to be. */
@@ -129,12 +135,12 @@ export class Answer implements Watcher {
     assert(this.isOpen, 'an answer is closed once');
     assert(to >= this.from, `an answer from ${this.from} is not closed at ${to}`);
     this.#to = to;
-    this.letGo();
-  }
-
-  /** Nobody asks for it any more. */
-  letGo(): void {
     this.#watch?.end();
     this.#watch = null;
+  }
+
+  /** It is replaced or not held any more. @param now the newest version: nothing up to there has touched it */
+  letGo(now: number): void {
+    if (this.isOpen) this.close(Math.max(this.from, now));
   }
 }

@@ -27,7 +27,7 @@ import type {WorkerMetrics} from '../../metrics.ts';
 import {coarse, readSetBytes} from '../../reads/coarse.ts';
 import {canonicalPath} from '../call.ts';
 import {RecentChanges} from '../results/recent-changes.ts';
-import {Answer, errorResult, isSameResult, type Result, valueResult} from './answer.ts';
+import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {becauseOf, causeOf} from './because.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import {type Gathered, Gathers, type GatherWanted} from './gathers.ts';
@@ -137,7 +137,7 @@ export class HeldQueries {
   release(holder: Holder, query: HeldQuery): void {
     query.leave(holder);
     if (!query.isHeld) this.#drop(query);
-    else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
+    else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers(this.#sequence));
   }
 
   /**
@@ -161,7 +161,7 @@ export class HeldQueries {
         return {refused: caught, asked};
       }
     }
-    if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers());
+    if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers(this.#sequence));
     this.#wantFor(query, holder, {cause: 'identity'});
     return query;
   }
@@ -411,7 +411,7 @@ export class HeldQueries {
 
   #install(query: HeldQuery, answer: Answer, slot: Slot): void {
     const wasByIdentity = query.isByIdentity;
-    this.#counting(query, () => query.take(answer, slot.identity));
+    this.#counting(query, () => query.take(answer, slot.identity, this.#sequence));
     const takers = query.isByIdentity === wasByIdentity ? query.holdersOf(slot) : query.holdersOf(ALL);
     for (const holder of takers) holder.concern();
   }
@@ -432,11 +432,17 @@ export class HeldQueries {
       this.want(query, because);
       return;
     }
+    // A gather has found a valid one meanwhile: nothing is missing.
+    const current = query.answerFor(slot.identity);
+    if (current?.isOpen === true && !this.#unsure.has(current)) {
+      this.#retries.ran(query, slot.key);
+      return;
+    }
     const times = this.#retries.refused(query, slot.key);
     const isOverload = error.code === 'session.overloaded' || error.code === 'session.worker_unavailable';
     if (isOverload && times <= hiddenMax) return;
     const made = errorResult(error.message, "Your request couldn't be completed. Try again later.");
-    const result = sameOr(made, query.answerFor(slot.identity)?.result ?? null);
+    const result = sameOr(made, current?.result ?? null);
     const facts = {result, from: this.#sequence, journal: null, lines: [], because, identityUsed: query.isByIdentity};
     const answer = new Answer(facts, () => undefined);
     this.#unsure.add(answer);
@@ -463,7 +469,7 @@ export class HeldQueries {
   }
 
   #drop(query: HeldQuery): void {
-    this.#counting(query, () => query.letGo());
+    this.#counting(query, () => query.letGo(this.#sequence));
     this.#held.delete(query);
     this.#retries.forget(query);
     this.#forget(query);
@@ -480,11 +486,6 @@ export class HeldQueries {
     this.#bytes += bytes;
     assert(this.#bytes >= 0, 'what live queries take is counted once');
   }
-}
-
-/** A result that is equal to the one before is that one. */
-function sameOr(made: Result, before: Result | null): Result {
-  return before !== null && isSameResult(before, made) ? before : made;
 }
 
 /** The page ended at a place of what is another query now: its code was replaced. */

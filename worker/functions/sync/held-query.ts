@@ -149,12 +149,12 @@ export class HeldQuery {
     return this.#isShared ? {key: SHARED, identity} : slotNamed(nameOf(identity));
   }
 
-  /** A run for `identity` came to this. */
-  take(answer: Answer, identity: string | null): void {
+  /** A run for `identity` came to this. @param now the newest version, as in all that lets answers go */
+  take(answer: Answer, identity: string | null, now: number): void {
     const name = nameOf(identity);
     this.#isShared = !answer.identityUsed && (this.#isShared || this.#endsMeet(answer.journal));
     if (this.#isShared) {
-      this.letGo();
+      this.letGo(now);
       this.#byIdentity = null;
       this.#shared = answer;
       this.#names.set(answer, SHARED);
@@ -163,11 +163,11 @@ export class HeldQuery {
       this.#ends = end !== null || isCut ? new Map([[SHARED, end]]) : null;
     } else {
       // What was shared says nothing about those who are told apart now, but for where their pages end.
-      if (this.#shared !== null) this.#letGo(this.#shared);
+      if (this.#shared !== null) this.#letGo(this.#shared, now);
       this.#shared = null;
       this.#byIdentity ??= new Map();
       const replaced = this.#byIdentity.get(name);
-      if (replaced !== undefined) this.#letGo(replaced);
+      if (replaced !== undefined) this.#letGo(replaced, now);
       this.#byIdentity.set(name, answer);
       this.#names.set(answer, name);
       if (answer.journal !== null) this.#endsAt(name, answer.journal);
@@ -201,24 +201,24 @@ export class HeldQuery {
   }
 
   /** What is kept of identities that nobody has any more. */
-  forgetStrangers(): void {
+  forgetStrangers(now: number): void {
     for (const [name, answer] of this.#byIdentity ?? []) {
       if (this.#named.has(name)) continue;
-      this.#letGo(answer);
+      this.#letGo(answer, now);
       this.#byIdentity?.delete(name);
     }
     for (const name of this.#ends?.keys() ?? [])
       if (name !== SHARED && !this.#named.has(name)) this.#ends?.delete(name);
   }
 
-  letGo(): void {
-    for (const answer of [...this.answers()]) this.#letGo(answer);
+  letGo(now: number): void {
+    for (const answer of [...this.answers()]) this.#letGo(answer, now);
   }
 
-  #letGo(answer: Answer): void {
+  #letGo(answer: Answer, now: number): void {
     this.#names.delete(answer);
     this.#bytes -= answer.bytes;
-    answer.letGo();
+    answer.letGo(now);
     assert(this.#bytes >= 0, 'what answers take is counted once');
   }
 
