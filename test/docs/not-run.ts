@@ -11,7 +11,10 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   '../CONTRIBUTING.md': {'npm ci ': 'npm commands; .ci/run runs those that matter'},
   '../examples/chat/README.md': {'npm ci && npm run chat': 'runs until it is interrupted'},
   '../examples/tickets/README.md': {'npm ci && npm run tickets': 'runs until it is interrupted'},
-  '../examples/todo/README.md': {'npm start ': 'runs until it is interrupted; test/e2e/todo.test.ts does the same'},
+  '../examples/todo/README.md': {
+    'npm ci && npm run todo': 'runs until it is interrupted; test/e2e/todo.test.ts runs the command',
+    'npm start ': 'runs until it is interrupted; test/e2e/todo.test.ts does the same',
+  },
   'bench.md': {'npx -y -p node@22 -c "npm run bench"': 'takes many minutes'},
   'cli.md': {'git clone REPOSITORY': 'test/cli/package.test.ts builds a copy of the sources, packs and installs it'},
   'live-queries.md': {'npx -y wscat': 'needs a package that is not installed; test/ws speaks the protocol'},

@@ -1,4 +1,4 @@
-/** examples/todo as its README says it: a page of one origin, served by Caddy, on a service at another one, behind Caddy, too. */
+/** examples/todo as its README says it: with the service behind it, and served by Caddy, on a service at another origin, behind Caddy, too. */
 import {type ChildProcess, execFile, spawn} from 'node:child_process';
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import type {Page} from 'playwright-core';
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {afterAll, beforeAll, beforeEach, expect, onTestFinished, test} from 'vitest';
 import {makeKey, writePage} from '../../examples/todo/page.ts';
 import {Browser} from '../harness/browser.ts';
 import {freePort} from '../harness/free-port.ts';
@@ -14,6 +14,8 @@ import {Network} from '../harness/network.ts';
 import {ReverseProxy} from '../harness/reverse-proxy.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 let service: Service;
 let proxy: ReverseProxy;
@@ -75,7 +77,6 @@ async function add(page: Page, text: string): Promise<void> {
 const item = (page: Page, text: string) => page.locator('li:not(.waiting)', {hasText: text});
 
 test('the page type-checks against what the package declares', async () => {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
   const args = [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'examples/todo')];
   expect(await promisify(execFile)(process.execPath, args).catch(failure => failure)).toMatchObject({stdout: ''});
 });
@@ -117,4 +118,26 @@ test('a page whose key may only read shows the list, and is told that it may not
   const {body}: {body: {data: {text: string}[]}} = await service.get('/api/tenants/todo/documents/todos');
   expect(body.data.map(({text}) => text)).not.toContain('sweets');
   expect((await browser.closeWindows()).filter(problem => !problem.includes('status of 403'))).toEqual([]);
+});
+
+test('the command of the README serves the page with the service behind it', async () => {
+  const child = spawn(
+    process.execPath,
+    ['--experimental-strip-types', '--no-warnings', join(root, 'examples/todo/main.ts'), '--port', '0'],
+    {
+      env: {...process.env, SVC_URL: service.url, SVC_DATA: service.data},
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  onTestFinished(() => void child.kill());
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', text => (printed += text));
+  const address = await until('the page', () => /^todo at (\S+)/m.exec(printed)?.[1]);
+  const [one, two] = [(await browser.window()).page, (await browser.window()).page];
+  for (const page of [one, two]) await page.goto(address);
+  await add(one, 'tea');
+  await item(two, 'tea').waitFor();
+  const foreign = await fetch(`${address}config.json`, {headers: {origin: 'http://127.0.0.1:1'}});
+  expect(foreign.status).toBe(403);
+  expect(await browser.closeWindows()).toEqual([]);
 });
