@@ -885,8 +885,7 @@ export const DEPLOYS_WAITING_MAX = 4;
 export const ANALYSIS_MS_MAX = 60_000;
 /** Heap of the isolate that does it, MiB: all modules are in it at once. (ours) */
 export const ANALYSIS_MEMORY_MB = 256;
-/** Of its process: the heap that the upload is decoded in, MiB, and all its memory, looked at this often. Beyond: the deploy is refused. (ours) */
-export const ANALYSIS_HEAP_MB = 768;
+/** Memory of its process, checked this often. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_PROCESS_BYTES_MAX = 1_536 * MIB;
 export const ANALYSIS_LOOK_MS = 100;
 /** What it answers besides the code: the manifest. Beyond: the deploy is refused. (ours) */

@@ -33,7 +33,7 @@ export type ChildOptions<Received> = {
   entry: string;
   /** What it is told with its start. */
   args?: readonly string[];
-  nodeFlags: string[];
+  nodeFlags: readonly string[];
   env: Record<string, string>;
   log: Logger;
   /** What a child may say; null: this is nothing of it. Unless given, what it says is believed. */

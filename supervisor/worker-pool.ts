@@ -9,6 +9,7 @@ import {Answers} from '../shared/answers.ts';
 import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor, WorkerUser} from '../shared/ipc/control.ts';
 import {METRICS_TIMEOUT_MS, SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
+import {ISOLATE_FLAGS} from '../shared/node-flags.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import {endAllOf} from './confinement/leftovers.ts';
 import type {KillPace} from './kill-pace.ts';
@@ -34,11 +35,8 @@ export type PoolSettings = {
   onKill: (reason: KillReason) => void;
 };
 
-/**
- * isolated-vm requires this flag in every process it may be loaded in. Source maps are left off here: reading them costs a
- * cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough.
- */
-const NODE_FLAGS = ['--no-node-snapshot'];
+/** Source maps are left off here: reading them costs a cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough. */
+const NODE_FLAGS = ISOLATE_FLAGS;
 
 /** A worker process and, once it has a tenant, who hears of it. */
 export class Worker {

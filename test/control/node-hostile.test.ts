@@ -3,6 +3,7 @@
  * Node itself, so its wall is the process: what is tried is what Node offers. Whatever comes of it, the tenant, its other sandboxes and
  * other tenants serve on.
  */
+import {spawnSync} from 'node:child_process';
 import {mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync} from 'node:fs';
 import {createServer as createHttpServer, type Server} from 'node:http';
 import {type AddressInfo, createServer as createSocketServer, type Server as SocketServer} from 'node:net';
@@ -10,6 +11,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {LOG_CALL_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
+import {FROZEN_FLAGS} from '../../shared/node-flags.ts';
 import {NODE_VERSIONS} from '../../shared/node-version.ts';
 import {nodeVariables} from '../functions/node/node-app.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
@@ -28,8 +30,11 @@ let socket: SocketServer;
 let directory: string;
 let socketPath: string;
 let reached = 0;
+const executables: Record<string, string> = {};
 beforeAll(async () => {
-  service = await Service.start({env: {...(await nodeVariables()), SECRET_OF_THE_SERVER: 'x'}});
+  const variables = await nodeVariables();
+  for (const version of NODE_VERSIONS) executables[version] = variables[`SVC_NODE_${version}`]!;
+  service = await Service.start({env: {...variables, SECRET_OF_THE_SERVER: 'x'}});
   tenant = await Tenant.make(service);
   await tenant.request('PUT', '/env/SECRET', {value: 'of the tenant'});
   inside = createHttpServer((_, response) => response.end('inside'));
@@ -76,6 +81,15 @@ async function succeeded(probes: Record<string, string>, options: object, args: 
 
 async function pidOf(id: string): Promise<number> {
   return (await execute(tenant, id, {code: 'return process.pid'})).value as number;
+}
+
+/** A module of WebAssembly that exports its memory `m`, and `r`: eight bytes at any place of it. */
+const READS_ANYWHERE = '0061736d0100000001060160017e017e03020100050301040107090201720000016d02000a0901070020002903000b';
+
+function flagging(flags: string[]): Record<string, string> {
+  return Object.fromEntries(
+    flags.map(flag => [flag, `require("node:v8").setFlagsFromString(${JSON.stringify(flag)}) ?? 1`]),
+  );
 }
 
 const port = () => (inside.address() as AddressInfo).port;
@@ -147,6 +161,41 @@ describe.each(NODE_VERSIONS)('on Node %s', node_version => {
     );
     expect(found).toEqual({});
     expect(readdirSync(tmpdir()).filter(name => /^svc-(copied|written)/.test(name))).toEqual([]);
+  });
+
+  test("V8's flags stay as they are: it writes no files and compiles no WebAssembly without checks", async () => {
+    const trace = join(directory, 'trace');
+    const found = await succeeded(
+      {
+        ...flagging(['--trace-turbo', `--trace-turbo-path=${directory}`, `--trace-turbo-cfg-file=${trace}`]),
+        'a flag by the built-in module': 'process.getBuiltinModule("node:v8").setFlagsFromString("--trace-turbo")',
+        'a flag by an import': 'import("node:v8").then(v8 => v8.setFlagsFromString("--trace-turbo"))',
+        'a function that V8 optimizes': `(() => {
+          const sum = new Function("a", "let s = 0; for (let i = 0; i < 1e6; i++) s += a ^ i; return s");
+          for (let i = 0; i < 12; i++) sum(i);
+          throw 1;
+        })()`,
+        ...flagging(['--experimental-wasm-memory64', '--no-wasm-bounds-checks']),
+        // Two memories of 64 KiB; 16 GiB behind the second is the first, unless V8 checks.
+        'memory of others, in WebAssembly': `(() => {
+          const module = new WebAssembly.Module(Buffer.from("${READS_ANYWHERE}", "hex"));
+          const [first, second] = [new WebAssembly.Instance(module), new WebAssembly.Instance(module)];
+          new Uint32Array(first.exports.m.buffer)[0] = 0xfeed0000;
+          return second.exports.r(0x400000000n);
+        })()`,
+        'a trace': 'require("node:trace_events").createTracing({categories: ["v8"]}).enable() ?? 1',
+        'a snapshot near the limit of the heap': 'require("node:v8").setHeapSnapshotNearHeapLimit(3) ?? 1',
+      },
+      {node_version, cpu_ms: 20_000},
+    );
+    expect(found).toEqual({});
+    expect(readdirSync(directory).filter(name => /turbo|trace/.test(name))).toEqual([]);
+  });
+
+  test('what changes a flag all the same ends its process: V8 has them in read-only memory', () => {
+    const code = 'console.log(1); require("node:v8").setFlagsFromString("--trace-turbo"); console.log(2)';
+    const {stdout, signal} = spawnSync(executables[node_version]!, [...FROZEN_FLAGS, '-e', code], {encoding: 'utf8'});
+    expect([stdout, signal]).toEqual(['1\n', expect.stringMatching(/^SIG(TRAP|ILL|ABRT)$/)]);
   });
 
   test('fork: no processes, no threads, no signals to others', async () => {
@@ -296,8 +345,8 @@ describe('its process', () => {
     ['process.exit', 'process.exit(0)', 'exit code 0'],
     ['process.abort', 'process.abort()', 'SIGABRT'],
     [
-      'an abort of V8',
-      'require("node:v8").setFlagsFromString("--allow-natives-syntax"); Function("%Abort(1)")()',
+      'a fatal error of Node',
+      'require("node:async_hooks").createHook({init() { throw new Error("x"); }}).enable(); Promise.resolve()',
       'The Node process ended',
     ],
     [

@@ -20,6 +20,7 @@ import {
   SANDBOX_VALUE_CHARS_MAX,
 } from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import {firstToGo, ownBytes} from '../../shared/own-memory.ts';
 import {behindOthers} from './behind-others.ts';
 import {isJson, noSandbox} from './execution-result.ts';
@@ -169,7 +170,7 @@ export class SandboxProcess {
   }
 }
 
-/** isolated-vm wants the first; the rest is what the process may do. */
+/** What the process may do. */
 function flags(main: string): string[] {
   const native = createRequire(import.meta.url).resolve('isolated-vm');
   const at = native.lastIndexOf(`${sep}node_modules${sep}`);
@@ -177,7 +178,7 @@ function flags(main: string): string[] {
   const here = dirname(main);
   const readable = [`${here}${sep}`, join(here, '../package.json'), `${native.slice(0, at)}${sep}node_modules${sep}`];
   return [
-    '--no-node-snapshot',
+    ...ISOLATE_FLAGS,
     '--disable-warning=SecurityWarning',
     '--permission',
     '--allow-addons',

@@ -21,6 +21,7 @@ import {
   ISOLATE_UNREAD_BYTES_MAX,
   PROCESS_BYTES_MAX,
 } from '../../../shared/limits.ts';
+import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall} from './isolate-calls.ts';
@@ -77,8 +78,7 @@ export class IsolateProcess {
   constructor(options: IsolateProcessOptions, onEnd: (end: IsolateEnd, calls: IsolateCall[]) => void) {
     this.#options = options;
     this.#onEnd = onEnd;
-    // isolated-vm wants the flag.
-    const node = [process.execPath, '--no-node-snapshot', options.main ?? MAIN];
+    const node = [process.execPath, ...ISOLATE_FLAGS, options.main ?? MAIN];
     const [command, ...args] = [...options.lifeline, ...node];
     this.#child = spawn(command!, args, {
       // Not in the process group of the server: Ctrl-C is for the supervisor to answer.

@@ -1,6 +1,7 @@
 /**
  * What Node's permission model leaves open to code that it confines, and a tenant's code has no business with: signals to
- * processes of the same user, SQLite (whose ATTACH opens any file), the inspector, and the ways to what is inside Node.
+ * processes of the same user, SQLite (whose ATTACH opens any file), the inspector, V8's flags and what else makes V8 write files, and the
+ * ways to what is inside Node.
  */
 import {syncBuiltinESMExports} from 'node:module';
 import os from 'node:os';
@@ -26,6 +27,12 @@ const HIDDEN = [
   'disconnect',
 ];
 
+/** Members of modules that make V8 write files, or run WebAssembly without checks. Not every version has each. */
+const REFUSED: Readonly<Record<string, readonly string[]>> = {
+  'node:v8': ['setFlagsFromString', 'setHeapSnapshotNearHeapLimit', 'setHeapProfileNearHeapLimit'],
+  'node:trace_events': ['createTracing'],
+};
+
 export class NotPermitted extends Error {
   readonly code = 'ERR_ACCESS_DENIED';
   constructor(what: string) {
@@ -49,6 +56,10 @@ export function narrow(): void {
     replace(process, name, () => {
       throw new NotPermitted(`process.${name}`);
     });
+  }
+  for (const [module, names] of Object.entries(REFUSED)) {
+    const members = builtin(module);
+    for (const name of names) if (name in members) replace(members, name, refused(`${module} ${name}`));
   }
   const sqlite = builtin('node:sqlite');
   for (const name of Object.keys(sqlite)) {

@@ -7,6 +7,7 @@ import {execFile} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {promisify} from 'node:util';
 import {ServiceError} from '../../../shared/errors.ts';
+import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import {nodeExecutable, nodeHome} from '../../../shared/node-package.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 
@@ -80,9 +81,11 @@ function notThere(version: NodeVersion, reason: string, cause?: unknown): Servic
 /** What is wrong with it; null: nothing. */
 async function faultOf(binary: string, version: NodeVersion): Promise<string | null> {
   try {
-    const {stdout} = await run(binary, ['--version'], {env: {}, timeout: ASK_MS_MAX});
+    const {stdout} = await run(binary, [...FROZEN_FLAGS, '--version'], {env: {}, timeout: ASK_MS_MAX});
     return stdout.startsWith(`v${version}.`) ? null : `which is ${stdout.trim().slice(0, 40) || 'no Node'}`;
   } catch (caught) {
+    const {stderr} = caught as {stderr?: string};
+    if (stderr?.includes('bad option') === true) return `which does not know ${FROZEN_FLAGS.join(' ')}`;
     return `which cannot be run (${(caught as NodeJS.ErrnoException).code ?? (caught as Error).message})`;
   }
 }

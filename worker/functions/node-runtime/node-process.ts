@@ -25,6 +25,7 @@ import {
   NODE_STDERR_PIECES_MAX,
   NODE_UNREAD_BYTES_MAX,
 } from '../../../shared/limits.ts';
+import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
@@ -270,6 +271,7 @@ export class NodeProcess {
 
 function nodeArguments({version, root}: NodeCode, heapMb = NODE_HEAP_MB): string[] {
   return [
+    ...FROZEN_FLAGS,
     version === '20' ? '--experimental-permission' : '--permission',
     // Its own permission is about all or nothing; child-egress.ts has the policy.
     ...(version === '26' ? ['--allow-net'] : []),

@@ -15,12 +15,12 @@ import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {
   ANALYSIS_ANSWER_BYTES_MAX,
-  ANALYSIS_HEAP_MB,
   ANALYSIS_LOOK_MS,
   ANALYSIS_MS_MAX,
   ANALYSIS_PROCESS_BYTES_MAX,
   DEPLOYMENT_BYTES_MAX,
 } from '../../../../shared/limits.ts';
+import {ISOLATE_FLAGS} from '../../../../shared/node-flags.ts';
 import type {Manifest} from '../../../../shared/protocol/functions.ts';
 import {refusal} from '../deployment-upload.ts';
 import {type AnalysisAnswer, type AnalysisTask, FRAME_HEAD_BYTES, type UploadFacts} from './analysis-message.ts';
@@ -93,8 +93,7 @@ class AnalysisProcess {
   readonly #closed = Promise.withResolvers<void>();
 
   constructor(main: string, msMax: number, processBytesMax: number) {
-    const flags = ['--no-node-snapshot', `--max-old-space-size=${ANALYSIS_HEAP_MB}`];
-    const child = spawn(process.execPath, [...flags, main], {stdio: 'pipe', env: {TZ: 'UTC'}, cwd: '/'});
+    const child = spawn(process.execPath, [...ISOLATE_FLAGS, main], {stdio: 'pipe', env: {TZ: 'UTC'}, cwd: '/'});
     this.#child = child;
     this.#pieces = child.stdout[Symbol.asyncIterator]();
     const late = setTimeout(() => this.#stop(`Loading all modules took longer than ${msMax / 1_000} seconds`), msMax);
