@@ -129,6 +129,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/wire-type.ts',
     'worker/scheduler',
     'worker/schema',
+    'worker/runtime',
     ...FUNCTIONS,
     'worker/control',
     'worker/journal',

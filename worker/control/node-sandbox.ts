@@ -18,11 +18,11 @@ import {
 import {ActionLines} from '../functions/actions/action-lines.ts';
 import type {RunFault} from '../functions/actions/action-run.ts';
 import {ConsoleLines} from '../functions/console-lines.ts';
-import {Hearing} from '../functions/node-runtime/hearing.ts';
-import type {Lifeline} from '../functions/node-runtime/lifeline.ts';
 import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/node-message.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from '../functions/node-runtime/node-process.ts';
-import {behindOthers} from './behind-others.ts';
+import {behindOthers} from '../runtime/process/behind-others.ts';
+import {Hearing} from '../runtime/process/hearing.ts';
+import type {Lifeline} from '../runtime/process/lifeline.ts';
 import {brokenBy, type Came, cutOff, isJson, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 

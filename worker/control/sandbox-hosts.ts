@@ -5,7 +5,7 @@
 import {ServiceError} from '../../shared/errors.ts';
 import {SANDBOX_PROCESS_IDLE_MS} from '../../shared/limits.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {lifeline} from '../functions/node-runtime/lifeline.ts';
+import {lifeline} from '../runtime/process/lifeline.ts';
 import type {ControlParts} from './control.ts';
 import {NodeSandbox} from './node-sandbox.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';

@@ -22,7 +22,7 @@ import {
 import type {Logger} from '../../shared/log.ts';
 import {ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import {firstToGo, ownBytes} from '../../shared/own-memory.ts';
-import {behindOthers} from './behind-others.ts';
+import {behindOthers} from '../runtime/process/behind-others.ts';
 import {isJson, noSandbox} from './execution-result.ts';
 import type {ExecutionRequest, ExecutionResult, FromHost, ToHost} from './sandbox-message.ts';
 

@@ -27,7 +27,7 @@ const load: LoadPlatform = async parts => {
   const {path, writer, log, metrics} = parts;
   const [{FunctionIsolates}, life] = await Promise.all([
     import('./isolate-process/function-isolates.ts'),
-    import('./node-runtime/lifeline.ts').then(({lifeline}) => lifeline()),
+    import('../runtime/process/lifeline.ts').then(({lifeline}) => lifeline()),
   ]);
   const isolates = new FunctionIsolates({
     databasePath: path,

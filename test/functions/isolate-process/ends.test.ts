@@ -1,6 +1,6 @@
 /** The process of a tenant's isolates ends, by what its code does or by somebody's hand: that costs calls, not the tenant. */
 import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
-import {lifeline} from '../../../worker/functions/node-runtime/lifeline.ts';
+import {lifeline} from '../../../worker/runtime/process/lifeline.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {isAlive, type Reply, Service} from '../../harness/service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';

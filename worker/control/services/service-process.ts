@@ -18,14 +18,14 @@ import type {ExitReason} from '../../../shared/protocol/services.ts';
 import {isOneOf, MAIN_OPERATIONS, refusal} from '../../functions/actions/action-message.ts';
 import {fieldsOf, numberOf, textOf} from '../../functions/actions/operation-input.ts';
 import {PendingOperations} from '../../functions/actions/pending-operations.ts';
-import {Hearing} from '../../functions/node-runtime/hearing.ts';
-import type {Lifeline} from '../../functions/node-runtime/lifeline.ts';
 import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functions/node-runtime/node-message.ts';
 import {type NodeEnd, NodeProcess} from '../../functions/node-runtime/node-process.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
+import {behindOthers} from '../../runtime/process/behind-others.ts';
+import {Hearing} from '../../runtime/process/hearing.ts';
+import type {Lifeline} from '../../runtime/process/lifeline.ts';
 import {refusalOf} from '../../storage/failure.ts';
-import {behindOthers} from '../behind-others.ts';
 
 export type ServiceExitReport = {reason: ExitReason; message: string | null};
 

@@ -2,8 +2,8 @@
 import {assert, unreachable} from '../../../shared/assert.ts';
 import {SERVICE_EXIT_CHARS_MAX, SERVICE_STOP_MS_MAX} from '../../../shared/limits.ts';
 import type {ServiceExit, ServiceRecord, ServiceState} from '../../../shared/protocol/services.ts';
-import {lifeline} from '../../functions/node-runtime/lifeline.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
+import {lifeline} from '../../runtime/process/lifeline.ts';
 import {refusalOf} from '../../storage/failure.ts';
 import type {ServiceLog} from './service-log.ts';
 import {type ServiceExitReport, ServiceProcess} from './service-process.ts';

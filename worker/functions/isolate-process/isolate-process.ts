@@ -23,10 +23,10 @@ import {
 } from '../../../shared/limits.ts';
 import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
+import {FrameReceiver, FrameSender} from '../../runtime/process/frames.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall} from './isolate-calls.ts';
 import type {ToIsolates} from './isolate-message.ts';
-import {FrameReceiver, FrameSender} from './message-frames.ts';
 
 export type IsolateEnd = {
   /** `told`: it was not needed any more. `start`: it never was ready. */
@@ -40,7 +40,7 @@ export type IsolateProcessOptions = {
   databasePath: string;
   /** Of the newest record that queries may have read. */
   headSequence: () => number;
-  /** What stands before the executable: with it the process ends with this one (node-runtime/lifeline.ts). */
+  /** What stands before the executable: with it the process ends with this one (runtime/process/lifeline.ts). */
   lifeline: readonly string[];
   main?: string;
   idleMs?: number;

@@ -9,13 +9,13 @@ import type {Buffer} from 'node:buffer';
 import {Socket} from 'node:net';
 import {assert, unreachable} from '../../../shared/assert.ts';
 import {asServiceError, errorEnvelope} from '../../../shared/errors.ts';
+import {FrameReceiver, FrameSender} from '../../runtime/process/frames.ts';
 import type {ActionAnswer, ActionAnswers} from '../actions/action-link.ts';
 import {ActionPool} from '../actions/action-pool.ts';
 import type {Execution, Outcome} from '../execution.ts';
 import {ProcessMemory} from '../process-memory.ts';
 import {QueryPool} from '../queries/query-pool.ts';
 import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
-import {FrameReceiver, FrameSender} from './message-frames.ts';
 
 /** Where the worker put its end of the socket (isolate-process.ts). */
 const CHANNEL = 3;

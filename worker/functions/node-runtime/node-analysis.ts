@@ -4,12 +4,12 @@ import {ServiceError} from '../../../shared/errors.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {ANALYSIS_MS_MAX, DEPLOYMENT_ERROR_CHARS_MAX, DEPLOYMENT_ERRORS_SHOWN} from '../../../shared/limits.ts';
 import type {DeploymentError, FunctionEntry} from '../../../shared/protocol/functions.ts';
+import {lifeline} from '../../runtime/process/lifeline.ts';
 import {KIND_NAMES} from '../call.ts';
 import {refusal} from '../deployments/deployment-upload.ts';
 import {functionEntries, ManifestFault} from '../deployments/manifest.ts';
 import type {NodeUpload} from '../deployments/node-modules.ts';
 import {SourcePositions} from '../source-positions.ts';
-import {lifeline} from './lifeline.ts';
 import {errorIn, type Framed, type FromNode} from './node-message.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
 

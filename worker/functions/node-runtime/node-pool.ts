@@ -15,12 +15,12 @@ import {
   NODE_IDLE_MS,
   NODE_PROCESSES_MAX,
 } from '../../../shared/limits.ts';
+import {lifeline} from '../../runtime/process/lifeline.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {UNAVAILABLE} from '../actions/action-outcome.ts';
 import type {Outcome} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
-import {lifeline} from './lifeline.ts';
 import {NodeMember} from './node-member.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
 import {NodeRun} from './node-run.ts';

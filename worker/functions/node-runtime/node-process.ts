@@ -28,10 +28,10 @@ import {
 import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
+import {Hearing} from '../../runtime/process/hearing.ts';
+import type {Lifeline} from '../../runtime/process/lifeline.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
 import {NODE_MAIN} from './code-directory.ts';
-import {Hearing} from './hearing.ts';
-import type {Lifeline} from './lifeline.ts';
 import {type Framed, FrameReader, type FromNode, frame, type ToNode} from './node-message.ts';
 
 export type NodeCode = {
