@@ -1029,6 +1029,19 @@ export const CHANNEL_END_MS = 1_000;
 export const OWNER_POLL_MS = 50;
 /** Characters of one value in a line of the service log. Longer ones are cut and say so. (ours) */
 export const LOG_VALUE_CHARS_MAX = 1024;
+/** A line that a child writes to its standard output or error; the rest of a longer one is dropped. Fields of one that are logged. (ours) */
+export const CHILD_LINE_BYTES_MAX = 64 * KIB;
+export const CHILD_LINE_FIELDS_MAX = 32;
+/** Lines that one worker may write, a longer one counting as one for each KiB; the same for a router and for the egress process. (ours) */
+export const WORKER_LINES_PER_SECOND_MAX = 10;
+export const WORKER_LINES_AT_ONCE_MAX = 2_000;
+export const ROUTER_LINES_PER_SECOND_MAX = 2_000;
+export const ROUTER_LINES_AT_ONCE_MAX = 10_000;
+/** Beyond that rate, lines are dropped for so long without a look at them; a flood is over when none was dropped for so long. (ours) */
+export const CHILD_LINES_MUTED_MS = 100;
+export const CHILD_LINES_COUNTED_MS = 1_000;
+/** Lines of the log that its reader has not taken; beyond it, lines of children are dropped. (ours) */
+export const LOG_UNWRITTEN_BYTES_MAX = 4 * MIB;
 /** Causes of an error, and levels of a field, that a line of the service log shows. (ours) */
 export const LOG_CAUSES_MAX = 4;
 export const LOG_FIELD_LEVELS_MAX = 4;

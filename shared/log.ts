@@ -70,9 +70,10 @@ export class Logger {
   #line(level: LogLevel, message: string, fields: LogFields | undefined): void {
     if (!this.writes(level)) return;
     const time = this.#settings.now();
-    const all = fields === undefined ? this.#fields : {...this.#fields, ...fields};
     this.#settings.write(
-      this.#isPretty() ? prettyLine(time, level, message, all) : jsonLine(time, level, message, all),
+      this.#isPretty()
+        ? prettyLine(time, level, message, this.#fields, fields ?? {})
+        : jsonLine(time, level, message, {...this.#fields, ...fields}),
     );
   }
 
@@ -92,7 +93,7 @@ export class Logger {
 
 /**
  * A logger with these fields on every line. Level and format come from SVC_LOG_LEVEL and SVC_LOG_FORMAT, which the
- * supervisor sets for its children, unless `settings` says otherwise.
+ * supervisor sets for its children (JSON: it formats their lines itself), unless `settings` says otherwise.
  */
 export function createLogger(fields: LogFields, settings: Partial<LogSettings> = {}): Logger {
   const level = LOG_LEVELS.find(name => name === process.env.SVC_LOG_LEVEL) ?? 'info';
@@ -114,19 +115,26 @@ function writeToStderr(line: string): void {
 function jsonLine(time: Date, level: LogLevel, message: string, fields: LogFields): string {
   const line: LogFields = {time: time.toISOString(), level, message: cut(message, LOG_VALUE_CHARS_MAX)};
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) line[name] = shown(value, 1);
-  // JSON escapes C0 controls itself; DEL, C1 controls and the two line separators are left to us.
-  return `${JSON.stringify(line).replace(/[\x7f-\x9f\u2028\u2029]/g, escaped)}\n`;
+  // JSON escapes C0 controls itself.
+  return `${oneLine(JSON.stringify(line))}\n`;
 }
 
-function prettyLine(time: Date, level: LogLevel, message: string, fields: LogFields): string {
-  const parts = [time.toISOString().slice(11, 23), level.padEnd(5), oneLine(cut(message, LOG_VALUE_CHARS_MAX))];
+/** The writer is named before its message, which can say anything; so is a stack indented. */
+function prettyLine(time: Date, level: LogLevel, message: string, writer: LogFields, fields: LogFields): string {
+  const who = Object.values(writer).filter(value => value !== undefined);
+  const parts = [
+    time.toISOString().slice(11, 23),
+    level.padEnd(5),
+    `${oneLine(cut(who.join(' '), LOG_VALUE_CHARS_MAX))}:`,
+    oneLine(cut(message, LOG_VALUE_CHARS_MAX)),
+  ];
   let stack = '';
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     if (value instanceof Error) {
       const {stack: frames, ...rest} = shownError(value);
       parts.push(`${name}=${oneLine(JSON.stringify(rest))}`);
-      if (frames !== undefined) stack += `${frames.split('\n').map(oneLine).join('\n')}\n`;
+      if (frames !== undefined) for (const frame of frames.split('\n')) stack += `  ${oneLine(frame)}\n`;
     } else {
       const text = shown(value, 1);
       parts.push(`${name}=${oneLine(typeof text === 'string' ? text : JSON.stringify(text))}`);
@@ -179,8 +187,9 @@ function cut(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax)}… (${text.length} characters)`;
 }
 
+/** Controls of terminals, ends of lines, and marks that turn the direction of what follows. */
 function oneLine(text: string): string {
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, escaped);
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped);
 }
 
 function escaped(char: string): string {

@@ -13,14 +13,14 @@ export class TokenBucket {
     this.#countedMs = nowMs;
   }
 
-  /** @returns whether there was one */
-  take(nowMs: number): boolean {
+  /** @returns whether there were so many; if not, none is taken */
+  take(nowMs: number, tokens = 1): boolean {
     const {requests_per_second, burst} = this.#limit;
     const earned = ((nowMs - this.#countedMs) / 1000) * requests_per_second;
     this.#tokens = Math.min(burst, this.#tokens + earned);
     this.#countedMs = nowMs;
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
+    if (this.#tokens < tokens) return false;
+    this.#tokens -= tokens;
     return true;
   }
 

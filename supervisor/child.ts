@@ -1,8 +1,11 @@
 /**
- * One child process: its channel, its heartbeat, its memory, its end. The channel is also its lifeline (see shared/ipc/control.ts).
+ * One child process: its channel, its output, its heartbeat, its memory, its end. The channel is also its lifeline (see shared/ipc/control.ts).
  *
- * A child counts as ended when the process is gone and its channel is read to the end, so that a last message, such as
- * `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
+ * A child has a session of its own: it shares no terminal with this process, so it cannot type into one, and a Ctrl-C is for this
+ * process to answer.
+ *
+ * A child counts as ended when the process is gone and its channel and its output are read to the end, so that a last message,
+ * such as `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
  * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -20,6 +23,7 @@ import type {Logger} from '../shared/log.ts';
 import {NODE_VERSIONS} from '../shared/node-version.ts';
 import {ownBytes} from '../shared/own-memory.ts';
 import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
+import {type ChildKind, ChildOutput} from './child-output.ts';
 import type {KillPace} from './kill-pace.ts';
 import {lookAt, type ProcessLook} from './process-look.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
@@ -27,6 +31,9 @@ import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
 
 export type ChildOptions<Received> = {
+  kind: ChildKind;
+  /** The tenant that it has by now. */
+  tenant?: () => string | undefined;
   /** What stands before the executable (confinement/confinement.ts). */
   confinement?: readonly string[];
   /** The bundle to run. */
@@ -66,6 +73,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   /** Null: it did not come to be, as there was no descriptor left. */
   readonly #channel: Channel | null;
   #isConnected: boolean;
+  readonly #output: ChildOutput;
   readonly #options: ChildOptions<Received>;
   readonly #limits: WatchLimits;
   #wasHeard = false;
@@ -87,13 +95,18 @@ export class Child<Sent extends object, Received extends {type: string}> {
     const [command, ...args] = [...(options.confinement ?? []), ...node];
     const child = spawn(command!, args, {
       cwd: '/',
-      stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
-      env: {...options.env, ...CHANNEL_ENVIRONMENT},
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      // Its lines are read here, and formatted here.
+      env: {...options.env, SVC_LOG_FORMAT: 'json', ...CHANNEL_ENVIRONMENT},
     });
     this.#process = child;
     this.pid = child.pid;
-    const stdio = child.stdio as ChildProcess['stdio'] | undefined;
-    const socket = (stdio?.[CHANNEL_FD] ?? null) as Socket | null;
+    const stdio = (child.stdio ?? []) as unknown as (Socket | null | undefined)[];
+    const socket = stdio[CHANNEL_FD] ?? null;
+    const label = () => ({process: options.kind, pid: child.pid, tenant: options.tenant?.()});
+    const streams = stdio.slice(1, CHANNEL_FD).filter(stream => stream != null);
+    this.#output = new ChildOutput(streams, options.log, label, () => this.#endIfRead());
     this.#isConnected = socket !== null;
     this.#channel =
       socket === null
@@ -162,8 +175,9 @@ export class Child<Sent extends object, Received extends {type: string}> {
 
   #disconnected(): void {
     this.#isConnected = false;
-    if (this.#exit !== null) this.#end(this.#exit);
-    else this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
+    if (this.#exit === null)
+      this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
+    else this.#endIfRead();
   }
 
   #tick(): void {
@@ -205,8 +219,13 @@ export class Child<Sent extends object, Received extends {type: string}> {
 
   #exited(end: ChildEnd): void {
     this.#exit = end;
-    if (this.#isConnected) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
-    else this.#end(end);
+    this.#endIfRead();
+    // What it started may hold its pipes open for as long as it likes.
+    if (!this.#hasEnded) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
+  }
+
+  #endIfRead(): void {
+    if (this.#exit !== null && !this.#isConnected && !this.#output.isOpen) this.#end(this.#exit);
   }
 
   #end(end: ChildEnd): void {
@@ -214,6 +233,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
     this.#hasEnded = true;
     clearInterval(this.#ticks);
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
+    this.#output.close();
     this.#options.onEnd(end);
   }
 }

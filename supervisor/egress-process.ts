@@ -89,6 +89,7 @@ export class EgressProcess {
     this.#pauseTimer = null;
     this.#startedMs = performance.now();
     const child = new Child<SupervisorToEgress, EgressToSupervisor>({
+      kind: 'egress',
       entry,
       confinement,
       nodeFlags: ['--enable-source-maps'],

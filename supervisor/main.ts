@@ -121,7 +121,6 @@ export class Supervisor {
     const {entries} = settings;
     const childEnv = childEnvironment(env, {
       SVC_LOG_LEVEL: settings.logLevel,
-      SVC_LOG_FORMAT: settings.logFormat,
       NODE_COMPILE_CACHE: join(settings.data, 'cache'),
     });
     this.#registryPath = join(settings.data, 'registry.sqlite');

@@ -105,6 +105,7 @@ export class RouterProcess {
     if (this.#onDrained !== null) return;
     this.#startedMs = performance.now();
     const child = new Child<SupervisorToRouter, RouterToSupervisor>({
+      kind: 'router',
       confinement: this.#options.confinement,
       entry: this.#options.entry,
       nodeFlags: ['--enable-source-maps'],

@@ -47,11 +47,14 @@ export class Worker {
   #isOpening = false;
   /** What it became with its tenant. */
   #user: WorkerUser | null = null;
+  #tenant: string | undefined;
 
   constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, args: readonly string[] = []) {
     this.#events = events;
     this.#log = log;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
+      kind: 'worker',
+      tenant: () => this.#tenant,
       confinement: settings.confinement,
       entry: settings.entry,
       args,
@@ -78,6 +81,7 @@ export class Worker {
   open(settings: TenantSettings): void {
     this.#isOpening = true;
     this.#user = settings.user;
+    this.#tenant = settings.tenant;
     this.child.starts();
     this.child.send({type: 'open', settings});
   }

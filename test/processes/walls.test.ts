@@ -38,6 +38,17 @@ describe.each(['router', 'worker'] as const)('a %s', entry => {
     expect(BigInt(`0x${status(pid!, 'CapPrm')}`) & ~kept).toBe(0n);
   });
 
+  test('has a session of its own, and no descriptor of the server’s terminal or log', () => {
+    const [pid] = service.children(entry);
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .map(Number);
+    expect({session: fields[3], terminal: fields[4]}).toEqual({session: pid, terminal: 0});
+    const ours = [1, 2].map(fd => linkOf(service.pid, String(fd)));
+    for (const fd of readdirSync(`/proc/${pid}/fd`)) expect(ours).not.toContain(linkOf(pid!, fd));
+  });
+
   test('leaves no core dump, and its directory is /', ({skip}) => {
     const [pid] = service.children(entry);
     expect(readlinkSync(`/proc/${pid}/cwd`)).toBe('/');

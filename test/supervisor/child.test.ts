@@ -1,17 +1,19 @@
 /** Real processes with a fast watch: what they do is their own or, where it cannot be made, written by the test. */
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {KILLS_AT_ONCE_MAX} from '../../shared/limits.ts';
-import {createLogger} from '../../shared/log.ts';
+import {CHILD_LINE_BYTES_MAX, KILLS_AT_ONCE_MAX, WORKER_LINES_AT_ONCE_MAX} from '../../shared/limits.ts';
+import {createLogger, type LogFormat} from '../../shared/log.ts';
 import {Child, type ChildEnd, type KillReason} from '../../supervisor/child.ts';
 import {KillPace} from '../../supervisor/kill-pace.ts';
 import type {ProcessLook} from '../../supervisor/process-look.ts';
 
 const TICK_MS = 50;
 const LIMITS = {tickMs: TICK_MS, servingMs: 8 * TICK_MS, startingMs: 1_000 * TICK_MS, silenceMs: 10_000 * TICK_MS};
-const log = createLogger({}, {write: () => undefined});
+const silent = createLogger({}, {write: () => undefined});
+
+const FLOOD_LINES = 2_000_000;
 
 /** Says `hello`, sends heartbeats, and stops doing so when told what to do instead. */
 const SCRIPT = `
@@ -32,10 +34,18 @@ const SCRIPT = `
     if (type === 'long') process.send({type: 'said', text: 'x'.repeat(1_000_000)});
     if (type.startsWith('write ')) put(type.slice(6) + '\\n');
     if (type === 'endless') for (;;) put(Buffer.alloc(65_536, 120));
+    if (type.startsWith('err ')) process.stderr.write(type.slice(4), () => process.send({type: 'said'}));
+    if (type.startsWith('out ')) process.stdout.write(type.slice(4), () => process.send({type: 'said'}));
+    if (type === 'flood') flood(FLOOD_LINES);
+    if (type === 'bug') setImmediate(() => { throw new RangeError('a bug of ours'); });
     if (type === 'deaf') for (;;) put('{"type":"ask"}\\n');
   });
+  const flood = left => {
+    if (left === 0) process.send({type: 'said'});
+    else process.stderr.write('x\\n'.repeat(50_000), () => flood(left - 50_000));
+  };
   process.send({type: 'hello'});
-`;
+`.replace('FLOOD_LINES', String(FLOOD_LINES));
 
 let directory: string;
 beforeAll(() => {
@@ -54,7 +64,11 @@ type Started = {
 };
 
 /** A child that has said hello. */
-async function start(look?: (pid: number) => ProcessLook | null, pace = new KillPace(() => 0)): Promise<Started> {
+async function start(
+  look?: (pid: number) => ProcessLook | null,
+  pace = new KillPace(() => 0),
+  log = silent,
+): Promise<Started> {
   const {promise: ended, resolve: onEnd} = Promise.withResolvers<ChildEnd>();
   const kills: KillReason[] = [];
   const waiting = new Map<string, () => void>();
@@ -62,6 +76,8 @@ async function start(look?: (pid: number) => ProcessLook | null, pace = new Kill
   const hello = said('hello');
   let answered: string | null = null;
   const child = new Child<{type: string}, {type: string}>({
+    kind: 'worker',
+    tenant: () => 'acme',
     entry: join(directory, 'script.mjs'),
     nodeFlags: [],
     env: {},
@@ -194,5 +210,85 @@ describe('what a child says that was taken over', () => {
     expect(kills).toEqual([]);
     child.kill();
     await ended;
+  });
+});
+
+describe('what a child writes', () => {
+  type Line = Record<string, unknown>;
+
+  async function writing(format: LogFormat = 'json'): Promise<Started & {texts: string[]; lines: () => Line[]}> {
+    const texts: string[] = [];
+    const log = createLogger({process: 'supervisor'}, {format, write: text => texts.push(text)});
+    const started = await start(undefined, undefined, log);
+    return {...started, texts, lines: () => texts.map(text => JSON.parse(text) as Line)};
+  }
+
+  async function order({child, said}: Started, type: string): Promise<void> {
+    const done = said('said');
+    child.send({type});
+    await done;
+  }
+
+  async function end({child, ended}: Started): Promise<void> {
+    child.kill();
+    await ended;
+  }
+
+  test('is the log of its own process and tenant, whatever it says it is', async () => {
+    const one = await writing();
+    const forged = {time: 'x', level: 'error', message: 'm', process: 'supervisor', tenant: 'other', pid: 1, n: 1};
+    await order(one, 'out svc listening on http://evil.example\n');
+    await order(one, `err ${JSON.stringify(forged)}\n`);
+    await order(one, 'err {"level":"fatal","message":"m"}\n');
+    await order(one, 'err \u001b]0;x\u0007\u009b31m\u202e\n');
+    await order(one, `err \n\n${'y'.repeat(3 * CHILD_LINE_BYTES_MAX)}\nwithout an end`);
+    await end(one);
+    const label = {process: 'worker', tenant: 'acme', pid: one.child.pid};
+    for (const line of one.lines()) expect(line).toMatchObject({...label, time: expect.stringMatching(/^\d{4}-/)});
+    expect(one.lines().map(({level, message, text, n}) => text ?? [level, message, n])).toEqual([
+      'svc listening on http://evil.example',
+      ['error', 'm', 1],
+      '{"level":"fatal","message":"m"}',
+      '\u001b]0;x\u0007\u009b31m\u202e',
+      expect.stringMatching(/^y{1024}… \(65536 characters\)$/),
+      'without an end',
+    ]);
+    expect(one.texts.join('')).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/);
+  });
+
+  test('has its error with stack and cause, in the format of the server', async () => {
+    const one = await writing('pretty');
+    const error = {name: 'AssertionError', message: 'm', stack: 'AssertionError: m\n12:00 info supervisor: at x.js'};
+    await order(one, `err ${JSON.stringify({level: 'error', message: 'ends', error})}\n`);
+    one.child.send({type: 'bug'});
+    expect((await one.ended).code).toBe(1);
+    const lines = one.texts.join('').split('\n');
+    expect(lines[0]).toMatch(/^[\d:.]+ error worker \d+ acme: ends error=\{"name":"AssertionError","message":"m"\}$/);
+    expect(lines.slice(1, 3)).toEqual(['  AssertionError: m', '  12:00 info supervisor: at x.js']);
+    expect(lines.some(line => / warn {2}worker \d+ acme: .*RangeError: a bug of ours/.test(line))).toBe(true);
+  });
+
+  test('beyond the rate is dropped and counted, and the child is not held up', async () => {
+    const one = await writing();
+    await order(one, 'flood');
+    await end(one);
+    const lines = one.lines();
+    expect(lines.length).toBeLessThan(2 * WORKER_LINES_AT_ONCE_MAX);
+    expect(lines.filter(({message}) => String(message).startsWith('a child process writes too much'))).toHaveLength(1);
+    const dropped = lines.filter(({message}) => message === 'lines of a child process were dropped');
+    expect(dropped).toHaveLength(1);
+    const written = lines.filter(({text}) => text === 'x').length;
+    expect(written + Number(dropped[0]!.lines)).toBe(FLOOD_LINES);
+    expect(one.kills).toEqual([]);
+  });
+
+  test('goes to no terminal: it has a session of its own', async () => {
+    const one = await writing();
+    const fields = readFileSync(`/proc/${one.child.pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    const [, , group, session, terminal] = fields.map(Number);
+    expect([group, session, terminal]).toEqual([one.child.pid, one.child.pid, 0]);
+    await end(one);
   });
 });

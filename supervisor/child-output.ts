@@ -1,0 +1,215 @@
+/**
+ * What a child writes to its standard output and error, as lines of the server's log. A child that was taken over writes what it likes,
+ * so nothing of it reaches our own output as it is: a line is read as a line of our logger or taken as text, labelled with what the
+ * supervisor knows of its writer, formatted here, and bounded in length and rate. Both streams are always read, so no child waits
+ * for its log; lines beyond the rate are dropped and counted.
+ */
+import {Buffer} from 'node:buffer';
+import type {Readable} from 'node:stream';
+import {
+  CHILD_LINE_BYTES_MAX,
+  CHILD_LINE_FIELDS_MAX,
+  CHILD_LINES_COUNTED_MS,
+  CHILD_LINES_MUTED_MS,
+  LOG_CAUSES_MAX,
+  LOG_UNWRITTEN_BYTES_MAX,
+  ROUTER_LINES_AT_ONCE_MAX,
+  ROUTER_LINES_PER_SECOND_MAX,
+  WORKER_LINES_AT_ONCE_MAX,
+  WORKER_LINES_PER_SECOND_MAX,
+} from '../shared/limits.ts';
+import {LOG_LEVELS, type LogFields, type Logger, type LogLevel} from '../shared/log.ts';
+import type {RateLimit} from '../shared/rate-limit.ts';
+import {TokenBucket} from '../shared/token-bucket.ts';
+
+export type ChildKind = 'router' | 'worker' | 'egress';
+
+/** What the supervisor knows of the writer. It is in every line, whatever that says. */
+export type ChildLabel = {process: ChildKind; pid: number | undefined; tenant: string | undefined};
+
+const SERVER = {requests_per_second: ROUTER_LINES_PER_SECOND_MAX, burst: ROUTER_LINES_AT_ONCE_MAX};
+const RATES: Record<ChildKind, RateLimit> = {
+  router: SERVER,
+  egress: SERVER,
+  worker: {requests_per_second: WORKER_LINES_PER_SECOND_MAX, burst: WORKER_LINES_AT_ONCE_MAX},
+};
+const NEW_LINE = 0x0a;
+/** Of an error. */
+const NAME_CHARS_MAX = 64;
+/** Fields that are the supervisor's to set, and those that every line has. */
+const OURS = new Set(['time', 'level', 'message', 'process', 'pid', 'tenant']);
+
+export class ChildOutput {
+  readonly #log: Logger;
+  readonly #label: () => ChildLabel;
+  readonly #onEnd: () => void;
+  readonly #streams: readonly Readable[];
+  readonly #bucket: TokenBucket;
+  #open: number;
+  #mutedUntilMs = 0;
+  #dropped = 0;
+  /** As of the last look: while it grows, the flood goes on. */
+  #droppedBefore = 0;
+  #counting: NodeJS.Timeout | null = null;
+
+  /** @param onEnd all of it is read. Once, and never before this returns */
+  constructor(streams: readonly Readable[], log: Logger, label: () => ChildLabel, onEnd: () => void) {
+    this.#log = log;
+    this.#label = label;
+    this.#onEnd = onEnd;
+    this.#streams = streams;
+    this.#open = streams.length;
+    this.#bucket = new TokenBucket(RATES[label().process], performance.now());
+    for (const stream of streams) this.#read(stream);
+  }
+
+  get isOpen(): boolean {
+    return this.#open > 0;
+  }
+
+  /** Nothing more is read: something else may hold the streams open for as long as it likes. */
+  close(): void {
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  #read(stream: Readable): void {
+    const lines = new Lines();
+    stream.on('data', (piece: Buffer) => this.#take(lines, piece));
+    stream.on('error', () => undefined); // It closes.
+    stream.on('close', () => {
+      const last = lines.rest();
+      if (last !== null) this.#line(last);
+      this.#open--;
+      if (this.#open > 0) return;
+      this.#sayDropped();
+      this.#onEnd();
+    });
+  }
+
+  #take(lines: Lines, piece: Buffer): void {
+    let from = 0;
+    while (from < piece.length) {
+      if (performance.now() < this.#mutedUntilMs) {
+        this.#drop(lines.skip(piece, from));
+        return;
+      }
+      const end = piece.indexOf(NEW_LINE, from);
+      if (end === -1) {
+        lines.hold(piece.subarray(from));
+        return;
+      }
+      lines.hold(piece.subarray(from, end));
+      from = end + 1;
+      const line = lines.rest();
+      if (line !== null) this.#line(line);
+    }
+  }
+
+  #line(bytes: Buffer): void {
+    const nowMs = performance.now();
+    // Our own output may be slower than theirs: what waits for it is kept in our memory.
+    const isBehind = process.stderr.writableLength > LOG_UNWRITTEN_BYTES_MAX;
+    if (isBehind || !this.#bucket.take(nowMs, Math.ceil(bytes.length / 1024))) {
+      this.#mutedUntilMs = nowMs + CHILD_LINES_MUTED_MS;
+      this.#drop(1);
+      return;
+    }
+    const {level, message, fields} = read(bytes);
+    this.#logger()[level](message, fields);
+  }
+
+  #logger(): Logger {
+    return this.#log.child({...this.#label()});
+  }
+
+  #drop(lines: number): void {
+    this.#dropped += lines;
+    if (this.#counting !== null || this.#dropped === 0) return;
+    this.#logger().warn('a child process writes too much: lines of it are dropped');
+    this.#counting = setInterval(() => {
+      if (this.#dropped === this.#droppedBefore) this.#sayDropped();
+      this.#droppedBefore = this.#dropped;
+    }, CHILD_LINES_COUNTED_MS).unref();
+  }
+
+  #sayDropped(): void {
+    if (this.#counting === null) return;
+    clearInterval(this.#counting);
+    this.#counting = null;
+    this.#logger().warn('lines of a child process were dropped', {lines: this.#dropped});
+    this.#dropped = 0;
+    this.#droppedBefore = 0;
+  }
+}
+
+/** The line that is being read. */
+class Lines {
+  #held: Buffer[] = [];
+  #bytes = 0;
+  /** The rest of this line is dropped with what was held of it. */
+  #isSkipped = false;
+
+  hold(piece: Buffer): void {
+    if (this.#isSkipped) return;
+    const kept = piece.subarray(0, CHILD_LINE_BYTES_MAX - this.#bytes);
+    if (kept.length === 0) return;
+    // A copy: the pool's buffer that a small piece lies in would live on with it.
+    this.#held.push(Buffer.from(kept));
+    this.#bytes += kept.length;
+  }
+
+  /** What is held, which is over. Null: it was dropped, or is empty. */
+  rest(): Buffer | null {
+    const line = this.#isSkipped || this.#bytes === 0 ? null : Buffer.concat(this.#held);
+    this.#held = [];
+    this.#bytes = 0;
+    this.#isSkipped = false;
+    return line;
+  }
+
+  /** Drops the piece. @returns how many lines end in it */
+  skip(piece: Buffer, from: number): number {
+    let ends = 0;
+    for (let at = from; at < piece.length; at++) if (piece[at] === NEW_LINE) ends++;
+    this.rest();
+    this.#isSkipped = piece[piece.length - 1] !== NEW_LINE;
+    return ends;
+  }
+}
+
+type Read = {level: LogLevel; message: string; fields: LogFields};
+
+/** A line of our logger, or whatever else: a warning of Node, the last words of a process that crashed. */
+function read(bytes: Buffer): Read {
+  const text = bytes.toString('utf8');
+  const said = objectIn(text);
+  const level = LOG_LEVELS.find(name => name === said?.level);
+  if (said === null || level === undefined || typeof said.message !== 'string') {
+    return {level: 'warn', message: 'a child process wrote', fields: {text}};
+  }
+  const fields = Object.entries(said).filter(([name]) => !OURS.has(name));
+  const shown = fields.slice(0, CHILD_LINE_FIELDS_MAX).map(([name, value]) => [name, errorIn(value) ?? value]);
+  return {level, message: said.message, fields: Object.fromEntries(shown) as LogFields};
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  if (!text.startsWith('{')) return null;
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return null; // Text that begins like one.
+  }
+}
+
+/** The error that a line of JSON shows, for a log that is read by people; null: it is something else. */
+function errorIn(value: unknown, causes = 0): Error | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const {name, message, stack, code, cause} = value as Record<string, unknown>;
+  if (typeof name !== 'string' || typeof message !== 'string') return null;
+  const shown = causes === LOG_CAUSES_MAX ? undefined : (errorIn(cause, causes + 1) ?? cause);
+  const error = new Error(message, shown === undefined ? {} : {cause: shown});
+  error.name = name.slice(0, NAME_CHARS_MAX);
+  if (typeof stack === 'string') error.stack = stack;
+  else delete error.stack;
+  return code === undefined ? error : Object.assign(error, {code});
+}
