@@ -358,6 +358,15 @@ export const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 export const LINGER_MS_MAX = 5;
 export const LINGER_SYNC_MS_MIN = 0.1;
 export const LINGER_SKIPPED_MAX = 64;
+/**
+ * The thread that writes makes a sync itself while syncs take at most so long and groups have at most so many bytes. After a slower
+ * one so many groups are synced in the pool, twice as many each time; it is tried again if one of those syncs was this quick. (ours)
+ */
+export const SYNC_IN_THREAD_MS_MAX = 1;
+export const SYNC_IN_THREAD_BYTES_MAX = 256 * 1024;
+export const SYNC_POOL_GROUPS_MIN = 8;
+export const SYNC_POOL_GROUPS_MAX = 4_096;
+export const SYNC_POOL_MS_MAX = 3;
 /** Writes that wait for the writer. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const WRITE_QUEUE_MAX = 8_192;
 /** Long work (schema checks, back-fills, bootstrap, checks) holds the event loop for at most this long at a time. (design) */

@@ -44,6 +44,7 @@ export class WorkerMetrics {
   readonly #groupSize = new Histogram(GROUP_BUCKETS);
   readonly #commitSeconds = new Histogram(DURATION_BUCKETS);
   readonly #syncSeconds = new Histogram(DURATION_BUCKETS);
+  readonly #syncs = {thread: 0, pool: 0};
   readonly #groupSeconds = new Histogram(DURATION_BUCKETS);
   readonly #checkpointSeconds = new Histogram(DURATION_BUCKETS);
   readonly #jobLateness = new Histogram(LATENESS_BUCKETS);
@@ -87,8 +88,9 @@ export class WorkerMetrics {
     this.#groupSeconds.observe(groupMs / 1000);
   }
 
-  /** A group is durable, so long after its COMMIT. */
-  synced(ms: number): void {
+  /** A group is durable, so long after its COMMIT. @param by which thread synced the log: that which writes, or one of the pool */
+  synced(ms: number, by: 'thread' | 'pool'): void {
+    this.#syncs[by]++;
     this.#syncSeconds.observe(ms / 1000);
   }
 
@@ -192,6 +194,12 @@ export class WorkerMetrics {
       this.#groupSize.json('svc_commit_group_writes', 'Writes a commit group.'),
       this.#commitSeconds.json('svc_commit_seconds', 'Time of COMMIT, which writes the log.'),
       this.#syncSeconds.json('svc_commit_fsync_seconds', 'Time from COMMIT until the log is synced.'),
+      metric(
+        'counter',
+        'svc_commit_syncs_total',
+        'Syncs of the log, by who made them: the thread that writes, or one of the pool.',
+        Object.entries(this.#syncs).map(([by, value]) => ({labels: {by}, value})),
+      ),
       this.#groupSeconds.json('svc_commit_group_seconds', 'Time of a whole commit group without its sync.'),
       this.#checkpointSeconds.json('svc_checkpoint_seconds', 'Time of a WAL checkpoint.'),
       metric(

@@ -19,6 +19,7 @@ import type {Stage} from './commit/commit.ts';
 import {CommitGroups} from './commit/group.ts';
 import {Linger} from './commit/linger.ts';
 import {StorageQuota} from './commit/storage-quota.ts';
+import {SyncPlace} from './commit/sync-place.ts';
 import {TableCounts} from './commit/table-counts.ts';
 import {Writer} from './commit/writer.ts';
 import {ControlGate} from './control/gate.ts';
@@ -195,6 +196,7 @@ export class Tenant {
       beforeCommit,
       stages,
       sync: this.#sync.sync,
+      inThread: {place: new SyncPlace(), sync: this.#sync.syncNow},
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
       scans: this.#scans,

@@ -39,6 +39,8 @@ class Disk {
   #durable: Buffer;
   #syncing: {log: Buffer; done: (error: Error | null) => void} | null = null;
   onSync: () => void = () => undefined;
+  /** The next syncs of the thread that writes fail. */
+  fails = false;
 
   constructor(path: string) {
     this.path = path;
@@ -53,6 +55,14 @@ class Disk {
 
   get isSyncing(): boolean {
     return this.#syncing !== null;
+  }
+
+  /** A sync by the thread that writes. */
+  syncNow(): void {
+    expect(this.#syncing).toBeNull();
+    this.onSync();
+    if (this.fails) throw Object.assign(new Error('EIO: i/o error, fdatasync'), {code: 'EIO'});
+    this.#durable = readFileSync(`${this.path}-wal`);
   }
 
   end(error: Error | null = null): void {
@@ -93,6 +103,8 @@ class Tenant implements LiveHolder {
   readonly #journal = new JournalReader(this.#readerDb);
   readonly #thread = new ThreadReader(this.#path);
   readonly disk = new Disk(this.#path);
+  /** Which groups are synced by the thread that writes. */
+  isInThread: () => boolean = () => false;
   readonly groups: CommitGroups;
   readonly #queries: LiveQueries;
   /** The tenant after each sequence. */
@@ -124,6 +136,10 @@ class Tenant implements LiveHolder {
       log,
       stages,
       sync: this.disk.sync,
+      inThread: {
+        place: {isThread: () => this.isInThread(), inThread: () => undefined, inPool: () => undefined},
+        sync: () => this.disk.syncNow(),
+      },
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       linger: new Linger(),
     });
@@ -295,10 +311,12 @@ describe('what anybody learns of is there after a crash', () => {
       fc.asyncProperty(
         fc.array(step, {minLength: 5, maxLength: 60}),
         fc.infiniteStream(fc.boolean()),
-        async (steps, kept) => {
+        fc.infiniteStream(fc.boolean()),
+        async (steps, kept, inThread) => {
           const tenant = new Tenant();
           try {
             let n = 0;
+            tenant.isInThread = () => inThread.next().value === true;
             tenant.onStep = () => tenant.crash(() => kept.next().value === true);
             const told: Promise<void>[] = [];
             for (const one of steps) {
@@ -377,6 +395,34 @@ describe('while a commit is being synced', () => {
     expect(isSettled).toBe(true);
     expect(tenant.disk.isSyncing).toBe(false); // it wrote nothing: there is nothing to sync
   });
+});
+
+test('a sync of the thread that writes: its readers see the moment before, then the one after', async () => {
+  const tenant = newTenant();
+  tenant.isInThread = () => true;
+  for (let n = 0; n < 3; n++) {
+    const told = tenant.write('insert', 0, n, '');
+    tenant.read(); // leaves a snapshot open
+    await told;
+    expect(tenant.disk.isSyncing).toBe(false);
+    tenant.read();
+    expect(tenant.groups.durableSequence).toBe(n + 1);
+  }
+});
+
+test('a sync of the thread that writes fails like one of the pool', async () => {
+  const tenant = newTenant();
+  void tenant.write('insert', 0, 1, '');
+  await nextTurn();
+  let isTold = false;
+  void tenant.write('insert', 0, 2, '').then(() => (isTold = true));
+  await nextTurn();
+  tenant.isInThread = () => true;
+  tenant.disk.fails = true;
+  expect(() => tenant.disk.end()).toThrow('the log could not be synced');
+  await nextTurn();
+  expect(isTold).toBe(false);
+  expect(tenant.groups.durableSequence).toBeLessThan(2);
 });
 
 test('a sync that fails ends the process: nobody is told of its commit', async () => {

@@ -1,7 +1,6 @@
 /**
  * Group commit: the only write path. Writes run in one SQLite transaction a group, each in a savepoint of its own. COMMIT writes
- * the log and does not wait for the disk; the log is synced in the thread pool (`storage/log-sync.ts`), one sync at a time,
- * and the next group takes writes meanwhile. When the sync has ended the group is durable: readers see it, the stages are handed
+ * the XX has ended the group is durable: readers see it, the stages are handed
  * the commit, and its replies leave.
  *
  *   submit ─▶ queue ─end of turn─▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─no sync under way─▶ COMMIT ─▶ sync ─▶ stages ─▶ settle
@@ -33,11 +32,12 @@ import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
-import type {Sync} from '../storage/log-sync.ts';
+import type {Sync, SyncNow} from '../storage/log-sync.ts';
 import {Checkpoints, type Pausable} from './checkpoints.ts';
 import type {Commit, Stage} from './commit.ts';
 import type {Linger} from './linger.ts';
 import type {StorageQuota} from './storage-quota.ts';
+import type {SyncPlace} from './sync-place.ts';
 import type {Mark, Writer} from './writer.ts';
 
 export type Write<T> = (
@@ -69,6 +69,8 @@ export type GroupParts = {
   /** What each durable commit is handed to, in this order, before its writes are settled. */
   stages: readonly Stage[];
   sync: Sync;
+  /** None: the thread pool makes each sync. */
+  inThread?: {readonly place: Pick<SyncPlace, 'isThread' | 'inThread' | 'inPool'>; readonly sync: SyncNow};
   snapshot?: Snapshot;
   /** The last thing inside each transaction. */
   beforeCommit?: (writer: Writer) => void;
@@ -347,10 +349,11 @@ export class CommitGroups {
   }
 
   #commit(group: Group): void {
-    const {metrics, beforeCommit, snapshot, sync, linger} = this.#parts;
+    const {metrics, beforeCommit, snapshot, linger, inThread} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
     let isWritten = true;
+    let isInThread = false;
     linger?.committed();
     try {
       beforeCommit?.(this.#writer);
@@ -358,7 +361,9 @@ export class CommitGroups {
       const records = this.#writer.head.sequence - group.start.head.sequence;
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
       isWritten = statements.totalChanges.get() !== group.changesBefore;
-      if (isWritten) snapshot?.hold();
+      isInThread = inThread?.place.isThread(this.#writer.bytesWritten) === true;
+      // Without it nothing is read between COMMIT and the end of the sync.
+      if (isWritten && !isInThread) snapshot?.hold();
       statements.commit.run();
     } catch (caught) {
       this.#refuse(group, caught);
@@ -375,15 +380,36 @@ export class CommitGroups {
     const committed: Committed = {group, commit, isDurable: !isWritten};
     this.#committed = committed;
     if (!isWritten) return;
-    sync(error => {
-      // The outcome of these writes is unknown: nobody is told anything, and the next process starts from disk.
-      if (error !== null) throw new Error('the log could not be synced', {cause: error});
+    if (isInThread) this.#syncInThread(committed, committedMs);
+    else this.#syncInPool(committed, committedMs);
+  }
+
+  #syncInThread(committed: Committed, committedMs: number): void {
+    const {place, sync} = this.#parts.inThread!;
+    try {
+      sync();
+    } catch (caught) {
+      throw syncFailed(caught);
+    }
+    const syncMs = performance.now() - committedMs;
+    place.inThread(syncMs);
+    this.#synced(committed, syncMs, 'thread');
+  }
+
+  #syncInPool(committed: Committed, committedMs: number): void {
+    this.#parts.sync(error => {
+      if (error !== null) throw syncFailed(error);
       const syncMs = performance.now() - committedMs;
-      metrics.synced(syncMs);
-      linger?.synced(syncMs);
-      committed.isDurable = true;
+      this.#parts.inThread?.place.inPool(syncMs);
+      this.#synced(committed, syncMs, 'pool');
       this.#step();
     });
+  }
+
+  #synced(committed: Committed, syncMs: number, by: 'thread' | 'pool'): void {
+    this.#parts.metrics.synced(syncMs, by);
+    this.#parts.linger?.synced(syncMs);
+    committed.isDurable = true;
   }
 
   #tell({group, commit}: Committed): void {
@@ -411,4 +437,9 @@ export class CommitGroups {
     for (const [i, write] of writes.entries()) write.settle(outcomes[i]!);
     for (const call of waiting) call();
   }
+}
+
+/** The outcome of the writes is unknown: no reply is sent, and the next process starts from disk. */
+function syncFailed(cause: unknown): Error {
+  return new Error('the log could not be synced', {cause});
 }

@@ -5,11 +5,13 @@
  * The descriptor is of the log that the writer has open: SQLite makes it at the open and removes it when the last connection
  * closes. SQLite takes no locks on it, so closing another descriptor of it gives none up.
  */
-import {closeSync, fdatasync, fdatasyncSync, fstatSync, fsync, openSync} from 'node:fs';
+import {closeSync, fdatasync, fdatasyncSync, fstatSync, fsync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 
 /** Syncs what has been written so far, and then says so; an error means that nobody knows what is on disk. */
 export type Sync = (done: (error: Error | null) => void) => void;
+/** The same in the thread that calls. @throws Error where `Sync` reports one */
+export type SyncNow = () => void;
 
 export class LogSync {
   readonly #log: number;
@@ -31,6 +33,14 @@ export class LogSync {
       if (error !== null || this.#directory === null) done(error);
       else this.#syncDirectory(this.#directory, done);
     });
+  };
+
+  readonly syncNow: SyncNow = () => {
+    fdatasyncSync(this.#log);
+    if (this.#directory === null) return;
+    fsyncSync(this.#directory);
+    closeSync(this.#directory);
+    this.#directory = null;
   };
 
   /** When nothing is being synced. */
