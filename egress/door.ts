@@ -11,17 +11,18 @@ import {
   EGRESS_CONNECTIONS_MAX,
   EGRESS_CONNECTIONS_PER_TENANT_MAX,
   EGRESS_LINKS_PER_TENANT_MAX,
-  EGRESS_LOOKUPS_PER_TENANT_MAX,
   EGRESS_QUESTIONS_PER_SECOND_MAX,
 } from '../shared/limits.ts';
 import {Link} from './link.ts';
-import {EgressPolicy, type Resolve, systemResolve} from './policy.ts';
-import {Turns} from './turns.ts';
+import type {LookupQueue} from './lookup-queue.ts';
+import {EgressPolicy, type Resolve} from './policy.ts';
+import {TenantNames} from './tenant-names.ts';
 
 export type DoorParts = {
   metrics: EgressMetrics;
-  /** Unless given, the system's. */
-  resolve?: Resolve;
+  /** Of all tenants. */
+  lookups: LookupQueue;
+  resolve: Resolve;
   /** A door could not be opened, for the first time. */
   failed?: (grant: EgressGrant, error: unknown) => void;
 };
@@ -30,7 +31,7 @@ export class Door {
   readonly parts: DoorParts;
   readonly #server: Server;
   readonly #links = new Set<Link>();
-  readonly #lookups = new Turns(EGRESS_LOOKUPS_PER_TENANT_MAX);
+  readonly #names: TenantNames;
   readonly #secret: Buffer;
   #grant: EgressGrant;
   #policy: EgressPolicy;
@@ -42,6 +43,7 @@ export class Door {
     this.parts = parts;
     this.#grant = grant;
     this.#secret = digest(grant.secret);
+    this.#names = new TenantNames(grant.tenant, parts.lookups, parts.resolve);
     this.#policy = this.#policyOf(grant);
     this.#server = createServer(socket => this.#entered(socket));
     this.#server.maxConnections = EGRESS_LINKS_PER_TENANT_MAX;
@@ -87,7 +89,9 @@ export class Door {
     const {metrics} = this.parts;
     if (this.#connections >= EGRESS_CONNECTIONS_PER_TENANT_MAX)
       return `Too many connections at once (maximum ${EGRESS_CONNECTIONS_PER_TENANT_MAX} of one tenant)`;
-    if (metrics.connections >= EGRESS_CONNECTIONS_MAX) return 'The server has too many outgoing connections; try again';
+    // As many as are free, so tenants that take all they can leave the same to each other, and some to the next one.
+    if (this.#connections >= EGRESS_CONNECTIONS_MAX - metrics.connections)
+      return 'The server has too many outgoing connections; try again';
     this.#connections++;
     metrics.connections++;
     return null;
@@ -110,8 +114,7 @@ export class Door {
   }
 
   #policyOf({policy}: EgressGrant): EgressPolicy {
-    const resolve = this.parts.resolve ?? systemResolve;
-    return EgressPolicy.of(policy, hostname => this.#lookups.take(() => resolve(hostname)));
+    return EgressPolicy.of(policy, (hostname, signal) => this.#names.addresses(hostname, signal));
   }
 
   #entered(socket: Socket): void {

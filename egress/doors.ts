@@ -3,9 +3,16 @@ import {readdir, rm} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
-import {EGRESS_DOOR_AGAIN_MS} from '../shared/limits.ts';
+import {
+  EGRESS_DOOR_AGAIN_MS,
+  EGRESS_LOOKUPS_MAX,
+  EGRESS_LOOKUPS_PER_TENANT_MAX,
+  EGRESS_LOOKUPS_WAITING_MAX,
+} from '../shared/limits.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
 import {Door, type DoorParts} from './door.ts';
+import {LookupQueue} from './lookup-queue.ts';
+import {systemNames} from './system-names.ts';
 
 type Standing = {
   /** The newest. */
@@ -22,8 +29,13 @@ export class Doors {
   readonly #parts: DoorParts;
   readonly #doors = new Map<string, Standing>();
 
-  constructor(parts: Omit<DoorParts, 'metrics'> = {}) {
-    this.#parts = {...parts, metrics: new EgressMetrics()};
+  constructor(parts: Partial<DoorParts> = {}) {
+    const lookups = new LookupQueue({
+      atOnce: EGRESS_LOOKUPS_MAX,
+      atOncePerTenant: EGRESS_LOOKUPS_PER_TENANT_MAX,
+      waitingPerTenant: EGRESS_LOOKUPS_WAITING_MAX,
+    });
+    this.#parts = {metrics: new EgressMetrics(), lookups, resolve: parts.resolve ?? systemNames(), ...parts};
   }
 
   /**

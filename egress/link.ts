@@ -16,6 +16,7 @@ export class Link {
   readonly #socket: Socket;
   readonly #door: Door;
   readonly #connections = new Map<number, Outgoing>();
+  readonly #lookups = new Set<AbortController>();
   readonly #late: NodeJS.Timeout;
   #pauseTimer: NodeJS.Timeout | null = null;
   #isKnown = false;
@@ -33,6 +34,7 @@ export class Link {
       clearTimeout(this.#late);
       if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
       for (const connection of this.#connections.values()) connection.end();
+      for (const lookup of this.#lookups) lookup.abort();
       onEnd();
     });
   }
@@ -110,11 +112,15 @@ export class Link {
 
   async #lookUp({id, host}: EgressQuestion & {type: 'lookup'}): Promise<void> {
     if (!this.#isRoom(id)) return;
+    const lookup = new AbortController();
+    this.#lookups.add(lookup);
     try {
-      this.#answer({type: 'addresses', id, addresses: await this.#door.policy.addresses(host, LOOKUP_PORT)});
+      const addresses = await this.#door.policy.addresses(host, LOOKUP_PORT, lookup.signal);
+      this.#answer({type: 'addresses', id, addresses});
     } catch (caught) {
       this.#answer({type: 'failed', id, error: failureOf(caught)});
     } finally {
+      this.#lookups.delete(lookup);
       this.#door.closed();
     }
   }
@@ -131,8 +137,8 @@ export class Link {
     const door = this.#door;
     const {metrics} = door.parts;
     if (!this.#isRoom(id)) return;
-    const addresses = async () => {
-      const found = await door.policy.addresses(host, port);
+    const addresses = async (signal: AbortSignal) => {
+      const found = await door.policy.addresses(host, port, signal);
       const ofFamily = found.filter(address => family === 0 || isIP(address) === family);
       if (ofFamily.length === 0) throw noAddress(host);
       return ofFamily;

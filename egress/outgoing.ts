@@ -36,7 +36,7 @@ export type OutgoingParts = {
   host: string;
   port: number;
   /** Addresses that may be connected to. @throws EgressRefused, or what the look-up failed with */
-  addresses: () => Promise<string[]>;
+  addresses: (signal: AbortSignal) => Promise<string[]>;
   /** Where paths for data connections are made. */
   directory: string;
 };
@@ -47,6 +47,7 @@ const KEEP_ALIVE_MS = 60_000;
 export class Outgoing {
   readonly #parts: OutgoingParts;
   readonly #events: OutgoingEvents;
+  readonly #lookup = new AbortController();
   #far: Socket | null = null;
   #near: Socket | null = null;
   #entrance: Server | null = null;
@@ -74,6 +75,7 @@ export class Outgoing {
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#lookup.abort();
     clearTimeout(this.#timer);
     this.#entrance?.close();
     this.#near?.destroy();
@@ -85,7 +87,7 @@ export class Outgoing {
   async #connect(): Promise<void> {
     let addresses: string[];
     try {
-      addresses = await this.#parts.addresses();
+      addresses = await this.#parts.addresses(this.#lookup.signal);
     } catch (caught) {
       this.#fail(failureOf(caught));
       return;

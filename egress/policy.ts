@@ -5,7 +5,6 @@
  * The address decides, not the name: `check` is asked with the very address a connection is made to, after name resolution,
  * for each connection, redirects included.
  */
-import {lookup} from 'node:dns/promises';
 import {assert} from '../shared/assert.ts';
 import {type Address, aliasesOf, isBeyondNames, parseAddress, reservedReason} from '../shared/egress/address.ts';
 import {
@@ -19,8 +18,8 @@ import {EgressRefused} from '../shared/egress/refused.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
 import {EGRESS_ADDRESSES_MAX} from '../shared/limits.ts';
 
-/** All addresses of a name; rejects when it has none. */
-export type Resolve = (hostname: string) => Promise<string[]>;
+/** All addresses of a name; rejects when it has none, and when the look-up is given up. */
+export type Resolve = (hostname: string, signal: AbortSignal) => Promise<string[]>;
 
 export class EgressPolicy {
   readonly #allow: EgressPattern[];
@@ -34,7 +33,7 @@ export class EgressPolicy {
   }
 
   /** `settings` were checked with `checkEgressPattern` when they were stored. */
-  static of(settings: EgressSettings, resolve: Resolve = systemResolve): EgressPolicy {
+  static of(settings: EgressSettings, resolve: Resolve): EgressPolicy {
     return new EgressPolicy(settings.allow.map(parsed), settings.deny.map(parsed), resolve);
   }
 
@@ -62,14 +61,14 @@ export class EgressPolicy {
    * The addresses of `hostname` that may be connected to: at least one.
    * @throws EgressRefused when there is none, or what the resolver rejected with
    */
-  async addresses(hostname: string, port: number): Promise<string[]> {
+  async addresses(hostname: string, port: number, signal: AbortSignal): Promise<string[]> {
     const literal = parseAddress(plainHost(hostname)) !== null;
     const host = plainHost(hostname);
     // A denied name is not even asked for: questions to name servers carry data too.
     if (this.#deny.some(entry => matchesName(entry, host, port))) {
       throw new EgressRefused(refusal(hostname, port, `${host} is denied`));
     }
-    const found = literal ? [host] : (await this.#resolve(host)).slice(0, EGRESS_ADDRESSES_MAX);
+    const found = literal ? [host] : (await this.#resolve(host, signal)).slice(0, EGRESS_ADDRESSES_MAX);
     let reason = refusal(hostname, port, 'the name has no address');
     const open = found.filter(address => {
       const why = this.check(hostname, port, address);
@@ -79,11 +78,6 @@ export class EgressPolicy {
     if (open.length === 0) throw new EgressRefused(reason);
     return open;
   }
-}
-
-/** The system's own order, hosts file included. */
-export async function systemResolve(hostname: string): Promise<string[]> {
-  return (await lookup(hostname, {all: true, order: 'verbatim'})).map(found => found.address);
 }
 
 function parsed(text: string): EgressPattern {

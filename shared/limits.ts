@@ -777,14 +777,26 @@ export const EGRESS_HEADERS_TIMEOUT_MS = 60_000;
 export const EGRESS_BODY_TIMEOUT_MS = 60_000;
 /**
  * Connections of one tenant's code at once, those that are being made included, and of all tenants. Each takes two descriptors
- * of the egress process. Beyond: the connection fails. (ours)
+ * of the egress process. A tenant has no more than are free. Beyond: the connection fails. (ours)
  */
 export const EGRESS_CONNECTIONS_PER_TENANT_MAX = 1_024;
 export const EGRESS_CONNECTIONS_MAX = 8_192;
-/** Names of one tenant that are looked up at once, so that its slow name server keeps no other tenant waiting. Beyond: they wait. (ours) */
+/** Names that are looked up at once, of one tenant and of all, each with a socket. Beyond: they wait, and the tenant with the fewest is next. (ours) */
 export const EGRESS_LOOKUPS_PER_TENANT_MAX = 8;
-/** Threads of the egress process that ask name servers. (ours) */
-export const EGRESS_LOOKUP_THREADS = 32;
+export const EGRESS_LOOKUPS_MAX = 512;
+/** Names of one tenant that wait for that. Beyond: the look-up fails with EMFILE. (ours) */
+export const EGRESS_LOOKUPS_WAITING_MAX = 256;
+/** How long a name server may take, how often one is asked, and how long a look-up may take in all. Beyond: EAI_AGAIN. (ours) */
+export const EGRESS_LOOKUP_TIMEOUT_MS = 2_000;
+export const EGRESS_LOOKUP_TRIES = 2;
+export const EGRESS_LOOKUP_MS_MAX = 8_000;
+/** Names of one tenant whose failure is remembered, and for how long. (ours) */
+export const EGRESS_LOOKUP_FAILURES_KEPT = 256;
+export const EGRESS_LOOKUP_FAILURE_MS = 2_000;
+/** Search domains of resolv.conf that are tried. (as the C library of old) */
+export const EGRESS_SEARCH_DOMAINS_MAX = 6;
+/** /etc/hosts and /etc/resolv.conf are checked for changes at most this often. (ours) */
+export const EGRESS_SYSTEM_FILE_LOOK_MS = 1_000;
 /** Threads and processes of one tenant that have a link to the egress process. Beyond: they find nobody there. (ours) */
 export const EGRESS_LINKS_PER_TENANT_MAX = 256;
 /** What one tenant may ask of the egress process, in a second and at once. Beyond: its questions wait. (ours) */

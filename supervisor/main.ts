@@ -13,7 +13,7 @@ import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts';
-import {DRAIN_MS, EGRESS_LOOKUP_THREADS} from '../shared/limits.ts';
+import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
@@ -149,8 +149,7 @@ export class Supervisor {
     this.#egress = new EgressProcess({
       entry: entries.egress,
       confinement: confinement.egress,
-      // Names are looked up by threads, and a slow name server holds one for seconds.
-      env: {...childEnv, UV_THREADPOOL_SIZE: String(EGRESS_LOOKUP_THREADS)},
+      env: childEnv,
       pace: new KillPace(() => performance.now()),
       onEnd: () => {
         this.#metrics.died('egress');

@@ -31,7 +31,7 @@ export class TestEgress {
 
   /** The policy of a door is this one now. */
   async use(door: EgressDoor): Promise<void> {
-    await this.#doors.grant({...door, tenant: 'acme'});
+    await this.#doors.grant({...door, tenant: `of ${door.socketPath}`});
   }
 
   /** A way out under this policy. */

@@ -1,10 +1,15 @@
 /** The door of a worker, as code meets it that has taken the worker over: it speaks the protocol, and as it likes. */
+import {randomInt} from 'node:crypto';
 import {once} from 'node:events';
 import {mkdirSync, rmSync} from 'node:fs';
 import {type AddressInfo, connect, createServer, type Server, Socket} from 'node:net';
 import {dirname, join} from 'node:path';
 import {createInterface} from 'node:readline';
+import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {Door} from '../../../egress/door.ts';
+import {LookupQueue} from '../../../egress/lookup-queue.ts';
+import {EgressMetrics} from '../../../shared/egress/metrics.ts';
 import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
   EGRESS_CONNECTIONS_PER_TENANT_MAX,
@@ -66,6 +71,24 @@ async function link(door: EgressDoor, first = JSON.stringify({secret: door.secre
   socket.write(`${first}\n`);
   return {socket, answers, closed, say: (question: object) => socket.write(`${JSON.stringify(question)}\n`)};
 }
+
+/** What code that has taken over a worker may write: bytes, values, and questions with any members. */
+const MESSAGE = fc.oneof(
+  fc.uint8Array({maxLength: 300}).map(bytes => Buffer.from(bytes)),
+  fc.json().map(text => Buffer.from(`${text}\n`)),
+  fc
+    .record(
+      {
+        type: fc.oneof(fc.constantFrom('connect', 'lookup', 'drop', 'open', 'hello'), fc.jsonValue()),
+        id: fc.oneof(fc.nat(9), fc.double(), fc.jsonValue()),
+        host: fc.oneof(fc.constantFrom('127.0.0.1', '', '.', '\0', '[::1', 'a.example'), fc.string(), fc.jsonValue()),
+        port: fc.oneof(fc.nat(70_000), fc.jsonValue()),
+        family: fc.oneof(fc.constantFrom(0, 4, 6), fc.jsonValue()),
+      },
+      {requiredKeys: ['type']},
+    )
+    .map(question => Buffer.from(`${JSON.stringify(question)}\n`)),
+);
 
 const toOutside = (id: number) => ({type: 'connect', id, host: '127.0.0.1', port, family: 0});
 
@@ -176,13 +199,51 @@ describe('what it is asked', () => {
 
   test('connections beyond the limit fail, and room is again when one has ended', async () => {
     const {say, answers} = await link(network.door(OPEN));
-    for (let id = 1; id <= EGRESS_CONNECTIONS_PER_TENANT_MAX + 5; id++) say({...toOutside(id), host: 'slow.example'});
+    for (let id = 1; id <= EGRESS_CONNECTIONS_PER_TENANT_MAX + 5; id++) say(toOutside(id));
     await until('the last to be answered', () => answers.filter(({type}) => type === 'failed').length === 5);
     for (const answer of answers.filter(({type}) => type === 'failed'))
       expect(answer).toMatchObject({error: {code: 'EMFILE', message: expect.stringContaining('Too many connections')}});
     say({type: 'drop', id: 1});
     say(toOutside(9_999));
     await until('it to be open', () => answers.some(({id, type}) => id === 9_999 && type === 'open'));
+  });
+
+  test('tenants that take all connections they can leave the same to the next one', async () => {
+    const metrics = new EgressMetrics();
+    const doors = await Promise.all(
+      Array.from({length: 10}, (_, n) =>
+        Door.open(
+          {...network.door(OPEN), socketPath: join(network.directory, `own${n}`), tenant: `t${n}`},
+          {metrics, lookups: new LookupQueue({atOnce: 1, atOncePerTenant: 1, waitingPerTenant: 1}), resolve},
+        ),
+      ),
+    );
+    const taken = doors.map(door => {
+      let connections = 0;
+      while (door.opened() === null) connections++;
+      return connections;
+    });
+    expect(taken.slice(0, 7).every(connections => connections === EGRESS_CONNECTIONS_PER_TENANT_MAX)).toBe(true);
+    expect(taken.slice(7)).toEqual([512, 256, 128]);
+    expect(doors[9]!.opened()).toBe('The server has too many outgoing connections; try again');
+    for (const door of doors) door.close();
+  });
+
+  test('whatever bytes and messages come, they end at most their own link', async () => {
+    const [hostile, other] = [network.door(OPEN), network.door(OPEN)];
+    resolve = () => Promise.reject(Object.assign(new Error('no such name'), {code: 'ENOTFOUND'}));
+    const seed = randomInt(2 ** 32);
+    const messages = fc.sample(MESSAGE, {numRuns: 1_000, seed});
+    let linked = await link(hostile);
+    for (const message of messages) {
+      if (linked.socket.destroyed || linked.socket.readableEnded) linked = await link(hostile);
+      linked.socket.write(message);
+    }
+    linked.socket.end();
+    const {say, answers} = await link(other);
+    say(toOutside(1));
+    await until(`the other one to be answered (seed ${seed})`, () => answers.length === 1);
+    expect(answers[0]).toMatchObject({type: 'open'});
   });
 
   test('links beyond the limit are closed, others stay', async () => {
@@ -202,14 +263,14 @@ describe('what it is asked', () => {
       release = done;
     });
     resolve = async name => {
-      if (name === 'slow.example') {
+      if (name !== 'quick.example') {
         waiting++;
         await released;
       }
       return ['127.0.0.1'];
     };
     const slow = wayOut(network.door(OPEN));
-    const answers = Array.from({length: 3 * EGRESS_LOOKUPS_PER_TENANT_MAX}, () => slow.lookup('slow.example'));
+    const answers = Array.from({length: 3 * EGRESS_LOOKUPS_PER_TENANT_MAX}, (_, n) => slow.lookup(`slow${n}.example`));
     await until('lookups to wait', () => waiting === EGRESS_LOOKUPS_PER_TENANT_MAX);
     expect(await wayOut(network.door(OPEN)).lookup('quick.example')).toEqual(['127.0.0.1']);
     expect(waiting).toBe(EGRESS_LOOKUPS_PER_TENANT_MAX);

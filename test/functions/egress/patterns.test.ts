@@ -5,7 +5,7 @@ import {checkEgressPattern} from '../../../shared/egress/pattern.ts';
 const PUBLIC = '93.184.216.34';
 
 function allows(allow: string[], hostname: string, port: number, address: string, deny: string[] = []): boolean {
-  return EgressPolicy.of({allow, deny}).check(hostname, port, address) === null;
+  return EgressPolicy.of({allow, deny}, () => Promise.resolve([])).check(hostname, port, address) === null;
 }
 
 describe('by default', () => {
@@ -76,7 +76,7 @@ describe('by default', () => {
     ['2a00:1450::5efe:10.0.0.1', 'a private'],
     ['2a00:1450::200:5efe:a00:1', 'a private'],
   ])('%s is closed: it is %s address', (address, reason) => {
-    expect(EgressPolicy.of({allow: [], deny: []}).check('x.example', 80, address)).toMatch(
+    expect(EgressPolicy.of({allow: [], deny: []}, () => Promise.resolve([])).check('x.example', 80, address)).toMatch(
       new RegExp(`^Connection to x\\.example:80 refused by the tenant's egress policy: .* is ${reason} address$`),
     );
   });
