@@ -373,6 +373,8 @@ export const WRITE_QUEUE_MAX = 8_192;
 export const SLICE_MS = 20;
 /** `Idempotency-Key` replies are kept this long. (design) */
 export const IDEMPOTENCY_KEEP_MS = 24 * 60 * 60 * 1000;
+/** A log that was not closed in order is written again in chunks of this size. (ours) */
+export const REWRITE_CHUNK_BYTES = 1024 * 1024;
 /** WAL pages after which a commit is followed by a checkpoint (4 KiB each). (ours) */
 export const CHECKPOINT_WAL_PAGES = 2_000;
 /** Pages of a WAL that cannot start over because scans always overlap: from then on new ones wait until none runs. (ours) */

@@ -13,6 +13,7 @@ import {readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {assert} from './assert.ts';
+import {isNoSpace} from './disk-errors.ts';
 import {OWNER_POLL_MS} from './limits.ts';
 
 export type Owner = {
@@ -93,8 +94,7 @@ function writeNote(path: string, owner: Owner): void {
   try {
     writeFileSync(path, `${JSON.stringify(owner)}\n`, {mode: 0o600});
   } catch (caught) {
-    const {code} = caught as NodeJS.ErrnoException;
-    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw caught;
+    if (!isNoSpace(caught)) throw caught;
   }
 }
 

@@ -3,11 +3,12 @@
  * SVC_ACCESS_TOKEN and SVC_ADMIN_TOKEN come before that file, each for its own. Beyond this module only digests travel, and
  * no child process gets either the file or the variables.
  */
+
 import {hash, randomBytes} from 'node:crypto';
 import {open, readFile, rename} from 'node:fs/promises';
 import {join} from 'node:path';
+import {syncDirectory} from '../shared/sync-directory.ts';
 import {StartError} from './start-error.ts';
-import {syncDirectory} from './tenant-files.ts';
 
 export type Credentials = {
   accessTokenSha256: string;

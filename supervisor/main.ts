@@ -16,6 +16,7 @@ import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts'
 import {DRAIN_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
+import {rewriteFile} from '../shared/rewrite-file.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import {AuditLog} from './audit-log.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
@@ -73,6 +74,8 @@ export const BUNDLED_ENTRIES = {
   egress: fileURLToPath(new URL('./egress.js', import.meta.url)),
 };
 
+const REGISTRY_FILE = 'registry.sqlite';
+
 export class Supervisor {
   readonly credentials: Credentials;
   readonly #walls: Confinement['walls'];
@@ -100,6 +103,7 @@ export class Supervisor {
     const lock = await ownDataDirectory(settings.data);
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
+    await orStartError(settings.data, rewriteFile(`${join(settings.data, REGISTRY_FILE)}-wal`));
     const confinement = await findConfinement(usersNeed(settings));
     if (settings.requireSandbox) requireAll(confinement.walls);
     return new Supervisor(settings, env, log, lock, credentials, files, confinement);
@@ -123,7 +127,7 @@ export class Supervisor {
       SVC_LOG_LEVEL: settings.logLevel,
       NODE_COMPILE_CACHE: join(settings.data, 'cache'),
     });
-    this.#registryPath = join(settings.data, 'registry.sqlite');
+    this.#registryPath = join(settings.data, REGISTRY_FILE);
     this.#registry = openRegistry(this.#registryPath, files);
     this.#reserve = new DiskReserve(join(settings.data, 'reserve'), log);
     this.#runDirectory = new RunDirectory(log, confinement.users?.first ?? null);

@@ -10,6 +10,7 @@
 import {closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {syncDirectory} from '../shared/sync-directory.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
 
@@ -216,15 +217,6 @@ export function noteUnused(directory: string, note: NewTenant): void {
 
 function unlessMissing(caught: unknown): void {
   if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
-}
-
-export async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Makes `path` and the directories above it that are missing, each on disk. */

@@ -18,6 +18,7 @@
  * tenant can be deleted from a full disk; a row that cannot be removed even then stays until the next start, and d_ with it.
  */
 import {assert} from '../shared/assert.ts';
+import {isNoSpace} from '../shared/disk-errors.ts';
 import {ServiceError} from '../shared/errors.ts';
 import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import {TENANTS_MAX} from '../shared/limits.ts';
@@ -178,7 +179,7 @@ export class Tenants {
   /** What the file system refused concerns this tenant alone. */
   #failed(what: 'made' | 'removed', id: string, caught: unknown): never {
     if (!isOfFileSystem(caught)) throw caught;
-    if (caught.code === 'ENOSPC' || caught.code === 'EDQUOT') {
+    if (isNoSpace(caught)) {
       throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
         cause: caught,
       });

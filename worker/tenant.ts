@@ -10,6 +10,7 @@ import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
+import {rewriteFile} from '../shared/rewrite-file.ts';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {Imports} from './bulk/imports.ts';
 import {Tasks} from './bulk/tasks.ts';
@@ -109,6 +110,7 @@ export class Tenant {
     try {
       checkFileIsThere(settings.directory);
       const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
+      await rewriteFile(`${join(settings.directory, TENANT_FILE)}-wal`);
       const tenant = new Tenant(settings, reserve, lock, log, upwards);
       await tenant.#scrub.first();
       return tenant;

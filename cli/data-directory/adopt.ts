@@ -9,9 +9,9 @@
  */
 import {existsSync, renameSync, rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
+import {syncDirectory} from '../../shared/sync-directory.ts';
 import {type TenantRow, writeRegistry} from '../../supervisor/registry.ts';
 import {planStart, type TenantDirectory} from '../../supervisor/start-plan.ts';
-import {syncDirectory} from '../../supervisor/tenant-files.ts';
 import {CommandFailure} from '../failure.ts';
 import {peekAt} from './peek.ts';
 import {setAside} from './set-aside.ts';

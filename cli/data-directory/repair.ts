@@ -1,8 +1,9 @@
 /** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
 import {cpSync, existsSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
+import {syncDirectory} from '../../shared/sync-directory.ts';
 import {DAMAGED_FILE, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {makeDirectory, syncDirectory} from '../../supervisor/tenant-files.ts';
+import {makeDirectory} from '../../supervisor/tenant-files.ts';
 import {findLostLog} from '../../worker/storage/log-note.ts';
 import {findLogDamage} from '../../worker/storage/wal-log.ts';
 import {BeyondRepair, repairFile} from '../../worker/verify/repair-file.ts';

@@ -1,7 +1,8 @@
 /** `<data>/set-aside`: where files go that no start should meet. Nothing is ever removed from it by us. */
 import {existsSync, renameSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
-import {makeDirectory, syncDirectory} from '../../supervisor/tenant-files.ts';
+import {syncDirectory} from '../../shared/sync-directory.ts';
+import {makeDirectory} from '../../supervisor/tenant-files.ts';
 
 /** Moves a file or directory there, on disk when this resolves, under its own name or one with a number. @returns where */
 export async function setAside(data: string, path: string): Promise<string> {

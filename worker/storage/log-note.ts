@@ -10,6 +10,7 @@
  */
 import {closeSync, existsSync, fsyncSync, openSync, rmSync, statSync} from 'node:fs';
 import {dirname, join} from 'node:path';
+import {isNoSpace} from '../../shared/disk-errors.ts';
 import {LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 
 export class LogNote {
@@ -29,7 +30,7 @@ export class LogNote {
     try {
       closeSync(openSync(this.#path, 'w', 0o600));
     } catch (caught) {
-      if (['ENOSPC', 'EDQUOT'].includes(String((caught as {code?: unknown}).code))) return;
+      if (isNoSpace(caught)) return;
       throw caught;
     }
     syncDirectory(dirname(this.#path));

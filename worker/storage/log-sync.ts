@@ -5,7 +5,7 @@
  * The descriptor is of the log that the writer has open: SQLite makes it at the open and removes it when the last connection
  * closes. SQLite takes no locks on it, so closing another descriptor of it gives none up.
  */
-import {closeSync, fdatasync, fdatasyncSync, fstatSync, fsync, fsyncSync, openSync} from 'node:fs';
+import {closeSync, fdatasync, fdatasyncSync, fsync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 
 /** Syncs what has been written so far, and then says so; an error means that nobody knows what is on disk. */
@@ -18,14 +18,10 @@ export class LogSync {
   /** Null: the log's entry in its directory is on disk. */
   #directory: number | null;
 
-  /**
-   * What a process before this one wrote and did not sync is synced now: it is served from now on.
-   * @param path of the tenant's file, which the writer has open
-   */
+  /** @param path of the tenant's file, which the writer has open. What its log had before is on disk (`rewriteFile`) */
   constructor(path: string) {
     this.#log = openSync(`${path}-wal`, 'r');
     this.#directory = openSync(dirname(path), 'r');
-    if (fstatSync(this.#log).size > 0) fdatasyncSync(this.#log);
   }
 
   readonly sync: Sync = done => {

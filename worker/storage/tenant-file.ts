@@ -6,6 +6,7 @@
 import {accessSync, constants, copyFileSync, existsSync, rmSync, statfsSync, statSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
+import {isNoSpace} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {Connection} from './connection.ts';
@@ -81,8 +82,7 @@ export function openFailure(caught: unknown, directory: string): unknown {
     return damagedError(`${join(directory, TENANT_FILE)}: ${caught.message}`);
   }
   const isFull =
-    code === 'ENOSPC' ||
-    code === 'EDQUOT' ||
+    isNoSpace(caught) ||
     storageFailure(caught) === 'full' ||
     // There may be space again by now, as there is when another tenant has just closed its file.
     code === 'SQLITE_IOERR_SHMSIZE' ||

@@ -25,6 +25,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {isNoSpace} from '../../../shared/disk-errors.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   PACKAGE_BYTES_MAX,
@@ -292,7 +293,6 @@ async function onDisk<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (caught) {
-    const {code = ''} = caught as NodeJS.ErrnoException;
-    throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFullError() : caught;
+    throw isNoSpace(caught) ? storageFullError() : caught;
   }
 }
