@@ -1,6 +1,6 @@
 /**
  * Where a tenant's code, and the look-up of its auth providers' keys, may connect to. The public internet is open; this
- * machine, private networks and everything reserved is closed; a tenant's lists open and close more. Deny wins over allow.
+ * machine with all its addresses, private networks and everything reserved is closed; a tenant's lists open and close more. Deny wins over allow.
  *
  * The address decides, not the name: `check` is asked with the very address a connection is made to, after name resolution,
  * for each connection, redirects included.
@@ -17,6 +17,7 @@ import {
 import {EgressRefused} from '../shared/egress/refused.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
 import {EGRESS_ADDRESSES_MAX} from '../shared/limits.ts';
+import {ownAddresses} from './own-addresses.ts';
 
 /** All addresses of a name; rejects when it has none, and when the look-up is given up. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<string[]>;
@@ -25,16 +26,21 @@ export class EgressPolicy {
   readonly #allow: EgressPattern[];
   readonly #deny: EgressPattern[];
   readonly #resolve: Resolve;
+  readonly #own: () => ReadonlySet<string>;
 
-  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve) {
+  private constructor(allow: EgressPattern[], deny: EgressPattern[], resolve: Resolve, own: () => ReadonlySet<string>) {
     this.#allow = allow;
     this.#deny = deny;
     this.#resolve = resolve;
+    this.#own = own;
   }
 
-  /** `settings` were checked with `checkEgressPattern` when they were stored. */
-  static of(settings: EgressSettings, resolve: Resolve): EgressPolicy {
-    return new EgressPolicy(settings.allow.map(parsed), settings.deny.map(parsed), resolve);
+  /**
+   * @param settings checked with `checkEgressPattern` when they were stored
+   * @param own addresses of this machine, as `Address.toString` has them
+   */
+  static of(settings: EgressSettings, resolve: Resolve, own = ownAddresses): EgressPolicy {
+    return new EgressPolicy(settings.allow.map(parsed), settings.deny.map(parsed), resolve, own);
   }
 
   /** Why no connection to `address` may be made for `hostname:port`; null: it may. */
@@ -47,14 +53,18 @@ export class EgressPolicy {
     );
     if (denied) return refusal(hostname, port, `${at.toString()} is denied`);
     const reason = reservedReason(at);
-    if (reason === null || this.#opens(host, port, at)) return null;
-    return refusal(hostname, port, `${at.toString()} is ${reason} address`);
+    const isOwn = aliasesOf(at).some(alias => this.#own().has(alias.toString()));
+    if (reason === null && !isOwn) return null;
+    if (this.#opens(host, port, at, reason === null)) return null;
+    const what = reason === null ? 'an address of this machine' : `${reason} address`;
+    return refusal(hostname, port, `${at.toString()} is ${what}`);
   }
 
-  /** Does the allow list open this reserved address? */
-  #opens(host: string, port: number, address: Address): boolean {
+  /** Does the allow list open this address, which is reserved or this machine's? */
+  #opens(host: string, port: number, address: Address, isPublic: boolean): boolean {
     if (this.#allow.some(entry => matchesAddress(entry, address, port))) return true;
-    return !isBeyondNames(address) && this.#allow.some(entry => matchesName(entry, host, port));
+    // A name that is open because its address was public must not reach this machine once it leads here.
+    return !isPublic && !isBeyondNames(address) && this.#allow.some(entry => matchesName(entry, host, port));
   }
 
   /**

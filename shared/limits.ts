@@ -795,6 +795,8 @@ export const EGRESS_LOOKUP_MS_MAX = 8_000;
 /** Names of one tenant whose failure is remembered, and for how long. (ours) */
 export const EGRESS_LOOKUP_FAILURES_KEPT = 256;
 export const EGRESS_LOOKUP_FAILURE_MS = 2_000;
+/** Addresses of the machine's own interfaces are read at most this often. (ours) */
+export const EGRESS_OWN_ADDRESSES_LOOK_MS = 1_000;
 /** Search domains of resolv.conf that are tried. (as the C library of old) */
 export const EGRESS_SEARCH_DOMAINS_MAX = 6;
 /** /etc/hosts and /etc/resolv.conf are checked for changes at most this often. (ours) */

@@ -89,6 +89,33 @@ describe('by default', () => {
   );
 });
 
+describe('an address of this machine is closed, public as it is,', () => {
+  const own = new Set([PUBLIC, '2606:4700::2', '10.0.0.7']);
+  const why = (allow: string[], address: string, deny: string[] = []) =>
+    EgressPolicy.of(
+      {allow, deny},
+      () => Promise.resolve([]),
+      () => own,
+    ).check('me.example', 80, address);
+
+  test.each([PUBLIC, `::ffff:${PUBLIC}`, '64:ff9b::5db8:d822', '2606:4700::2'])('as %s', address => {
+    expect(why([], address)).toMatch(/is an address of this machine$/);
+    expect(why(['me.example', '*.example'], address)).toMatch(/is an address of this machine$/);
+  });
+
+  test('unless an address in the allow list opens it; others stay open', () => {
+    expect(why([`${PUBLIC}:80`], PUBLIC)).toBeNull();
+    expect(why(['2606:4700::/32'], '2606:4700::2')).toBeNull();
+    expect(why([`${PUBLIC}:80`], PUBLIC, [PUBLIC])).toMatch(/is denied$/);
+    expect(why([], '93.184.216.35')).toBeNull();
+  });
+
+  test('a private one is opened by its name as before', () => {
+    expect(why(['me.example'], '10.0.0.7')).toBeNull();
+    expect(why([], '10.0.0.7')).toMatch(/is a private address$/);
+  });
+});
+
 describe('entries', () => {
   const CASES: [entry: string, hostname: string, port: number, address: string, opens: boolean][] = [
     ['127.0.0.1', '127.0.0.1', 80, '127.0.0.1', true],

@@ -1,0 +1,17 @@
+/** Addresses of the machine's own interfaces, public ones too: what listens there may be meant for the machine alone. */
+import {networkInterfaces} from 'node:os';
+import {parseAddress} from '../shared/egress/address.ts';
+import {EGRESS_OWN_ADDRESSES_LOOK_MS} from '../shared/limits.ts';
+
+let known: ReadonlySet<string> = new Set();
+let lookedMs = Number.NEGATIVE_INFINITY;
+
+/** In the form of `Address.toString`. */
+export function ownAddresses(): ReadonlySet<string> {
+  const nowMs = performance.now();
+  if (nowMs - lookedMs < EGRESS_OWN_ADDRESSES_LOOK_MS) return known;
+  lookedMs = nowMs;
+  const found = Object.values(networkInterfaces()).flatMap(interfaces => interfaces ?? []);
+  known = new Set(found.map(({address}) => parseAddress(address)?.toString() ?? address));
+  return known;
+}
