@@ -53,6 +53,18 @@ export type ErrorObject = {
 };
 export type ErrorEnvelope = {error: ErrorObject};
 
+/** Of outside input: what another process says is an error, before it is passed on to a client. */
+export function isErrorObject(value: unknown): value is ErrorObject {
+  if (typeof value !== 'object' || value === null) return false;
+  const {code, message, detail} = value as Record<string, unknown>;
+  const isDetail = detail === undefined || (typeof detail === 'object' && detail !== null);
+  return isErrorCode(code) && typeof message === 'string' && isDetail;
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERROR_STATUS, value);
+}
+
 /** Seconds for `Retry-After`, at most. */
 export const RETRY_AFTER_S_MAX = 86_400;
 

@@ -113,7 +113,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
         ? null
         : new Channel(socket, {
             message: message => this.#received(message),
-            nonsense: why => this.#endNonsense(why),
+            nonsense: why => this.disbelieve(why),
             closed: () => this.#disconnected(),
           });
     child.on('error', error => {
@@ -154,23 +154,24 @@ export class Child<Sent extends object, Received extends {type: string}> {
     }, ms);
   }
 
+  /** It says, here or to another of our processes, what none of ours says: it is killed, and no word of it is taken any more. */
+  disbelieve(why: string): void {
+    this.#isDisbelieved = true;
+    if (this.#isKilled || this.#hasEnded) return;
+    this.#options.log.error('a child process says what none of ours says, and is killed', {pid: this.pid, why});
+    this.#killFor('nonsense');
+  }
+
   #received(said: object): void {
     const {messageIn} = this.#options;
     if (this.#isDisbelieved) return;
     const message = !isTyped(said) ? null : messageIn === undefined ? (said as Received) : messageIn(said);
     if (message === null) {
-      this.#endNonsense('it says what is no message of its kind');
+      this.disbelieve('it says what is no message of its kind');
       return;
     }
     this.#wasHeard = true;
     if (message.type !== 'heartbeat' && !this.#hasEnded) this.#options.onMessage(message);
-  }
-
-  #endNonsense(why: string): void {
-    this.#isDisbelieved = true;
-    if (this.#isKilled || this.#hasEnded) return;
-    this.#options.log.error('a child process says what none of ours says, and is killed', {pid: this.pid, why});
-    this.#killFor('nonsense');
   }
 
   #disconnected(): void {

@@ -287,6 +287,9 @@ export class Supervisor {
       case 'link_lost':
         this.#placement.linkLost(message.tenant, place, message.socketPath, message.calls);
         return;
+      case 'link_malformed':
+        this.#placement.linkMalformed(message.tenant, message.socketPath, message.why);
+        return;
       case 'call_answered':
         this.#placement.callAnswered(message.tenant, message.key);
         return;

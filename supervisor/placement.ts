@@ -164,6 +164,12 @@ export class Placement {
     else place.deaths?.heard(router, socketPath, calls);
   }
 
+  /** A router was sent by this worker what no worker sends. */
+  linkMalformed(id: string, socketPath: string, why: string): void {
+    const place = this.#places.get(id);
+    if (place?.address?.socketPath === socketPath) place.worker?.child.disbelieve(why);
+  }
+
   /** A router has the answer to a call that was suspected. */
   callAnswered(id: string, key: string): void {
     this.#places.get(id)?.deaths?.answered(key);

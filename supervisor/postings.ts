@@ -97,6 +97,7 @@ export class Postings {
       tenant: place.id,
       socketPath: runDirectory.nextSocketPath(user),
       secret: randomBytes(24).toString('hex'),
+      owner: user?.id ?? process.geteuid!(),
     };
     place.door = this.#parts.egress.begin(place, user);
     worker.open({

@@ -2,7 +2,7 @@
  * What a worker says, taken as outside input: code of a tenant may have left its isolate, and this process is everybody's. Each field
  * is what its type says before anybody looks at it. Policies, vouchers and reports are checked by who takes them.
  */
-import {ERROR_STATUS, type ErrorObject} from '../shared/errors.ts';
+import {isErrorObject} from '../shared/errors.ts';
 import type {WorkerToSupervisor} from '../shared/ipc/control.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
 
@@ -21,7 +21,7 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
     case 'node_wanted':
       return isId(id) && isVersion(version) ? {type, id, version} : null;
     case 'open_failed':
-      return isError(error) ? {type, error} : null;
+      return isErrorObject(error) ? {type, error} : null;
     case 'in_use':
       return isTime(untilMs) ? {type, untilMs} : null;
     case 'closed':
@@ -44,12 +44,4 @@ function isTime(value: unknown): value is number | null {
 
 function isVersion(value: unknown): value is NodeVersion {
   return (NODE_VERSIONS as readonly unknown[]).includes(value);
-}
-
-/** It is passed on to clients. */
-function isError(value: unknown): value is ErrorObject {
-  if (typeof value !== 'object' || value === null) return false;
-  const {code, message, detail} = value as Record<string, unknown>;
-  const isDetail = detail === undefined || (typeof detail === 'object' && detail !== null);
-  return typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code) && typeof message === 'string' && isDetail;
 }

@@ -21,10 +21,10 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import {type ErrorEnvelope, errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {type ErrorEnvelope, errorEnvelope, isErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
+import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, FRAME_META_BYTES_MAX, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {Asker} from '../auth/credentials.ts';
 import {noteRefusal, type Refusal} from '../auth/refusal.ts';
@@ -514,10 +514,12 @@ const replyInTurn = {
   },
 };
 
-/** Of an envelope; empty: it is none. */
+/** Of an envelope; empty: it is none of ours. It goes into the audit log, and a worker says it. */
 function codeIn(body: Buffer): string {
+  if (body.length > FRAME_META_BYTES_MAX) return '';
   try {
-    return (JSON.parse(body.toString()) as Partial<ErrorEnvelope>).error?.code ?? '';
+    const code: unknown = (JSON.parse(body.toString()) as Partial<ErrorEnvelope>).error?.code;
+    return isErrorCode(code) ? code : '';
   } catch {
     return ''; // an answer of an app
   }

@@ -12,6 +12,7 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
+import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {STREAM_WINDOW_BYTES, UPLOAD_AWAKE_MS} from '../../shared/limits.ts';
 import type {RequestUpload, UploadSink} from '../workers/forwarded.ts';
 
@@ -55,8 +56,10 @@ export class Upload implements RequestUpload {
     this.#sink = null;
   }
 
+  /** @throws MalformedFrame when it is for more than was sent */
   credit(bytes: number): void {
     this.#creditBytes += bytes;
+    if (this.#creditBytes > STREAM_WINDOW_BYTES) throw new MalformedFrame('credit for more of a body than was sent');
     this.#send();
   }
 

@@ -52,6 +52,11 @@ export class RouterFigures {
         'Calls of functions refused because they ended workers before.',
         this.#directory.refused,
       ),
+      counter(
+        'svc_malformed_links_total',
+        'Connections to workers that were closed because the worker sent what no worker sends.',
+        this.#directory.malformedLinks,
+      ),
       gauge(
         'svc_ipc_buffered_bytes',
         'Bytes that workers have not taken yet.',

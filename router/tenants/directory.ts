@@ -47,6 +47,7 @@ export class TenantDirectory {
   readonly #limits: RouterLimits;
   readonly #routers: number;
   #refused = 0;
+  #malformed = 0;
 
   /** @param routers how many there are */
   constructor(
@@ -154,6 +155,11 @@ export class TenantDirectory {
     return this.#refused;
   }
 
+  /** Connections to workers that were closed for what came over them. */
+  get malformedLinks(): number {
+    return this.#malformed;
+  }
+
   waiting(): number {
     let waiting = 0;
     for (const tenant of this.#placed) waiting += tenant.waiting;
@@ -181,6 +187,10 @@ export class TenantDirectory {
       routers: this.#routers,
       wake: () => this.#send({type: 'wake', tenant: id}),
       lost: (socketPath, calls) => this.#send({type: 'link_lost', tenant: id, socketPath, calls}),
+      malformed: (socketPath, why) => {
+        this.#malformed++;
+        this.#send({type: 'link_malformed', tenant: id, socketPath, why});
+      },
       answered: key => this.#send({type: 'call_answered', tenant: id, key}),
       onRefused: () => {
         this.#refused++;

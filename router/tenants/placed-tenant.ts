@@ -39,6 +39,8 @@ export type TenantParts = {
   wake: () => void;
   /** The link to this worker is gone, with these calls under way. */
   lost: (socketPath: string, calls: UserCall[]) => void;
+  /** This worker sent what no worker sends; `lost` follows. */
+  malformed: (socketPath: string, why: string) => void;
   /** A suspected call was answered. */
   answered: (key: string) => void;
   /** A call was refused because it ended workers before. */
@@ -121,9 +123,10 @@ export class PlacedTenant implements Holder {
       current.retire();
     }
     const {live, pipes} = this;
-    const link = new WorkerLink(address, this.#log, {live, pipes}, this.held, this.#parts.limits, closed =>
-      this.#linkClosed(closed),
-    );
+    const link = new WorkerLink(address, this.#log, {live, pipes}, this.held, this.#parts.limits, {
+      malformed: ({address: {socketPath}}, why) => this.#parts.malformed(socketPath, why),
+      closed: closed => this.#linkClosed(closed),
+    });
     this.#link = link;
     this.live.attach(link);
     this.pipes.attach(link);

@@ -15,18 +15,20 @@
  *   a write                                           session.outcome_unknown
  */
 import {Buffer} from 'node:buffer';
-import {connect, type Socket} from 'node:net';
+import type {Socket} from 'node:net';
 import {assert} from '../../shared/assert.ts';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {FRAME_CHUNK_BYTES, LARGE_REPLY_BYTES} from '../../shared/limits.ts';
+import {FRAME_CHUNK_BYTES, LARGE_REPLY_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes, type RequestUpload} from './forwarded.ts';
 import {type HeldBytes, tooManyBytes} from './held-bytes.ts';
 import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
 import {parseResponseMeta} from './response-meta.ts';
+import {bytesIn, closeCodeIn, errorIn, momentIn, serviceErrorIn, streamsIn} from './worker-says.ts';
+import {connectToWorker} from './worker-socket.ts';
 
 /** Stream ids are u32; 0 is the hello's. */
 const STREAM_MAX = 0xffff_ffff;
@@ -76,11 +78,20 @@ export interface PipeReceiver {
 
 export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
 
+/** Beyond what was credited: the worker's window, and the piece with which it is overdrawn. */
+const STREAM_OWED_BYTES_MAX = STREAM_WINDOW_BYTES + FRAME_CHUNK_BYTES;
+
+export type LinkEvents = {
+  /** The worker says what no worker says. The link closes. */
+  malformed: (link: WorkerLink, why: string) => void;
+  closed: (closed: LinkClosed) => void;
+};
+
 export class WorkerLink implements Holder {
   readonly address: WorkerAddress;
   readonly #socket: Socket;
   readonly #log: Logger;
-  readonly #onClosed: (closed: LinkClosed) => void;
+  readonly #events: LinkEvents;
   readonly #live: LiveReceiver;
   readonly #pipes: PipeReceiver;
   readonly #writer: FrameWriter;
@@ -94,8 +105,8 @@ export class WorkerLink implements Holder {
   #unsent: Forwarded[] = [];
   /** What of #held the socket has not passed on. */
   #bufferedBytes = 0;
-  /** Streams of #inFlight whose first frame came. */
-  readonly #streaming = new Set<number>();
+  /** Streams of #inFlight whose first frame came, with the bytes that their clients have not taken. */
+  readonly #streaming = new Map<number, number>();
   readonly #flush: () => void;
   #flushScheduled = false;
   /** When what leaves together began to gather: a look at the clock for each would cost more than its place in the frame. */
@@ -105,6 +116,7 @@ export class WorkerLink implements Holder {
   #writtenOrder = 0;
   #wasOpen = false;
   #retired = false;
+  #isMalformed = false;
 
   constructor(
     address: WorkerAddress,
@@ -112,25 +124,23 @@ export class WorkerLink implements Holder {
     {live, pipes}: Receivers,
     held: HeldBytes,
     limits: RouterLimits,
-    onClosed: (closed: LinkClosed) => void,
+    events: LinkEvents,
   ) {
     this.address = address;
     this.#held = held;
     this.#limits = limits;
     this.#log = log;
-    this.#onClosed = onClosed;
+    this.#events = events;
     this.#live = live;
     this.#pipes = pipes;
-    this.#socket = connect({
-      path: address.socketPath,
-      onread: {
-        buffer: READ_BUFFER,
-        callback: bytes => {
-          this.#read(READ_BUFFER.subarray(0, bytes));
-          return true;
-        },
+    const {socket, fault} = connectToWorker(address, {
+      buffer: READ_BUFFER,
+      callback: bytes => {
+        this.#read(READ_BUFFER.subarray(0, bytes));
+        return true;
       },
     });
+    this.#socket = socket;
     this.#writer = new FrameWriter(bytes => {
       if (this.#socket.destroyed) return;
       this.#writtenOrder = this.#order;
@@ -152,6 +162,7 @@ export class WorkerLink implements Holder {
     this.#socket.on('close', () => this.#closed());
     this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, address.secret, String(IPC_VERSION));
     this.#scheduleFlush();
+    if (fault !== null) setImmediate(() => this.#endMalformed(new MalformedFrame(fault)));
   }
 
   get inFlight(): number {
@@ -217,7 +228,10 @@ export class WorkerLink implements Holder {
   }
 
   credit(request: Forwarded, bytes: number): void {
-    this.#writer.frame(FrameKind.credit, streamOf(request.order), FrameFlag.none, String(bytes), '');
+    const stream = streamOf(request.order);
+    // Less than nothing: of the end of a stream of events, some is ours.
+    if (this.#streaming.has(stream)) this.#streaming.set(stream, Math.max(0, this.#streaming.get(stream)! - bytes));
+    this.#writer.frame(FrameKind.credit, stream, FrameFlag.none, String(bytes), '');
     this.#scheduleFlush();
   }
 
@@ -264,7 +278,7 @@ export class WorkerLink implements Holder {
 
   /** Cuts the answers that are streamed: their readers may take as long as they like for the rest. */
   cutStreams(why: ServiceError): void {
-    for (const stream of [...this.#streaming]) {
+    for (const stream of [...this.#streaming.keys()]) {
       const request = this.#inFlight.get(stream)!;
       this.#streaming.delete(stream);
       this.#cancel(stream);
@@ -298,14 +312,29 @@ export class WorkerLink implements Holder {
     setImmediate(this.#flush);
   }
 
+  /** Whatever goes wrong with what a worker says ends its link, and not this process, which is everybody's. */
   #read(chunk: Buffer): void {
+    if (this.#isMalformed) return;
     try {
       this.#reader.push(chunk);
     } catch (caught) {
-      if (!(caught instanceof MalformedFrame)) throw caught;
-      this.#log.error('closing a worker connection', {tenant: this.address.tenant, reason: caught.message});
-      this.#socket.destroy();
+      this.#endMalformed(caught);
     }
+  }
+
+  #endMalformed(caught: unknown): void {
+    if (this.#isMalformed) return;
+    this.#isMalformed = true;
+    const {tenant} = this.address;
+    if (caught instanceof MalformedFrame) {
+      this.#log.error('a worker sends what no worker sends; its connection is closed', {
+        tenant,
+        reason: caught.message,
+      });
+    } else
+      this.#log.error('what a worker sent met an unexpected error; its connection is closed', {tenant, error: caught});
+    this.#socket.destroy();
+    this.#events.malformed(this, (caught as Error).message);
   }
 
   #frame(kind: FrameKind, stream: number, flags: number, meta: Buffer, body: Buffer): void {
@@ -317,7 +346,7 @@ export class WorkerLink implements Holder {
         this.#chunk(stream, flags, meta, body);
         return;
       case FrameKind.credit:
-        this.#credit(stream, Number(meta.toString('latin1')));
+        this.#credited(stream, bytesIn(meta));
         return;
       case FrameKind.cancel:
         this.#inFlight.get(stream)?.upload?.discard();
@@ -325,7 +354,7 @@ export class WorkerLink implements Holder {
       case FrameKind.live:
         if (this.#retired) return; // another worker's results are shown by now
         if ((flags & FrameFlag.failed) === 0) this.#live.result(stream, body);
-        else this.#live.failed(stream, JSON.parse(body.toString('utf8')) as ErrorObject);
+        else this.#live.failed(stream, errorIn(body));
         return;
       case FrameKind.liveBehind:
         if (!this.#retired) this.#live.behind(stream);
@@ -335,19 +364,19 @@ export class WorkerLink implements Holder {
         return;
       case FrameKind.liveEnd: {
         if (this.#retired) return;
-        const [sequence = 0, committedMs = 0] = meta.toString('latin1').split(' ').map(Number);
+        const {sequence, committedMs} = momentIn(meta);
         this.#live.endBatch(sequence, committedMs);
         return;
       }
       case FrameKind.socketMessage:
         // What a worker that was replaced says is for sockets that are closed.
-        if (!this.#retired) this.#pipes.message(streamsOf(meta) ?? [stream], body);
+        if (!this.#retired) this.#pipes.message(streamsIn(meta) ?? [stream], body);
         return;
       case FrameKind.socketCredit:
-        if (!this.#retired) this.#pipes.handled(stream, bytesOf(meta));
+        if (!this.#retired) this.#pipes.handled(stream, bytesIn(meta));
         return;
       case FrameKind.socketClose:
-        if (!this.#retired) this.#pipes.close(stream, bytesOf(meta), body.toString('utf8'));
+        if (!this.#retired) this.#pipes.close(stream, closeCodeIn(meta), body.toString('utf8'));
         return;
       default:
         throw new MalformedFrame(`a worker does not send frames of kind ${kind}`);
@@ -357,13 +386,14 @@ export class WorkerLink implements Holder {
   #response(stream: number, flags: number, meta: Buffer, body: Buffer): void {
     const request = this.#inFlight.get(stream);
     if (request === undefined) throw new MalformedFrame(`an answer to the unknown stream ${stream}`);
+    if (this.#streaming.has(stream)) throw new MalformedFrame('an answer to a stream that has begun');
     const head = parseResponseMeta(meta);
     if ((flags & FrameFlag.streams) !== 0) {
       if (request.aborted) {
         this.#cancel(stream);
         return;
       }
-      this.#streaming.add(stream);
+      this.#streaming.set(stream, 0);
       request.startStream(head);
       return;
     }
@@ -375,21 +405,26 @@ export class WorkerLink implements Holder {
   }
 
   #chunk(stream: number, flags: number, meta: Buffer, body: Buffer): void {
-    if (!this.#streaming.has(stream)) return; // cancelled while it was under way
+    const owedBytes = this.#streaming.get(stream);
+    if (owedBytes === undefined) return; // cancelled while it was under way
+    if (owedBytes + body.length > STREAM_OWED_BYTES_MAX) throw new MalformedFrame('more of a stream than was credited');
     const request = this.#inFlight.get(stream)!;
-    if (body.length > 0) request.streamPiece(body);
+    if (body.length > 0) {
+      this.#streaming.set(stream, owedBytes + body.length); // before it is shown: its client may take it at once
+      request.streamPiece(body);
+    }
     if ((flags & FrameFlag.end) === 0 || request.aborted) return;
+    const why = meta.length === 0 ? null : serviceErrorIn(meta);
     this.#streaming.delete(stream);
     this.#over(stream, request);
     request.holder = null;
     request.suspectedBy?.answered(request.call!);
-    request.endStream((flags & FrameFlag.failed) !== 0, meta.length === 0 ? null : errorOf(meta));
+    request.endStream((flags & FrameFlag.failed) !== 0, why);
     if (this.#retired) this.#closeIfIdle();
   }
 
   /** The worker took some of a request's body. */
-  #credit(stream: number, bytes: number): void {
-    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
+  #credited(stream: number, bytes: number): void {
     this.#inFlight.get(stream)?.upload?.credit(bytes); // else its answer overtook the credit
   }
 
@@ -454,29 +489,8 @@ export class WorkerLink implements Holder {
     this.#unsent = [];
     this.#streaming.clear();
     this.#countBuffered();
-    this.#onClosed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered, calls});
+    this.#events.closed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered, calls});
   }
-}
-
-/** Null: there is no list. */
-function streamsOf(meta: Buffer): number[] | null {
-  return meta.length === 0 ? null : meta.toString('latin1').split(' ').map(Number);
-}
-
-/** Why an answer cannot be made. */
-function errorOf(meta: Buffer): ServiceError {
-  try {
-    const {code, message, detail} = JSON.parse(meta.toString('utf8')) as ErrorObject;
-    return new ServiceError(code, message, detail);
-  } catch {
-    throw new MalformedFrame('a failed answer does not say its error');
-  }
-}
-
-function bytesOf(meta: Buffer): number {
-  const bytes = Number(meta.toString('latin1'));
-  if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('it says no number');
-  return bytes;
 }
 
 function streamOf(order: number): number {

@@ -8,6 +8,7 @@
 import type {WebSocket} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {
   FUNCTION_SOCKET_CREDIT_BYTES,
   FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
@@ -90,8 +91,9 @@ export class FunctionSocket {
     else this.#pipes.receive(this, bytes, isBinary);
   }
 
-  /** The worker has handled so much. */
+  /** The worker has handled so much. @throws MalformedFrame when it is more than it was sent */
   handled(bytes: number): void {
+    if (bytes > this.#unhandledBytes) throw new MalformedFrame('more of a socket is handled than came');
     this.#unhandled(-bytes);
   }
 

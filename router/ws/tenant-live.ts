@@ -15,6 +15,7 @@ import type {TemplatedApp} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {hash} from 'node:crypto';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
+import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {checkValue, storedText} from '../../shared/values/json.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import type {Connection} from './connection.ts';
@@ -65,7 +66,8 @@ export class SocketHub {
   }
 }
 
-type Batch = {live: LiveTopic; data: Buffer}[];
+/** One result of each query: a frame's worth, whatever the worker sends. */
+type Batch = Map<LiveTopic, Buffer>;
 
 export class TenantLive {
   readonly connections = new Set<Connection>();
@@ -75,7 +77,7 @@ export class TenantLive {
   readonly #byKey = new Map<string, LiveTopic>();
   readonly #byStream = new Map<number, LiveTopic>();
   #link: WorkerLink | null = null;
-  #batch: Batch = [];
+  #batch: Batch = new Map();
   #lastStream = 0;
 
   /**
@@ -118,7 +120,7 @@ export class TenantLive {
   /** A worker serves the tenant from now on. */
   attach(link: WorkerLink): void {
     this.#link = link;
-    this.#batch = [];
+    this.#batch = new Map();
     for (const live of this.#byKey.values()) {
       live.isCurrent = false;
       for (const registration of live.waiting) registration.isFresh = true;
@@ -129,7 +131,7 @@ export class TenantLive {
   /** The worker is gone. */
   detach(): void {
     this.#link = null;
-    this.#batch = [];
+    this.#batch = new Map();
     for (const live of this.#byKey.values()) live.isCurrent = false;
     if (this.#byKey.size > 0) this.#wake();
   }
@@ -144,10 +146,12 @@ export class TenantLive {
     }
   }
 
-  /** A result, to be shown with the rest of its batch. */
+  /** A result, to be shown with the rest of its batch. @throws MalformedFrame when its batch has one of this query */
   result(stream: number, data: Buffer): void {
     const live = this.#byStream.get(stream);
-    if (live !== undefined) this.#batch.push({live, data: Buffer.from(data)});
+    if (live === undefined) return;
+    if (this.#batch.has(live)) throw new MalformedFrame('two results of one live query in a batch');
+    this.#batch.set(live, Buffer.from(data));
   }
 
   failed(stream: number, error: ErrorObject): void {
@@ -179,9 +183,9 @@ export class TenantLive {
   /** Shows the batch. */
   endBatch(sequence: number, committedMs: number): void {
     const batch = this.#batch;
-    this.#batch = [];
+    this.#batch = new Map();
     const turn = this.#hub().turn();
-    for (const {live, data} of batch) {
+    for (const [live, data] of batch) {
       if (this.#byStream.get(live.stream) !== live) continue; // abandoned under way
       if (live.take(data, sequence)) this.#publish(live, turn, committedMs);
       live.admit();
@@ -219,5 +223,6 @@ export class TenantLive {
   #forget(live: LiveTopic): void {
     this.#byKey.delete(live.key);
     this.#byStream.delete(live.stream);
+    this.#batch.delete(live);
   }
 }

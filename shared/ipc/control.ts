@@ -14,8 +14,11 @@ import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from '
 import type {EgressDoor, EgressSettings} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 
-/** Where a router reaches a tenant's worker. The secret is made anew for every worker and never leaves memory. */
-export type WorkerAddress = {tenant: string; socketPath: string; secret: string};
+/**
+ * Where a router reaches a tenant's worker. The secret is made for every worker and never leaves memory. `owner`: the number of the
+ * user whose socket it is.
+ */
+export type WorkerAddress = {tenant: string; socketPath: string; secret: string; owner: number};
 
 /* ── router ── */
 
@@ -122,6 +125,8 @@ export type RouterToSupervisor =
   | {type: 'synced'; id: number}
   /** The link to this worker is gone, unasked: the worker ends, or it never was reached. `calls`: functions that it had under way. */
   | {type: 'link_lost'; tenant: string; socketPath: string; calls: UserCall[]}
+  /** This worker sent what no worker sends: it is to be ended. `link_lost` follows. */
+  | {type: 'link_malformed'; tenant: string; socketPath: string; why: string}
   /** A suspected call was answered. */
   | {type: 'call_answered'; tenant: string; key: string}
   /** Answer to `release`. `busy`: it is still in use and stays. */

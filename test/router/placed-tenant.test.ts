@@ -27,6 +27,8 @@ let asked: {wakes: number; next: PromiseWithResolvers<void>};
 /** Sockets of workers whose deaths were held against calls. */
 let held: string[];
 let refused: number;
+/** Why links were closed for what came over them. */
+let malformed: string[];
 let tenant: PlacedTenant;
 let workers: ScriptedWorker[];
 
@@ -35,6 +37,7 @@ beforeEach(() => {
   asked = mine;
   workers = [];
   held = [];
+  malformed = [];
   const quarantine = new Quarantine();
   refused = 0;
   tenant = new PlacedTenant('acme', {
@@ -54,6 +57,7 @@ beforeEach(() => {
       if (quarantine.died(calls, performance.now()).isHeld) held.push(socketPath);
       tenant.suspect(quarantine.suspects(performance.now()));
     },
+    malformed: (_, why) => void malformed.push(why),
     answered: key => quarantine.answered(key),
     onRefused: () => {
       refused++;

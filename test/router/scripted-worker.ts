@@ -21,7 +21,12 @@ export class ScriptedWorker {
   #wanted: {frames: number; resolve: () => void} | null = null;
 
   constructor(tenant: string) {
-    this.address = {tenant, socketPath: join(this.#directory, 'w'), secret: 'secret'};
+    this.address = {
+      tenant,
+      socketPath: join(this.#directory, 'w'),
+      secret: 'secret',
+      owner: process.geteuid!(),
+    };
   }
 
   listen(): Promise<void> {

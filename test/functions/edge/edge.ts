@@ -4,7 +4,7 @@
  */
 
 import {createHash} from 'node:crypto';
-import {mkdtempSync, rmSync} from 'node:fs';
+import {linkSync, mkdtempSync, rmSync} from 'node:fs';
 import {connect, createServer, type Socket, type Server as SocketServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -51,6 +51,8 @@ export class Edge {
   readonly directory: TenantDirectory;
   /** What the tenant's worker does with a request; answers 200 `null` unless a test says otherwise. */
   serve: (arrived: Arrived) => void = ({link, stream}) => link.reply(stream, 200, 'null');
+  /** What the supervisor is told of workers that send what none sends. */
+  readonly malformed: string[] = [];
   readonly #server: Server;
   readonly #folder: string;
   readonly #worker: SocketServer;
@@ -73,14 +75,20 @@ export class Edge {
     this.port = server.port;
   }
 
-  static async start(): Promise<Edge> {
+  /** @param hostile takes the connections of the worker in its place */
+  static async start(hostile: ((socket: Socket) => void) | null = null): Promise<Edge> {
     let edge: Edge | null = null;
+    let wakes = 0;
     const folder = mkdtempSync(join(tmpdir(), 'svc-edge-'));
     const socketPath = join(folder, 'w');
     const sockets = new Set<Socket>();
     const ignored = () => undefined;
     const worker = createServer(socket => {
       sockets.add(socket);
+      if (hostile !== null) {
+        hostile(socket);
+        return;
+      }
       new RouterLink(
         socket,
         SECRET,
@@ -97,13 +105,20 @@ export class Edge {
       );
     });
     await new Promise<void>(resolve => worker.listen(socketPath, resolve));
-    const address = {tenant: TENANT, socketPath, secret: SECRET};
+    // Each wake has a worker of its own, so to say.
+    const newAddress = () => {
+      const path = join(folder, `w${++wakes}`);
+      linkSync(socketPath, path);
+      return {tenant: TENANT, socketPath: path, secret: SECRET, owner: process.geteuid!()};
+    };
     const directory: TenantDirectory = new TenantDirectory(
       [TENANT, 'asleep'],
       [],
       1,
       message => {
-        if (message.type === 'wake' && message.tenant === TENANT) directory.receive({type: 'worker_ready', address});
+        if (message.type === 'link_malformed') edge!.malformed.push(message.why);
+        if (message.type !== 'wake' || message.tenant !== TENANT) return;
+        directory.receive({type: 'worker_ready', address: newAddress()});
       },
       log,
     );

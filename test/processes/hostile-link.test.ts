@@ -1,0 +1,82 @@
+/** A worker that was taken over, in a real server: what it sends its router costs its own tenant, and no other. */
+import {Buffer} from 'node:buffer';
+import {chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {Service} from '../harness/service.ts';
+import {Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Its workers write on their link what a request says after `attack:`, in hex. */
+const SHIM = `
+  import {Server} from 'node:net';
+  const {emit} = Server.prototype;
+  Server.prototype.emit = function (name, ...given) {
+    if (name === 'connection') {
+      given[0].on('data', bytes => {
+        const [, hex] = /attack:([0-9a-f]+)/.exec(bytes.toString('latin1')) ?? [];
+        if (hex !== undefined) given[0].write(Buffer.from(hex, 'hex'));
+      });
+    }
+    return emit.call(this, name, ...given);
+  };`;
+
+let dist: string;
+let service: Service;
+let attacker: Tenant;
+let other: Tenant;
+beforeAll(async () => {
+  dist = mkdtempSync(join(ROOT, 'node_modules/.svc-hostile-'));
+  chmodSync(dist, 0o755); // users of tenants go through it
+  cpSync(join(ROOT, 'dist'), dist, {recursive: true});
+  writeFileSync(join(dist, 'shim.js'), SHIM);
+  const path = join(dist, 'worker.js');
+  writeFileSync(path, `import './shim.js';\n${readFileSync(path, 'utf8')}`);
+  service = await Service.start({dist});
+  [attacker, other] = [await Tenant.make(service), await Tenant.make(service)];
+  for (const tenant of [attacker, other]) await tenant.insert('t', {n: 1});
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(dist, {recursive: true});
+});
+beforeEach(() => service.showLogOnFailure());
+
+const head = (bodyBytes: number, stream: number, kind: number, flags: number) => {
+  const bytes = Buffer.alloc(12);
+  bytes.writeUInt32LE(bodyBytes, 0);
+  bytes.writeUInt32LE(stream, 4);
+  bytes[8] = kind;
+  bytes[9] = flags;
+  return bytes.toString('hex');
+};
+
+test('frames that no worker sends end that worker; the router lives, and other tenants are served', async () => {
+  const routers = service.children('router');
+  const attacks = [
+    `${head(9, 1, 10, 4)}${Buffer.from('{not json').toString('hex')}`, // a live query fails
+    head(0, 4_000_000_000, 3, 0), // an answer to nothing
+    'ee'.repeat(64),
+  ];
+  let isOver = false;
+  const probes = (async () => {
+    const answers = [];
+    while (!isOver) answers.push((await other.list('t')).length);
+    return answers;
+  })();
+  for (const attack of attacks) {
+    const worker = await service.workerOf(attacker.id);
+    await attacker.request('POST', '/documents', {table: 't', fields: {text: `attack:${attack}`}});
+    await until('the worker to be ended', () => service.ownerOf(attacker.id) !== worker);
+    await until('its tenant to be served', async () => (await attacker.request('GET', '/documents/t')).status === 200);
+  }
+  isOver = true;
+  expect(new Set(await probes)).toEqual(new Set([1]));
+  expect(service.children('router')).toEqual(routers);
+  const {text} = await service.get('/metrics');
+  expect(text).toMatch(/^svc_malformed_links_total 3$/m);
+  expect(text).toMatch(/^svc_process_kills_total\{.*nonsense.*\} 3$/m);
+});
