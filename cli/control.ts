@@ -35,6 +35,7 @@ export function showRecord(record: unknown): void {
 
 /** A line each. @param isJson as JSON */
 export function showList<R extends object>(records: readonly R[], isJson: boolean, text: (record: R) => string): void {
+  if (records.length === 0 && !isJson) process.stderr.write('none\n');
   for (const record of records)
     process.stdout.write(`${isJson ? printableJson(JSON.stringify(record)) : printable(text(record))}\n`);
 }

@@ -1,9 +1,11 @@
-/** `svc key create|list|rotate|revoke`: credentials that may do less than everything, and end. */
+/** `svc key create|list|rotate|revoke`: API keys, with limited rights and an end. */
 import {type Command, Option} from 'commander';
 import type {Key} from '../shared/protocol/keys.ts';
-import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
+import {addServerOptions, type ServerOptions, type ServiceClient} from './client.ts';
+import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList} from './control.ts';
-import {CommandFailure, reportFailure} from './failure.ts';
+import {CommandFailure} from './failure.ts';
+import {atServer} from './server-verb.ts';
 
 type CreateOptions = ServerOptions & {
   scopes: string;
@@ -18,7 +20,7 @@ type Made = {key: Key; secret: string};
 const UNIT_SECONDS: Record<string, number> = {s: 1, m: 60, h: 3_600, d: 86_400};
 
 export function register(program: Command): void {
-  const key = program.command('key').description('keys: credentials that may do less than everything, and end');
+  const key = program.command('key').description('create and manage API keys');
   addServerOptions(
     key
       .command('create <name>')
@@ -54,10 +56,11 @@ export function register(program: Command): void {
       shown(await client.jsonOnce<Made>('POST', `/api/keys/${id}/rotate`, {overlap_seconds: options.overlap}));
     }),
   );
-  addServerOptions(key.command('revoke <name>').description('end a key, by name or id, at once')).action(
-    (name: string, options: ServerOptions) =>
+  addServerOptions(addYesOption(key.command('revoke <name>').description('end a key, by name or id, at once'))).action(
+    (name: string, options: ServerOptions & ConfirmOptions) =>
       report('revoke', options, async client => {
         const found = await find(client, name);
+        await confirm(`this ends the key ${found.name}`, found.name, options, 'terminal');
         await client.json('DELETE', `/api/keys/${found.id}`);
         process.stdout.write(`revoked ${found.name}\n`);
       }),
@@ -65,14 +68,7 @@ export function register(program: Command): void {
 }
 
 function report(verb: string, options: ServerOptions, act: (client: ServiceClient) => Promise<void>): Promise<void> {
-  return reportFailure(`svc key ${verb}`, async () => {
-    const client = await ServiceClient.open(options, 1);
-    try {
-      await act(client);
-    } finally {
-      await client.close();
-    }
-  });
+  return atServer(`key ${verb}`, options, act);
 }
 
 function bodyOf(name: string, {scopes, tenants, tables, expires, rate, burst}: CreateOptions): object {

@@ -5,6 +5,7 @@ import type {Command} from 'commander';
 import {TASK_LOOK_MS} from '../shared/limits.ts';
 import type {ListedTables} from '../shared/protocol/schema.ts';
 import type {FoundTask, StartedTask, Task} from '../shared/protocol/tasks.ts';
+import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {pathOf, type Target, type TargetOptions} from './project/target.ts';
@@ -21,16 +22,17 @@ export function register(program: Command): void {
     },
     command => command.option('--json', 'a table a line, as JSON'),
   );
-  subcommand<TargetOptions & {wait: boolean}>(
+  subcommand<TargetOptions & ConfirmOptions & {wait: boolean}>(
     tables,
     'drop <table>',
     'delete all documents of one, then its schema and indexes; the server goes on with it whatever happens to this command',
-    async (target, {wait}, table) => {
+    async (target, {wait, ...options}, table) => {
+      await confirm(`this deletes all documents of ${table}`, table!, options, 'terminal');
       const {id} = await begun<StartedTask>(target, 'DELETE', pathOf(target, 'tables', table!));
       if (!wait) process.stdout.write(`${id}\n`);
       else process.stdout.write(`dropped ${table}: ${(await ended(target, id)).changed} documents\n`);
     },
-    command => command.option('--no-wait', 'print the id of the task that does it, and leave it'),
+    command => addYesOption(command).option('--no-wait', 'print the id of the task that does it, and leave it'),
   );
   subcommand(
     tables,

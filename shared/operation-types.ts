@@ -79,7 +79,7 @@ import {
   ServiceUpdateBody,
 } from './protocol/services.ts';
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
-import {SettingsBody} from './protocol/settings.ts';
+import {SettingsBody, SettingsChange} from './protocol/settings.ts';
 import {FoundTask, StartedTask, TaskBody, TaskList} from './protocol/tasks.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
@@ -194,7 +194,7 @@ export const OPERATION_TYPES = {
   'env.delete': nothing,
   'logs.read': {query: LogQuery, answer: LogEntry, media: 'application/x-ndjson'},
   'settings.get': {answer: SettingsBody},
-  'settings.put': {body: SettingsBody},
+  'settings.put': {body: SettingsChange},
   'tables.list': {answer: ListedTables},
 
   'services.create': {body: ServiceBody, answer: FoundService},

@@ -253,7 +253,8 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
   'settings.put': {
     tag: 'settings',
     summary: 'Set the settings',
-    description: '`allowed_origins` lists the pages that may call functions; null: any.',
+    description:
+      '`allowed_origins` lists the pages that may call functions; null: any. An absent member keeps its value.',
     example: {body: SETTINGS},
   },
   'tables.drop': {

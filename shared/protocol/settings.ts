@@ -4,7 +4,7 @@ import {EGRESS_PATTERNS_MAX} from '../limits.ts';
 
 const Patterns = Type.Array(Type.String(), {maxItems: EGRESS_PATTERNS_MAX});
 
-/** What PUT takes and GET answers. */
+/** What GET answers. */
 export const SettingsBody = Type.Object({
   egress: Type.Object({allow: Patterns, deny: Patterns}),
   allowed_origins: Type.Union([
@@ -12,3 +12,6 @@ export const SettingsBody = Type.Object({
     Type.Null(),
   ]),
 });
+
+/** What PUT takes: an absent member keeps its value. */
+export const SettingsChange = Type.Partial(SettingsBody);

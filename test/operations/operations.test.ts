@@ -44,7 +44,7 @@ const IN_OWN_WORDS: Name[] = [
 ];
 
 /** Their bodies have no member that they must have. */
-const ALL_OPTIONAL: Name[] = ['sandboxes.create', 'documents.patch', 'crons.patch'];
+const ALL_OPTIONAL: Name[] = ['settings.put', 'sandboxes.create', 'documents.patch', 'crons.patch'];
 
 let service: Service;
 let app: App;

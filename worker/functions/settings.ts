@@ -31,11 +31,12 @@ export class Settings {
   }
 
   /**
-   * Replaces all of them. The egress policy holds before it is stored here: what holds is the supervisor's to say.
+   * Replaces those that are given. The egress policy holds before it is stored here: what holds is the supervisor's to say.
    * @throws op.invalid_input 400, session.storage_full 507
    */
-  async put({egress, allowed_origins}: TenantFunctionSettings, {body, voucher}: OperatorsWord): Promise<void> {
-    for (const pattern of [...egress.allow, ...egress.deny]) {
+  async put(change: Partial<TenantFunctionSettings>, {body, voucher}: OperatorsWord): Promise<void> {
+    const {egress, allowed_origins} = change;
+    for (const pattern of [...(egress?.allow ?? []), ...(egress?.deny ?? [])]) {
       const fault = checkEgressPattern(pattern);
       if (fault !== null) throw new ServiceError('op.invalid_input', fault);
     }
@@ -46,9 +47,11 @@ export class Settings {
         `${JSON.stringify(origin)} is not an origin, like https://app.example`,
       );
     }
-    const settings = {egress: {allow: egress.allow, deny: egress.deny}, allowed_origins};
-    await this.#egress.put(body, voucher);
+    if (egress !== undefined) await this.#egress.put(body, voucher);
     await this.#groups.perform(writer => {
+      const settings = {...storedSettings(writer.db)};
+      if (egress !== undefined) settings.egress = {allow: egress.allow, deny: egress.deny};
+      if (allowed_origins !== undefined) settings.allowed_origins = allowed_origins;
       writer.statements.setMeta.run(SETTINGS_KEY, JSON.stringify(settings));
       writer.event({type: 'settings.changed', settings});
     });

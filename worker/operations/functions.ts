@@ -5,7 +5,7 @@ import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {PackagesBody} from '../../shared/protocol/deployments.ts';
 import {VariableBody} from '../../shared/protocol/environment.ts';
-import {SettingsBody} from '../../shared/protocol/settings.ts';
+import {SettingsChange} from '../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 import {kept, type Request} from '../ipc/decode.ts';
 import {IncomingBody} from '../ipc/incoming-body.ts';
@@ -15,7 +15,7 @@ import {doneAfter} from './written.ts';
 
 const packagesBody = bodyType<'packages.missing'>(PackagesBody);
 const variableBody = bodyType<'env.set'>(VariableBody);
-const settingsBody = bodyType<'settings.put'>(SettingsBody);
+const settingsBody = bodyType<'settings.put'>(SettingsChange);
 
 type Of<Area extends string> = Extract<Operation, `${Area}.${string}`>;
 

@@ -96,7 +96,7 @@ describe('settings', () => {
   const WORD = {body: '', voucher: ''};
   const DEFAULT = {egress: {allow: [], deny: []}, allowed_origins: null};
 
-  test('allow nothing in particular until they are set, and are replaced as a whole', async () => {
+  test('allow nothing in particular until they are set, and change member by member', async () => {
     const tenant = new TenantDeployments();
     const {settings} = tenant;
     const changed = vi.spyOn(settings, 'changed');
@@ -108,11 +108,14 @@ describe('settings', () => {
     await settings.put({...wanted, more: 1} as typeof wanted, WORD);
     expect(settings.current).toEqual(wanted);
     expect((await tenant.killed()).settings.current).toEqual(wanted);
-    await settings.put(DEFAULT, WORD);
+    await settings.put({egress: DEFAULT.egress}, WORD);
+    expect(settings.current).toEqual({...wanted, egress: DEFAULT.egress});
+    await settings.put({allowed_origins: null}, WORD);
     expect(settings.current).toEqual(DEFAULT);
-    expect(changed).toHaveBeenCalledTimes(2);
+    expect(changed).toHaveBeenCalledTimes(3);
     expect(tenant.events()).toEqual([
       {type: 'settings.changed', settings: wanted},
+      {type: 'settings.changed', settings: {...wanted, egress: DEFAULT.egress}},
       {type: 'settings.changed', settings: DEFAULT},
     ]);
   });

@@ -1,0 +1,35 @@
+/** Asks before something is done that cannot be undone. */
+import {createInterface} from 'node:readline/promises';
+import type {Command} from 'commander';
+import {CommandFailure} from './failure.ts';
+
+export type ConfirmOptions = {yes?: true};
+
+export function addYesOption(command: Command): Command {
+  return command.option('--yes', 'do not ask');
+}
+
+/**
+ * On a terminal, the name has to be typed.
+ * @param whenAsked `terminal`: without a terminal it counts as confirmed, so that scripts go on working; `always`: it needs --yes
+ * @throws CommandFailure
+ */
+export async function confirm(
+  what: string,
+  name: string,
+  {yes}: ConfirmOptions,
+  whenAsked: 'terminal' | 'always',
+): Promise<void> {
+  if (yes === true) return;
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    if (whenAsked === 'terminal') return;
+    throw new CommandFailure(`${what}: give --yes, since there is no terminal to ask on`, 2);
+  }
+  const terminal = createInterface({input: process.stdin, output: process.stderr});
+  try {
+    const typed = await terminal.question(`${what}. This cannot be undone. Type ${name} to go on: `);
+    if (typed.trim() !== name) throw new CommandFailure('nothing was done');
+  } finally {
+    terminal.close();
+  }
+}
