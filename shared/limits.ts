@@ -352,12 +352,12 @@ export const GROUP_WORK_MS_MAX = 5;
 export const GROUP_AHEAD_WRITES_MAX = 512;
 export const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 /**
- * A group waits for writers who were just answered: at most so long, not where a sync is quicker than this, and after waits in vain up
- * to so many groups do not. (ours)
+ * In a closed circle a group waits for writers who were just answered: for half a sync and at most so long; not where a sync is
+ * quicker than this, as timers have no smaller step than a millisecond, and not for more writers than this. (ours)
  */
 export const LINGER_MS_MAX = 5;
-export const LINGER_SYNC_MS_MIN = 0.1;
-export const LINGER_SKIPPED_MAX = 64;
+export const LINGER_SYNC_MS_MIN = 2;
+export const LINGER_WRITES_MAX = 128;
 /**
  * The thread that writes makes a sync itself while syncs take at most so long and groups have at most so many bytes. After a slower
  * one so many groups are synced in the pool, twice as many each time; it is tried again if one of those syncs was this quick. (ours)

@@ -1,11 +1,11 @@
-/** A group waits for those who were just told, and for nobody else. The disk is driven by hand. */
+/** A group waits for those who were just answered, in a closed circle. In a model with a time of its own, then with a disk driven by hand. */
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
 import {describe, expect, onTestFinished, test, vi} from 'vitest';
-import {LINGER_MS_MAX, LINGER_SKIPPED_MAX, LINGER_SYNC_MS_MIN} from '../../shared/limits.ts';
+import {LINGER_MS_MAX, LINGER_SYNC_MS_MIN, LINGER_WRITES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {CommitGroups} from '../../worker/commit/group.ts';
 import {Linger} from '../../worker/commit/linger.ts';
@@ -15,85 +15,164 @@ import {WorkerMetrics} from '../../worker/metrics.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {openWriter} from '../../worker/storage/database.ts';
 
-describe('how long a group is held back', () => {
-  function afterSyncs(ms: number): Linger {
-    const linger = new Linger();
-    linger.synced(ms);
-    return linger;
+/** A generator of numbers from 0 to 1. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+type Load = {
+  syncMs: number;
+  /** When writes arrive by themselves. */
+  arrivals?: readonly number[];
+  /** Writers of a closed circle: each writes again so long after it was answered. */
+  writers?: number;
+  thinkMs?: () => number;
+  untilMs: number;
+};
+type Group = {writes: number; waitedMs: number; atMs: number};
+
+/** Groups as `group.ts` makes them, in a time of its own. */
+function simulate(load: Load, linger = new Linger()): Group[] {
+  const {syncMs, arrivals = [], writers = 0, thinkMs = () => 0, untilMs} = load;
+  const groups: Group[] = [];
+  const events: {at: number; what: 'write' | 'synced' | 'timer'}[] = [];
+  const add = (at: number, what: 'write' | 'synced' | 'timer') => {
+    let index = events.length;
+    while (index > 0 && events[index - 1]!.at < at) index--;
+    events.splice(index, 0, {at, what});
+  };
+  let next = 0;
+  let open = 0;
+  let syncing = 0;
+  let readyMs: number | null = null;
+  for (let i = 0; i < writers; i++) add(thinkMs(), 'write');
+  for (;;) {
+    const arrivalMs = arrivals[next] ?? Number.POSITIVE_INFINITY;
+    const isArrival = arrivalMs <= (events.at(-1)?.at ?? Number.POSITIVE_INFINITY);
+    const event = isArrival ? {at: arrivalMs, what: 'write' as const} : events.pop();
+    if (event === undefined || event.at >= untilMs) return groups;
+    if (isArrival) next++;
+    const nowMs = event.at;
+    if (event.what === 'write') {
+      open++;
+      linger.ran(nowMs);
+    } else if (event.what === 'synced') {
+      linger.synced(syncMs);
+      linger.told(syncing, nowMs);
+      if (writers > 0) for (let i = 0; i < syncing; i++) add(nowMs + thinkMs(), 'write');
+      syncing = 0;
+    }
+    if (syncing > 0 || open === 0) continue;
+    readyMs ??= nowMs;
+    const remainingMs = linger.remainingMs(nowMs);
+    if (remainingMs > 0) {
+      add(nowMs + remainingMs, 'timer');
+      continue;
+    }
+    linger.committed();
+    groups.push({writes: open, waitedMs: nowMs - readyMs, atMs: nowMs});
+    [syncing, open, readyMs] = [open, 0, null];
+    add(nowMs + syncMs, 'synced');
   }
+}
 
-  test('until as many have run as were told, or two syncs have passed', () => {
-    const linger = afterSyncs(1);
-    linger.told(2, 100);
-    expect(linger.remainingMs(100)).toBe(2);
-    expect(linger.remainingMs(101.5)).toBe(0.5);
-    linger.ran();
-    expect(linger.remainingMs(101.5)).toBe(0.5);
-    linger.ran();
-    expect(linger.remainingMs(101.5)).toBe(0);
-  });
+function poisson(perMs: number, untilMs: number, random: () => number): number[] {
+  const all: number[] = [];
+  for (let at = 0; at < untilMs; all.push(at)) at += -Math.log(1 - random()) / perMs;
+  return all;
+}
 
-  test('not beyond two syncs', () => {
-    const linger = afterSyncs(1);
-    linger.told(2, 100);
-    expect(linger.remainingMs(102)).toBe(0);
-  });
+describe('how long a group is held back', () => {
+  const seed = fc.integer({min: 1, max: 2 ** 31});
 
-  test('never longer than the limit, however slow the disk is', () => {
-    const linger = afterSyncs(1_000);
-    linger.told(2, 100);
-    expect(linger.remainingMs(100)).toBe(LINGER_MS_MAX);
-  });
-
-  test.each([
-    ['a disk on which syncs cost nothing', LINGER_SYNC_MS_MIN / 2],
-    ['a disk that nothing is known of', 0],
-  ])('not on %s', (_, ms) => {
-    const linger = afterSyncs(ms);
-    linger.told(2, 100);
-    expect(linger.remainingMs(100)).toBe(0);
-  });
-
-  test('a lone writer never waits for anybody', () => {
+  test('never for more than half a sync, nor the limit, whatever arrives', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({syncMs: fc.double({min: 0, max: 50, noNaN: true}), thinkMs: fc.nat(20)})),
-        all => {
-          const linger = new Linger();
-          let nowMs = 0;
-          for (const {syncMs, thinkMs} of all) {
-            linger.ran();
-            expect(linger.remainingMs(nowMs)).toBe(0);
-            linger.committed();
-            linger.synced(syncMs);
-            nowMs += syncMs;
-            linger.told(1, nowMs);
-            nowMs += thinkMs;
+        fc.double({min: 0.5, max: 40, noNaN: true}),
+        fc.array(fc.double({min: 0, max: 300, noNaN: true}), {maxLength: 200}),
+        fc.nat(20),
+        fc.double({min: 0, max: 20, noNaN: true}),
+        (syncMs, some, writers, thinkMs) => {
+          const arrivals = [...some].sort((a, b) => a - b);
+          for (const {waitedMs} of simulate({syncMs, arrivals, writers, thinkMs: () => thinkMs, untilMs: 300})) {
+            expect(waitedMs).toBeLessThanOrEqual(Math.min(syncMs / 2, LINGER_MS_MAX) + 1e-6);
+            if (syncMs < LINGER_SYNC_MS_MIN) expect(waitedMs).toBe(0);
           }
         },
       ),
     );
   });
 
-  test('where nobody comes back, fewer and fewer groups wait; where they do, each one', () => {
-    const linger = afterSyncs(1);
-    let nowMs = 0;
-    /** @returns whether this group waited */
-    const group = (comeBack: number): boolean => {
-      nowMs += 10;
-      linger.told(4, nowMs);
-      for (let i = 0; i < comeBack; i++) linger.ran();
-      const waited = linger.remainingMs(nowMs) > 0;
-      if (linger.remainingMs(nowMs + 10) > 0) expect.fail('it waits longer than two syncs');
-      linger.committed();
-      return waited;
-    };
-    const inVain = Array.from({length: 16 * LINGER_SKIPPED_MAX}, () => group(0));
-    expect(inVain.slice(0, 10)).toEqual([true, false, true, false, false, true, false, false, false, false]);
-    expect(inVain.filter(Boolean).length).toBe(6 + 15);
-    for (let i = 0; i < LINGER_SKIPPED_MAX; i++) group(0);
-    while (!group(3)) {} // bounded: a group waits after LINGER_SKIPPED_MAX at the latest
-    expect(Array.from({length: 5}, () => group(3))).toEqual([true, true, true, true, true]);
+  test('where writes arrive by themselves, hardly ever', () => {
+    fc.assert(
+      fc.property(
+        seed,
+        fc.double({min: 0.05, max: 40, noNaN: true}),
+        fc.double({min: LINGER_SYNC_MS_MIN, max: 10, noNaN: true}),
+        (from, perSync, syncMs) => {
+          const untilMs = 1_000 * syncMs;
+          const arrivals = poisson(perSync / syncMs, untilMs, randomFrom(from));
+          const groups = simulate({syncMs, arrivals, untilMs});
+          expect(groups.filter(({waitedMs}) => waitedMs > 0).length).toBeLessThanOrEqual(0.03 * groups.length + 3);
+        },
+      ),
+      {numRuns: 100},
+    );
+  });
+
+  test('in a closed circle until all are there: each sync serves all of them', () => {
+    fc.assert(
+      fc.property(
+        seed,
+        fc.integer({min: 2, max: 64}),
+        fc.double({min: 2, max: 10, noNaN: true}),
+        (from, writers, syncMs) => {
+          const random = randomFrom(from);
+          const thinkMs = () => random() * 0.4 * syncMs;
+          const groups = simulate({syncMs, writers, thinkMs, untilMs: 100 * syncMs});
+          expect(groups.slice(20).filter(({writes}) => writes !== writers)).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  test('not for more writers than the limit, and not where they take longer than half a sync', () => {
+    const linger = new Linger();
+    simulate({syncMs: 5, writers: 8, thinkMs: () => 1, untilMs: 1_000}, linger);
+    linger.told(LINGER_WRITES_MAX, 2_000);
+    expect(linger.remainingMs(2_000)).toBe(2.5);
+    linger.told(LINGER_WRITES_MAX + 1, 2_000);
+    expect(linger.remainingMs(2_000)).toBe(0);
+    const random = randomFrom(7);
+    const slow = simulate({syncMs: 4, writers: 8, thinkMs: () => 2.2 + random() * 10, untilMs: 4_000});
+    expect(slow.filter(({waitedMs}) => waitedMs > 0)).toEqual([]);
+  });
+
+  test('a circle that ends is forgotten after some groups', () => {
+    const linger = new Linger();
+    simulate({syncMs: 4, writers: 8, thinkMs: () => 0.5, untilMs: 400}, linger);
+    const arrivals = poisson(0.5, 4_000, randomFrom(3));
+    const waits = simulate({syncMs: 4, arrivals, untilMs: 4_000}, linger).filter(({waitedMs}) => waitedMs > 0);
+    expect(waits.length).toBeLessThan(32);
+  });
+
+  test('a lone writer never waits for anybody', () => {
+    fc.assert(
+      fc.property(
+        fc.double({min: 0.5, max: 50, noNaN: true}),
+        fc.double({min: 0, max: 20, noNaN: true}),
+        (syncMs, thinkMs) => {
+          const groups = simulate({syncMs, writers: 1, thinkMs: () => thinkMs, untilMs: 100 * (syncMs + thinkMs)});
+          expect(groups.filter(({waitedMs}) => waitedMs > 0)).toEqual([]);
+        },
+      ),
+    );
   });
 });
 
@@ -121,7 +200,13 @@ describe('groups', () => {
       },
       linger,
     });
+    // A closed circle, for long.
     linger.synced(60_000);
+    for (let i = 0; i < 100; i++) {
+      linger.told(2, i);
+      for (let n = 0; n < 2; n++) linger.ran(i);
+    }
+    linger.committed();
     const insert = (then = () => {}) =>
       new Promise<void>(resolve => {
         const settle = () => {

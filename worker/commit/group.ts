@@ -272,7 +272,7 @@ export class CommitGroups {
       while (this.#underWay === null && taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
         const write = this.#queue[taken++]!;
         group.writes.push(write);
-        this.#parts.linger?.ran();
+        this.#parts.linger?.ran(started);
         this.#ended(group, this.#runAlone(write, started));
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
