@@ -3,6 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {createLogger, type Logger} from '../shared/log.ts';
 import {VERSION} from '../shared/version.ts';
+import {type Wall, wallFields} from '../supervisor/confinement/layers.ts';
 import type {Credentials} from '../supervisor/credentials.ts';
 import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
 import {StartError} from '../supervisor/start-error.ts';
@@ -51,8 +52,17 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
     const listening = await supervisor.start();
     note(listening.port, data, log);
     stop.drain = () => supervisor.drain().finally(() => forgetServer(listening.port));
-    process.stdout.write(welcome(listening, supervisor.credentials));
-    log.info('listening', {host: listening.host, port: listening.port, data, version: VERSION, pid: process.pid});
+    process.stdout.write(welcome(listening, supervisor.credentials, supervisor.walls));
+    const {stand, missing} = wallFields(supervisor.walls);
+    for (const [layer, reason] of Object.entries(missing)) log.warn('a sandbox layer is missing', {layer, reason});
+    log.info('listening', {
+      host: listening.host,
+      port: listening.port,
+      data,
+      version: VERSION,
+      pid: process.pid,
+      layers: stand,
+    });
   } catch (caught) {
     if (!(caught instanceof StartError)) throw caught;
     process.stderr.write(`svc: ${caught.message}\n`);
@@ -106,6 +116,7 @@ function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
 function welcome(
   listening: {host: string; port: number; metricsPort: number | null},
   credentials: Credentials,
+  walls: readonly Wall[],
 ): string {
   const host = listening.host.includes(':') ? `[${listening.host}]` : listening.host;
   const url = `http://${host}:${listening.port}`;
@@ -118,10 +129,13 @@ function welcome(
     accessTokenFile === null
       ? '$SVC_ACCESS_TOKEN'
       : `$(sed -n 's/.*"access_token": *"\\([^"]*\\)".*/\\1/p' ${shellQuoted(accessTokenFile)})`;
+  const {stand, missing} = wallFields(walls);
   const lines = [
     `svc listening on ${url}`,
     accessTokenFile === adminTokenFile ? `credentials: ${accessTokenFile}` : places.join(', '),
     ...(listening.metricsPort === null ? [] : [`metrics: http://127.0.0.1:${listening.metricsPort}/metrics`]),
+    `sandbox layers: ${stand}`,
+    ...Object.entries(missing).map(([layer, reason]) => `missing sandbox layer ${layer}: ${reason}`),
     'try it:',
     `  curl -H "Authorization: Bearer ${token}" ${url}/api/tenants`,
   ];

@@ -36,6 +36,8 @@ export type ChildOptions<Received> = {
   tenant?: () => string | undefined;
   /** What stands before the executable (confinement/confinement.ts). */
   confinement?: readonly string[];
+  /** Node; unless given, ours. */
+  executable?: string;
   /** The bundle to run. */
   entry: string;
   /** What it is told with its start. */
@@ -91,7 +93,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   constructor(options: ChildOptions<Received>) {
     this.#options = options;
     this.#limits = options.limits ?? LIMITS;
-    const node = [process.execPath, ...options.nodeFlags, options.entry, ...(options.args ?? [])];
+    const node = [options.executable ?? process.execPath, ...options.nodeFlags, options.entry, ...(options.args ?? [])];
     const [command, ...args] = [...(options.confinement ?? []), ...node];
     const child = spawn(command!, args, {
       cwd: '/',

@@ -6,8 +6,6 @@
  *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
  */
 import {randomBytes} from 'node:crypto';
-import {readdirSync} from 'node:fs';
-import {createRequire} from 'node:module';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
@@ -20,10 +18,9 @@ import {rewriteFile} from '../shared/rewrite-file.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import {AuditLog} from './audit-log.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
-import {type Confinement, findConfinement} from './confinement/confinement.ts';
-import {wallFields} from './confinement/layers.ts';
+import type {Confinement} from './confinement/confinement.ts';
 import {endLeftovers} from './confinement/leftovers.ts';
-import type {UsersNeed, UsersSetting} from './confinement/users.ts';
+import type {UsersSetting} from './confinement/users.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
 import {DiskReserve} from './disk-reserve.ts';
@@ -39,12 +36,13 @@ import {RefusalLog} from './refusal-log.ts';
 import type {Registry} from './registry.ts';
 import type {Listening, RouterMessage} from './router-process.ts';
 import {Routers} from './routers.ts';
-import {RunDirectory, runBases} from './run-directory.ts';
+import {RunDirectory} from './run-directory.ts';
 import {registryRefusal, requireAll} from './start-refusal.ts';
 import {TenantEgress} from './tenant-egress.ts';
 import {TenantFiles} from './tenant-files.ts';
 import {TenantUsers} from './tenant-users.ts';
 import {Tenants} from './tenants.ts';
+import {type ConfinedCode, confinedCode} from './worker-code.ts';
 import {WorkerPool} from './worker-pool.ts';
 
 /** What routers are told as it was given. */
@@ -78,7 +76,8 @@ const REGISTRY_FILE = 'registry.sqlite';
 
 export class Supervisor {
   readonly credentials: Credentials;
-  readonly #walls: Confinement['walls'];
+  /** Those around workers, for the operator. */
+  readonly walls: Confinement['walls'];
   readonly #log: Logger;
   readonly #lock: OwnerLock;
   readonly #registryPath: string;
@@ -104,9 +103,10 @@ export class Supervisor {
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     await orStartError(settings.data, rewriteFile(`${join(settings.data, REGISTRY_FILE)}-wal`));
-    const confinement = await findConfinement(usersNeed(settings));
-    if (settings.requireSandbox) requireAll(confinement.walls);
-    return new Supervisor(settings, env, log, lock, credentials, files, confinement);
+    const own = {executable: process.execPath, entry: settings.entries.worker};
+    const confined = await confinedCode(own, settings.workerUsers, settings.data, log);
+    if (settings.requireSandbox) requireAll(confined.confinement.walls);
+    return new Supervisor(settings, env, log, lock, credentials, files, confined);
   }
 
   private constructor(
@@ -116,10 +116,10 @@ export class Supervisor {
     lock: OwnerLock,
     credentials: Credentials,
     files: TenantFiles,
-    confinement: Confinement,
+    {code, confinement}: ConfinedCode,
   ) {
     this.credentials = credentials;
-    this.#walls = confinement.walls;
+    this.walls = confinement.walls;
     this.#log = log;
     this.#lock = lock;
     const {entries} = settings;
@@ -136,7 +136,8 @@ export class Supervisor {
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
     const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data), TZ: 'UTC'};
     const pool = {
-      entry: entries.worker,
+      executable: code.executable,
+      entry: code.entry,
       env: workerEnv,
       confinement: confinement.worker,
       sparesWanted: settings.spareWorkers,
@@ -249,7 +250,6 @@ export class Supervisor {
     await orStartError(dirname(this.#registryPath), recovered);
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
     const listening = await this.#routers.start();
-    this.#log.info('walls around workers', wallFields(this.#walls));
     this.#pool.refill();
     this.#placement.start();
     return listening;
@@ -348,22 +348,4 @@ export class Supervisor {
         return await this.#keys.perform(message);
     }
   }
-}
-
-/** What workers read and run once they have their tenant's user: the code of this build, packages beside it, Node. */
-function usersNeed({workerUsers, data, entries}: SupervisorSettings): UsersNeed {
-  const code = dirname(entries.worker);
-  const {resolve} = createRequire(import.meta.url);
-  const bundles = readdirSync(code).filter(name => /\.c?js$/.test(name));
-  return {
-    setting: workerUsers,
-    data,
-    reads: [
-      ...bundles.map(name => join(code, name)),
-      ...['better-sqlite3', 'isolated-vm', 'piscina'].map(name => resolve(name)),
-    ],
-    runs: [process.execPath],
-    passes: code,
-    socketBases: runBases(),
-  };
 }

@@ -24,6 +24,8 @@ export type WorkerEvents = {
 };
 
 export type PoolSettings = {
+  /** Node. */
+  executable: string;
   entry: string;
   env: Record<string, string>;
   /** What stands before a worker's executable. */
@@ -54,6 +56,7 @@ export class Worker {
     this.#log = log;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
       kind: 'worker',
+      executable: settings.executable,
       tenant: () => this.#tenant,
       confinement: settings.confinement,
       entry: settings.entry,

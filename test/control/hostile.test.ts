@@ -207,7 +207,9 @@ describe('its process', () => {
     const command = read(pid, 'cmdline').split('\0');
     expect(command).toContain('--permission');
     expect(command.filter(flag => /^--allow-(?!addons$|fs-read=)/.test(flag))).toEqual([]);
-    expect(command.filter(flag => flag.startsWith('--allow-fs-read=') && flag.includes(service.data))).toEqual([]);
+    expect(
+      command.filter(flag => flag.startsWith('--allow-fs-read=') && flag.includes(`${service.data}/tenants`)),
+    ).toEqual([]);
     expect(readlinkSync(`/proc/${pid}/cwd`)).toBe('/');
   });
 

@@ -9,8 +9,9 @@ export function passedMode(service: Service): string {
 
 /** Null: it stands. */
 export function missingWall(service: Service, wall: WallName): string | null {
-  const line = service.log.split('\n').find(text => text.includes('"walls around workers"'));
-  if (line === undefined) throw new Error('the service did not say which walls it has');
-  const {stand, missing} = JSON.parse(line) as {stand: string; missing: Record<string, string>};
-  return stand.split(', ').includes(wall) ? null : (missing[wall] ?? 'it is not known');
+  const after = (beginning: string) =>
+    service.output.find(line => line.startsWith(beginning))?.slice(beginning.length) ?? null;
+  const stand = after('sandbox layers: ');
+  if (stand === null) throw new Error('the service did not say which sandbox layers it has');
+  return stand.split(', ').includes(wall) ? null : (after(`missing sandbox layer ${wall}: `) ?? 'it is not known');
 }

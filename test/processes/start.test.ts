@@ -35,15 +35,18 @@ async function allOutput(service: Service): Promise<string[]> {
 describe('standard output', () => {
   test('holds the address, where the credentials are and a first command, and nothing later', () =>
     withService({}, async service => {
-      expect(await allOutput(service)).toEqual([
+      const lines = await allOutput(service);
+      expect(lines.filter(line => !line.startsWith('missing sandbox layer '))).toEqual([
         `svc listening on http://127.0.0.1:${service.port}`,
         `credentials: ${service.data}/admin.json`,
+        expect.stringMatching(/^sandbox layers: (?:[a-z]+, )*[a-z]+$/),
         'try it:',
         expect.stringContaining(`${service.url}/api/tenants`),
       ]);
       expect(service.output.join('\n')).not.toContain(service.accessToken);
+      const count = lines.length;
       await service.tenant();
-      expect(service.output).toHaveLength(4);
+      expect(service.output).toHaveLength(count);
     }));
 
   test('names the metrics page when there is one, and tokens given by variables', () =>

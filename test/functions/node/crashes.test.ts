@@ -115,7 +115,8 @@ test('an end in order leaves no process behind', async () => {
   const left = readdirSync('/proc').filter(name => {
     try {
       return (
-        /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(`allow-fs-read=${service.data}`)
+        /^\d+$/.test(name) &&
+        readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(`allow-fs-read=${service.data}/tenants`)
       );
     } catch {
       return false; // ended meanwhile
