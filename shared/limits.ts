@@ -674,8 +674,8 @@ export const ISOLATE_UNREAD_BYTES_MAX = 512 * MIB;
 export const CHILD_PIPES_MS_MAX = 1_000;
 /** Starts that fail in a row before calls are refused with 503. (ours) */
 export const ISOLATE_PROCESS_STARTS_MAX = 2;
-/** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
-export const ISOLATE_LAST_WORDS_CHARS = 2_000;
+/** Of a process that runs code of tenants: the end of its standard error, which says what V8 dies of. (ours) */
+export const LAST_WORDS_CHARS = 4_000;
 /** Threads that run them; the second starts when the first has its half. (ours) */
 export const ACTION_THREADS_MAX = 2;
 /** JavaScript heap of one of these threads; the isolates in it have ISOLATE_MEMORY_MB each besides. (ours) */
@@ -715,8 +715,6 @@ export const NODE_MESSAGES_MAX = 1_000;
 export const NODE_HEARING_MS = 100;
 /** What waits to be read by a Node process. Beyond, it is ended: it does not read what it asked for. (ours) */
 export const NODE_UNREAD_BYTES_MAX = 192 * MIB;
-/** The end of what it writes to its standard error, which says what V8 dies of. (ours) */
-export const NODE_LAST_WORDS_CHARS = 4_000;
 /** Pieces of up to 64 KiB of its standard error that are read in NODE_HEARING_MS; the rest waits in the process. (ours) */
 export const NODE_STDERR_PIECES_MAX = 16;
 /** Installing a version of Node. Beyond: the deploy is refused. (ours) */
@@ -1181,6 +1179,8 @@ export const SESSION_METADATA_CHARS_MAX = 4 * KIB;
 export const SANDBOX_PROCESS_BYTES_SHED = 1_536 * MIB;
 export const SANDBOX_PROCESS_BYTES_MAX = 2_560 * MIB;
 export const SANDBOX_PROCESS_LOOK_MS = 100;
+/** A frame that it sends: a value of an execution, of six bytes for each character, an error as long, and lines. Beyond: it is killed. (ours) */
+export const SANDBOX_FRAME_BYTES_MAX = 32 * MIB;
 /** How much less of a busy processor it gets than its tenant's worker (`nice`). (ours) */
 export const SANDBOX_PROCESS_NICENESS = 5;
 /** Without a running sandbox it ends after this. (ours) */

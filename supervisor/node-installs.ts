@@ -6,7 +6,7 @@ import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {chmod, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
-import {NODE_INSTALL_MS_MAX, NODE_LAST_WORDS_CHARS} from '../shared/limits.ts';
+import {LAST_WORDS_CHARS, NODE_INSTALL_MS_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {nodeExecutable, nodeHome, nodePackage} from '../shared/node-package.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
@@ -92,7 +92,7 @@ function npm(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Prom
   });
   let said = '';
   child.stderr.on('data', (piece: Buffer) => {
-    said = (said + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+    said = (said + piece.toString()).slice(-LAST_WORDS_CHARS);
   });
   return new Promise((resolve, reject) => {
     child.on('error', (error: NodeJS.ErrnoException) => {

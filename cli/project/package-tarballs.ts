@@ -11,12 +11,7 @@ import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {
-  NODE_LAST_WORDS_CHARS,
-  PACKAGE_BYTES_MAX,
-  PACKAGE_UPLOADS_AT_ONCE,
-  PACKAGES_PER_NPM,
-} from '../../shared/limits.ts';
+import {LAST_WORDS_CHARS, PACKAGE_BYTES_MAX, PACKAGE_UPLOADS_AT_ONCE, PACKAGES_PER_NPM} from '../../shared/limits.ts';
 import {CommandFailure} from '../failure.ts';
 import {LOCK_FILE, type LockedPackage} from './lock-file.ts';
 import {projectFailure} from './project-failure.ts';
@@ -164,7 +159,7 @@ async function npm(args: readonly string[], cwd: string): Promise<string> {
     output += piece.toString();
   });
   child.stderr.on('data', (piece: Buffer) => {
-    said = (said + piece.toString()).slice(-NODE_LAST_WORDS_CHARS);
+    said = (said + piece.toString()).slice(-LAST_WORDS_CHARS);
   });
   return await new Promise((done, failed) => {
     child.on('error', (error: NodeJS.ErrnoException) => {

@@ -5,7 +5,7 @@
 import {ServiceError} from '../../shared/errors.ts';
 import {SANDBOX_PROCESS_IDLE_MS} from '../../shared/limits.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {lifeline} from '../runtime/process/lifeline.ts';
+import {type Lifeline, lifeline} from '../runtime/process/lifeline.ts';
 import type {ControlParts} from './control.ts';
 import {NodeSandbox} from './node-sandbox.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
@@ -82,7 +82,9 @@ export class SandboxHosts {
   async #openIsolate({id, memory_mb}: Wanted): Promise<SandboxHost> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
-    this.#process ??= this.#newProcess();
+    const life = await lifeline();
+    this.#requireOpen();
+    this.#process ??= this.#newProcess(life);
     const process = this.#process;
     await process.open(id, memory_mb);
     return process;
@@ -105,18 +107,17 @@ export class SandboxHosts {
     return node;
   }
 
-  #newProcess(): SandboxProcess {
+  #newProcess(life: Lifeline): SandboxProcess {
     const {broken, ended} = this.#events;
-    const process: SandboxProcess = new SandboxProcess(
-      {
-        broken,
-        ended: reason => {
-          if (this.#process === process) this.#process = null;
-          ended(process, reason);
-        },
+    const process: SandboxProcess = new SandboxProcess({
+      lifeline: life,
+      log: this.#parts.log,
+      broken,
+      ended: reason => {
+        if (this.#process === process) this.#process = null;
+        ended(process, reason);
       },
-      this.#parts.log,
-    );
+    });
     return process;
   }
 

@@ -1,6 +1,13 @@
-/** What a worker and the process of its sandboxes say to each other, over the channel Node gives a spawned process. */
+/**
+ * What a worker and the process of its sandboxes say to each other, over a pipe (runtime/process/pipe.ts). What comes from the process is
+ * outside input: its code may have left its isolate.
+ */
+import type {Buffer} from 'node:buffer';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import {LOG_LINES_MAX, SANDBOX_VALUE_CHARS_MAX} from '../../shared/limits.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
+import type {Fields} from '../runtime/process/frames.ts';
+import {isJson} from './execution-result.ts';
 
 export type ExecutionRequest = {
   code: string;
@@ -19,10 +26,9 @@ type Ended = {
   /** Why the sandbox is of no further use; null: it goes on. */
   broken: string | null;
 };
-export type ExecutionResult =
-  /** `value`: wire text. */
-  | (Ended & {ok: true; value: string})
-  | (Ended & {ok: false; reason: ExecutionFault; name: string; message: string; stack: string | null});
+export type Failed = Ended & {ok: false; reason: ExecutionFault; name: string; message: string; stack: string | null};
+/** `value`: wire text. */
+export type ExecutionResult = (Ended & {ok: true; value: string}) | Failed;
 
 export type ToHost =
   /** Answered by `opened`. */
@@ -34,7 +40,46 @@ export type ToHost =
   /** Memory is short: the sandbox that takes most is ended, and told as `broken`. */
   | {type: 'shed'};
 
-export type FromHost =
+type Said<Result> =
   | {type: 'opened'; sandbox: string}
-  | {type: 'executed'; execution: number; result: ExecutionResult}
+  | {type: 'executed'; execution: number; result: Result}
   | {type: 'broken'; sandbox: string; reason: string};
+export type FromHost = Said<ExecutionResult>;
+/** The value is the frame's tail. */
+export type Sent = Said<(Ended & {ok: true}) | Failed>;
+
+const FAULTS: ReadonlySet<unknown> = new Set<ExecutionFault>([
+  'syntax',
+  'threw',
+  'timed_out',
+  'out_of_memory',
+  'unfinished',
+  'ended',
+]);
+
+/** @returns null: no host of ours says this */
+export function checkedFromHost({type, sandbox, execution, reason, result}: Fields, tail: Buffer): FromHost | null {
+  if (type === 'opened' && isText(sandbox)) return {type, sandbox};
+  if (type === 'broken' && isText(sandbox) && isText(reason)) return {type, sandbox, reason};
+  if (type !== 'executed' || !Number.isSafeInteger(execution)) return null;
+  const checked = resultIn(result, tail);
+  return checked === null ? null : {type, execution: execution as number, result: checked};
+}
+
+function resultIn(said: unknown, tail: Buffer): ExecutionResult | null {
+  if (typeof said !== 'object' || said === null) return null;
+  const {ok, lines, durationMs, broken, reason, name, message, stack} = said as Fields;
+  if (!Array.isArray(lines) || lines.length > LOG_LINES_MAX || !lines.every(isText)) return null;
+  if (typeof durationMs !== 'number' || !(broken === null || isText(broken))) return null;
+  if (ok === true) {
+    const value = tail.toString();
+    return value.length <= SANDBOX_VALUE_CHARS_MAX && isJson(value) ? {ok, lines, durationMs, broken, value} : null;
+  }
+  if (ok !== false || !FAULTS.has(reason) || !isText(name) || !isText(message)) return null;
+  if (!(stack === null || isText(stack))) return null;
+  return {ok, lines, durationMs, broken, reason: reason as ExecutionFault, name, message, stack};
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}

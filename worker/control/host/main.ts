@@ -7,9 +7,11 @@
  * given at the start: sandbox-process.ts). Its worker's end is its own.
  */
 import {unreachable} from '../../../shared/assert.ts';
+import {ISOLATE_FRAME_BYTES_MAX, SANDBOX_VALUE_CHARS_MAX} from '../../../shared/limits.ts';
 import {EntryGate} from '../../functions/actions/entry-gate.ts';
 import {NewestEgress} from '../../functions/egress/newest.ts';
-import type {FromHost, ToHost} from '../sandbox-message.ts';
+import {WorkerPipe} from '../../runtime/process/worker-pipe.ts';
+import type {Failed, Sent, ToHost} from '../sandbox-message.ts';
 import {HostedSandbox} from './hosted-sandbox.ts';
 
 const sandboxes = new Map<string, HostedSandbox>();
@@ -17,17 +19,13 @@ const sandboxes = new Map<string, HostedSandbox>();
 const gate = new EntryGate(() => process.memoryUsage.rss());
 const egress = new NewestEgress();
 
-process.on('SIGINT', () => undefined);
-process.on('SIGTERM', () => undefined);
-// An orderly exit would wait for isolates that run.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-process.on('message', (message: ToHost) => received(message));
+const pipe = new WorkerPipe<Sent, ToHost>(ISOLATE_FRAME_BYTES_MAX, received);
 
 function received(message: ToHost): void {
   switch (message.type) {
     case 'open':
       sandboxes.set(message.sandbox, new HostedSandbox(message.memoryMb, gate));
-      send({type: 'opened', sandbox: message.sandbox});
+      pipe.send({type: 'opened', sandbox: message.sandbox});
       return;
     case 'execute':
       void execute(message);
@@ -48,7 +46,10 @@ async function execute({sandbox, execution, request}: ToHost & {type: 'execute'}
   if (hosted === undefined) return; // It was ended, and the worker was told.
   const result = await hosted.execute(request, request.egress === null ? null : egress.of(request.egress));
   if (result.broken !== null) sandboxes.delete(sandbox);
-  send({type: 'executed', execution, result});
+  if (result.ok) {
+    const {value, ...rest} = result;
+    pipe.send({type: 'executed', execution, result: rest}, value);
+  } else pipe.send({type: 'executed', execution, result: bounded(result)});
 }
 
 function end(sandbox: string): void {
@@ -62,10 +63,16 @@ function shed(): void {
   for (const [id, sandbox] of sandboxes) if (sandbox.bytes > bytes) [largest, bytes] = [id, sandbox.bytes];
   if (largest === null) return;
   end(largest);
-  send({type: 'broken', sandbox: largest, reason: "the tenant's sandboxes needed too much memory, and it took most"});
+  pipe.send({
+    type: 'broken',
+    sandbox: largest,
+    reason: "the tenant's sandboxes needed too much memory, and it took most",
+  });
 }
 
-function send(message: FromHost): void {
-  // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
-  if (process.connected) process.send?.(message, () => undefined);
+/** What was thrown may be as long as its isolate's memory; a frame is not. */
+function bounded(result: Failed): Failed {
+  const cut = (text: string) => text.slice(0, SANDBOX_VALUE_CHARS_MAX);
+  const {name, message, stack} = result;
+  return {...result, name: cut(name), message: cut(message), stack: stack === null ? null : cut(stack)};
 }

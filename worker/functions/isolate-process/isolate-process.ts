@@ -13,12 +13,12 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {
   CHILD_PIPES_MS_MAX,
-  ISOLATE_LAST_WORDS_CHARS,
   ISOLATE_PROCESS_CLOSE_MS_MAX,
   ISOLATE_PROCESS_IDLE_MS,
   ISOLATE_PROCESS_LOOK_MS,
   ISOLATE_PROCESS_SILENT_LOOKS_MAX,
   ISOLATE_UNREAD_BYTES_MAX,
+  LAST_WORDS_CHARS,
   PROCESS_BYTES_MAX,
 } from '../../../shared/limits.ts';
 import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
@@ -110,7 +110,7 @@ export class IsolateProcess {
     // Its end is told elsewhere.
     this.#channel?.on('error', () => undefined);
     streams.stderr?.on('data', (piece: Buffer) => {
-      this.#lastWords = (this.#lastWords + piece.toString()).slice(-ISOLATE_LAST_WORDS_CHARS);
+      this.#lastWords = (this.#lastWords + piece.toString()).slice(-LAST_WORDS_CHARS);
     });
     this.#idle = setTimeout(() => this.#endIfIdle(), options.idleMs ?? ISOLATE_PROCESS_IDLE_MS).unref();
     living.add(this.#child);

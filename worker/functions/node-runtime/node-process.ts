@@ -17,8 +17,8 @@ import {join} from 'node:path';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
   ACTION_CPU_MS_MAX,
+  LAST_WORDS_CHARS,
   NODE_HEAP_MB,
-  NODE_LAST_WORDS_CHARS,
   NODE_LOOK_MS,
   NODE_PROCESS_BYTES_MAX,
   NODE_START_MS_MAX,
@@ -126,8 +126,8 @@ export class NodeProcess {
     streams.stderr?.on('data', (piece: Buffer) => {
       // The end of it is all that can be kept.
       this.#lastWords = (
-        this.#lastWords + piece.toString('utf8', Math.max(0, piece.length - 4 * NODE_LAST_WORDS_CHARS))
-      ).slice(-NODE_LAST_WORDS_CHARS);
+        this.#lastWords + piece.toString('utf8', Math.max(0, piece.length - 4 * LAST_WORDS_CHARS))
+      ).slice(-LAST_WORDS_CHARS);
       said.count();
     });
     streams.stderr?.on('close', () => said.end());

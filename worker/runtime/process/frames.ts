@@ -75,18 +75,21 @@ export class FrameSender {
   }
 }
 
+export type Fields = Readonly<Record<string, unknown>>;
 /** `tail` is a view into what arrived: who hands it on to a thread copies it. */
-export type FrameHandler = (head: Record<string, unknown>, tail: Buffer) => void;
+export type FrameHandler = (head: Fields, tail: Buffer) => void;
 
 export class FrameReceiver {
   readonly #handler: FrameHandler;
+  readonly #bytesMax: number;
   /** Of a frame that has not arrived whole: joined once all are there. */
   #pieces: Buffer[] = [];
   #have = 0;
   #need = PREFIX_BYTES;
 
-  constructor(handler: FrameHandler) {
+  constructor(handler: FrameHandler, bytesMax = ISOLATE_FRAME_BYTES_MAX) {
     this.#handler = handler;
+    this.#bytesMax = bytesMax;
   }
 
   /** @returns false: it can be no frame, or is too long; the receiver is of no use afterwards */
@@ -110,7 +113,7 @@ export class FrameReceiver {
     while (bytes.length - at >= PREFIX_BYTES) {
       const length = bytes.readUInt32LE(at);
       const headBytes = bytes.readUInt32LE(at + 4);
-      if (length > ISOLATE_FRAME_BYTES_MAX || headBytes > length) return null;
+      if (length > this.#bytesMax || headBytes > length) return null;
       const headAt = at + PREFIX_BYTES;
       const end = headAt + length;
       if (bytes.length < end) {
@@ -127,10 +130,10 @@ export class FrameReceiver {
   }
 }
 
-function objectIn(json: string): Record<string, unknown> | null {
+function objectIn(json: string): Fields | null {
   try {
     const parsed: unknown = JSON.parse(json);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null;
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Fields) : null;
   } catch {
     return null;
   }

@@ -1,0 +1,124 @@
+/**
+ * What processes say that run code of tenants, when such code has left its isolate: random bytes, and frames that are nearly right. They cost
+ * their sender its life at most, and never the worker, in which this test runs.
+ */
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import fc from 'fast-check';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {createLogger} from '../../shared/log.ts';
+import {checkedFromHost} from '../../worker/control/sandbox-message.ts';
+import {SandboxProcess} from '../../worker/control/sandbox-process.ts';
+
+const FRAMES = 1_000;
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-hostile-pipes-'));
+});
+afterAll(() => rmSync(directory, {recursive: true}));
+
+/** A script that writes these bytes to its pipe. @param stays whether it waits then, or ends */
+function script(bytes: Buffer, stays: boolean): string {
+  const path = join(directory, 'main.cjs');
+  writeFileSync(
+    path,
+    `const bytes = Buffer.from('${bytes.toString('base64')}', 'base64');
+    for (let at = 0; at < bytes.length; ) {
+      try { at += require('node:fs').writeSync(3, bytes, at); } catch (e) { if (e.code !== 'EAGAIN') process.exit(1); }
+    }
+    if (${stays}) setInterval(() => {}, 1_000);`,
+  );
+  return path;
+}
+
+function frame(head: string, tail: string): Buffer {
+  const [json, rest] = [Buffer.from(head), Buffer.from(tail)];
+  const lengths = Buffer.alloc(8);
+  lengths.writeUInt32LE(json.length + rest.length, 0);
+  lengths.writeUInt32LE(json.length, 4);
+  return Buffer.concat([lengths, json, rest]);
+}
+
+const junk = fc.uint8Array({minLength: 8, maxLength: 40}).map(bytes => Buffer.from(bytes));
+const noJson = fc.tuple(fc.string(), fc.string()).map(([head, tail]) => frame(`${head}{`, tail));
+const torn = fc.nat(200).map(length => Buffer.concat([frame('{}', 'x').subarray(0, 4), Buffer.alloc(length, 255)]));
+const huge = fc.constant(Buffer.from([255, 255, 255, 255, 1, 0, 0, 0, 1]));
+const hostileBytes = fc.oneof(junk, noJson, torn, huge);
+
+/** Each field is right, of another type, or not there. */
+function nearly(rights: Record<string, unknown>[]): fc.Arbitrary<Record<string, unknown>> {
+  const wrong = fc.oneof(fc.anything({maxDepth: 2}), fc.constantFrom(null, -1, 0.5, '', 'x', [], {}, true));
+  return fc
+    .constantFrom(...rights)
+    .chain(right =>
+      fc.record(
+        Object.fromEntries(
+          Object.entries(right).map(([name, value]) => [
+            name,
+            name === 'type' ? fc.constant(value) : fc.oneof({weight: 3, arbitrary: fc.constant(value)}, wrong),
+          ]),
+        ),
+        {requiredKeys: []},
+      ),
+    );
+}
+
+/** @param rights one message of each type, as a process of ours says it */
+function checks(
+  check: (head: Record<string, unknown>, tail: Buffer) => unknown,
+  rights: Record<string, unknown>[],
+  tail = '',
+): void {
+  for (const right of rights) expect(check(right, Buffer.from(tail)), JSON.stringify(right)).not.toBeNull();
+  const tails = fc.oneof(fc.constant(tail), fc.string());
+  fc.assert(
+    fc.property(nearly(rights), tails, (head, said) => {
+      const message = check(head, Buffer.from(said));
+      expect(message === null || typeof message === 'object').toBe(true);
+    }),
+    {numRuns: FRAMES},
+  );
+}
+
+/** @param start of one process, with this script as its code. @returns how it ended */
+async function endsOnlyItself(start: (main: string) => Promise<string>, malformed: string): Promise<void> {
+  expect(await start(script(Buffer.from('this is no JSON\n'), true))).toContain(malformed);
+  // What begins a frame and does not end it is waited for.
+  for (const said of fc.sample(hostileBytes, 3)) expect(await start(script(said, false))).not.toBe('');
+}
+
+describe('the process of sandboxes', () => {
+  const ended = {lines: ['a'], durationMs: 1, broken: null};
+  const failed = {...ended, ok: false, reason: 'threw', name: 'Error', message: 'm', stack: null};
+  const log = createLogger({}, {write: () => undefined});
+  const started = (main: string) =>
+    new Promise<string>(resolve => {
+      new SandboxProcess({lifeline: {command: []}, log, broken: () => undefined, ended: resolve}, main);
+    });
+
+  test('messages', () => {
+    checks(
+      checkedFromHost,
+      [
+        {type: 'opened', sandbox: 'a'},
+        {type: 'broken', sandbox: 'a', reason: 'r'},
+        {type: 'executed', execution: 1, result: {...ended, ok: true}},
+        {type: 'executed', execution: 1, result: failed},
+      ],
+      '1',
+    );
+    for (const wrong of [
+      {...failed, reason: 'well'},
+      {...failed, lines: [1]},
+      {...failed, stack: 1},
+      {...ended, ok: 1},
+    ])
+      expect(checkedFromHost({type: 'executed', execution: 1, result: wrong}, Buffer.from('1'))).toBeNull();
+    expect(
+      checkedFromHost({type: 'executed', execution: 1, result: {...ended, ok: true}}, Buffer.from('{')),
+    ).toBeNull();
+  });
+
+  test('bytes', () => endsOnlyItself(started, 'it said what it never says'));
+});

@@ -1,0 +1,197 @@
+/**
+ * A process that runs code of tenants, seen from its worker: how it is started, what is measured of it, and its one end.
+ *
+ *   starting ──started()──▶ serving ──▶ ended
+ *       └──late | ended by itself | kill()──▶ ended   (from both)
+ *
+ * It has a session of its own, none of our environment, and no descriptors but its standard error and the pipe, which is its descriptor 3.
+ * It ends with its worker: the kernel kills it where `setpriv` can ask for that (lifeline.ts), and it ends itself when the pipe closes.
+ * When the machine has no memory left, it goes before its worker.
+ */
+import type {Buffer} from 'node:buffer';
+import {type ChildProcess, spawn} from 'node:child_process';
+import type {Socket} from 'node:net';
+import {CHILD_PIPES_MS_MAX, LAST_WORDS_CHARS, NODE_STDERR_PIECES_MAX} from '../../../shared/limits.ts';
+import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
+import {behindOthers} from './behind-others.ts';
+import {Hearing} from './hearing.ts';
+import {Pipe, type PipeFault, type PipeRules} from './pipe.ts';
+
+export type EndCause = 'told' | 'start' | 'memory' | 'time' | 'silent' | 'crash' | PipeFault;
+
+export type ProcessEnd = {
+  cause: EndCause;
+  /** What `kill` was given, or how it ended by itself. */
+  how: string;
+  /** Whether it ended by itself. */
+  isUnasked: boolean;
+  /** The end of its standard error: V8 says there what it dies of. */
+  lastWords: string;
+};
+
+export type ConfinedOptions<Received> = {
+  /** Executable, flags, script. */
+  command: readonly string[];
+  /** What stands before them, so that it ends with this process (lifeline.ts). */
+  lifeline: readonly string[];
+  env: NodeJS.ProcessEnv;
+  cwd?: string;
+  /** How much less of a busy processor it gets than its worker. */
+  niceness?: number;
+  /** Beyond, it is killed: it has not started in time. */
+  startMsMax?: number;
+  /** While it is watched: its memory, without mapped files, and how often it is measured. */
+  bytesMax: number;
+  lookMs: number;
+  pipe: PipeRules<Received>;
+};
+
+export type ConfinedEvents<Received> = {
+  /** `tail` is a view into what arrived. */
+  onMessage(message: Received, tail: Buffer): void;
+  /** Its memory was measured, and is not too large. */
+  onLook?(): void;
+  /** Once, whatever way it ended; also when it could not be started. */
+  onEnd(end: ProcessEnd): void;
+};
+
+/** They must not keep a worker from ending. */
+const living = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
+export class ConfinedProcess<Sent extends object, Received> {
+  readonly pid: number | undefined;
+  readonly #child: ChildProcess;
+  readonly #pipe: Pipe<Sent, Received>;
+  readonly #options: ConfinedOptions<Received>;
+  readonly #events: ConfinedEvents<Received>;
+  readonly #late: NodeJS.Timeout | null;
+  #looks: NodeJS.Timeout | null = null;
+  #isStarted = false;
+  #isOver = false;
+  #killed: Pick<ProcessEnd, 'cause' | 'how'> | null = null;
+  #lastWords = '';
+
+  constructor(options: ConfinedOptions<Received>, events: ConfinedEvents<Received>) {
+    this.#options = options;
+    this.#events = events;
+    const {lifeline, startMsMax, niceness = 0} = options;
+    const [command, ...args] = [...lifeline, ...options.command];
+    this.#child = spawn(command!, args, {
+      // Not in the process group of the server: Ctrl-C is for the supervisor to answer.
+      detached: true,
+      cwd: options.cwd ?? '/',
+      env: options.env,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    });
+    this.#child.on('error', error => this.#over(error.message));
+    this.#child.on('close', (code, signal) => this.#over(signal ?? `exit code ${code}`));
+    this.pid = this.#child.pid;
+    // Without a descriptor left Node makes none of its streams, and reports the error in the next tick.
+    const streams = this.#child as {stdio?: ChildProcess['stdio']; stderr?: ChildProcess['stderr']};
+    this.#pipe = new Pipe((streams.stdio?.[3] ?? null) as Socket | null, options.pipe, {
+      onMessage: (message, tail) => {
+        if (!this.isEnding) events.onMessage(message, tail);
+      },
+      onFault: fault => this.kill(fault, FAULTS[fault]),
+    });
+    this.#keepLastWords(streams.stderr ?? null);
+    this.#late =
+      startMsMax === undefined ? null : setTimeout(() => this.kill('start', 'it was not ready in time'), startMsMax);
+    living.add(this.#child);
+    firstToGo(this.pid);
+    if (niceness > 0) behindOthers(this.pid, niceness);
+  }
+
+  /** From now on its end is no failed start. */
+  started(): void {
+    this.#isStarted = true;
+    if (this.#late !== null) clearTimeout(this.#late);
+  }
+
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** It has ended, or is about to. */
+  get isEnding(): boolean {
+    return this.#isOver || this.#killed !== null;
+  }
+
+  /** Without mapped files; 0: it has ended. */
+  get bytes(): number {
+    return this.pid === undefined || this.#isOver ? 0 : (ownBytes(this.pid) ?? 0);
+  }
+
+  send(message: Sent, tail?: string | Uint8Array): void {
+    this.#pipe.send(message, tail);
+  }
+
+  /** What it says waits, until it is heard again. */
+  hear(isHeard: boolean): void {
+    this.#pipe.hear(isHeard);
+  }
+
+  /** While it has work: its memory is measured. */
+  watch(isWatched: boolean): void {
+    if (this.#looks !== null && !isWatched) {
+      clearInterval(this.#looks);
+      this.#looks = null;
+    } else if (isWatched && !this.#isOver) this.#looks ??= setInterval(() => this.#look(), this.#options.lookMs);
+  }
+
+  /** SIGSTOP, and SIGCONT. */
+  stop(isStopped: boolean): boolean {
+    return this.#child.kill(isStopped ? 'SIGSTOP' : 'SIGCONT');
+  }
+
+  /** @param how for people. The first of several holds. */
+  kill(cause: EndCause, how: string): void {
+    this.#killed ??= {cause, how};
+    this.#child.kill('SIGKILL');
+  }
+
+  #look(): void {
+    if (this.bytes > this.#options.bytesMax) this.kill('memory', 'it needed too much memory');
+    else this.#events.onLook?.();
+  }
+
+  /** Its end is all that can be kept, and no more is read in a moment than the worker can do in addition to its own work. */
+  #keepLastWords(stderr: ChildProcess['stderr']): void {
+    const said = new Hearing(isHeard => void (isHeard ? stderr?.resume() : stderr?.pause()), NODE_STDERR_PIECES_MAX);
+    stderr?.on('data', (piece: Buffer) => {
+      const end = piece.toString('utf8', Math.max(0, piece.length - 4 * LAST_WORDS_CHARS));
+      this.#lastWords = (this.#lastWords + end).slice(-LAST_WORDS_CHARS);
+      said.count();
+    });
+    stderr?.on('close', () => said.end());
+    this.#child.on('exit', (code, signal) => {
+      // What it wrote before its end is on the way.
+      stderr?.resume();
+      // What it started may hold its pipes open for as long as it likes.
+      setTimeout(() => this.#over(signal ?? `exit code ${code}`), CHILD_PIPES_MS_MAX).unref();
+    });
+  }
+
+  #over(how: string): void {
+    if (this.#isOver) return;
+    this.watch(false);
+    this.#isOver = true;
+    if (this.#late !== null) clearTimeout(this.#late);
+    living.delete(this.#child);
+    this.#pipe.close();
+    const end = this.#killed ?? {cause: this.#isStarted ? ('crash' as const) : ('start' as const), how};
+    this.#events.onEnd({...end, isUnasked: this.#killed === null, lastWords: this.#lastWords});
+  }
+}
+
+const FAULTS: Record<PipeFault, string> = {
+  malformed: 'it said what it never says',
+  unread: 'it did not read what it requested',
+};

@@ -1,0 +1,33 @@
+/**
+ * The process's end of the pipe to its worker (confined-process.ts). The worker's end is its own: an orderly exit would wait for
+ * isolates that run.
+ */
+import type {Buffer} from 'node:buffer';
+import {Socket} from 'node:net';
+import {assert} from '../../../shared/assert.ts';
+import {FrameReceiver, FrameSender} from './frames.ts';
+
+/** Where the worker put its end. */
+const CHANNEL = 3;
+
+export class WorkerPipe<Sent extends object, Received> {
+  readonly #socket = new Socket({fd: CHANNEL});
+  readonly #sender = new FrameSender(bytes => this.#socket.write(bytes));
+
+  /** @param frameBytesMax the longest frame of the worker */
+  constructor(frameBytesMax: number, onMessage: (message: Received, tail: Buffer) => void) {
+    const receiver = new FrameReceiver((head, tail) => onMessage(head as Received, tail), frameBytesMax);
+    const end = () => process.kill(process.pid, 'SIGKILL');
+    this.#socket.on('close', end);
+    this.#socket.on('error', end);
+    this.#socket.on('data', piece => {
+      assert(receiver.push(piece as Buffer), 'the worker says what this process understands');
+    });
+    process.on('SIGINT', () => undefined);
+    process.on('SIGTERM', () => undefined);
+  }
+
+  send(message: Sent, tail: string | Uint8Array = ''): void {
+    this.#sender.send(message, tail);
+  }
+}
