@@ -58,7 +58,7 @@ export type DeploymentError = {message: string; file: string | null; line: numbe
 /* ── analysis ── */
 
 /** A validator's serialised form, see `values/validator.ts`. */
-const Validator = Type.Unsafe<ValidatorJson>(
+export const Validator = Type.Unsafe<ValidatorJson>(
   Type.Cyclic(
     {
       Validator: Type.Union([

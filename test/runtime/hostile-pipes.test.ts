@@ -10,6 +10,8 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import {checkedFromHost} from '../../worker/control/sandbox-message.ts';
 import {SandboxProcess} from '../../worker/control/sandbox-process.ts';
+import {analyze} from '../../worker/functions/deployments/analysis/analysis.ts';
+import {checkedFromAnalysis} from '../../worker/functions/deployments/analysis/analysis-message.ts';
 
 const FRAMES = 1_000;
 let directory: string;
@@ -121,4 +123,69 @@ describe('the process of sandboxes', () => {
   });
 
   test('bytes', () => endsOnlyItself(started, 'it said what it never says'));
+});
+
+describe('the process that analyses a deployment', () => {
+  const validator = {type: 'object', value: {n: {fieldType: {type: 'array', value: {type: 'number'}}, optional: true}}};
+  const sha256 = '0'.repeat(64);
+  const node = {version: '22', modules: [{path: 'a', hash: 'h'}], files: ['a.js'], packages: []};
+  const upload = {modifiedMs: 1, message: null, dryRun: false, development: false, node};
+  const entry = {path: 'a:f', module: 'a', name: 'f', kind: 'query', visibility: 'public', hash: sha256};
+  const manifest = {
+    functions: [{...entry, args: validator, returns: null}],
+    routes: [{method: 'GET', path: '/a', pathPrefix: null, index: 0}],
+    schema: {tables: [{name: 't', document: validator, indexes: [{name: 'i', fields: ['n']}]}], schemaValidation: true},
+    authProviders: [{type: 'oidc', domain: 'https://a.example', applicationID: 'a'}],
+  };
+  const file = {path: 'a.js', sha256, hasMap: false};
+  const answer = {ok: true, upload, manifest, files: [file]};
+  const refused = {ok: false, code: 'op.invalid_input', message: 'm', detail: {errors: []}};
+  const checked = (said: unknown) => checkedFromAnalysis({type: 'analyzed'}, Buffer.from(JSON.stringify(said)));
+
+  test('messages', () => {
+    expect([checked(answer), checked(refused)]).not.toContain(null);
+    const parts = [upload, manifest, node, file, ...manifest.functions, validator].map(part => nearly([part]));
+    const forged = fc.tuple(...parts).map(([facts, found, inNode, one, entry, document]) => ({
+      ...answer,
+      upload: {...facts, node: inNode},
+      manifest: {...found, functions: [entry], schema: {tables: [{name: 't', document, indexes: []}]}},
+      files: [one],
+    }));
+    const any = fc.oneof(forged, nearly([answer, refused]), fc.jsonValue());
+    fc.assert(
+      fc.property(any, said => {
+        const message = checked(said);
+        expect(message === null || message.type === 'analyzed').toBe(true);
+      }),
+      {numRuns: FRAMES},
+    );
+    checks(checkedFromAnalysis, [{type: 'file', sourceBytes: 1}], 'ab');
+  });
+
+  test.each([
+    ['outside of its directory', {...answer, files: [{...file, path: '../../damaged.txt'}]}],
+    ['for Node, and is none of the bundle', {...answer, upload: {...upload, node: {...node, files: ['b.js']}}}],
+    [
+      'of a package outside of its directory',
+      {
+        ...answer,
+        upload: {...upload, node: {...node, packages: [{path: '../x', version: '1', sha512: '0'.repeat(128)}]}},
+      },
+    ],
+  ])('a file %s is not taken', (_, said) => expect(checked(said)).toBeNull());
+
+  test('what is nested too deep to be checked is not taken', () => {
+    const deep = `${'{"type":"array","value":'.repeat(100_000)}{"type":"any"}${'}'.repeat(100_000)}`;
+    const said = JSON.stringify(answer).replace(JSON.stringify(validator), deep);
+    expect(checkedFromAnalysis({type: 'analyzed'}, Buffer.from(said))).toBeNull();
+  });
+
+  test('bytes', async () => {
+    const started = (main: string) =>
+      analyze(Buffer.from('{}'), {seed: '', env: {}}, {main}).then(
+        () => 'it was believed',
+        (error: Error) => `${error.message}: ${(error.cause as Error).message}`,
+      );
+    await endsOnlyItself(started, 'the upload could not be looked at: the analysis ended: it said what it never says');
+  });
 });

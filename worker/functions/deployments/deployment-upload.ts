@@ -60,7 +60,7 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
 const NOT_OF_BUNDLES = ['.svc', 'node_modules'];
 
 /** Files of Node modules are written below a directory. */
-function isBelow(path: string): boolean {
+export function isBelow(path: string): boolean {
   const parts = path.split('/');
   return !NOT_OF_BUNDLES.includes(parts[0]!) && !path.includes('\0') && parts.every(part => !/^\.{0,2}$/.test(part));
 }
@@ -69,12 +69,16 @@ function isBelow(path: string): boolean {
 const PACKAGE = '(?:@[\\w~-][\\w.~-]*/)?[\\w~-][\\w.~-]*';
 const PACKAGE_PATH = new RegExp(`^node_modules/${PACKAGE}(?:/node_modules/${PACKAGE})*$`);
 
+export function isPackagePath(path: string): boolean {
+  return PACKAGE_PATH.test(path);
+}
+
 function packageErrors({node}: DeploymentUpload): DeploymentError[] {
   const errors: DeploymentError[] = [];
   const seen = new Set<string>();
   for (const {path} of node?.packages ?? []) {
     const add = (message: string) => errors.push({message, file: 'svc.json', line: null});
-    if (!PACKAGE_PATH.test(path))
+    if (!isPackagePath(path))
       add(`${JSON.stringify(path)} cannot be the path of a package; one is like node_modules/a`);
     if (seen.has(path)) add(`there are two packages ${path}`);
     seen.add(path);

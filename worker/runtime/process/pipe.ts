@@ -12,7 +12,7 @@ export type PipeRules<Received> = {
   frameBytesMax: number;
   /** What may wait to be read by the process: one that requests and reads no answer would have it kept here. */
   unreadBytesMax: number;
-  /** @returns null: no process of ours says this. It must not throw, whatever the fields are. */
+  /** @returns null: no process of ours says this. It must not throw, whatever it is given. */
   check: (head: Fields, tail: Buffer) => Received | null;
 };
 

@@ -1,32 +1,64 @@
 /**
- * What crosses between a worker and the process that analyses an upload for it.
- *
- *   worker ──▶ analysis   a line of JSON (AnalysisTask), then the upload as it came, to the end of the pipe
- *   analysis ──▶ worker   frames, each with its length before it: the answer as JSON, then the code, a file after the other
+ * What crosses between a worker and the process that analyses an upload for it (runtime/process/pipe.ts). The process runs code of tenants: the
+ * worker checks all that it says, paths included, since files for Node are written below a directory by their paths.
  */
-import {Buffer} from 'node:buffer';
-import type {DeploymentUpload, Manifest} from '../../../../shared/protocol/functions.ts';
-import type {NodeUpload} from '../node-modules.ts';
+import type {Buffer} from 'node:buffer';
+import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../../shared/limits.ts';
+import {AnalysisAnswer} from '../../../../shared/protocol/analysis.ts';
+import type {Fields} from '../../../runtime/process/frames.ts';
+import {wireType} from '../../../wire-type.ts';
+import {isBelow, isPackagePath} from '../deployment-upload.ts';
 
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};
 
-/** What is stored beside the code, and what is to be looked at in Node. */
-export type UploadFacts = Pick<DeploymentUpload, 'modifiedMs' | 'message' | 'dryRun' | 'development'> & {
-  node: NodeUpload | null;
-};
+/** What is stored with the code, and what is to be analysed in Node. */
+export type UploadFacts = (AnalysisAnswer & {ok: true})['upload'];
 
-/** One file's frames follow the answer: its source, and its source map if it has one. */
-export type FileEntry = {path: string; sha256: string; hasMap: boolean};
+export type ToAnalysis =
+  /** Once. Tail: the upload as it came. Answered by `analyzed`. */
+  | {type: 'analyze'; task: AnalysisTask}
+  /** Answered by the next file, in the order of the answer. */
+  | {type: 'next'};
 
-export type AnalysisAnswer =
-  | {ok: true; upload: UploadFacts; manifest: Manifest; files: FileEntry[]}
-  /** A ServiceError, as what it is made of. */
-  | {ok: false; code: 'op.invalid_input'; message: string; detail?: Record<string, unknown>};
+export type SentAnalysis =
+  /** Tail: the AnalysisAnswer. */
+  | {type: 'analyzed'}
+  /** Tail: the source, so many bytes, and then its map, if it has one. */
+  | {type: 'file'; sourceBytes: number};
 
-export const FRAME_HEAD_BYTES = 4;
+export type FromAnalysis =
+  | {type: 'analyzed'; answer: AnalysisAnswer}
+  | {type: 'file'; source: string; sourceMap: string};
 
-export function frameHead(bytes: number): Buffer {
-  const head = Buffer.alloc(FRAME_HEAD_BYTES);
-  head.writeUInt32LE(bytes);
-  return head;
+const answerType = wireType(AnalysisAnswer);
+
+/** @returns null: no analysis of ours says this */
+export function checkedFromAnalysis({type, sourceBytes}: Fields, tail: Buffer): FromAnalysis | null {
+  if (type === 'analyzed' && tail.length <= ANALYSIS_ANSWER_BYTES_MAX) {
+    const answer = answerIn(tail.toString());
+    return answer === null ? null : {type, answer};
+  }
+  if (type !== 'file' || !Number.isSafeInteger(sourceBytes)) return null;
+  const end = sourceBytes as number;
+  if (end < 0 || end > tail.length) return null;
+  return {type, source: tail.toString('utf8', 0, end), sourceMap: tail.toString('utf8', end)};
+}
+
+function answerIn(json: string): AnalysisAnswer | null {
+  let answer: AnalysisAnswer;
+  try {
+    answer = JSON.parse(json) as AnalysisAnswer;
+    if (!answerType().check(answer)) return null;
+  } catch {
+    return null; // It is no JSON, or nested too deep to be checked.
+  }
+  if (!answer.ok) return answer;
+  const {upload, files} = answer;
+  const paths = new Set(files.map(({path}) => path));
+  const {node} = upload;
+  const arePaths = [...paths].every(isBelow) && paths.size === files.length;
+  const isNode =
+    node === null ||
+    (node.files.every(path => paths.has(path)) && node.packages.every(({path}) => isPackagePath(path)));
+  return arePaths && isNode ? answer : null;
 }

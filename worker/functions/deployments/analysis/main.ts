@@ -4,14 +4,15 @@
  * the machine runs out of memory. Its worker bounds its time and memory, and ends it.
  */
 import {Buffer} from 'node:buffer';
-import {writeFileSync} from 'node:fs';
 import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../../shared/limits.ts';
+import {ANALYSIS_ANSWER_BYTES_MAX, ISOLATE_FRAME_BYTES_MAX} from '../../../../shared/limits.ts';
+import type {AnalysisAnswer} from '../../../../shared/protocol/analysis.ts';
 import type {BundleFile} from '../../../../shared/protocol/functions.ts';
+import {WorkerPipe} from '../../../runtime/process/worker-pipe.ts';
 import {decodeUpload, nodeFilesOf, refusal} from '../deployment-upload.ts';
 import {digestOf} from '../file-digest.ts';
-import {type AnalysisAnswer, type AnalysisTask, frameHead} from './analysis-message.ts';
+import type {AnalysisTask, SentAnalysis, ToAnalysis} from './analysis-message.ts';
 import {analyze} from './analyze.ts';
 
 /** The files follow the answer. */
@@ -23,28 +24,32 @@ const TOO_MUCH_SAID = {
   line: null,
 };
 
-volunteerForTheKernel();
-const input = await read();
-const {answer, files} = await answered(input);
-await write(answer);
-for (const {source, sourceMap} of files) {
-  await write(Buffer.from(source));
-  if (sourceMap !== null) await write(Buffer.from(sourceMap));
-}
-process.stdout.end();
+const pipe = new WorkerPipe<SentAnalysis, ToAnalysis>(ISOLATE_FRAME_BYTES_MAX, received);
+/** Those that the worker has not taken. */
+let left: BundleFile[] = [];
 
-async function read(): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of process.stdin) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces);
+function received(message: ToAnalysis, tail: Buffer): void {
+  if (message.type === 'analyze') void analyzed(message.task, tail);
+  else next();
 }
 
-async function answered(bytes: Buffer): Promise<Answered> {
-  const end = bytes.indexOf('\n');
-  assert(end !== -1, 'the task is a line');
-  const {seed, env} = JSON.parse(bytes.toString('utf8', 0, end)) as AnalysisTask;
+async function analyzed(task: AnalysisTask, upload: Buffer): Promise<void> {
+  const {answer, files} = await answered(task, upload);
+  left = files.toReversed();
+  pipe.send({type: 'analyzed'}, answer);
+}
+
+function next(): void {
+  const file = left.pop();
+  assert(file !== undefined, 'the worker asks for as many files as there are');
+  const source = Buffer.from(file.source);
+  const bytes = file.sourceMap === null ? source : Buffer.concat([source, Buffer.from(file.sourceMap)]);
+  pipe.send({type: 'file', sourceBytes: source.length}, bytes);
+}
+
+async function answered({seed, env}: AnalysisTask, bytes: Buffer): Promise<Answered> {
   try {
-    const upload = decodeUpload(bytes.subarray(end + 1));
+    const upload = decodeUpload(bytes);
     const timestampMs = Math.floor(upload.modifiedMs);
     const analysed = await analyze({upload, timestampMs, seed, env});
     if (analysed.manifest === null) throw refusal(analysed.errors);
@@ -80,20 +85,4 @@ async function answered(bytes: Buffer): Promise<Answered> {
 
 function encoded(answer: AnalysisAnswer): Buffer {
   return Buffer.from(JSON.stringify(answer));
-}
-
-/** Resolves when the worker has taken it: what waits here is no more than one file. */
-async function write(bytes: Buffer): Promise<void> {
-  process.stdout.write(frameHead(bytes.length));
-  await new Promise<void>((resolve, reject) => {
-    process.stdout.write(bytes, error => (error == null ? resolve() : reject(error)));
-  });
-}
-
-function volunteerForTheKernel(): void {
-  try {
-    writeFileSync('/proc/self/oom_score_adj', '1000');
-  } catch {
-    // Not Linux, or not allowed: the worker looks at the memory itself.
-  }
 }
