@@ -6,6 +6,8 @@ const MIB = 1024 * 1024;
 
 /** No frame from the server for so long: the client closes the socket and opens another. The server sends one every 15 s. (reference 9.8) */
 export const CLIENT_SILENCE_MS = 60_000;
+/** A socket that is not open after so long is given up. (ours) */
+export const CLIENT_CONNECT_MS = 10_000;
 /**
  * Waited before a new socket is opened, twice as long after each failure, and a half more or less by chance: after a close that was meant,
  * after one that was not, after one for overload; at most. (reference 9.8)

@@ -17,7 +17,8 @@
  *        ▼                                                            │
  *   nobody, onChange(false) ◀──the same token, or none── recovering (paused) ──another token──▶ confirming, fresh
  *
- * A fetch that fails with an exception says nothing about the caller: in time it is tried again, later it counts as no token.
+ * A fetch that fails with an exception says nothing about the caller: it is tried again, later each time. In the end the old token is used
+ * until it is refused; if it was refused already, that counts as no token. The first fetch of setAuth is not tried again.
  * A token that is refused does not cost the socket: the server holds what was said under it until it is told who says so, and answers of
  * actions that are under way still come.
  * setAuth and clearAuth begin anew from anywhere; what was under way before is void.
@@ -193,12 +194,15 @@ export class Identity {
   }
 
   /** @param message why the token was refused: without a word about a token that there is no other for, a page just stays as for nobody */
-  #recover(message: string): void {
+  #recover(message: string, attempt = 0): void {
     const refused = this.#token;
     clearTimeout(this.#timer);
     this.#state = 'recovering';
-    this.#fetch(true, token => {
-      if (token === null) this.#giveUp();
+    this.#fetch(true, (token, hasFailed) => {
+      if (hasFailed && attempt + 1 < CLIENT_TOKEN_ATTEMPTS_MAX) {
+        const waitMs = backOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random());
+        this.#timer = setTimeout(() => this.#recover(message, attempt + 1), waitMs);
+      } else if (token === null) this.#giveUp();
       else if (token === refused) this.#giveUp(message);
       else this.#confirmFresh(token);
     });

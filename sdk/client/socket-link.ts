@@ -2,7 +2,7 @@
  * The one socket of a client: opened when it is first needed, and again whenever it is lost.
  *
  *   idle ──start──▶ connecting ──open──▶ open
- *                    ▲      │ close | 60 s of silence   │ close | 60 s of silence | restart
+ *                    ▲      │ close | error | 10 s       │ close | 60 s of silence | restart
  *                    │      ▼                           ▼
  *                    └── waiting (back-off) ◀───────────┘
  *                 time is over, also while the page was hidden | the network is back
@@ -17,6 +17,7 @@ import {
   CLIENT_BACK_OFF_MS,
   CLIENT_BACK_OFF_OVERLOAD_MS,
   CLIENT_CLOSE_MS,
+  CLIENT_CONNECT_MS,
   CLIENT_SILENCE_MS,
 } from '../../shared/client-limits.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
@@ -66,7 +67,11 @@ export class SocketLink {
   readonly #page = globalThis as Page;
   /** When the next attempt is meant to be. */
   #nextMs = 0;
-  readonly #online = () => this.#wakeUp(true);
+  readonly #online = () => {
+    // An attempt that began in a network that is gone would hang.
+    if (this.#state === 'connecting') this.#lost('client: the network is back', CLIENT_BACK_OFF_CLEAN_MS);
+    this.#wakeUp(true);
+  };
   readonly #seen = () => {
     if (this.#page.document?.visibilityState !== 'hidden') this.#wakeUp(Date.now() >= this.#nextMs);
   };
@@ -135,7 +140,7 @@ export class SocketLink {
     const socket = new SocketClass(this.#url, FUNCTION_PROTOCOL) as Socket;
     this.#socket = socket;
     this.#state = 'connecting';
-    this.#heard();
+    this.#timer = setTimeout(() => this.#lost('client: not open in time', CLIENT_BACK_OFF_MS), CLIENT_CONNECT_MS);
     socket.onopen = () => {
       this.#state = 'open';
       this.#opened++;
@@ -150,7 +155,12 @@ export class SocketLink {
       else this.restart('a binary frame');
     };
     socket.onclose = ({code, reason}) => this.#lost(`${code} ${reason}`.trim(), baseOf(code));
-    socket.onerror = () => {}; // A close follows, and says more.
+    // A close follows and says more; not where a socket of Node 22 does not open.
+    socket.onerror = () => {
+      setTimeout(() => {
+        if (this.#socket === socket && this.#state === 'connecting') this.#lost('error', CLIENT_BACK_OFF_MS);
+      });
+    };
   }
 
   #heard(): void {

@@ -39,9 +39,9 @@ beforeAll(() => {
 afterAll(() => rmSync(app, {recursive: true}));
 
 describe('the bundle', () => {
-  test('of both clients is at most 12 kB, minified and compressed', async () => {
+  test('of both clients is at most 13 kB, minified and compressed', async () => {
     const text = await bundled("export {SvcClient, SvcHttpClient} from 'svc/browser'");
-    expect(gzipSync(text, {level: 9}).length).toBeLessThanOrEqual(12_000);
+    expect(gzipSync(text, {level: 9}).length).toBeLessThanOrEqual(13_000);
   });
 
   test('of SvcHttpClient alone holds nothing of sockets', async () => {

@@ -334,7 +334,6 @@ describe('the server refuses a token', () => {
       ['error: Failed to authenticate: no good. Does svc/auth.config.ts fit the tokens?'],
     ],
     ['none', null, []],
-    ['an exception', new Error('no network'), ['error: Fetching a token failed: no network']],
   ])('%s: nobody, onChange(false), and traffic goes on', async (_, fetched, lines) => {
     const {client, socket, answer, told, said} = await signedIn();
     refuse(socket);
@@ -345,6 +344,43 @@ describe('the server refuses a token', () => {
     expect(client.getAuth()).toBeUndefined();
     void client.mutation(send);
     expect(socket.sent('mutation')).toHaveLength(1);
+  });
+
+  test('an exception: nothing is sent, and it is tried again until there is an answer', async () => {
+    const {client, socket, asked, answer, told} = await signedIn();
+    refuse(socket);
+    void client.mutation(send);
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      await answer(new Error('no network'));
+      expect([told, socket.sent('mutation')]).toEqual([[true], []]);
+      await vi.advanceTimersByTimeAsync(waitMs);
+    }
+    expect(asked).toHaveLength(6);
+    await answer(token('new'));
+    expect(socket.sent('authenticate').at(-1)).toMatchObject({token: token('new')});
+    expect([told, socket.sent('mutation').length]).toEqual([[true], 1]);
+  });
+
+  test('eight exceptions: nobody, onChange(false), and traffic goes on', async () => {
+    const {server, client, asked, answer, told} = await signedIn();
+    refuse(server.last);
+    for (let attempt = 0; attempt < 8; attempt++) {
+      await answer(new Error('no network'));
+      server.last.say({type: 'ping'});
+      await vi.advanceTimersByTimeAsync(16_000);
+    }
+    expect([told, asked.length]).toEqual([[true, false], 10]);
+    void client.mutation(send);
+    expect(server.last.sent('mutation')).toHaveLength(1);
+  });
+
+  test('clearAuth while a fetch is to be tried again: nothing is fetched any more', async () => {
+    const {client, socket, asked, answer} = await signedIn();
+    refuse(socket);
+    await answer(new Error('no network'));
+    client.clearAuth();
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(asked).toHaveLength(3);
   });
 
   test('the cached one, before it was ever confirmed: onChange(true) comes with the fresh one', async () => {

@@ -367,7 +367,8 @@ class World {
     const state = this.held.at(-1)?.state ?? this.state;
     this.held = [];
     this.socket.drop();
-    vi.advanceTimersByTime(30_000);
+    const sockets = this.server.sockets.length;
+    while (this.server.sockets.length === sockets) vi.advanceTimersByTime(100);
     this.socket = this.server.open();
     const outcomes = [...this.pending.values()].map(({outcome}) => (typeof outcome === 'number' ? outcome : 0));
     // As a server does: not before what the client has seen.

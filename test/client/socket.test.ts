@@ -136,12 +136,42 @@ describe('silence', () => {
     expect(socket.isClosedByClient).toBe(true);
     expect(waitedMs(server)).toBe(100);
   });
+});
 
-  test('ends a socket that does not open, too', async () => {
-    const {server} = await watching();
-    vi.advanceTimersByTime(60_000);
+describe('a socket that does not open', () => {
+  test('is given up after 10 s', async () => {
+    const {server, client} = await watching();
+    vi.advanceTimersByTime(9_999);
+    expect(server.sockets[0]!.isClosedByClient).toBe(false);
+    vi.advanceTimersByTime(1);
     expect(server.sockets[0]!.isClosedByClient).toBe(true);
-    expect(waitedMs(server)).toBe(100);
+    expect([waitedMs(server), client.connectionState().connectionRetries]).toEqual([1_000, 1]);
+  });
+
+  test.each([
+    ['error alone, as in Node 22', () => {}, 'error'],
+    ['error and then close, as in browsers', (drop: () => void) => drop(), '1006'],
+  ])('%s: counts as one failure', async (_, then, reason) => {
+    const {server, client} = await watching();
+    const socket = server.sockets[0]!;
+    socket.onerror?.();
+    then(() => socket.drop());
+    vi.advanceTimersByTime(1);
+    expect(client.connectionState().connectionRetries).toBe(1);
+    vi.advanceTimersByTime(1_000);
+    expect(server.sockets).toHaveLength(2);
+    server.open();
+    expect(server.last.received[0]).toMatchObject({last_close_reason: reason});
+  });
+
+  test('an error of an open socket waits for its close', async () => {
+    const {server} = await watching();
+    const socket = server.open();
+    socket.onerror?.();
+    vi.advanceTimersByTime(1_000);
+    expect(server.sockets).toHaveLength(1);
+    socket.drop(1013);
+    expect(waitedMs(server)).toBe(3_000);
   });
 });
 
@@ -186,6 +216,19 @@ describe('signs of the page', () => {
     page.dispatchEvent(new Event('online'));
     expect(server.sockets).toHaveLength(2);
     vi.runOnlyPendingTimers();
+    expect(server.sockets).toHaveLength(2);
+  });
+
+  test('the network is back while a socket is being opened: another one is opened at once', async () => {
+    const page = onPage();
+    const {server} = await watching();
+    page.dispatchEvent(new Event('online'));
+    expect(server.sockets).toHaveLength(2);
+    expect(server.sockets[0]!.isClosedByClient).toBe(true);
+    vi.advanceTimersByTime(9_000);
+    expect(server.sockets).toHaveLength(2);
+    server.open();
+    page.dispatchEvent(new Event('online'));
     expect(server.sockets).toHaveLength(2);
   });
 
