@@ -15,6 +15,7 @@ import {printed, type Results, report} from './report.ts';
 import {runRound, startPeers, stopPeers} from './round.ts';
 import {measureSandboxes} from './sandboxes/measure.ts';
 import {benchSettings} from './settings.ts';
+import {measureWrites} from './writes/measure.ts';
 
 const WAKES = 8;
 const CHURN_TENANTS = 1_000;
@@ -37,13 +38,14 @@ for (let i = 1; i <= settings.rounds; i++) {
   const rows = await runRound(peers, root, settings, say);
   const wake = await measureWakes(join(root, 'wake'), WAKES);
   say(`wakes: cold ${wake.coldMs.toFixed(1)} ms, spare ${wake.spareMs.toFixed(1)} ms`);
+  const writes = settings.writes ? await measureWrites(join(root, `writes-${i}`), settings, say) : null;
   const bulk = settings.bulk ? await measureBulk(peers.svc, join(root, `bulk-${i}`), `bulk-${i}`, say) : null;
   const live = settings.live ? await measureLive(peers.svc, root, i, settings.seconds, say) : null;
   const functions = settings.functions ? await measureFunctions(join(root, `functions-${i}`), settings, say) : null;
   const churned = settings.seconds > 1 ? CHURN_TENANTS : CHURN_TENANTS_QUICK;
   const churn = settings.churn ? await measureChurn(join(root, `churn-${i}`), churned, say) : null;
   const sandboxes = settings.sandboxes ? await measureSandboxes(join(root, `sandboxes-${i}`), say) : null;
-  rounds.push({rows, wake, bulk, live, functions, churn, sandboxes});
+  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes});
 }
 await stopPeers(peers);
 

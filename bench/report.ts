@@ -17,15 +17,18 @@ import type {SandboxRound} from './sandboxes/measure.ts';
 import {sandboxesPrinted, sandboxTargets} from './sandboxes/report.ts';
 import type {BenchSettings} from './settings.ts';
 import {TARGETS} from './targets.ts';
+import type {WritesRound} from './writes/measure.ts';
+import {writesPrinted} from './writes/report.ts';
 
 export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** bulk, live, functions, churn, sandboxes: null when they were left out. */
+  /** writes, bulk, live, functions, churn, sandboxes: null when they were left out. */
   rounds: {
     rows: Round;
     wake: WakeResult;
+    writes: WritesRound | null;
     bulk: BulkRound | null;
     live: LiveRound | null;
     functions: FunctionRound | null;
@@ -54,6 +57,7 @@ type TargetReport = {what: string; measured: number; wanted: string; isMet: bool
 export type Report = Omit<Results, 'rounds'> & {
   rows: RowReport[];
   wake: WakeResult;
+  writes: string[];
   bulk: string[];
   live: string[];
   functions: string[];
@@ -84,6 +88,7 @@ export function report(results: Results): Report {
       idlePrivateDirtyBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateDirtyBytes)),
       idlePrivateCleanBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateCleanBytes)),
     },
+    writes: writesPrinted(rounds.flatMap(round => (round.writes === null ? [] : [round.writes]))),
     bulk: bulkPrinted(bulk),
     live: livePrinted(live),
     functions: functionsPrinted(functions),
@@ -110,6 +115,7 @@ export function printed({
   pocketBaseVersion,
   rows,
   wake,
+  writes,
   bulk,
   live,
   functions,
@@ -147,6 +153,8 @@ export function printed({
     `first response of a sleeping tenant: ${wake.coldMs.toFixed(1)} ms; with a spare worker ${wake.spareMs.toFixed(1)} ms`,
     `node --no-node-snapshot -e 0: ${wake.bareNodeMs.toFixed(1)} ms`,
     `private memory of an idle tenant's worker: ${mib(wake.idlePrivateDirtyBytes)} dirty, ${mib(wake.idlePrivateCleanBytes)} clean`,
+    '',
+    ...writes,
     '',
     ...bulk,
     '',

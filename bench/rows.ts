@@ -14,7 +14,7 @@ export type RowName =
 export type Row = {name: RowName; what: string; durability: string};
 
 const NO_WRITES = 'reads';
-const SVC_WRITES = 'fsync before each reply (WAL, group commit; fdatasync in the thread pool)';
+const SVC_WRITES = 'fsync before each reply (WAL, group commit; fdatasync)';
 const HAND_WRITES = 'fsync before each reply (WAL, synchronous=FULL, the inserts of a turn together)';
 const WORKLOADS = {
   get: 'a document by id',

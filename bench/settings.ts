@@ -14,6 +14,7 @@ export type BenchSettings = {
   before: string | null;
   /** Rows of HTTP that are measured; null: all. */
   only: RegExp | null;
+  writes: boolean;
   bulk: boolean;
   live: boolean;
   functions: boolean;
@@ -40,6 +41,7 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--before <cli.js>', 'another build of svc, measured in the same run: rows `before …`')
     .option('--only <pattern>', 'of the HTTP rows those whose name matches, such as "get|insert"')
     .option('--no-pocketbase', 'leave PocketBase out')
+    .option('--no-writes', 'leave out durable writes by connections, rate, tenants and disk')
     .option('--no-bulk', 'leave the import out')
     .option('--no-live', 'leave live queries and scheduled jobs out')
     .option('--no-functions', 'leave functions out')

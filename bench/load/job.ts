@@ -7,6 +7,11 @@ export type LoadJob = {
   seconds: number;
   /** Whole HTTP requests, sent in turn. Bodies are ASCII. */
   requests: string[];
+  /**
+   * So many requests arrive by themselves (Poisson, in steps of a millisecond) and take a connection that is free; none: as
+   * `connections` says. Their time counts from their arrival. Only our own generator does this.
+   */
+  ratePerS?: number;
 };
 
 export type LoadResult = {

@@ -6,10 +6,12 @@ import type {LoadJob, LoadResult} from './job.ts';
 /** Latencies kept; at 100,000 requests a second this is 20 s. */
 const SAMPLES_MAX = 2_000_000;
 
+type Slot = {connection: LoadConnection; sentMs: number};
+
 process.once('message', (job: LoadJob) => run(job));
 process.once('disconnect', () => process.exit(1)); // the parent is gone
 
-function run({port, connections, seconds, requests}: LoadJob): void {
+function run({port, connections, seconds, requests, ratePerS}: LoadJob): void {
   const texts = requests.map(request => Buffer.from(request, 'latin1'));
   const samples = new Float32Array(SAMPLES_MAX);
   let answers = 0;
@@ -18,7 +20,10 @@ function run({port, connections, seconds, requests}: LoadJob): void {
   let ready = 0;
   let startedMs = 0;
   let isOver = false;
-  const open: {connection: LoadConnection; sentMs: number}[] = [];
+  const open: Slot[] = [];
+  /** Of requests that arrive by themselves: connections without one, and arrivals without a connection. */
+  const free: Slot[] = [];
+  const waiting: number[] = [];
   for (let i = 0; i < connections; i++) {
     const slot = {
       connection: new LoadConnection(
@@ -35,7 +40,10 @@ function run({port, connections, seconds, requests}: LoadJob): void {
             if (answers < SAMPLES_MAX) samples[answers] = now - slot.sentMs;
             answers += 1;
           }
-          sendNext(slot, now);
+          if (ratePerS === undefined) return sendNext(slot, now);
+          const arrivedMs = waiting.shift();
+          if (arrivedMs === undefined) free.push(slot);
+          else sendNext(slot, arrivedMs);
         },
         () => {
           if (ready < connections) throw new Error(`no server accepts connections at port ${port}`);
@@ -47,16 +55,34 @@ function run({port, connections, seconds, requests}: LoadJob): void {
     open.push(slot);
   }
 
-  function sendNext(slot: {connection: LoadConnection; sentMs: number}, now: number): void {
-    slot.sentMs = now;
+  /** @param fromMs from when on its time counts */
+  function sendNext(slot: Slot, fromMs: number): void {
+    slot.sentMs = fromMs;
     slot.connection.send(texts[next]!);
     next = next + 1 === texts.length ? 0 : next + 1;
   }
 
   function begin(): void {
     startedMs = performance.now();
-    for (const slot of open) sendNext(slot, startedMs);
+    if (ratePerS === undefined) for (const slot of open) sendNext(slot, startedMs);
+    else {
+      free.push(...open);
+      arrive(ratePerS / 1_000, startedMs);
+    }
     setTimeout(end, seconds * 1_000);
+  }
+
+  /** @param dueMs when the next request arrives */
+  function arrive(perMs: number, dueMs: number): void {
+    if (isOver) return;
+    const now = performance.now();
+    let at = dueMs;
+    for (; at <= now; at += -Math.log(1 - Math.random()) / perMs) {
+      const slot = free.pop();
+      if (slot === undefined) waiting.push(now);
+      else sendNext(slot, now);
+    }
+    setTimeout(arrive, 1, perMs, at);
   }
 
   function end(): void {

@@ -75,3 +75,18 @@ export async function fill({client}: SvcPeer, tenant: string, table: string, cou
   };
   await Promise.all(Array.from({length: IN_FLIGHT}, inserts));
 }
+
+/** A tenant with one document: a request that gets it, and one that inserts another. */
+export async function seedSmallTenant(
+  {client, token}: SvcPeer,
+  tenant: string,
+): Promise<{get: string; insert: string}> {
+  await client.createTenant(tenant);
+  const path = tenantPath(tenant, 'documents');
+  const made = await client.json<{id: string}>('POST', path, {table: 'items', fields: benchDocument(0)});
+  const headers = {Authorization: `Bearer ${token}`};
+  return {
+    get: requestText('GET', `${path}/items/${made.id}`, headers),
+    insert: requestText('POST', path, headers, JSON.stringify({table: 'inserts', fields: benchDocument(1)})),
+  };
+}

@@ -9,7 +9,7 @@ export type SvcPeer = {process: ServerProcess; url: string; port: number; token:
 
 export const BENCH_TOKEN = 'svc_access_for_the_benchmark_only';
 
-const BUILT = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+export const BUILT = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
 
 /** @param flags beyond the defaults @param cli of this build, or of another */
 export async function startSvc(data: string, flags: string[] = [], cli = BUILT): Promise<SvcPeer> {
