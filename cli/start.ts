@@ -120,6 +120,8 @@ function welcome(
 ): string {
   const host = listening.host.includes(':') ? `[${listening.host}]` : listening.host;
   const url = `http://${host}:${listening.port}`;
+  // An address that stands for all of them is none to connect to.
+  const reachable = /^http:\/\/(0\.0\.0\.0|\[::\]):/.test(url) ? `http://127.0.0.1:${listening.port}` : url;
   const {accessTokenFile, adminTokenFile} = credentials;
   const places = [
     `access token: ${accessTokenFile ?? '$SVC_ACCESS_TOKEN'}`,
@@ -136,8 +138,9 @@ function welcome(
     ...(listening.metricsPort === null ? [] : [`metrics: http://127.0.0.1:${listening.metricsPort}/metrics`]),
     `sandbox layers: ${stand}`,
     ...Object.entries(missing).map(([layer, reason]) => `missing sandbox layer ${layer}: ${reason}`),
+    `API documentation: ${reachable}/api/docs`,
     'try it:',
-    `  curl -H "Authorization: Bearer ${token}" ${url}/api/tenants`,
+    `  curl -H "Authorization: Bearer ${token}" ${reachable}/api/tenants`,
   ];
   return `${lines.join('\n')}\n`;
 }

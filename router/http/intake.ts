@@ -42,6 +42,7 @@ import type {Callers} from './callers.ts';
 import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {externalUrl} from './external-url.ts';
+import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
 import {lackingMeta, limitedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
@@ -120,7 +121,14 @@ export class Intake {
     }
     const parameters: string[] = [];
     const entry = findPath(path, parameters);
-    if (entry === null) throw new ServiceError('op.not_found', 'there is no such route');
+    if (entry === null) {
+      if (wantsPage(exchange.method, path, req.getHeader('accept'))) {
+        if (this.#isDraining) throw stopping();
+        exchange.reply(200, HOME_PAGE, HOME_HEADERS, HOME_TYPE);
+        return;
+      }
+      throw new ServiceError('op.not_found', 'there is no such route');
+    }
     if (entry.hasCors) exchange.errorHeaders = corsHeaders(undefined, null);
     const preflight = preflightHeaders(exchange.method, origin, req);
     if (preflight !== null) {

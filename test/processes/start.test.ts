@@ -40,6 +40,7 @@ describe('standard output', () => {
         `svc listening on http://127.0.0.1:${service.port}`,
         `credentials: ${service.data}/admin.json`,
         expect.stringMatching(/^sandbox layers: (?:[a-z]+, )*[a-z]+$/),
+        `API documentation: ${service.url}/api/docs`,
         'try it:',
         expect.stringContaining(`${service.url}/api/tenants`),
       ]);
