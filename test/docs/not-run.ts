@@ -3,10 +3,7 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   '../README.md': {
     'npx -y -p node@22 -c "npm ci && npm start"': '.ci/run runs it in a fresh clone',
     'npx -y -p node@22 -c "npm ci && npm test"': '.ci/run runs it in a fresh clone',
-    'npx -y -p node@22 -c "npm run demo"': 'imports a package of 135,000 cities',
-    'npx -y -p node@22 -c "npm run demo:live"': 'runs until it is interrupted',
     'npx -y -p node@22 -c "npm run chat"': 'runs until it is interrupted; test/e2e/chat.test.ts opens the same example',
-    'curl -s $URL/svc/chat/query': 'needs the chat example; the same lines of its README are run',
   },
   '../CONTRIBUTING.md': {'npm ci ': 'npm commands; .ci/run runs those that matter'},
   '../examples/chat/README.md': {'npm ci && npm run chat': 'runs until it is interrupted'},
@@ -19,5 +16,12 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   'cli.md': {'git clone REPOSITORY': 'test/cli/package.test.ts builds a copy of the sources, packs and installs it'},
   'live-queries.md': {'npx -y wscat': 'needs a package that is not installed; test/ws speaks the protocol'},
   'operating.md': {'install -d -m 700 /var/lib/svc': 'needs systemd'},
+  'tour.md': {
+    'npx -y -p node@22 -c "npm run demo"': 'imports a package of 135,000 cities',
+    'npx -y -p node@22 -c "npm run demo:live"': 'runs until it is interrupted',
+    'npx -y -p node@22 -c "npm run chat"': 'runs until it is interrupted; test/e2e/chat.test.ts opens the same example',
+    'curl -s $URL/svc/chat/query': 'needs the chat example; the same lines of its README are run',
+  },
+  'upgrading.md': {'systemctl stop svc': 'needs systemd'},
   'react.md': {'svc dev --local': 'runs until it is interrupted; test/functions/cli runs svc dev --local'},
 };

@@ -1,9 +1,11 @@
-/** The tour of README.md, run as it stands against a fresh server; its words before `node` bring Node 22, which is here already. */
+/** README.md and the tour, run as they stand against a fresh server; the words before `node` bring Node 22, which is here already. */
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {STORAGE_VERSION} from '../../worker/storage/migrations.ts';
+import {pageText} from '../harness/docs-project.ts';
 import {Service} from '../harness/service.ts';
 import {runExamples} from './shell-examples.ts';
 
@@ -25,10 +27,7 @@ test('every command of the tour that needs no browser and no package does what i
   expect((await service.request('POST', '/api/tenants', {id: 'atlas'})).status).toBe(201);
   const city = {table: 'cities', fields: {name: 'Basel', country: 'CH', population: 164_488}};
   expect((await service.request('POST', '/api/tenants/atlas/documents', city)).status).toBe(201);
-  const stdout = await runExamples('../README.md', service, asRun, {
-    cwd: directory,
-    env: {...process.env, SVC_URL: service.url, SVC_DATA: service.data},
-  });
+  const stdout = await runExamples('tour.md', service, asRun, here());
   for (const shown of [
     '"name":"Basel"', // ask
     '{"count":0}', // count
@@ -47,6 +46,20 @@ test('every command of the tour that needs no browser and no package does what i
     expect(stdout).toContain(shown);
   }
 });
+
+test('every command of README.md that needs no browser works', async () => {
+  const stdout = await runExamples('../README.md', service, asRun, here());
+  expect(stdout).toContain('{"id":"hello"}');
+  expect(stdout).toMatch(/"title":"first"[\s\S]*"title":"first"/);
+});
+
+test('the change log names the version and the storage version of the code', () => {
+  const [, version] = /^ {2}"version": "(.+)",$/m.exec(pageText('../package.json'))!;
+  const [, newest, storage] = /^## (\S+)[\s\S]*?^Storage version (\d+)\.$/m.exec(pageText('../CHANGELOG.md'))!;
+  expect([newest, Number(storage)]).toEqual([version, STORAGE_VERSION]);
+});
+
+const here = () => ({cwd: directory, env: {...process.env, SVC_URL: service.url, SVC_DATA: service.data}});
 
 function asRun(example: string): string {
   return example
