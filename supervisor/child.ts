@@ -254,10 +254,15 @@ export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, s
   return {...picked(env, PASSED_ON), ...picked(env, PATHS_PASSED_ON, resolve), ...added};
 }
 
-/** Where workers find versions of Node for modules that ask for one: given by path, or installed below the data directory. */
-export function nodeEnvironment(env: NodeJS.ProcessEnv, data: string): Record<string, string> {
+/**
+ * Where workers find versions of Node for modules that ask for one: given by path, or installed below the data directory.
+ *
+ * @param executable what workers are started with, which is ours or a copy of it
+ */
+export function nodeEnvironment(env: NodeJS.ProcessEnv, data: string, executable: string): Record<string, string> {
   const given = NODE_VERSIONS.map(version => `SVC_NODE_${version}`);
-  return {...picked(env, given, resolve), SVC_NODE_DIRECTORY: join(data, 'node')};
+  const at = (path: string) => (resolve(path) === process.execPath ? executable : resolve(path));
+  return {...picked(env, given, at), SVC_NODE_DIRECTORY: join(data, 'node')};
 }
 
 function picked(

@@ -134,7 +134,7 @@ export class Supervisor {
     this.#users = new TenantUsers(confinement.users, files.root, log);
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
-    const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data), TZ: 'UTC'};
+    const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data, code.executable), TZ: 'UTC'};
     const pool = {
       executable: code.executable,
       entry: code.entry,
@@ -248,6 +248,7 @@ export class Supervisor {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
+    await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
     const listening = await this.#routers.start();
     this.#pool.refill();

@@ -1,10 +1,11 @@
 /**
  * Versions of Node that workers want are installed here, because workers have no network: what one says is only which of four. No
- * script of any package is run.
+ * script of any package is run. npm gets a home and a cache beside what it installs, because the server's own home may be closed to
+ * it, as under the systemd unit; only the settings in the server's `~/.npmrc` are read.
  */
 import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
-import {chmod, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
+import {access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import {LAST_WORDS_CHARS, NODE_INSTALL_MS_MAX} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
@@ -19,6 +20,12 @@ export type NodeInstallsParts = {
   log: Logger;
 };
 
+/** What `mkdtemp` makes of a version. */
+const UNFINISHED = /^\d+-[A-Za-z0-9]{6}$/;
+
+/** For tenants, and nothing of the server in it: not where it is, nor its registry. */
+class CannotInstall extends Error {}
+
 export class NodeInstalls {
   readonly #parts: NodeInstallsParts;
   readonly #underWay = new Map<NodeVersion, Promise<void>>();
@@ -32,7 +39,16 @@ export class NodeInstalls {
     if (existsSync(this.#parts.directory)) await letAllRead(this.#parts.directory);
   }
 
-  /** Once for all who want it. @throws Error with the reason for people */
+  /** What installations left that a killed server had begun. None is under way: one server at a time has the directory. */
+  async removeUnfinished(): Promise<void> {
+    const {directory} = this.#parts;
+    if (!existsSync(directory)) return;
+    for (const name of await readdir(directory)) {
+      if (UNFINISHED.test(name)) await rm(join(directory, name), {recursive: true, force: true});
+    }
+  }
+
+  /** Once for all who want it. @throws Error with a reason that tenants can be told */
   install(version: NodeVersion): Promise<void> {
     const known = this.#underWay.get(version);
     if (known !== undefined) return known;
@@ -52,15 +68,19 @@ export class NodeInstalls {
     const startedMs = performance.now();
     log.info('a version of Node is being installed; deploys that need it wait', {version, package: nodePackage()});
     try {
-      await npm(['install', '--no-save', '--no-package-lock', `${nodePackage()}@${version}`], staging, env);
-      await letAllRead(staging);
-      await rename(staging, home).catch((caught: NodeJS.ErrnoException) => {
+      const made = join(staging, 'made');
+      await mkdir(made);
+      await npm(['install', '--no-save', '--no-package-lock', `${nodePackage()}@${version}`], made, staging, env);
+      await letAllRead(made);
+      await rename(made, home).catch((caught: NodeJS.ErrnoException) => {
         if (caught.code !== 'ENOTEMPTY' && caught.code !== 'EEXIST') throw caught;
       });
       log.info('a version of Node is installed', {version, ms: Math.round(performance.now() - startedMs)});
     } catch (caught) {
       log.warn('a version of Node could not be installed', {version, error: caught});
-      throw caught;
+      throw caught instanceof CannotInstall
+        ? caught
+        : new CannotInstall('the log of the server says why', {cause: caught});
     } finally {
       await rm(staging, {recursive: true, force: true});
     }
@@ -77,10 +97,11 @@ async function letAllRead(path: string): Promise<void> {
   }
 }
 
-/** Runs npm without scripts of packages. @throws Error with the reason that npm gives */
-function npm(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const {PATH, HOME, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE} = env;
-  const passed = {PATH, HOME, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE};
+/** Runs npm without scripts of packages, with a home and a cache of its own. @throws Error with the reason that npm gives */
+async function npm(args: readonly string[], cwd: string, own: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const {PATH, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE} = env;
+  const places = {HOME: own, npm_config_cache: join(own, 'cache'), npm_config_userconfig: await settingsIn(env.HOME)};
+  const passed = {PATH, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, ...places};
   const given = Object.fromEntries(Object.entries(passed).filter(([, value]) => value !== undefined));
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
   const child = spawn('npm', [...args, ...flags, '--prefix', cwd], {
@@ -94,16 +115,26 @@ function npm(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Prom
   child.stderr.on('data', (piece: Buffer) => {
     said = (said + piece.toString()).slice(-LAST_WORDS_CHARS);
   });
-  return new Promise((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     child.on('error', (error: NodeJS.ErrnoException) => {
-      reject(new Error(error.code === 'ENOENT' ? 'npm is not on its PATH' : error.message));
+      reject(error.code === 'ENOENT' ? new CannotInstall('npm is not on the PATH of the server') : error);
     });
     child.on('close', (code, signal) => {
       if (code === 0) resolve();
-      else if (signal !== null) reject(new Error('npm took too long'));
+      else if (signal !== null) reject(new CannotInstall('npm took too long'));
       else reject(new Error(`npm failed: ${reasonIn(said)}`));
     });
   });
+}
+
+/** The settings of the server's user for npm; undefined: it has none that can be read. */
+async function settingsIn(home: string | undefined): Promise<string | undefined> {
+  if (home === undefined) return undefined;
+  const path = join(home, '.npmrc');
+  return access(path, constants.R_OK).then(
+    () => path,
+    () => undefined,
+  );
 }
 
 /** The first lines of what npm said that say something. */
