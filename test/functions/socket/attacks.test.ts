@@ -136,7 +136,8 @@ class FailingSyncs {
   async end(): Promise<void> {
     if (this.#strace.exitCode !== null) return;
     const ended = new Promise(resolve => this.#strace.once('exit', resolve));
-    this.#strace.kill('SIGINT');
+    // The kernel lets go of what a killed tracer held. By SIGINT, strace waits for ever for a process whose main thread has ended.
+    this.#strace.kill('SIGKILL');
     await ended;
   }
 }
