@@ -76,7 +76,7 @@ export async function openCopy(own: WorkerCode, data: string, log: Logger): Prom
     const home = join(copies, key);
     if (!existsSync(home)) {
       await makeCopy(files, copies, home);
-      log.info('the code of workers was copied to where users of tenants can read it', {directory: home});
+      log.debug('the code of workers was copied to where users of tenants can read it', {directory: home});
     }
     return {executable: join(home, 'node'), entry: join(home, 'dist', basename(own.entry))};
   } catch (error) {
