@@ -29,6 +29,7 @@ export const ERROR_STATUS = {
   'session.worker_unavailable': 503,
   'session.outcome_unknown': 503,
   'session.overloaded': 503,
+  'session.auth_unavailable': 503,
   'session.storage_full': 507,
   'protocol.no_overlap': 400,
   'protocol.hello_timeout': null,

@@ -455,6 +455,9 @@ export const TRANSITION_PIECE_CHARS = 64 * KIB;
 /** Results between these lengths may be sent as a change of the one before: shorter ones gain nothing, longer ones take too long. (ours) */
 export const DELTA_CHARS_MIN = 512;
 export const DELTA_CHARS_MAX = 1 * MIB;
+/** A socket's token whose provider's keys could not be fetched is checked again after so long, twice as long each time, up to the second. (ours) */
+export const TOKEN_VERIFY_AGAIN_MS = 1_000;
+export const TOKEN_VERIFY_AGAIN_MS_MAX = 16_000;
 /** Queries of one socket. Beyond: the query's result is an error; twice as many with those: fatal_error. (ours) */
 export const QUERIES_PER_SOCKET_MAX = 4_096;
 /** Results of all queries of one socket, and the lines of their runs. Beyond: results of those added last are errors. Characters. (ours) */

@@ -37,6 +37,7 @@ const MEANINGS: Record<HttpErrorCode, string> = {
   'session.worker_unavailable': 'the tenant cannot be reached; nothing was done',
   'session.outcome_unknown': 'the tenant’s process ended meanwhile: the write may or may not have happened',
   'session.overloaded': 'too much is waiting already; nothing was done',
+  'session.auth_unavailable': 'the keys of the token’s auth provider could not be fetched; nothing was done',
   'session.storage_full': 'the disk is full, or the tenant keeps all it may; nothing was written',
   'protocol.no_overlap': 'no subprotocol of the server is offered; `detail` lists `serverSupports` and `clientOffered`',
 };

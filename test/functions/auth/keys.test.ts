@@ -69,7 +69,7 @@ describe('keys of a provider', () => {
     nowMs += 60 * 60_000 - 1;
     expect(await attempt(verifier)).toBe('accepted');
     nowMs += 10_000;
-    expect(await attempt(verifier)).toMatch(/^AuthProviderDiscoveryFailed: .* answered 503$/);
+    expect(await attempt(verifier)).toMatch(/^later: AuthProviderDiscoveryFailed: .* answered 503$/);
   });
 
   test('that are new are found when a token names them', async () => {
@@ -96,10 +96,10 @@ describe('keys of a provider', () => {
     idp.answers.set(DISCOVERY, {status: 500, body: ''});
     const verifier = verifierOf(oidc());
     expect(await attempt(verifier)).toBe(
-      `AuthProviderDiscoveryFailed: Auth provider discovery of ${idp.issuer} failed: ${idp.issuer}${DISCOVERY} answered 500`,
+      `later: AuthProviderDiscoveryFailed: Auth provider discovery of ${idp.issuer} failed: ${idp.issuer}${DISCOVERY} answered 500`,
     );
     idp.answers.set(DISCOVERY, answer);
-    expect(await attempt(verifier)).toMatch(/^AuthProviderDiscoveryFailed/);
+    expect(await attempt(verifier)).toMatch(/^later: AuthProviderDiscoveryFailed/);
     nowMs += 10_000;
     expect(await attempt(verifier)).toBe('accepted');
   });
@@ -178,7 +178,7 @@ describe('what a provider answers', () => {
   ])('a document that %s is refused', async (_title, path, body, message) => {
     idp.answers.set(path, {body});
     const rejection = await attempt(verifierOf(oidc()));
-    expect(rejection).toMatch(/^AuthProviderDiscoveryFailed/);
+    expect(rejection).toMatch(/^(later: )?AuthProviderDiscoveryFailed/);
     expect(rejection).toMatch(message);
   });
 
@@ -197,7 +197,7 @@ describe('what a provider answers', () => {
   test('a verifier that was closed fetches nothing', async () => {
     const verifier = verifierOf(oidc());
     verifier.close();
-    expect(await attempt(verifier)).toMatch(/^AuthProviderDiscoveryFailed/);
+    expect(await attempt(verifier)).toMatch(/^later: AuthProviderDiscoveryFailed/);
     expect(idp.asked).toEqual([]);
   });
 });

@@ -4,17 +4,21 @@
  * kept here.
  */
 import type {JSONWebKeySet, JWK} from 'jose';
+import {EgressRefused} from '../../../shared/egress/refused.ts';
 import {AUTH_DOCUMENT_BYTES_MAX, AUTH_FETCH_TIMEOUT_MS, AUTH_KEYS_MAX} from '../../../shared/limits.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import type {EgressRequest, EgressResponse} from '../egress/fetch.ts';
 import {isSameIssuer, issuerOf, issuerUrl} from './provider.ts';
-import {rejected, shown} from './rejected.ts';
+import {rejected, shown, unavailable} from './rejected.ts';
 
 export type Fetch = (request: EgressRequest) => Promise<EgressResponse>;
 
 const KEY_SET_TYPES = ['application/json', 'application/jwk-set+json'];
 
-/** The provider's keys as they are now. @throws ServiceError auth.unauthorized, AuthProviderDiscoveryFailed */
+/** What the provider answers is wrong, or the policy closes the way to it: asking again changes nothing. */
+class Misconfigured extends Error {}
+
+/** The provider's keys as they are now. @throws ServiceError session.auth_unavailable; auth.unauthorized when it cannot work as configured */
 export async function fetchKeySet(provider: AuthProvider, fetch: Fetch, signal: AbortSignal): Promise<JSONWebKeySet> {
   const issuer = issuerOf(provider);
   try {
@@ -26,15 +30,17 @@ export async function fetchKeySet(provider: AuthProvider, fetch: Fetch, signal: 
       return keySet(parseJson(dataUriText(provider.jwks), 'data: URI'), 'data: URI');
     const {text, type} = await get(provider.jwks, fetch, signal);
     if (!KEY_SET_TYPES.includes(type)) {
-      throw new Error(`${provider.jwks} has the content type ${shown(type)}; it must be ${KEY_SET_TYPES.join(' or ')}`);
+      throw new Misconfigured(
+        `${provider.jwks} has the content type ${shown(type)}; it must be ${KEY_SET_TYPES.join(' or ')}`,
+      );
     }
     return keySet(parseJson(text, provider.jwks), provider.jwks);
   } catch (error) {
-    throw rejected(
-      'AuthProviderDiscoveryFailed',
-      `Auth provider discovery of ${issuer} failed: ${error instanceof Error ? error.message : String(error)}`,
-      {cause: error},
-    );
+    const message = `Auth provider discovery of ${issuer} failed: ${error instanceof Error ? error.message : String(error)}`;
+    const isLasting = error instanceof Misconfigured || error instanceof EgressRefused;
+    throw isLasting
+      ? rejected('AuthProviderDiscoveryFailed', message, {cause: error})
+      : unavailable(message, {cause: error});
   }
 }
 
@@ -43,11 +49,12 @@ async function discoverKeySetUrl(domain: string, fetch: Fetch, signal: AbortSign
   const metadata = parseJson((await get(url, fetch, signal)).text, url);
   const {issuer, jwks_uri: keysUrl} = metadata;
   if (typeof issuer !== 'string' || !isSameIssuer(issuer, domain)) {
-    throw new Error(`${url} speaks for the issuer ${shown(String(issuer))}`);
+    throw new Misconfigured(`${url} speaks for the issuer ${shown(String(issuer))}`);
   }
-  if (typeof keysUrl !== 'string' || !/^https?:\/\//.test(keysUrl)) throw new Error(`${url} names no \`jwks_uri\``);
+  if (typeof keysUrl !== 'string' || !/^https?:\/\//.test(keysUrl))
+    throw new Misconfigured(`${url} names no \`jwks_uri\``);
   if (url.startsWith('https:') && !keysUrl.startsWith('https:')) {
-    throw new Error(`${url} names a \`jwks_uri\` without https: ${shown(keysUrl)}`);
+    throw new Misconfigured(`${url} names a \`jwks_uri\` without https: ${shown(keysUrl)}`);
   }
   return keysUrl;
 }
@@ -65,14 +72,19 @@ async function get(url: string, fetch: Fetch, signal: AbortSignal): Promise<{tex
   });
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body) chunks.push(chunk);
-  if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
+  if (response.status !== 200)
+    throw new (isPassing(response.status) ? Error : Misconfigured)(`${url} answered ${response.status}`);
   const type = response.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? '';
   return {text: Buffer.concat(chunks).toString(), type: type.split(';')[0]!.trim().toLowerCase()};
 }
 
+function isPassing(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
+}
+
 function dataUriText(uri: string): string {
   const comma = uri.indexOf(',');
-  if (comma === -1) throw new Error('the data: URI of `jwks` has no comma');
+  if (comma === -1) throw new Misconfigured('the data: URI of `jwks` has no comma');
   const text = decodeURIComponent(uri.slice(comma + 1));
   return /;\s*base64$/i.test(uri.slice(0, comma)) ? Buffer.from(text, 'base64').toString() : text;
 }
@@ -82,16 +94,16 @@ function parseJson(text: string, from: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error(`${from} is not JSON`);
+    throw new Misconfigured(`${from} is not JSON`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error(`${from} is not a JSON object`);
+    throw new Misconfigured(`${from} is not a JSON object`);
   return value as Record<string, unknown>;
 }
 
 function keySet({keys}: Record<string, unknown>, from: string): JSONWebKeySet {
-  if (!Array.isArray(keys)) throw new Error(`${from} is not a key set: it has no \`keys\``);
-  if (keys.length > AUTH_KEYS_MAX) throw new Error(`${from} holds more than ${AUTH_KEYS_MAX} keys`);
+  if (!Array.isArray(keys)) throw new Misconfigured(`${from} is not a key set: it has no \`keys\``);
+  if (keys.length > AUTH_KEYS_MAX) throw new Misconfigured(`${from} holds more than ${AUTH_KEYS_MAX} keys`);
   // Keys of a kind that is not known here do not make the others useless.
   const usable = keys.filter(
     key => typeof key === 'object' && key !== null && typeof key.kty === 'string' && !isTrivial(key as JWK),

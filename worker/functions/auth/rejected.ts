@@ -13,6 +13,11 @@ export function rejected(reason: RejectionReason, message: string, options?: Err
   return new ServiceError('auth.unauthorized', message, {reason}, options);
 }
 
+/** It cannot be judged now whether a token is good: nothing is said about the token, and later there may be an answer. */
+export function unavailable(message: string, options?: ErrorOptions): ServiceError {
+  return new ServiceError('session.auth_unavailable', message, {reason: 'AuthProviderDiscoveryFailed'}, options);
+}
+
 /** Outside text in a message: short, and on one line. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

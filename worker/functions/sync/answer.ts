@@ -48,6 +48,12 @@ function isSameResult(a: Result, b: Result): boolean {
   return a.ok ? b.ok && a.digest === b.digest && a.text === b.text : !b.ok && a.error === b.error;
 }
 
+/** Whether clients are told the same of both. */
+export function isShownAlike(a: Result, b: Result): boolean {
+  if (a.ok) return b.ok && a.digest === b.digest && a.text === b.text;
+  return !b.ok && a.shown === b.shown;
+}
+
 /** A result that is equal to the one before is that one. */
 export function sameOr(made: Result, before: Result | null): Result {
   return before !== null && isSameResult(before, made) ? before : made;

@@ -7,8 +7,8 @@
  *
  * In `established` its identity is one of
  *
- *   settled ──authenticate──▶ verifying ──good──▶ settled      nothing is shown, and what it says waits
- *      │ ▲                        └──bad──▶ refused            auth_error; nothing is shown, and its calls wait
+ *   settled ──authenticate──▶ verifying ──good──▶ settled      nothing is shown, and what it says waits, also while the
+ *      │ ▲                        └──bad──▶ refused            provider's keys cannot be had; auth_error: its calls wait
  *      │ └──────authenticate | clear_auth──────┘
  *      └──its token has ended, and a result that looks at it is new──▶ refused
  */
@@ -16,14 +16,19 @@ import {randomUUID} from 'node:crypto';
 import {assert, unreachable} from '../../../shared/assert.ts';
 import {AwakeTimeout} from '../../../shared/awake-timeout.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
-import {HELLO_TIMEOUT_MS, MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
+import {
+  HELLO_TIMEOUT_MS,
+  MOMENTS_MISSED_MAX,
+  TOKEN_VERIFY_AGAIN_MS,
+  TOKEN_VERIFY_AGAIN_MS_MAX,
+} from '../../../shared/limits.ts';
 import type {ClientHello, ClientMessage, QuerySet} from '../../../shared/protocol/function-socket/client-message.ts';
 import type {ServerMessage, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
 import {BUILD, VERSION} from '../../../shared/version.ts';
 import type {SocketFailure} from '../../metrics.ts';
 import {claimedUser} from '../auth/unverified.ts';
-import type {Answer, Result} from './answer.ts';
+import {type Answer, isShownAlike} from './answer.ts';
 import {type Caller, callerOf, isGood, isSameUser, refusedCaller} from './caller.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
@@ -40,7 +45,7 @@ export type Verified = {identity: string; expMs: number};
 export type SessionParts = CallParts &
   CaughtParts & {
     queries: HeldQueries;
-    /** @throws auth.unauthorized */
+    /** @throws auth.unauthorized; session.auth_unavailable: it may be known later */
     verify: (token: string) => Promise<Verified>;
     clock: () => number;
     timeline: string;
@@ -77,6 +82,8 @@ export class Session {
   #token: string | null = null;
   /** Counts what makes the words of those obsolete who say who somebody is. */
   #verifiers = 0;
+  /** Until it is asked again whether its token is good. */
+  #verifyTimer: NodeJS.Timeout | undefined;
   /** Who makes the calls that it sends. */
   #caller: Caller = callerOf(null, Number.POSITIVE_INFINITY, 0);
   /** What it has said, where `shown` is what it has been shown. */
@@ -154,6 +161,7 @@ export class Session {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#helloTimeout?.clear();
+    clearTimeout(this.#verifyTimer);
     this.#inbox = [];
     this.#calls?.end();
     this.#queries.end();
@@ -313,7 +321,7 @@ export class Session {
     this.#authState = 'verifying';
     let verified: Verified | ServiceError;
     let verifiers: number;
-    do {
+    for (let attempt = 0; ; attempt++) {
       verifiers = this.#verifiers;
       try {
         verified = await this.#parts.verify(token);
@@ -322,7 +330,11 @@ export class Session {
       }
       if (this.#state === 'ended') return;
       // What was said by those who had the word before says nothing.
-    } while (verifiers !== this.#verifiers);
+      if (verifiers !== this.#verifiers) continue;
+      if (!(verified instanceof ServiceError) || verified.code !== 'session.auth_unavailable') break;
+      const waitMs = Math.min(TOKEN_VERIFY_AGAIN_MS * 2 ** attempt, TOKEN_VERIFY_AGAIN_MS_MAX);
+      await new Promise(resolve => (this.#verifyTimer = setTimeout(resolve, waitMs)));
+    }
     this.guarded('token', () => {
       if (verified instanceof ServiceError) {
         this.#caller = refusedCaller(claimedUser(token), this.#verifiers);
@@ -429,7 +441,7 @@ export class Session {
         this.#expired();
         return null;
       }
-      if (shown !== null && isEqual(shown, answer.result)) {
+      if (shown !== null && isShownAlike(shown, answer.result)) {
         subscription.shown = answer.result;
         continue;
       }
@@ -482,10 +494,4 @@ export class Session {
   #send(message: ServerMessage): void {
     this.socket.send(JSON.stringify(message));
   }
-}
-
-/** Whether clients are told the same of both. */
-function isEqual(a: Result, b: Result): boolean {
-  if (a.ok) return b.ok && a.digest === b.digest && a.text === b.text;
-  return !b.ok && a.shown === b.shown;
 }
