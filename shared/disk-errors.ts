@@ -1,7 +1,26 @@
-/** What an error of the file system says about the disk. */
+/** What an error of the file system or of SQLite says about the disk. */
+import {ServiceError} from './errors.ts';
 
 export function isNoSpace(caught: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(caught));
+}
+
+/** It takes no writes: it is read-only, or they fail. */
+export function isUnwritable(caught: unknown): boolean {
+  return /^(EROFS|EIO|SQLITE_(IOERR|READONLY|CANTOPEN).*)$/.test(codeOf(caught));
+}
+
+export function isReadOnly(caught: unknown): boolean {
+  return codeOf(caught) === 'EROFS';
+}
+
+export function unwritableError(cause?: unknown): ServiceError {
+  return new ServiceError(
+    'session.storage_read_only',
+    'the file system of the data directory is read-only or fails: reads go on; repair it, mount it for writing and try again',
+    undefined,
+    cause === undefined ? undefined : {cause},
+  );
 }
 
 function codeOf(caught: unknown): string {

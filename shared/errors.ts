@@ -31,6 +31,7 @@ export const ERROR_STATUS = {
   'session.overloaded': 503,
   'session.auth_unavailable': 503,
   'session.storage_full': 507,
+  'session.storage_read_only': 503,
   'protocol.no_overlap': 400,
   'protocol.hello_timeout': null,
   'protocol.invalid_json': null,

@@ -39,6 +39,7 @@ const MEANINGS: Record<HttpErrorCode, string> = {
   'session.overloaded': 'too much is waiting already; nothing was done',
   'session.auth_unavailable': 'the keys of the token’s auth provider could not be fetched; nothing was done',
   'session.storage_full': 'the disk is full, or the tenant keeps all it may; nothing was written',
+  'session.storage_read_only': 'the file system of the data directory cannot be written; reads go on',
   'protocol.no_overlap': 'no subprotocol of the server is offered; `detail` lists `serverSupports` and `clientOffered`',
 };
 
@@ -65,7 +66,7 @@ function ofWorker(name: Operation, {traits}: DescribedRoute): ErrorCode[] {
   const codes: ErrorCode[] = ['session.tenant_not_found', 'session.overloaded', 'op.storage_damaged'];
   const {kind, runsUserCode = false, takesConditions = false} = traits!;
   if (kind === 'write' || runsUserCode) codes.push('session.outcome_unknown');
-  if (kind === 'write') codes.push('session.storage_full');
+  if (kind === 'write') codes.push('session.storage_full', 'session.storage_read_only');
   if (kind === 'write' && takesConditions) codes.push('op.precondition_failed');
   if (runsUserCode) codes.push('op.quarantined');
   if (name === 'functions.preflight') return ['session.tenant_not_found', 'session.overloaded', 'op.storage_damaged'];

@@ -10,15 +10,18 @@
  */
 import {closeSync, existsSync, fsyncSync, openSync, rmSync, statSync} from 'node:fs';
 import {dirname, join} from 'node:path';
-import {isNoSpace} from '../../shared/disk-errors.ts';
+import {isNoSpace, isReadOnly} from '../../shared/disk-errors.ts';
 import {LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 
 export class LogNote {
   readonly #path: string;
   readonly #log: string;
+  readonly #sync: (directory: string) => void;
   #isThere: boolean;
 
-  constructor(directory: string) {
+  /** @param sync makes a change of the directory durable */
+  constructor(directory: string, sync = syncDirectory) {
+    this.#sync = sync;
     this.#path = join(directory, LOGGED_FILE);
     this.#log = join(directory, `${TENANT_FILE}-wal`);
     this.#isThere = existsSync(this.#path);
@@ -33,13 +36,16 @@ export class LogNote {
       if (isNoSpace(caught)) return;
       throw caught;
     }
-    syncDirectory(dirname(this.#path));
+    this.#sync(dirname(this.#path));
     this.#isThere = true;
   }
 
   /** What is in the log is about to be moved into the file. */
   remove(): void {
+    if (!this.#isThere) return;
     rmSync(this.#path, {force: true});
+    // Before the log is emptied: else a power cut could leave the note with an empty log.
+    this.#sync(dirname(this.#path));
     this.#isThere = false;
   }
 
@@ -47,6 +53,19 @@ export class LogNote {
   makeIfLogged(): void {
     if ((statSync(this.#log, {throwIfNoEntry: false})?.size ?? 0) > 0) this.make();
     else this.remove();
+  }
+}
+
+/**
+ * Empty files in place of those that SQLite removed with the log: without them a file cannot be opened on a disk that became
+ * read-only, or has no inodes left. Nothing rests on them.
+ */
+export function keepLogFiles(path: string): void {
+  try {
+    const {mode} = statSync(path);
+    for (const suffix of ['-wal', '-shm']) closeSync(openSync(path + suffix, 'a', mode & 0o777));
+  } catch (caught) {
+    if (!isNoSpace(caught) && !isReadOnly(caught)) throw caught;
   }
 }
 
