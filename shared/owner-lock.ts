@@ -13,7 +13,7 @@ import {readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {assert} from './assert.ts';
-import {isNoSpace} from './disk-errors.ts';
+import {isNoSpace, isUnwritable} from './disk-errors.ts';
 import {OWNER_POLL_MS} from './limits.ts';
 
 export type Owner = {
@@ -48,7 +48,7 @@ export class OwnerLock {
   /** Gives the lock back; a second call is a bug. */
   release(): void {
     assert(this.#db.open, `the lock of ${this.#path} was released before`);
-    rmSync(`${this.#path}.owner`, {force: true});
+    removeNote(`${this.#path}.owner`);
     this.#db.close();
   }
 }
@@ -95,6 +95,15 @@ function writeNote(path: string, owner: Owner): void {
     writeFileSync(path, `${JSON.stringify(owner)}\n`, {mode: 0o600});
   } catch (caught) {
     if (!isNoSpace(caught)) throw caught;
+  }
+}
+
+/** A disk that became read-only keeps it: nothing rests on it. */
+function removeNote(path: string): void {
+  try {
+    rmSync(path, {force: true});
+  } catch (caught) {
+    if (!isUnwritable(caught)) throw caught;
   }
 }
 

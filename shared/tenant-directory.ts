@@ -3,7 +3,7 @@
  *
  *   just created        tenant.new
  *   its first open      tenant.new, tenant.sqlite   (also after a crash before the file was whole: it is made again)
- *   from then on        tenant.sqlite
+ *   from then on        tenant.sqlite, and after a close empty tenant.sqlite-wal and tenant.sqlite-shm
  *
  *   while its log has commits   tenant.sqlite, tenant.sqlite-wal, tenant.logged
  *

@@ -149,6 +149,7 @@ export class Supervisor {
     this.#metrics = new SupervisorMetrics(confinement.walls, () => ({
       tenants: this.#placement.size,
       spares: this.#pool.spares,
+      isUnwritable: this.#registry.isUnwritable,
       states: this.#placement.states(),
     }));
     this.#egress = new EgressProcess({
@@ -322,8 +323,7 @@ export class Supervisor {
       this.#routers.send(place, {type: 'reply', id, result});
     } catch (caught) {
       if (!(caught instanceof ServiceError)) {
-        // A file that cannot be made or removed concerns one tenant. Anything else is a bug, or a registry whose storage
-        // failed: this process ends and starts again from what is on disk.
+        // A file that cannot be made or removed concerns one tenant. Anything else is a bug.
         if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
         this.#log.error('a request of a router failed', {action: message.action, error: caught});
       }

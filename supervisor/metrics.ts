@@ -14,6 +14,7 @@ type ShownState = (typeof STATES)[number];
 export type Gauges = {
   tenants: number;
   spares: number;
+  isUnwritable: boolean;
   /** Tenants by state; sleeping ones are the rest. */
   states: Iterable<Residence['state']>;
 };
@@ -28,6 +29,7 @@ export class SupervisorMetrics {
   readonly #refusalsUnrecorded: Counter;
   readonly #tenants: Gauge;
   readonly #spares: Gauge;
+  readonly #unwritable: Gauge;
   readonly #workers: Gauge<'state'>;
 
   constructor(walls: readonly Wall[], gauges: () => Gauges) {
@@ -71,6 +73,11 @@ export class SupervisorMetrics {
     });
     this.#tenants = new Gauge({name: 'svc_tenants', help: 'Tenants that exist', registers});
     this.#spares = new Gauge({name: 'svc_spare_workers', help: 'Started workers without a tenant', registers});
+    this.#unwritable = new Gauge({
+      name: 'svc_data_unwritable',
+      help: '1 after the disk did not take the last change of the registry, though it is not full: changes are refused',
+      registers,
+    });
     this.#workers = new Gauge({
       name: 'svc_workers',
       help: 'Tenants by the state of their worker; tenants asleep are not counted',
@@ -104,7 +111,8 @@ export class SupervisorMetrics {
   }
 
   async json(): Promise<MetricJson[]> {
-    const {tenants, spares, states} = this.#gauges();
+    const {tenants, spares, isUnwritable, states} = this.#gauges();
+    this.#unwritable.set(isUnwritable ? 1 : 0);
     this.#tenants.set(tenants);
     this.#spares.set(spares);
     for (const state of STATES) this.#workers.set({state}, 0);

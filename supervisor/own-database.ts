@@ -6,7 +6,7 @@
 import {chmodSync} from 'node:fs';
 import Database from 'better-sqlite3';
 import {assert} from '../shared/assert.ts';
-import {ServiceError} from '../shared/errors.ts';
+import {storageRefusal} from './storage-refusal.ts';
 
 /** `tables`: statements that make them. */
 export type DatabaseForm = {applicationId: number; version: number; tables: string};
@@ -70,18 +70,12 @@ function schemaOf(db: Database.Database): string {
   return text.pluck().get() ?? '';
 }
 
-/**
- * One change. A full disk refuses it and leaves what was; any other failure of the storage ends the process, because an fsync that
- * failed cannot be repeated. @throws session.storage_full 507
- */
+/** One change. @throws session.storage_full 507, session.storage_read_only 503: the disk does not take it */
 export function changeOwn<T>(db: Database.Database, change: () => T): T {
   try {
     return db.transaction(change).immediate();
   } catch (caught) {
-    if (!(caught instanceof Database.SqliteError) || !caught.code.startsWith('SQLITE_FULL')) throw caught;
-    throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
-      cause: caught,
-    });
+    throw storageRefusal(caught) ?? caught;
   }
 }
 
@@ -102,7 +96,7 @@ export function keepSpare(db: Database.Database, bytes: number): void {
     db.pragma('secure_delete = ON');
     db.exec('DROP TABLE spare');
   } catch (caught) {
-    if (!(caught instanceof Database.SqliteError) || !caught.code.startsWith('SQLITE_FULL')) throw caught;
+    if (storageRefusal(caught) === null) throw caught;
   } finally {
     db.pragma('secure_delete = OFF');
   }

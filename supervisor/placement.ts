@@ -48,6 +48,8 @@ export class Placement {
   readonly #postings: Postings;
   readonly #inputs: {place: Place; input: Input}[] = [];
   #isTaking = false;
+  /** It was said that the data directory cannot be written. */
+  #isUnwritable = false;
   #sweepTimer: NodeJS.Timeout | null = null;
   readonly #due: DueTimer;
   #onDrained: (() => void) | null = null;
@@ -310,14 +312,26 @@ export class Placement {
     const {registry} = this.#parts;
     place.wakingSinceMs = this.#parts.now();
     try {
-      if (!place.isMarkedAwake) registry.markAwake(place.id);
+      if (!place.isMarkedAwake) {
+        registry.markAwake(place.id);
+        this.#isUnwritable = false;
+      }
       place.isMarkedAwake = true;
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
       // The mark only saves a start from looking: a file that was written has a log, or another time of change.
-      this.#log.warn('the disk is full: a tenant is woken without a mark', {tenant: place.id});
+      this.#notMarked('the disk is full: a tenant is woken without a mark', place, caught);
     }
     this.#postings.start(place, fresh);
+  }
+
+  /** The registry did not take a mark. A disk that cannot be written is said once, until it can. */
+  #notMarked(what: string, {id}: Place, caught: unknown): void {
+    if (!(caught instanceof ServiceError)) throw caught;
+    if (!this.#parts.registry.isUnwritable) this.#log.warn(what, {tenant: id, error: caught});
+    else if (!this.#isUnwritable) {
+      this.#log.error('the data directory cannot be written: reads go on, and changes are refused', {error: caught});
+    }
+    this.#isUnwritable = this.#parts.registry.isUnwritable;
   }
 
   #workerEnded(place: Place, {socketPath, ...end}: PostingEnd): void {
@@ -358,9 +372,8 @@ export class Placement {
       this.#parts.registry.markAsleep(place.id, nextDueMs, fileMs);
       place.isMarkedAwake = false;
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
       // The mark stands, which is the safe side: the tenant is opened once at the next start.
-      this.#log.warn('a tenant stays marked awake', {tenant: place.id, error: caught});
+      this.#notMarked('a tenant stays marked awake', place, caught);
     }
     if (this.#onDrained === null) this.#due.arm();
   }

@@ -21,6 +21,7 @@ import {assert} from '../shared/assert.ts';
 import {NO_EGRESS_SETTINGS} from '../shared/egress/settings.ts';
 import {ServiceError} from '../shared/errors.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
+import {storageRefusal} from './storage-refusal.ts';
 
 export type TenantRow = {
   id: string;
@@ -95,6 +96,8 @@ export class Registry {
   readonly #removeEgress: Database.Statement<[string]>;
   readonly #due: Database.Statement<[number], string>;
   readonly #nextDue: Database.Statement<[], number | null>;
+  /** The disk did not take the last change, though it is not full. */
+  isUnwritable = false;
 
   /**
    * Opens it, makes it if there is none, and brings it to the current version.
@@ -160,7 +163,7 @@ export class Registry {
     return known?.generation === generation ? known.settings : null;
   }
 
-  /** From now on this one holds. @throws session.storage_full 507 */
+  /** From now on this one holds. @throws session.storage_full 507, session.storage_read_only 503 */
   setEgress(id: string, generation: number, settings: EgressSettings): void {
     this.#change(() => this.#writeEgress.run(...egressValues(id, generation, settings)));
     this.#egress.set(id, {generation, settings});
@@ -227,18 +230,15 @@ export class Registry {
     this.#rows.set(row.id, {...row, isSound: true});
   }
 
-  /**
-   * A full disk refuses a change and leaves what was. Any other failure of the storage ends the process (nobody catches
-   * it), which starts again from what is on disk: an fsync that failed cannot be repeated.
-   */
+  /** A disk that is full or cannot be written refuses a change. @throws ServiceError */
   #change(change: () => void): void {
     try {
       this.#db.transaction(change).immediate();
+      this.isUnwritable = false;
     } catch (caught) {
-      if (!(caught instanceof Database.SqliteError) || !caught.code.startsWith('SQLITE_FULL')) throw caught;
-      throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {
-        cause: caught,
-      });
+      const refusal = storageRefusal(caught) ?? caught;
+      this.isUnwritable = refusal instanceof ServiceError && refusal.code === 'session.storage_read_only';
+      throw refusal;
     }
   }
 }

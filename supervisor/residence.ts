@@ -22,7 +22,7 @@
  * - `fail` answers a wake the router asked for and is never sent otherwise: a router sees a dead worker by its own link.
  */
 import {unreachable} from '../shared/assert.ts';
-import type {ErrorObject} from '../shared/errors.ts';
+import type {ErrorCode, ErrorObject} from '../shared/errors.ts';
 import {DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../shared/limits.ts';
 
 export type Residence =
@@ -88,6 +88,7 @@ export type Step = {next: Residence; effects: Effect[]};
 /** Pause before a tenant is opened again by itself after its first, second… death. A router's wake does not wait for it. */
 const PAUSES_MS = [0, 100, 500, 2_000];
 const RETRY_AFTER_MS = 1_000;
+const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.storage_read_only']);
 
 /** Has the tenant a worker process that counts against `--max-awake`? */
 export function hasWorker(residence: Residence): boolean {
@@ -162,8 +163,8 @@ function stepWaking(residence: Residence & {state: 'waking'}, input: Input, nowM
     case 'opened':
       return to({state: 'awake', deaths, sinceMs: nowMs}, {type: 'ready'});
     case 'ended':
-      // A full disk says nothing about the tenant: whoever asks again is tried again.
-      if (input.error?.code === 'session.storage_full') return noSpace(deaths, asked, input.error);
+      // A disk that is full or read-only says nothing about the tenant: whoever asks again is tried again.
+      if (input.error !== null && OF_THE_DISK.has(input.error.code)) return noSpace(deaths, asked, input.error);
       // A spare may have been ill before it knew its tenant, so one death of it is not held against the request.
       if (input.error === null && !retried && deaths + 1 < DEATHS_BEFORE_REST) {
         return to({state: 'waking', deaths: deaths + 1, asked, retried: true}, {type: 'start', fresh: true});

@@ -69,7 +69,10 @@ export class TenantEgress {
       registry.setEgress(tenant.id, tenant.generation, claimed);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      log.warn("the disk is full: a tenant's egress policy is taken from its file again", {tenant: tenant.id});
+      log.warn("a tenant's egress policy could not be stored: it is taken from its file again", {
+        tenant: tenant.id,
+        error: caught,
+      });
     }
     this.#grant(tenant, key, claimed);
   }

@@ -18,7 +18,7 @@
  * tenant can be deleted from a full disk; a row that cannot be removed even then stays until the next start, and d_ with it.
  */
 import {assert} from '../shared/assert.ts';
-import {isNoSpace} from '../shared/disk-errors.ts';
+import {isNoSpace, isUnwritable, unwritableError} from '../shared/disk-errors.ts';
 import {ServiceError} from '../shared/errors.ts';
 import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import {TENANTS_MAX} from '../shared/limits.ts';
@@ -124,8 +124,7 @@ export class Tenants {
         // Creations overlap, so a higher generation may have been recorded first: it is the highest that counts.
         registry.create(id, generation, createdMs);
       } catch (caught) {
-        // Only what a full disk refused can be taken back: after any other failure the registry may name it.
-        if (caught instanceof ServiceError) await files.removeNew(id, generation);
+        await this.#takeBack(id, generation, caught);
         throw caught;
       }
       placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: false});
@@ -176,6 +175,14 @@ export class Tenants {
     }
   }
 
+  /** After anything but a full disk the registry may name it: then it is marked as deleted, for the next start to finish. */
+  async #takeBack(id: string, generation: number, caught: unknown): Promise<void> {
+    const {files} = this.#parts;
+    if (!(caught instanceof ServiceError)) return;
+    if (caught.code === 'session.storage_full') await files.removeNew(id, generation);
+    else await files.markDeleted(id, generation).catch(failed => this.#failed('removed', id, failed));
+  }
+
   /** What the file system refused concerns this tenant alone. */
   #failed(what: 'made' | 'removed', id: string, caught: unknown): never {
     if (!isOfFileSystem(caught)) throw caught;
@@ -184,6 +191,7 @@ export class Tenants {
         cause: caught,
       });
     }
+    if (isUnwritable(caught)) throw unwritableError(caught);
     this.#parts.log.error(`the directory of a tenant could not be ${what}`, {tenant: id, error: caught});
     throw new ServiceError(
       'session.worker_unavailable',

@@ -55,13 +55,19 @@ import {placeOf, reportDamageTo} from './storage/damage.ts';
 import {leaveSyncsToUs, openReader, storageFailure, syncEachCommit} from './storage/database.ts';
 import {FileWatch} from './storage/file-watch.ts';
 import {damagedError} from './storage/identity.ts';
-import {LogNote} from './storage/log-note.ts';
+import {keepLogFiles, LogNote} from './storage/log-note.ts';
 import {LogSync} from './storage/log-sync.ts';
 import {checkInBackground} from './storage/quick-check.ts';
 import {Reader} from './storage/reader.ts';
 import type {Reserve} from './storage/reserve.ts';
 import type {TableInfo} from './storage/rows.ts';
-import {checkFileIsThere, openFailure, openTenantFile} from './storage/tenant-file.ts';
+import {
+  checkFileIsThere,
+  isDiskReadOnly,
+  openFailure,
+  openTenantFile,
+  openTenantFileForReading,
+} from './storage/tenant-file.ts';
 
 /** What a tenant tells the supervisor. */
 export type Upwards = {
@@ -79,7 +85,8 @@ export class Tenant {
   readonly metrics = new WorkerMetrics();
   readonly #tenant: string;
   readonly #path: string;
-  readonly #lock: OwnerLock;
+  /** Null: the disk is read-only, and so is the tenant. */
+  readonly #lock: OwnerLock | null;
   readonly #watch: FileWatch;
   readonly #watchTimer: NodeJS.Timeout;
   readonly #writerDb: Connection;
@@ -108,9 +115,13 @@ export class Tenant {
     const note = join(settings.directory, DAMAGED_FILE);
     if (existsSync(note)) throw damagedError(`the tenant stays stopped: its file was found damaged, as ${note} says`);
     try {
-      checkFileIsThere(settings.directory);
-      const lock = await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
-      await rewriteFile(`${join(settings.directory, TENANT_FILE)}-wal`);
+      const isReadOnly = isDiskReadOnly(settings.directory);
+      checkFileIsThere(settings.directory, isReadOnly);
+      // What nothing can write needs no owner.
+      const lock = isReadOnly
+        ? null
+        : await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
+      if (!isReadOnly) await rewriteFile(`${join(settings.directory, TENANT_FILE)}-wal`);
       const tenant = new Tenant(settings, reserve, lock, log, upwards);
       await tenant.#scrub.first();
       return tenant;
@@ -122,7 +133,7 @@ export class Tenant {
   private constructor(
     settings: TenantSettings,
     reserve: Reserve,
-    lock: OwnerLock,
+    lock: OwnerLock | null,
     log: Logger,
     {onUse, egress, installNode}: Upwards,
   ) {
@@ -133,7 +144,10 @@ export class Tenant {
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
     });
     this.#path = join(settings.directory, TENANT_FILE);
-    this.#writerDb = reserve.openWith(settings.directory, () => openTenantFile(settings.directory, settings));
+    const isReadOnly = lock === null;
+    const open = isReadOnly ? openTenantFileForReading : openTenantFile;
+    this.#writerDb = reserve.openWith(settings.directory, () => open(settings.directory, settings));
+    if (isReadOnly) log.error('the disk is read-only: the tenant is read, and every write is refused');
     this.#watch = new FileWatch(this.#path);
     this.#logNote = new LogNote(settings.directory);
     this.#readerDb = openReader(this.#path);
@@ -175,7 +189,10 @@ export class Tenant {
     const check = (finding: string | null) => {
       if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
     };
-    this.#watchTimer = setInterval(() => check(this.#watch.findingOfAll()), FILE_LOOK_MS).unref();
+    this.#watchTimer = setInterval(() => {
+      check(this.#watch.findingOfAll());
+      if (isReadOnly && !isDiskReadOnly(settings.directory)) fail(log, 'the disk can be written again', null);
+    }, FILE_LOOK_MS).unref();
     /** What a commit passes, in this order; then its writes are settled, which is where the replies come from. */
     const stages: Stage[] = [
       {committed: () => check(this.#watch.finding())},
@@ -198,6 +215,7 @@ export class Tenant {
       beforeCommit,
       stages,
       sync: this.#sync.sync,
+      isReadOnly,
       inThread: {place: new SyncPlace(), sync: this.#sync.syncNow},
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
@@ -363,12 +381,21 @@ export class Tenant {
     clearInterval(this.#watchTimer);
     this.#sync.close();
     this.#readerDb.close();
+    this.#closeFile();
+    return nextDueMs;
+  }
+
+  #closeFile(): void {
+    if (this.#lock === null) {
+      this.#writerDb.close();
+      return;
+    }
     this.#putInOrder();
     this.#writerDb.close();
     // Closing empties the log too, if what hindered that a moment ago has gone.
     this.#logNote.makeIfLogged();
+    keepLogFiles(this.#path);
     this.#lock.release();
-    return nextDueMs;
   }
 
   /**

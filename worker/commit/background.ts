@@ -2,7 +2,7 @@
  * Writes that no request waits for: index back-fills, due work, clean-up. One policy for all of them:
  *
  *   perform ──▶ group ──on disk──▶ resolved
- *                 ├─ disk full | queue full | damaged documents in the way ──▶ parked: said once in the log, tried again every BACKGROUND_RETRY_MS
+ *                 ├─ disk full or read-only | queue full | damaged documents in the way ──▶ parked: said once in the log, tried again every BACKGROUND_RETRY_MS
  *                 └─ anything else ──▶ a bug: ends the process
  *
  * So a full disk costs the tenant its writes and nothing else, and what was parked goes on by itself once there is space.
@@ -92,7 +92,12 @@ export class BackgroundWrites {
   }
 }
 
-const REFUSALS: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.overloaded', 'op.storage_damaged']);
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'session.storage_full',
+  'session.storage_read_only',
+  'session.overloaded',
+  'op.storage_damaged',
+]);
 
 /** The writer does not take it now, and may again once there is space or the file is mended. */
 function isRefusal(caught: unknown): caught is ServiceError {

@@ -20,6 +20,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
+import {unwritableError} from '../../shared/disk-errors.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {
   GROUP_AHEAD_WRITES_MAX,
@@ -69,6 +70,8 @@ export type GroupParts = {
   /** What each durable commit is handed to, in this order, before its writes are settled. */
   stages: readonly Stage[];
   sync: Sync;
+  /** The tenant is open for reading alone: every write is refused. */
+  isReadOnly?: boolean;
   /** None: the thread pool makes each sync. */
   inThread?: {readonly place: Pick<SyncPlace, 'isThread' | 'inThread' | 'inPool'>; readonly sync: SyncNow};
   snapshot?: Snapshot;
@@ -138,6 +141,10 @@ export class CommitGroups {
   submit<T>(write: Write<T>): void {
     if (this.#closed) {
       write.settle(new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again'));
+      return;
+    }
+    if (this.#parts.isReadOnly === true) {
+      write.settle(unwritableError());
       return;
     }
     if (this.#queue.length >= WRITE_QUEUE_MAX) {

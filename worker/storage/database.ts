@@ -9,12 +9,13 @@
 import {closeSync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
+import {unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {READER_CACHE_KIB, READER_MMAP_BYTES, ROWS_SUMMED_MAX, WRITER_CACHE_KIB} from '../../shared/limits.ts';
 import type {Connection} from './connection.ts';
 import {isEngineDamage} from './damage.ts';
 import {damagedError} from './identity.ts';
-import {LAYOUT_VERSION, migrate} from './migrations.ts';
+import {LAYOUT_VERSION, migrate, STORAGE_VERSION} from './migrations.ts';
 import {layoutFinding, smallTablesFinding} from './row-sums.ts';
 import {APPLICATION_ID} from './tables.sql.ts';
 
@@ -56,6 +57,26 @@ export function openWriter(path: string, mayCreate = true): Connection {
     const migrated = migrate(db);
     refuse(path, smallTablesFinding(db, ROWS_SUMMED_MAX));
     if (migrated === 'created') syncDirectory(dirname(path));
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * In the writer's place, on a disk that cannot be written.
+ * @throws op.storage_damaged 503; session.storage_read_only 503: it is of an older version
+ */
+export function openForReading(path: string): Connection {
+  const db = new Database(path, {readonly: true, fileMustExist: true});
+  try {
+    checkVersion(db);
+    const version = db.pragma('user_version', {simple: true}) as number;
+    if (version !== STORAGE_VERSION) throw unwritableError(new Error(`${path} has version ${version}`));
+    for (const pragma of PRAGMAS.filter(([name]) => name !== 'journal_mode')) setPragma(db, pragma);
+    refuse(path, layoutFinding(db));
+    refuse(path, smallTablesFinding(db, ROWS_SUMMED_MAX));
     return db;
   } catch (error) {
     db.close();

@@ -53,7 +53,13 @@ export function claimFile(db: Connection, tenant: TenantIdentity): void {
     }).immediate();
     return;
   }
-  if (stored.tenant === tenant.tenant && stored.generation === tenant.generation) return;
+  checkOwner(db, tenant);
+}
+
+/** @throws op.storage_damaged 503 when it is another's: the cause says whose */
+export function checkOwner(db: Connection, tenant: TenantIdentity): void {
+  const stored = readIdentity(db);
+  if (stored === null || (stored.tenant === tenant.tenant && stored.generation === tenant.generation)) return;
   throw damagedError(
     `the file in the directory of tenant ${tenant.tenant} (generation ${tenant.generation}) is that of tenant ${stored.tenant} (generation ${stored.generation})`,
   );

@@ -3,15 +3,25 @@
  * from then on a file that is missing, empty or without tables was lost, and serving an empty one in its place would be
  * wrong answers with 200: it is refused, and left as it is.
  */
-import {accessSync, constants, copyFileSync, existsSync, rmSync, statfsSync, statSync} from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
-import {isNoSpace} from '../../shared/disk-errors.ts';
+import {isNoSpace, isReadOnly, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {Connection} from './connection.ts';
-import {openWriter, storageFailure} from './database.ts';
-import {claimFile, damagedError, type TenantIdentity} from './identity.ts';
+import {openForReading, openWriter, storageFailure} from './database.ts';
+import {checkOwner, claimFile, damagedError, type TenantIdentity} from './identity.ts';
 import {findLostLog, syncDirectory} from './log-note.ts';
 import {findLogDamage} from './wal-log.ts';
 
@@ -19,7 +29,7 @@ import {findLogDamage} from './wal-log.ts';
 const FREE_BYTES_MIN = 128 * 1024;
 
 /** Before anything is made in the directory. @throws op.storage_damaged 503: the tenant was used, and its file is gone */
-export function checkFileIsThere(directory: string): void {
+export function checkFileIsThere(directory: string, isReadOnly = false): void {
   if (statSync(directory, {throwIfNoEntry: false}) === undefined) throw damagedError(`${directory} is missing`);
   if (existsSync(join(directory, NEW_TENANT_FILE))) return;
   const path = join(directory, TENANT_FILE);
@@ -28,7 +38,38 @@ export function checkFileIsThere(directory: string): void {
   // SQLite would remove a log that lies beside an empty file.
   if (size === 0) throw damagedError(`${path} is empty`);
   // SQLite would open it for reading, and the first write would end the worker with its outcome unknown.
-  accessSync(path, constants.R_OK | constants.W_OK);
+  accessSync(path, isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK);
+}
+
+/** Whether its file system takes no writes at all. */
+export function isDiskReadOnly(directory: string): boolean {
+  try {
+    closeSync(openSync(join(directory, TENANT_FILE), 'r+'));
+    return false;
+  } catch (caught) {
+    return isReadOnly(caught);
+  }
+}
+
+/**
+ * On a disk that cannot be written. SQLite reads the log without changing it if both files of the log are there, which `keepLogFiles`
+ * and every open before it saw to.
+ * @throws op.storage_damaged 503; session.storage_read_only 503; errors of SQLite and of the file system as they are
+ */
+export function openTenantFileForReading(directory: string, tenant: TenantIdentity): Connection {
+  if (existsSync(join(directory, NEW_TENANT_FILE))) throw unwritableError();
+  refuseLostLog(directory);
+  const path = join(directory, TENANT_FILE);
+  const damage = findLogDamage(path);
+  if (damage !== null) throw damagedLog(damage.finding);
+  const db = openForReading(path);
+  try {
+    checkOwner(db, tenant);
+    return db;
+  } catch (caught) {
+    db.close();
+    throw caught;
+  }
 }
 
 /** @throws op.storage_damaged 503; errors of SQLite and of the file system as they are */
@@ -69,7 +110,11 @@ function refuseDamagedLog(path: string): void {
   const copy = `${log}.damaged`;
   // Whatever is done to repair it, what was there is kept.
   if (existsSync(log) && !existsSync(copy)) copyFileSync(log, copy);
-  throw damagedError(`${damage.finding}; see "A damaged log" in docs/operating.md`);
+  throw damagedLog(damage.finding);
+}
+
+function damagedLog(finding: string): ServiceError {
+  return damagedError(`${finding}; see "A damaged log" in docs/operating.md`);
 }
 
 /** Why a tenant could not be opened, as its clients learn it; anything that is no state of the disk as it is. */
@@ -80,6 +125,9 @@ export function openFailure(caught: unknown, directory: string): unknown {
   // SQLITE_ERROR: a table or a column that is always there was not found.
   if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|ERROR|CONSTRAINT)/.test(code)) {
     return damagedError(`${join(directory, TENANT_FILE)}: ${caught.message}`);
+  }
+  if (isReadOnly(caught) || (/^SQLITE_(IOERR|CANTOPEN|READONLY)/.test(code) && isDiskReadOnly(directory))) {
+    return unwritableError(caught);
   }
   const isFull =
     isNoSpace(caught) ||
