@@ -11,13 +11,20 @@ export class DueTimer {
   readonly #now: () => number;
   readonly #onDue: (id: string) => void;
   #timer: NodeJS.Timeout | null = null;
-  /** What the clock said when the timer was armed. */
-  #lastNowMs = 0;
+  /** What the clock said when the timer was armed; at first, the newest time that an earlier server has stored. */
+  #lastNowMs: number;
 
   constructor(registry: Registry, now: () => number, onDue: (id: string) => void) {
     this.#registry = registry;
     this.#now = now;
     this.#onDue = onDue;
+    this.#lastNowMs = registry.newestMs();
+  }
+
+  /** Once, when tenants can be woken: the clock may have been set back while no server ran. */
+  start(): void {
+    if (this.#wasSetBack()) this.#wakeUntil(Number.MAX_SAFE_INTEGER);
+    this.arm();
   }
 
   /** To be called when a tenant's due time was stored. */
@@ -36,9 +43,15 @@ export class DueTimer {
   }
 
   #fire(): void {
-    const nowMs = this.#now();
-    const wasSetBack = nowMs < this.#lastNowMs - CLOCK_SET_BACK_MS;
-    for (const id of this.#registry.due(wasSetBack ? Number.MAX_SAFE_INTEGER : nowMs)) this.#onDue(id);
+    this.#wakeUntil(this.#wasSetBack() ? Number.MAX_SAFE_INTEGER : this.#now());
     this.arm(DUE_AGAIN_MS);
+  }
+
+  #wasSetBack(): boolean {
+    return this.#now() < this.#lastNowMs - CLOCK_SET_BACK_MS;
+  }
+
+  #wakeUntil(dueMs: number): void {
+    for (const id of this.#registry.due(dueMs)) this.#onDue(id);
   }
 }

@@ -74,7 +74,7 @@ export class Placement {
     const {idleStopMs} = this.#parts.settings;
     const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
     this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
-    this.#due.arm();
+    this.#due.start();
   }
 
   has(id: string): boolean {

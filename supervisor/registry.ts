@@ -207,6 +207,11 @@ export class Registry {
     return this.#due.all(nowMs);
   }
 
+  /** The newest time that a clock of this server has given, as far as rows say. */
+  newestMs(): number {
+    return this.rows().reduce((newest, row) => Math.max(newest, row.created_ms, row.file_ms ?? 0), 0);
+  }
+
   /** When the next sleeping tenant is due; null: none. */
   nextDueMs(): number | null {
     return this.#nextDue.get() ?? null;
