@@ -42,6 +42,7 @@ const UNDO: Record<number, string | ((db: Database.Database) => void)> = {
       ALTER TABLE crons DROP COLUMN failures;`,
   5: 'ALTER TABLE documents DROP COLUMN checksum;',
   4: 'ALTER TABLE tables DROP COLUMN documents; ALTER TABLE tables DROP COLUMN counted_to;',
+  3: "DELETE FROM meta WHERE key = 'tenant_timeline'",
 };
 
 export function makeOlder(db: Database.Database, version: number): void {

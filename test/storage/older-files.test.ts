@@ -70,6 +70,15 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, {recursive: true}));
 
+test('version 2, which has no timeline, can be verified', () => {
+  const path = join(directory, 'second.sqlite');
+  copyFileSync(current, path);
+  const older = new Database(path);
+  makeOlder(older, 2);
+  older.close();
+  expect(verifyFile(path, OWNER)).toMatchObject({documents: 22, findings: []});
+});
+
 const versions = Array.from({length: STORAGE_VERSION - FIRST_VERSION}, (_, i) => FIRST_VERSION + i);
 
 test.each(versions)('version %i', version => {
@@ -83,6 +92,7 @@ test.each(versions)('version %i', version => {
   const states = () => older.prepare("UPDATE indexes SET state = 'failed'").run();
   if (version < 14) expect(states).toThrow('CHECK');
   older.close();
+  expect(verifyFile(path, OWNER)).toMatchObject({documents: 22, findings: []});
 
   const db = openWriter(path);
   expect([kept(db), definitions(db)]).toEqual([before, newest]);

@@ -185,7 +185,9 @@ function checkDocuments(db: Connection, said: Connection, catalog: Catalog, repo
       find(report, `state: document number ${row.doc} belongs to no table`);
       continue;
     }
-    if (!isSound(row)) find(report, `state: document ${row.id} of ${table} does not fit its checksum`);
+    // A file that was not opened since checksums exist has no column of them.
+    if (!isSound({...row, checksum: row.checksum ?? null}))
+      find(report, `state: document ${row.id} of ${table} does not fit its checksum`);
     const digest = lookUp.get(row.id);
     if (digest === undefined) {
       if (report.floor === 1) find(report, `state: document ${row.id} of ${table} is not in the journal`);
