@@ -101,3 +101,25 @@ describe.skipIf(!disk.isMounted)('a full disk', () => {
     expect((await svc(['verify', '--data', service.data])).code).toBe(0);
   });
 });
+
+const inodes = new SmallDisk(32, 400);
+
+describe.skipIf(!inodes.isMounted)('a disk without free inodes', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await Service.start({data: join(inodes.path, 'data'), args: ['--idle-stop', '500ms']});
+  });
+  afterAll(async () => {
+    await service.stop();
+    inodes.remove();
+  });
+
+  test('tenants that sleep are read', async () => {
+    service.showLogOnFailure();
+    const tenants = [await Tenant.make(service), await Tenant.make(service)];
+    for (const tenant of tenants) await tenant.insert('t', {n: 1});
+    for (const tenant of tenants) await service.asleep(tenant.id);
+    inodes.fillInodes();
+    for (const tenant of tenants) expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+  });
+});

@@ -1,6 +1,16 @@
 /** A disk that a test can fill: a tmpfs of its own, which only root may mount. */
 import {spawnSync} from 'node:child_process';
-import {closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, writeSync} from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
@@ -11,9 +21,22 @@ export class SmallDisk {
   /** False: this machine does not let us mount it. */
   readonly isMounted: boolean;
 
-  constructor(mebibytes: number) {
+  constructor(mebibytes: number, inodes = 0) {
     mkdirSync(this.path);
-    this.isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', this.path]).status === 0;
+    const options = `size=${mebibytes}m,nr_inodes=${inodes}`;
+    this.isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', this.path]).status === 0;
+  }
+
+  /** Takes all inodes that are left. */
+  fillInodes(): void {
+    for (let n = 0; ; n++) {
+      try {
+        writeFileSync(join(this.path, `inode-${n}`), '', {flag: 'wx'});
+      } catch (caught) {
+        if ((caught as NodeJS.ErrnoException).code !== 'ENOSPC') throw caught;
+        return;
+      }
+    }
   }
 
   /** Takes all space that is left, but for so many bytes. */
