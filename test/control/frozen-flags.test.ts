@@ -3,7 +3,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {FROZEN_FLAGS} from '../../shared/node-flags.ts';
 import {App} from '../functions/app.ts';
-import {onNode} from '../functions/node/node-app.ts';
+import {onNode, ownNode} from '../functions/node/node-app.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {newSandbox} from './sandbox-client.ts';
@@ -11,7 +11,7 @@ import {NODE_VERSION} from './service-client.ts';
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start({env: {[`SVC_NODE_${NODE_VERSION}`]: process.execPath}});
+  service = await Service.start({env: {[`SVC_NODE_${NODE_VERSION}`]: ownNode()}});
 });
 afterAll(() => service.stop());
 
