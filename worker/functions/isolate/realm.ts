@@ -125,7 +125,9 @@ export class Realm {
     const module = this.#file(path);
     try {
       for (const file of this.#inOrder(path, [])) this.#evaluate(file, endMs);
-      this.#kernel.addModule.applySync(undefined, [path, module.namespace.derefInto()]);
+      const {namespace} = module;
+      this.#kernel.addModule.applySync(undefined, [path, namespace.derefInto()]);
+      namespace.release();
       this.#loaded.add(path);
     } finally {
       if (!this.#isolate.isDisposed) this.#kernel.imported.applySync(undefined, []);
@@ -209,8 +211,17 @@ export class Realm {
     await this.#kernel.event.apply(undefined, [name, detail, bytes], {timeout: timeoutMs, arguments: {copy: true}});
   }
 
+  /**
+   * Everything that holds its heap: the context, functions of the kernel and modules. Collected handles would release them, too, but they
+   * are small: the collector of our own heap does not run for their sake while the isolate fills.
+   */
   release(): void {
-    if (!this.#isolate.isDisposed) this.#context.release();
+    if (this.#isolate.isDisposed) return;
+    for (const name of KERNEL_FUNCTIONS) this.#kernel[name].release();
+    for (const module of this.#paths.keys()) module.release();
+    this.#files.clear();
+    this.#paths.clear();
+    this.#context.release();
   }
 
   #file(path: string): ivm.Module {
