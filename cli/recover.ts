@@ -15,6 +15,7 @@ import {repairTenant} from './data-directory/repair.ts';
 import {setAside} from './data-directory/set-aside.ts';
 import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
+import {printable, printableJson} from './printable.ts';
 
 type Options = {data: string; adopt?: true; moveAside?: true | string[]; repair?: string; json?: true};
 
@@ -77,11 +78,11 @@ function list({data, json}: Options, found: Survey): void {
   const listed = [...found.found.map(directory => listedOf(directory, found)), ...missingOf(found)];
   if (json) {
     process.stdout.write(`${JSON.stringify({registry: registryPath, finding: registryFinding})}\n`);
-    for (const each of listed) process.stdout.write(`${JSON.stringify(each)}\n`);
+    for (const each of listed) process.stdout.write(`${printableJson(JSON.stringify(each))}\n`);
     return;
   }
   process.stdout.write(`registry: ${registryFinding === null ? `${found.rows.length} tenants` : registryFinding}\n`);
-  process.stdout.write(tableOf(listed));
+  process.stdout.write(printable(tableOf(listed)));
   process.stdout.write(`${adviceFor(data, found)}\n`);
 }
 
@@ -100,6 +101,7 @@ function stateOf(directory: FoundDirectory, {plan, registryFinding}: Survey): st
   if (directory.kind === 'foreign') return "not a tenant's name";
   if (directory.kind === 'deleted') return 'deleted';
   if (directory.content === 'empty' || directory.content === 'torn') return 'never created';
+  if (directory.content === 'odd') return 'its note is no file';
   if (directory.content === 'new') return 'never used';
   const isKnown = plan.tenants.some(({row}) => row.id === directory.id && row.generation === directory.generation);
   if (isKnown) return 'in the registry';
@@ -179,9 +181,9 @@ async function repairOne(data: string, found: Survey, tenant: string): Promise<v
     owner.row,
   );
   process.stdout.write(`a copy of the files as they were is ${copy}\n`);
-  for (const line of done) process.stdout.write(`mended: ${line}\n`);
+  for (const line of done) process.stdout.write(`mended: ${printable(line)}\n`);
   if (done.length === 0) process.stdout.write('nothing was found that could be mended\n');
-  for (const line of left) process.stdout.write(`left: ${line}\n`);
+  for (const line of left) process.stdout.write(`left: ${printable(line)}\n`);
 }
 
 /* ── move aside ── */

@@ -3,15 +3,17 @@
  * the journal says; and that registry and directories name the same tenants. Read-only; a server may be running on the
  * directory. Exit code 0: all is well; 1: something is not.
  */
-import {existsSync, readFileSync} from 'node:fs';
+import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {performance} from 'node:perf_hooks';
 import type {Command} from 'commander';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {tenantDirectoryName} from '../supervisor/directory-name.ts';
+import {irregularFiles, readNote} from '../supervisor/regular-file.ts';
 import {fileStateOf} from '../supervisor/tenant-files.ts';
 import {type VerifyReport, verifyFile} from '../worker/verify/verify-file.ts';
 import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
+import {printable, printableJson} from './printable.ts';
 
 type Options = {data: string; tenant?: string; json?: true};
 
@@ -44,20 +46,23 @@ function verify({data, tenant, json}: Options): boolean {
     return false;
   }
   const registry = registryFindings(survey);
-  if (registry.length > 0) process.stdout.write(json ? `${JSON.stringify({findings: registry})}\n` : told(registry));
+  if (registry.length > 0) shown(JSON.stringify({findings: registry}), told(registry), json);
   let sound = registry.length === 0;
   for (const each of checked) {
     const started = performance.now();
     const report = verifyOne(each);
     const seconds = (performance.now() - started) / 1000;
     sound &&= report.findings.length === 0;
-    process.stdout.write(
-      json ? `${JSON.stringify({tenant: each.id, ...report})}\n` : described(each.id, report, seconds),
-    );
+    shown(JSON.stringify({tenant: each.id, ...report}), described(each.id, report, seconds), json);
   }
   if (!json)
     process.stdout.write(`${checked.length} tenants checked: ${sound ? 'all is well' : 'there are findings'}\n`);
   return sound;
+}
+
+/** What tenants have in their files is on the operator's terminal as text. */
+function shown(object: string, text: string, json: true | undefined): void {
+  process.stdout.write(json ? `${printableJson(object)}\n` : printable(text));
 }
 
 function registryFindings({registryPath, registryFinding, isRegistryBusy, rows, plan}: Survey): string[] {
@@ -89,9 +94,18 @@ function verifyOne({id, generation, directory, isUnused, finding}: Checked): Ver
   const empty = {documents: 0, records: 0, floor: 1, indexEntries: 0};
   const note = join(directory, DAMAGED_FILE);
   const known = finding === null ? [] : [finding];
-  if (existsSync(note)) known.push(`file: the tenant is stopped by ${note}: ${readFileSync(note, 'utf8').trim()}`);
   if (isUnused) return {...empty, findings: known};
   try {
+    const stopped = readNote(note);
+    if (stopped.is !== 'missing') {
+      known.push(
+        `file: the tenant is stopped by ${note}: ${stopped.is === 'file' ? stopped.text.trim() : stopped.why}`,
+      );
+    }
+    if (!existsSync(directory)) return {...empty, findings: [...new Set([...known, 'file: it is missing'])]};
+    // SQLite, and what looks at the log before it, would open them.
+    const odd = irregularFiles(directory, 'tenant.');
+    if (odd.length > 0) return {...empty, findings: [...known, ...odd.map(what => `file: ${what}`)]};
     const file = fileStateOf(directory);
     if (file.isLost) return {...empty, findings: [...new Set([...known, 'file: it is missing'])]};
     if (file.isNew) return {...empty, findings: known};

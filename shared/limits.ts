@@ -246,6 +246,13 @@ export const FIELD_PATH_CHARS_MAX = 1024;
 
 /** Damaged places that are told apart in the log: each is one error line. Beyond: a line each time. (ours) */
 export const DAMAGE_PLACES_MAX = 1_000;
+/** Looks at all processes until nothing of a tenant's user runs, and the pause between them. (ours) */
+export const LEFTOVER_LOOKS_MAX = 1_000;
+export const LEFTOVER_LOOK_MS = 5;
+/** Numbers of users are noted as given so many ahead: one write of the note for so many tenants. (ours) */
+export const USER_NUMBERS_NOTED = 64;
+/** Of a note in the directory of a tenant that root, or a command, reads: longer ones are not read. (ours) */
+export const TENANT_NOTE_BYTES_MAX = 64 * KIB;
 /** Documents a table with indexes may have had for a damaged one of it to be deleted: its entries are searched for. (ours) */
 export const DAMAGED_DELETE_DOCUMENTS_MAX = 100_000;
 

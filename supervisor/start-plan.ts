@@ -7,6 +7,8 @@
  *   t_, new               a tenant              a tenant: the crash came between its note and its row
  *   t_, empty or torn     a tenant that is      remove it (rmdir): nobody was told of it
  *                         missing its files
+ *   t_, odd               a tenant that is      leave it alone, and say so
+ *                         missing its files
  *   d_                    finish the deletion   finish the deletion
  *   none                  a tenant that is
  *                         missing its files
@@ -28,6 +30,8 @@ export type StartPlan = {
   /** To be removed: nothing was ever in them but a part of a note. */
   interrupted: TenantDirectory[];
   deleted: TenantDirectory[];
+  /** Without a row, and with something that no creation leaves. */
+  odd: TenantDirectory[];
   /** Rows that no tenant can have. */
   impossible: StoredRow[];
   /** Any of these, and there is no start: directories with a tenant's file that the rows do not name. */
@@ -35,7 +39,15 @@ export type StartPlan = {
 };
 
 export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan {
-  const plan: StartPlan = {tenants: [], created: [], interrupted: [], deleted: [], impossible: [], unknown: []};
+  const plan: StartPlan = {
+    tenants: [],
+    created: [],
+    interrupted: [],
+    odd: [],
+    deleted: [],
+    impossible: [],
+    unknown: [],
+  };
   const directories = new Map<string, TenantDirectory>();
   for (const directory of found) if (isTenants(directory)) directories.set(directory.name, directory);
   const deletedKeys = new Set<string>();
@@ -60,6 +72,7 @@ export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan
   for (const directory of directories.values()) {
     if (directory.kind !== 'tenant' || named.has(directory.name)) continue;
     if (directory.content === 'empty' || directory.content === 'torn') plan.interrupted.push(directory);
+    else if (directory.content === 'odd') plan.odd.push(directory);
     else if (directory.content === 'new' && directory.createdMs !== null && !served.has(directory.id)) {
       served.add(directory.id);
       plan.created.push({...directory, createdMs: directory.createdMs});

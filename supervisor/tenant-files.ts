@@ -7,12 +7,13 @@
  *   t_<id>_<n> with anything else              a tenant
  *   d_<id>_<n>                                 a tenant that is deleted: what is left of it is to be removed
  */
-import {closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
+import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {syncDirectory} from '../shared/sync-directory.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
+import {readNote, statFile} from './regular-file.ts';
 
 /** One of the directories. `name` may be none that we give: then `id` and `generation` are null. */
 export type FoundDirectory = {
@@ -20,8 +21,11 @@ export type FoundDirectory = {
   kind: 'tenant' | 'deleted' | 'foreign';
   id: string | null;
   generation: number | null;
-  /** `new`: nothing but a note that says the tenant was created; `torn`: nothing but a part of such a note. */
-  content: 'empty' | 'torn' | 'new' | 'used';
+  /**
+   * `new`: nothing but a note that says the tenant was created; `torn`: nothing but a part of such a note; `odd`: something of its name
+   * that is no file, which no creation leaves.
+   */
+  content: 'empty' | 'torn' | 'odd' | 'new' | 'used';
   /** What the note says, when `content` is `new`. */
   createdMs: number | null;
 };
@@ -142,9 +146,9 @@ export class TenantFiles {
 }
 
 export function fileStateOf(directory: string): FileState {
-  const file = statSync(join(directory, TENANT_FILE), {throwIfNoEntry: false});
-  const log = statSync(join(directory, `${TENANT_FILE}-wal`), {throwIfNoEntry: false});
-  const isNew = existsSync(join(directory, NEW_TENANT_FILE));
+  const file = statFile(join(directory, TENANT_FILE));
+  const log = statFile(join(directory, `${TENANT_FILE}-wal`));
+  const isNew = statFile(join(directory, NEW_TENANT_FILE)) !== undefined;
   return {
     isNew,
     isLost: (file?.size ?? 0) === 0 && !isNew,
@@ -177,7 +181,9 @@ function described(root: string, name: string): FoundDirectory {
   if (entries === null) return used;
   if (entries.length === 0) return {...used, content: 'empty'};
   if (entries.length > 1 || entries[0] !== NEW_TENANT_FILE) return used;
-  const createdMs = parsed === null ? null : createdIn(join(root, name, NEW_TENANT_FILE), parsed);
+  const note = readNote(join(root, name, NEW_TENANT_FILE));
+  if (note.is === 'torn') return {...used, content: 'odd'};
+  const createdMs = parsed === null || note.is === 'missing' ? null : createdIn(note.text, parsed);
   return createdMs === null ? {...used, content: 'torn'} : {...used, content: 'new', createdMs};
 }
 
@@ -192,10 +198,10 @@ function entriesOf(path: string): string[] | null {
 }
 
 /** Null: it is not whole, or not about this tenant. */
-function createdIn(path: string, owner: {id: string; generation: number}): number | null {
+function createdIn(text: string, owner: {id: string; generation: number}): number | null {
   try {
-    const note = JSON.parse(readFileSync(path, 'utf8')) as Partial<NewTenant>;
-    const isOurs = note.tenant === owner.id && note.generation === owner.generation;
+    const note = JSON.parse(text) as Partial<NewTenant> | null;
+    const isOurs = note?.tenant === owner.id && note.generation === owner.generation;
     return isOurs && Number.isSafeInteger(note.created_ms) ? note.created_ms! : null;
   } catch (caught) {
     if (caught instanceof SyntaxError) return null;
@@ -203,10 +209,18 @@ function createdIn(path: string, owner: {id: string; generation: number}): numbe
   }
 }
 
+/** Makes it, and follows no link that is there instead. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
 /** Notes in the directory of a tenant from before there were notes that it was not used yet. */
 export function noteUnused(directory: string, note: NewTenant): void {
   const path = join(directory, NEW_TENANT_FILE);
-  writeFileSync(path, `${JSON.stringify(note)}\n`, {mode: 0o600, flush: true});
+  const file = openSync(path, NEW_FILE, 0o600);
+  try {
+    writeFileSync(file, `${JSON.stringify(note)}\n`, {flush: true});
+  } finally {
+    closeSync(file);
+  }
   const fd = openSync(directory, 'r');
   try {
     fsyncSync(fd);

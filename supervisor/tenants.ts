@@ -64,6 +64,10 @@ export class Tenants {
     for (const {name} of found.filter(({kind, name: its}) => kind === 'foreign' && /^[td]_/.test(its))) {
       log.warn('a directory among those of the tenants has a name that none has; it is left alone', {name});
     }
+    for (const {name, content} of found) {
+      if (content === 'odd') log.error('the note of a tenant is no file, or too long: it is not read', {name});
+    }
+    for (const {name} of plan.odd) log.error('a directory that the registry does not name is left alone', {name});
     for (const {id, generation} of plan.impossible) {
       log.error('a row of the registry is damaged: no tenant can be called so', {id, generation});
     }

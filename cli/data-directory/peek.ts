@@ -1,7 +1,7 @@
 /** A tenant's file as an operator wants to know it before deciding about its directory: whose it is, how much, how old. */
-import {statSync} from 'node:fs';
 import {join} from 'node:path';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {irregularFiles, statFile} from '../../supervisor/regular-file.ts';
 import {fileStateOf} from '../../supervisor/tenant-files.ts';
 import {openReader} from '../../worker/storage/database.ts';
 import {readIdentity, type StoredIdentity} from '../../worker/storage/identity.ts';
@@ -20,7 +20,7 @@ export type FilePeek = {
 
 export function peekAt(directory: string, owner: {id: string; generation: number}): FilePeek {
   const path = join(directory, TENANT_FILE);
-  const stats = [path, `${path}-wal`].flatMap(file => statSync(file, {throwIfNoEntry: false}) ?? []);
+  const stats = [path, `${path}-wal`].flatMap(file => statFile(file) ?? []);
   const peek: FilePeek = {
     identity: null,
     documents: null,
@@ -28,6 +28,8 @@ export function peekAt(directory: string, owner: {id: string; generation: number
     lastWriteMs: stats.length === 0 ? null : Math.floor(Math.max(...stats.map(({mtimeMs}) => mtimeMs))),
     finding: null,
   };
+  const [odd] = irregularFiles(directory, 'tenant.');
+  if (odd !== undefined) return {...peek, finding: odd};
   const {isLost, isNew} = fileStateOf(directory);
   if (isNew) return {...peek, documents: 0};
   if (isLost) return {...peek, finding: 'its file is missing'};

@@ -1,8 +1,9 @@
 /** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
-import {cpSync, existsSync, readdirSync, readFileSync, rmSync} from 'node:fs';
+import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {DAMAGED_FILE, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {irregularFiles, readNote, statFile} from '../../supervisor/regular-file.ts';
 import {makeDirectory} from '../../supervisor/tenant-files.ts';
 import {findLostLog} from '../../worker/storage/log-note.ts';
 import {findLogDamage} from '../../worker/storage/wal-log.ts';
@@ -19,6 +20,8 @@ export async function repairTenant(
   {id, generation}: {id: string; generation: number},
 ): Promise<Repaired> {
   const path = join(directory, TENANT_FILE);
+  const [odd] = irregularFiles(directory, 'tenant.');
+  if (odd !== undefined) throw new CommandFailure(`in ${directory} ${odd}: move it away first`);
   const log = findLogDamage(path);
   if (log !== null) throw new CommandFailure(`${log.finding}; see "A damaged log" in docs/operating.md`);
   const copy = await keepCopy(data, directory);
@@ -36,9 +39,11 @@ export async function repairTenant(
   if (lost !== null) rmSync(join(directory, LOGGED_FILE));
   const left = verifyFile(path, {tenant: id, generation}).findings;
   const note = join(directory, DAMAGED_FILE);
-  if (existsSync(note) && !left.some(finding => finding.startsWith('file: '))) {
-    done.push(`the tenant is let in again; what had stopped it: ${readFileSync(note, 'utf8').trimEnd()}`);
-    rmSync(note);
+  const stopped = readNote(note);
+  if (stopped.is !== 'missing' && !left.some(finding => finding.startsWith('file: '))) {
+    const what = stopped.is === 'file' ? stopped.text.trimEnd() : `${DAMAGED_FILE}, though ${stopped.why}`;
+    done.push(`the tenant is let in again; what had stopped it: ${what}`);
+    rmSync(note, {recursive: true});
   }
   return {copy, done, left};
 }
@@ -52,8 +57,8 @@ async function keepCopy(data: string, directory: string): Promise<string> {
   for (let n = 2; existsSync(to); n++) to = join(place, `${name}.${n}`);
   await makeDirectory(to);
   for (const file of readdirSync(directory)) {
-    if (file.startsWith(TENANT_FILE) || file === DAMAGED_FILE || file === LOGGED_FILE)
-      cpSync(join(directory, file), join(to, file));
+    const isOurs = file.startsWith(TENANT_FILE) || file === DAMAGED_FILE || file === LOGGED_FILE;
+    if (isOurs && statFile(join(directory, file)) !== undefined) cpSync(join(directory, file), join(to, file));
   }
   await syncDirectory(to);
   await syncDirectory(place);

@@ -25,6 +25,7 @@ function shown(plan: StartPlan): string {
     ...plan.tenants.map(({row: its, isMissing}) => `${isMissing ? 'missing' : 'tenant'} ${name(its)}`),
     ...plan.created.map(it => `created ${name(it)}`),
     ...plan.interrupted.map(it => `interrupted ${name(it)}`),
+    ...plan.odd.map(it => `odd ${name(it)}`),
     ...plan.deleted.map(it => `deleted ${name(it)}`),
     ...plan.impossible.map(it => `impossible ${name(it)}`),
     ...plan.unknown.map(it => `unknown ${name(it)}`),
@@ -59,6 +60,12 @@ describe('what a start makes of rows and directories', () => {
     ],
     ['… before its row', [row('a', 1)], [deleted('a', 1), directory('a', 2, 'new')], 'created a/2, deleted a/1'],
     ['… with a row of before', [row('a', 1)], [directory('a', 2, 'new')], 'created a/2'],
+    [
+      'a note that is no file',
+      [row('a', 1)],
+      [directory('a', 1, 'odd'), directory('b', 2, 'odd')],
+      'missing a/1, odd b/2',
+    ],
     ['a lost registry', [], [directory('a', 1, 'used'), directory('b', 2, 'used')], 'unknown a/1, unknown b/2'],
     ['an older one', [row('a', 1)], [directory('a', 1, 'used'), directory('b', 2, 'used')], 'tenant a/1, unknown b/2'],
     ['one from before it was created again', [row('a', 1)], [directory('a', 2, 'used')], 'missing a/1, unknown a/2'],
@@ -85,7 +92,7 @@ describe('what a start makes of rows and directories', () => {
   test('whatever is found: what holds a file is served, refused, or was marked as deleted', () => {
     const id = fc.constantFrom('a', 'b', 'A');
     const generation = fc.integer({min: 1, max: 3});
-    const content = fc.constantFrom<FoundDirectory['content']>('empty', 'torn', 'new', 'used');
+    const content = fc.constantFrom<FoundDirectory['content']>('empty', 'torn', 'odd', 'new', 'used');
     const found = fc.uniqueArray(
       fc
         .tuple(fc.boolean(), id, generation, content)

@@ -9,6 +9,7 @@ import {
   constants,
   copyFileSync,
   existsSync,
+  lstatSync,
   openSync,
   rmSync,
   statfsSync,
@@ -31,7 +32,7 @@ const FREE_BYTES_MIN = 128 * 1024;
 /** Before anything is made in the directory. @throws op.storage_damaged 503: the tenant was used, and its file is gone */
 export function checkFileIsThere(directory: string, isReadOnly = false): void {
   if (statSync(directory, {throwIfNoEntry: false}) === undefined) throw damagedError(`${directory} is missing`);
-  if (existsSync(join(directory, NEW_TENANT_FILE))) return;
+  if (isNoted(join(directory, NEW_TENANT_FILE))) return;
   const path = join(directory, TENANT_FILE);
   const size = statSync(path, {throwIfNoEntry: false})?.size;
   if (size === undefined) throw damagedError(`${path} is missing`);
@@ -72,10 +73,15 @@ export function openTenantFileForReading(directory: string, tenant: TenantIdenti
   }
 }
 
+/** What has the note's name and is no file was not made by a creation. */
+function isNoted(path: string): boolean {
+  return lstatSync(path, {throwIfNoEntry: false})?.isFile() === true;
+}
+
 /** @throws op.storage_damaged 503; errors of SQLite and of the file system as they are */
 export function openTenantFile(directory: string, tenant: TenantIdentity): Connection {
   const note = join(directory, NEW_TENANT_FILE);
-  const isNew = existsSync(note);
+  const isNew = isNoted(note);
   const path = join(directory, TENANT_FILE);
   if (!isNew) {
     refuseLostLog(directory);

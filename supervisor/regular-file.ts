@@ -1,0 +1,67 @@
+/**
+ * What root, or an operator's command, reads in the directory of a tenant. All in it is the tenant's user's: code that has left its isolate
+ * can put a FIFO there, on which an open waits for ever, a link to a device, or a file without end.
+ */
+import {Buffer} from 'node:buffer';
+import {closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, type Stats} from 'node:fs';
+import {join} from 'node:path';
+import {TENANT_NOTE_BYTES_MAX} from '../shared/limits.ts';
+
+/** `torn`: there is something, and it is no regular file of at most TENANT_NOTE_BYTES_MAX. */
+export type Note = {is: 'missing'} | {is: 'torn'; why: string} | {is: 'file'; text: string};
+
+/** A short file, which is neither waited for nor followed to another place. @throws the file system's error when it cannot be read */
+export function readNote(path: string): Note {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (caught) {
+    const {code} = caught as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return {is: 'missing'};
+    // A link, a socket.
+    if (code === 'ELOOP' || code === 'ENXIO')
+      return {is: 'torn', why: `it is ${irregular(path) ?? 'not there any more'}`};
+    throw caught;
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) return {is: 'torn', why: `it is ${kindOf(stat)}`};
+    // One byte more than it may have: it can grow meanwhile.
+    const bytes = Buffer.alloc(TENANT_NOTE_BYTES_MAX + 1);
+    const length = readSync(fd, bytes, 0, bytes.length, 0);
+    if (length > TENANT_NOTE_BYTES_MAX) return {is: 'torn', why: `it has more than ${TENANT_NOTE_BYTES_MAX} bytes`};
+    return {is: 'file', text: bytes.toString('utf8', 0, length)};
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What it is instead of a regular file, in words; null: it is one, or there is nothing. */
+export function irregular(path: string): string | null {
+  const stat = lstatSync(path, {throwIfNoEntry: false});
+  return stat === undefined || stat.isFile() ? null : kindOf(stat);
+}
+
+/** The regular file itself: links are not followed. Undefined: there is none. */
+export function statFile(path: string): Stats | undefined {
+  const stat = lstatSync(path, {throwIfNoEntry: false});
+  return stat?.isFile() === true ? stat : undefined;
+}
+
+/** Those of a directory's entries that begin with `prefix` and are no regular files, each with what it is. */
+export function irregularFiles(directory: string, prefix: string): string[] {
+  return readdirSync(directory)
+    .filter(name => name.startsWith(prefix))
+    .flatMap(name => {
+      const what = irregular(join(directory, name));
+      return what === null ? [] : [`${name} is ${what}, not a file`];
+    });
+}
+
+function kindOf(stat: Stats): string {
+  if (stat.isSymbolicLink()) return 'a link';
+  if (stat.isDirectory()) return 'a directory';
+  if (stat.isFIFO()) return 'a FIFO';
+  if (stat.isSocket()) return 'a socket';
+  return 'a device';
+}
