@@ -19,7 +19,6 @@ import {BUILD, VERSION} from '../shared/version.ts';
 import {AuditLog} from './audit-log.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
 import type {Confinement} from './confinement/confinement.ts';
-import {endLeftovers} from './confinement/leftovers.ts';
 import type {UsersSetting} from './confinement/users.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
@@ -144,6 +143,7 @@ export class Supervisor {
       rehearsalDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       pace: new KillPace(() => performance.now()),
       onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
+      onUnended: (user: number) => this.#users.unended(user),
     };
     this.#pool = new WorkerPool(pool, log);
     this.#metrics = new SupervisorMetrics(confinement.walls, () => ({
@@ -243,8 +243,7 @@ export class Supervisor {
   /** Resolves when clients can connect. @throws StartError */
   async start(): Promise<Listening> {
     // First: nothing of a tenant runs while its files are removed, or given to its user.
-    const leftovers = endLeftovers(this.#users.ids);
-    if (leftovers.length > 0) this.#log.warn('processes of an earlier server are ended', {pids: leftovers});
+    await this.#users.endLeftovers();
     const recovered = this.#tenants.recover(unknown => {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });

@@ -1,12 +1,17 @@
 /**
  * Which user of the system each tenant has, where tenants have users of their own: the one that its directory belongs to, or one
  * that no other has. What is on disk is all there is to remember.
+ *
+ * A number is given again only after all the others were, and not while there is a process of it, or a directory of a tenant. A user
+ * with processes that could not be ended is not given at all, also not to its own tenant.
  */
 import {lstatSync} from 'node:fs';
-import {basename, join} from 'node:path';
+import {basename, dirname, join} from 'node:path';
 import type {WorkerUser} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
+import {endAllOf, isAnyLeft, type UserTest} from './confinement/leftovers.ts';
 import {giveTo} from './confinement/ownership.ts';
+import {UserNumbers} from './confinement/user-numbers.ts';
 import type {UserRange} from './confinement/users.ts';
 import {scanTenants} from './tenant-files.ts';
 
@@ -22,13 +27,16 @@ export class TenantUsers {
   /** By the name of the directory. */
   readonly #ids = new Map<string, number>();
   readonly #names = new Map<number, string>();
-  #last: number;
+  /** With processes that could not be ended. */
+  readonly #unended = new Set<number>();
+  /** Null: as above. */
+  readonly #numbers: UserNumbers | null;
 
   /** @param root of the directories of tenants */
   constructor(range: UserRange | null, root: string, log: Logger) {
     this.#range = range;
     this.#log = log;
-    this.#last = range?.first ?? 0;
+    this.#numbers = range === null ? null : new UserNumbers(dirname(root), range, log);
     if (range === null) return;
     for (const {name} of scanTenants(root)) {
       const id = lstatSync(join(root, name)).uid;
@@ -41,9 +49,21 @@ export class TenantUsers {
     return this.#range !== null;
   }
 
-  /** Ids that tenants have. */
-  get ids(): ReadonlySet<number> {
-    return new Set(this.#names.keys());
+  /** Of an earlier server that was killed: once, before any of these users is used again. The whole range is ours. */
+  async endLeftovers(): Promise<void> {
+    if (this.#range === null) return;
+    const {first, last} = this.#range;
+    const areOurs: UserTest = id => id > first && id <= last;
+    const {ended, left} = await endAllOf(areOurs);
+    if (ended.length > 0) this.#log.warn('processes of an earlier server are ended', {pids: ended});
+    if (left.length === 0) return;
+    this.#log.error('processes of an earlier server could not be ended: their tenants are not opened', {pids: left});
+    for (const id of this.#names.keys()) if (isAnyLeft(uid => uid === id)) this.#unended.add(id);
+  }
+
+  /** Processes of this user could not be ended. */
+  unended(id: number): void {
+    this.#unended.add(id);
   }
 
   /**
@@ -52,6 +72,7 @@ export class TenantUsers {
    */
   own(directory: string): WorkerUser | null {
     const id = this.#idOf(directory);
+    if (id !== null) this.#checkEnded(id);
     try {
       const owner = id ?? process.geteuid?.() ?? null;
       // Only root can give away; for others it is as it is, and the worker's open says what is wrong.
@@ -69,9 +90,11 @@ export class TenantUsers {
     return id === null || this.#range === null ? null : {id, group: this.#range.first};
   }
 
-  /** The tenant is gone for good. */
+  /** The tenant is gone for good. What is left of its directory keeps its user. */
   forget(directory: string): void {
     const name = basename(directory);
+    const deleted = join(dirname(directory), `d${name.slice(1)}`);
+    if (lstatSync(deleted, {throwIfNoEntry: false}) !== undefined) return;
     const id = this.#ids.get(name);
     this.#ids.delete(name);
     if (id !== undefined) this.#names.delete(id);
@@ -87,12 +110,21 @@ export class TenantUsers {
     return id;
   }
 
-  #nextFree({first, last}: UserRange): number {
-    for (let tries = first; tries < last; tries++) {
-      this.#last = this.#last < last ? this.#last + 1 : first + 1;
-      if (this.#isFree(this.#last)) return this.#last;
+  /** @throws NoUser while something of it runs */
+  #checkEnded(id: number): void {
+    if (!this.#unended.has(id)) return;
+    if (isAnyLeft(uid => uid === id)) {
+      throw new NoUser(`processes of user ${id} could not be ended: end them, and the tenant is opened again`);
     }
-    throw new NoUser(`all ${last - first} users for tenants are taken: give more with --worker-users`);
+    this.#unended.delete(id);
+  }
+
+  #nextFree({first, last}: UserRange): number {
+    const id = this.#numbers!.next(its => this.#isFree(its) && !isAnyLeft(uid => uid === its));
+    if (id === null) {
+      throw new NoUser(`all ${last - first} users for tenants are taken: give more with --worker-users`);
+    }
+    return id;
   }
 
   #isFree(id: number): boolean {

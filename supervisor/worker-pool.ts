@@ -35,6 +35,8 @@ export type PoolSettings = {
   rehearsalDirectory: () => string;
   pace: KillPace;
   onKill: (reason: KillReason) => void;
+  /** Processes of this user are left. */
+  onUnended: (user: number) => void;
 };
 
 /** Source maps are left off here: reading them costs a cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough. */
@@ -45,6 +47,7 @@ export class Worker {
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
   readonly #reports = new Answers<string>();
   readonly #log: Logger;
+  readonly #onUnended: (user: number) => void;
   #events: WorkerEvents;
   #isOpening = false;
   /** What it became with its tenant. */
@@ -54,6 +57,7 @@ export class Worker {
   constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, args: readonly string[] = []) {
     this.#events = events;
     this.#log = log;
+    this.#onUnended = settings.onUnended;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
       kind: 'worker',
       executable: settings.executable,
@@ -91,8 +95,14 @@ export class Worker {
 
   /** It has ended when nothing of its user runs any more. */
   async #ended(end: ChildEnd): Promise<void> {
-    const failure = this.#user === null ? null : await endAllOf(this.#user);
-    if (failure !== null) this.#log.error('what a worker left behind could not be ended', {failure});
+    if (this.#user !== null) {
+      const {id} = this.#user;
+      const {left} = await endAllOf(uid => uid === id);
+      if (left.length > 0) {
+        this.#log.error('what a worker left behind could not be ended', {user: id, pids: left});
+        this.#onUnended(id);
+      }
+    }
     this.#events.onEnd(end);
   }
 

@@ -11,6 +11,7 @@ import {chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, statS
 import {dirname, join} from 'node:path';
 import {TENANTS_MAX} from '../../shared/limits.ts';
 import {failureOf} from './layers.ts';
+import {USERS_FILE} from './user-numbers.ts';
 
 export type UserRange = {first: number; last: number};
 
@@ -140,7 +141,7 @@ export function closedTo(group: number, path: string): string | null {
  * data directory gets another one: both may be served at the same time.
  */
 function rangesFor(data: string): UserRange[] {
-  const path = join(data, 'worker-users.json');
+  const path = join(data, USERS_FILE);
   const directory = String(statSync(data).ino);
   const noted = notedIn(path, directory);
   const first = noted ?? randomInt(FREE.first, FREE.last - TENANTS_MAX);

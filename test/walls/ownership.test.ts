@@ -1,4 +1,5 @@
 /** Whose files are on disk: root alone can give them away, so that these run as root, and are skipped by name elsewhere. */
+import {spawn} from 'node:child_process';
 import {
   chownSync,
   linkSync,
@@ -6,16 +7,19 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
+import {endAllOf, isAnyLeft} from '../../supervisor/confinement/leftovers.ts';
 import {giveTo} from '../../supervisor/confinement/ownership.ts';
 import {NoUser, TenantUsers} from '../../supervisor/tenant-users.ts';
+import {until} from '../harness/until.ts';
 
 const [FIRST, ID, OTHER] = [1_900_000_000, 1_900_000_001, 1_900_000_002];
 const log = createLogger({}, {write: () => undefined});
@@ -24,11 +28,12 @@ let root: string;
 let outside: string;
 beforeEach(({skip}) => {
   skip(process.geteuid?.() !== 0, 'only root can give files to other users');
-  root = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  root = join(mkdtempSync(join(tmpdir(), 'svc-test-')), 'tenants');
+  mkdirSync(root);
   outside = mkdtempSync(join(tmpdir(), 'svc-test-'));
 });
 afterEach(() => {
-  for (const path of [root, outside]) rmSync(path, {recursive: true, force: true});
+  for (const path of [dirname(root), outside]) rmSync(path, {recursive: true, force: true});
 });
 
 /** A tenant's directory as a worker fills it. */
@@ -125,6 +130,36 @@ describe('users of tenants', () => {
     all.forget(join(root, 't_a_1'));
     expect(all.own(join(root, 't_c_3'))!.id).toBe(a.id);
     expect(all.own(join(root, 't_b_2'))).toEqual(b);
+  });
+
+  test('the number of a deleted tenant comes round after all the others, also over starts', () => {
+    const a = users().own(filled('t_a_1'))!;
+    rmSync(join(root, 't_a_1'), {recursive: true});
+    expect(users(FIRST + 1000).own(filled('t_b_2'))!.id).toBeGreaterThan(a.id);
+  });
+
+  test('a tenant of which something is left keeps its number', () => {
+    const all = users(FIRST + 1);
+    all.own(filled('t_a_1'));
+    renameSync(join(root, 't_a_1'), join(root, 'd_a_1'));
+    all.forget(join(root, 't_a_1'));
+    expect(() => all.own(filled('t_b_2'))).toThrow(NoUser);
+  });
+
+  test("a user of which something runs is no tenant's, nor its own", async () => {
+    const all = users(FIRST + 1);
+    const directory = filled('t_a_1');
+    const {id} = all.own(directory)!;
+    const args = [`--reuid=${id}`, '--clear-groups', '--', 'sleep', '1000'];
+    const child = spawn('setpriv', args, {stdio: 'ignore'});
+    await until('its user', () => isAnyLeft(uid => uid === id));
+    all.unended(id);
+    expect(() => all.own(directory)).toThrow(NoUser);
+    rmSync(directory, {recursive: true});
+    all.forget(directory);
+    expect(() => all.own(filled('t_b_2'))).toThrow(NoUser);
+    expect(await endAllOf(uid => uid === id)).toEqual({ended: [child.pid], left: []});
+    expect(all.own(join(root, 't_b_2'))).toMatchObject({id});
   });
 
   test("where tenants have none of their own, what had one is the server's again", () => {

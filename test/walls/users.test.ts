@@ -37,9 +37,9 @@ const ownersIn = (directory: string) => new Set(readdirSync(directory).map(name 
 const userOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 /** A process that code in the tenant's worker started, and that does not end with it. */
-function leftBehind(directory: string): number {
+function leftBehind(directory: string, command = ['sleep', '1000']): number {
   const id = owner(directory);
-  const args = [`--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--', 'sleep', '1000'];
+  const args = [`--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--', ...command];
   const child = spawn('setpriv', args, {detached: true, stdio: 'ignore'});
   child.unref();
   return child.pid!;
@@ -114,6 +114,22 @@ describe("what code left running under its tenant's user", () => {
     process.kill(worker, 'SIGKILL');
     await until('its end', () => !isAlive(left));
     expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+  });
+
+  test("ends also when it ends whoever has its user, and the user is not the next tenant's", async () => {
+    const directory = service.directoryOf(tenant.id)!;
+    const id = owner(directory);
+    const left = leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);
+    await until('its end', () => !isAlive(left));
+    expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+    const again = leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);
+    expect((await service.request('DELETE', `/api/tenants/${tenant.id}`)).status).toBe(204);
+    expect(isAlive(again)).toBe(false);
+    await service.end('SIGTERM');
+    await service.run();
+    const next = await Tenant.make(service);
+    await next.insert('t', {n: 1});
+    expect(owner(service.directoryOf(next.id)!)).toBeGreaterThan(id);
   });
 
   test('ends with the next start, when the server was killed', async () => {
