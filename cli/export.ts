@@ -10,7 +10,13 @@ import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
 import {openOutput, ReaderGone} from './transfer/output.ts';
 import {Progress, summary} from './transfer/progress.ts';
 
-type Options = ServerOptions & {tenant: string; table?: string; format: 'jsonl' | 'csv'; columns?: string};
+type Options = ServerOptions & {
+  tenant: string;
+  table?: string;
+  format: 'jsonl' | 'csv';
+  columns?: string;
+  restorable?: true;
+};
 
 const LINE_FEED = 0x0a;
 const QUOTE = 0x22;
@@ -23,6 +29,7 @@ export function register(program: Command): void {
     .requiredOption('--tenant <id>', 'the tenant')
     .option('--table <name>', 'only this table, a document a line; otherwise each line is {"table": …, "document": …}')
     .addOption(new Option('--format <format>', 'csv is of one table').choices(['jsonl', 'csv']).default('jsonl'))
+    .option('--restorable', 'for `svc import --mode restore`: with schemas, each line names its table')
     .option('--columns <names>', 'of CSV: fields with commas between them; otherwise all that there are');
   addServerOptions(command).action((file: string, options: Options) =>
     reportFailure('svc export', () => exportTo(file, options)),
@@ -32,11 +39,12 @@ export function register(program: Command): void {
 async function exportTo(file: string, options: Options): Promise<void> {
   const client = await ServiceClient.open(options, 1);
   try {
-    const {tenant, table, format, columns} = options;
+    const {tenant, table, format, columns, restorable} = options;
     const asked = {
       ...(table === undefined ? {} : {table}),
       ...(format === 'jsonl' ? {} : {format}),
       ...(columns === undefined ? {} : {columns}),
+      ...(restorable === true ? {for: 'restore'} : {}),
     };
     const query = new URLSearchParams(asked);
     const lines = await client.stream(`${tenantPath(tenant, 'export')}?${query}`); // refused before a file is made

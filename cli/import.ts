@@ -11,6 +11,7 @@ import {realpath, stat} from 'node:fs/promises';
 import {addAbortSignal, type Readable} from 'node:stream';
 import {type Command, Option} from 'commander';
 import {BULK_ERRORS_SHOWN, IMPORT_REQUEST_BYTES} from '../shared/limits.ts';
+import type {ImportMode} from '../shared/protocol/imports.ts';
 import {addServerOptions, RefusedRequest, type ServerOptions, ServiceClient} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
 import {noteLines, seenLines} from './transfer/import-notes.ts';
@@ -23,6 +24,7 @@ type Options = ServerOptions & {
   createTenant?: true;
   skipBad?: true;
   importId?: string;
+  mode: ImportMode;
 };
 
 /** So much of what a pipe delivers says which import it is. */
@@ -35,6 +37,14 @@ export function register(program: Command): void {
     .argument('<file>', 'one JSON object a line; -: standard input')
     .requiredOption('--tenant <id>', 'the tenant')
     .option('--table <name>', 'lines are documents of this table; otherwise each line is {"table": …, "document": …}')
+    .addOption(
+      new Option(
+        '--mode <mode>',
+        'restore: an export as it was; own_ids, upsert: under the _id of each line, see docs/bulk.md',
+      )
+        .choices(['insert', 'own_ids', 'upsert', 'restore'])
+        .default('insert'),
+    )
     .option('--create-tenant', 'make the tenant if it does not exist')
     .option('--skip-bad', 'go on after a line that the server refuses, and count it')
     // It was the number of requests under way at once. Lines are imported in their order now, whatever it says.
@@ -54,15 +64,16 @@ async function importFile(file: string, options: Options): Promise<void> {
     // A read that waits (for a person at a terminal, say) must not outwait a Ctrl-C.
     addAbortSignal(interrupted, input.stream);
     const {source, chunks} = await identified(file, chunksOf(file, input.stream, interrupted), options.importId);
-    const {tenant, table = null} = options;
-    const importId = `svc-import-${digestOf([source, tenant, table])}`;
+    const {tenant, table = null, mode} = options;
+    // Those of earlier versions, which had one mode, go on.
+    const importId = `svc-import-${digestOf([source, tenant, table, ...(mode === 'insert' ? [] : [mode])])}`;
     const target = {client, tenant, importId};
     await checkTenant(target);
     const note = digestOf([client.url, importId]);
     const progress = new Progress('import', input.bytes);
     const end = await importLines(
       chunks,
-      {...target, table, skipBad: options.skipBad === true, seen: seenLines(note)},
+      {...target, table, mode, skipBad: options.skipBad === true, seen: seenLines(note)},
       {
         moved: ({imported, bytes}) => progress.update(imported, bytes),
         badLine: badLinePrinter(file),

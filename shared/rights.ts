@@ -61,10 +61,14 @@ export type BodyScope = {
   readonly is?: string;
 };
 
+/** A scope that an operation needs in addition when this parameter of the query string has this value. */
+export type QueryScope = {readonly scope: Scope; readonly parameter: string; readonly is: string};
+
 export type Rights = {
   /** All of them are needed. None: any key. */
   readonly scopes: readonly Scope[];
   readonly bodyScope?: BodyScope;
+  readonly queryScope?: QueryScope;
   readonly tables: TableRule;
   /**
    * `tenant`: the one that its path, its body or a header names. `service`: all of them, so it is refused to a key that is limited to
@@ -153,8 +157,16 @@ export const RIGHTS: Complete = {
     ...writes('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
     bodyScope: {scope: 'schedule', each: 'operations', at: 'type', is: 'schedule'},
   },
-  'imports.run': {...action('data:write', {query: 'table'}), querySubject: ['table', 'import_id']},
-  'exports.run': needs('data:read', {query: 'table'}),
+  /** What is restored may bring schemas. */
+  'imports.run': {
+    ...action('data:write', {query: 'table'}),
+    querySubject: ['table', 'import_id'],
+    queryScope: {scope: 'schema', parameter: 'mode', is: 'restore'},
+  },
+  'exports.run': {
+    ...needs('data:read', {query: 'table'}),
+    queryScope: {scope: 'schema', parameter: 'for', is: 'restore'},
+  },
   /** Documents and their schema go. */
   'tables.drop': action(['schema', 'data:write'], 'path'),
   /** Under its new name others may read it. */

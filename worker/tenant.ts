@@ -281,7 +281,10 @@ export class Tenant {
         resultFollowers: new ResultFollowers(this.#followers, this.live),
         groups: this.#groups,
         schemas,
-        imports: new Imports(this.#groups, this.#readerDb, catalog),
+        imports: new Imports(this.#groups, this.#readerDb, catalog, {
+          set: (writer, table) => this.#tasks.schemaSet(writer, table),
+          wake: () => this.#backFill.wake(),
+        }),
         tasks: this.#tasks,
         jobs: new JobReader(this.#readerDb),
         crons: this.#crons,

@@ -8,7 +8,7 @@
 import type {Buffer} from 'node:buffer';
 import {createHash, type Hash} from 'node:crypto';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
-import type {ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
+import type {ImportMode, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
 import {RefusedRequest, type ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
 import {type Lines, readLines, upToLine} from './line-reader.ts';
@@ -18,6 +18,7 @@ export type ImportTarget = {
   tenant: string;
   /** Lines are documents of this table; null: each is `{"table", "document"}`. */
   table: string | null;
+  mode: ImportMode;
   /** Its name at the server. */
   importId: string;
   /** Count a line the server refuses instead of stopping at it. */
@@ -154,12 +155,13 @@ class ImportRun {
   }
 
   async #send({first, bytes}: Lines): Promise<void> {
-    const {client, tenant, table, importId, skipBad} = this.#target;
+    const {client, tenant, table, mode, importId, skipBad} = this.#target;
     const query = new URLSearchParams({
       import_id: importId,
       first_line: String(first),
       on_error: skipBad ? 'skip' : 'stop',
       ...(table === null ? {} : {table}),
+      ...(mode === 'insert' ? {} : {mode}),
     });
     try {
       const headers = {'content-type': 'application/x-ndjson'};

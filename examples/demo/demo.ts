@@ -73,7 +73,7 @@ async function importCities(client: ServiceClient): Promise<void> {
   const progress = new Progress('import', null);
   const end = await importLines(
     linesOf(cities),
-    {client, tenant: TENANT, table: TABLE, importId: IMPORT_ID, skipBad: false, seen: null},
+    {client, tenant: TENANT, table: TABLE, importId: IMPORT_ID, skipBad: false, mode: 'insert', seen: null},
     {moved: ({imported, bytes}) => progress.update(imported, bytes), badLine: () => {}},
   );
   progress.stop();

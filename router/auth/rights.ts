@@ -3,7 +3,7 @@ import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
-import {type BodyScope, type Rights, SCOPES, type Scope} from '../../shared/rights.ts';
+import {type BodyScope, type QueryScope, type Rights, SCOPES, type Scope} from '../../shared/rights.ts';
 import type {Asker} from './credentials.ts';
 
 /** What the operation is tells already. @throws auth.forbidden 403 */
@@ -60,6 +60,14 @@ export function judgeTables(asker: Asker, rule: Rights['tables'], table: string,
     return [...asker.key.tables];
   }
   return null;
+}
+
+/** @param query the raw query string. @throws auth.forbidden 403 */
+export function judgeQuery(asker: Asker, needed: QueryScope | undefined, query: string): void {
+  if (asker === null || needed === undefined || asker.key.scopes.has(needed.scope)) return;
+  const {scope, parameter, is} = needed;
+  if (!new URLSearchParams(query).getAll(parameter).includes(is)) return;
+  throw forbidden(asker, `lacks the scope ${scope}, which ${parameter}=${is} needs`, {scope});
 }
 
 /** @returns the scope that the worker has to refuse the body by if the body needs it; null: nothing is left to judge */

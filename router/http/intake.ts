@@ -30,7 +30,15 @@ import {
 } from '../auth/failed-credentials.ts';
 import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
 import {noteRefusal, toldOf} from '../auth/refusal.ts';
-import {judgeOperation, judgeTables, judgeTenant, keyEnded, lackingForBody, refuseKeyInUrl} from '../auth/rights.ts';
+import {
+  judgeOperation,
+  judgeQuery,
+  judgeTables,
+  judgeTenant,
+  keyEnded,
+  lackingForBody,
+  refuseKeyInUrl,
+} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
@@ -206,6 +214,7 @@ export class Intake {
       contentType,
     );
     if (exchange.asker !== null) {
+      judgeQuery(exchange.asker, route.rights.queryScope, query);
       const tables = judgeTables(exchange.asker, route.rights.tables, parameters[route.tableAt] ?? '', query);
       if (tables !== null) exchange.meta = limitedMeta(exchange.meta, tables);
       const lacking = lackingForBody(exchange.asker, route.rights.bodyScope);

@@ -21,7 +21,8 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     description:
       'The body is taken while it arrives: `application/x-ndjson`, an object a line, or `text/csv` with a header. Lines are committed in their ' +
       'order, up to 1,000 at once. A refused line stops the import with all before it in (`detail.line`), or is counted with `on_error=skip`. ' +
-      'With an `import_id` the same request goes on behind the lines that are in, whatever cut it.',
+      'With an `import_id` the same request goes on behind the lines that are in, whatever cut it. `mode=restore` puts an export with `for=restore` ' +
+      'back as it was, with ids and times; a key needs the scope `schema` for it.',
     errors: [
       'op.schema_violation',
       'op.unique_violation',

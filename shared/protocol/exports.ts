@@ -1,11 +1,18 @@
 /** Wire types of exports. GET /api/tenants/{tenant_id}/export */
 import Type from 'typebox';
 import {Document} from './documents.ts';
+import {TableSchema} from './schema.ts';
 
 export const ExportQuery = Type.Object(
   {
     table: Type.Optional(Type.String({description: 'its documents are the lines; absent: all tables. CSV needs it'})),
     format: Type.Optional(Type.Enum(['jsonl', 'csv'], {description: 'jsonl, JSON lines, unless told'})),
+    for: Type.Optional(
+      Type.Enum(['restore'], {
+        description:
+          'restore: for POST …/import?mode=restore, with the schemas of tables and numbers that JSON cannot hold. Not of CSV',
+      }),
+    ),
     columns: Type.Optional(
       Type.String({
         description:
@@ -16,4 +23,17 @@ export const ExportQuery = Type.Object(
   {additionalProperties: false},
 );
 
-export const ExportLine = Type.Union([Document, Type.Object({table: Type.String(), document: Document})]);
+export const ExportLine = Type.Union([
+  Document,
+  Type.Object({
+    table: Type.String(),
+    document: Document,
+    floats: Type.Optional(
+      Type.Literal(true, {description: 'the document has numbers that JSON cannot hold, as {"$float": …}'}),
+    ),
+  }),
+  Type.Object(
+    {table: Type.String(), schema: TableSchema},
+    {description: 'with for=restore, before the documents of the table'},
+  ),
+]);

@@ -4,7 +4,7 @@ import {IMPORT_ID_CHARS_MAX} from '../limits.ts';
 
 const closed = {additionalProperties: false} as const;
 
-export const ImportMode = Type.Enum(['insert', 'own_ids', 'upsert']);
+export const ImportMode = Type.Enum(['insert', 'own_ids', 'upsert', 'restore']);
 export type ImportMode = Static<typeof ImportMode>;
 
 /** POST …/import */

@@ -334,7 +334,12 @@ export async function samplesOf(app: App): Promise<Samples> {
       refused: {query: 'table=cities', headers: {'content-type': 'text/plain'}, code: 'op.unsupported_media_type'},
     },
     'exports.run': {
-      succeeds: [{query: 'table=cities'}, {}, {query: 'table=cities&format=csv&columns=_id,name'}],
+      succeeds: [
+        {query: 'table=cities'},
+        {},
+        {query: 'for=restore'},
+        {query: 'table=cities&format=csv&columns=_id,name'},
+      ],
       refused: {query: 'table=1', code: 'op.invalid_input'},
     },
     'tasks.create': {

@@ -6,11 +6,12 @@
 import {statSync} from 'node:fs';
 import {ServiceError} from '../../shared/errors.ts';
 import {EXPORT_LOG_BYTES_MAX} from '../../shared/limits.ts';
-import {documentText} from '../documents/document.ts';
+import {documentText, FLAG_FLOATS, storedDocumentText} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {PIECE_CHARS} from '../journal/pieces.ts';
 import {JournalReader} from '../journal/read-page.ts';
 import {tableRows} from '../journal/table-rows.ts';
+import {storedSchema} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
 import type {Connection} from '../storage/connection.ts';
 import {openReader} from '../storage/database.ts';
@@ -18,7 +19,7 @@ import {columnsOf, csvTexts} from './csv-text.ts';
 
 /** `table` null: all of them, lines are `{"table", "document"}`. `columns` null: those that the documents have. */
 export type ExportAsked =
-  | {format: 'jsonl'; table: string | null}
+  | {format: 'jsonl'; table: string | null; isForRestore: boolean}
   | {format: 'csv'; table: string; columns: readonly string[] | null};
 
 /**
@@ -36,7 +37,12 @@ export function* exportPieces(
     db.exec('BEGIN');
     onCut(new JournalReader(db).head());
     const catalog = Catalog.read(db);
-    const texts = asked.format === 'csv' ? csvOf(db, catalog, asked) : linesOf(db, catalog, asked.table);
+    const texts =
+      asked.format === 'csv'
+        ? csvOf(db, catalog, asked)
+        : asked.isForRestore
+          ? restorableLines(db, catalog, asked.table)
+          : linesOf(db, catalog, asked.table);
     let piece = '';
     for (const text of texts) {
       piece += text;
@@ -56,6 +62,23 @@ function* linesOf(db: Connection, catalog: Catalog, name: string | null): Genera
     if (name !== null && table.name !== name) continue;
     const [before, after] = name === null ? [`{"table":"${table.name}","document":`, '}\n'] : ['', '\n'];
     for (const row of tableRows(db, catalog, table)) yield `${before}${documentText(row)}${after}`;
+  }
+}
+
+/** What `restore.ts` takes: a table's schema first, so that its documents are checked and indexed as they come. */
+function* restorableLines(db: Connection, catalog: Catalog, name: string | null): Generator<string, void, void> {
+  for (const table of catalog.tables()) {
+    if (name !== null && table.name !== name) continue;
+    const {fields} = table;
+    if (fields !== null) {
+      const indexes = storedSchema(table)!.indexes.map(({id: _, state: __, failure: ___, ...index}) => index);
+      yield `${JSON.stringify({table: table.name, schema: {table: table.name, fields, indexes}})}\n`;
+    }
+    const before = `{"table":"${table.name}","document":`;
+    for (const row of tableRows(db, catalog, table)) {
+      const floats = (row.flags & FLAG_FLOATS) === 0 ? '' : ',"floats":true';
+      yield `${before}${storedDocumentText(row)}${floats}}\n`;
+    }
   }
 }
 

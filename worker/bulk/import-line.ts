@@ -5,6 +5,8 @@ import type {Fields} from '../commit/commit.ts';
 import {insertEffect, newDocument, putEffect} from '../commit/mutation.ts';
 import type {NewDocument} from '../commit/new-documents.ts';
 import type {Writer} from '../commit/writer.ts';
+import {decodeId} from '../storage/ids.ts';
+import {restoreEffect, restoreSchemaEffect} from './restore.ts';
 
 export type ImportLine = {
   /** From 1. */
@@ -13,14 +15,22 @@ export type ImportLine = {
   readonly chars: number;
 } & (
   | {readonly document: NewDocument}
-  | {readonly make: (writer: Writer) => 'inserted' | 'updated'}
+  | {readonly make: (writer: Writer) => Made}
   | {readonly error: ServiceError}
   /** Of the body, whose last line this is, said once more: it may be blank. */
   | {readonly isEnd: true}
 );
 
+/** What became of a line; null: it was no document. */
+type Made = 'inserted' | 'updated' | null;
+
 /** What a line is read as. `table` null: each line names its own. */
-export type LineTarget = {readonly table: string | null; readonly mode: ImportMode};
+export type LineTarget = {
+  readonly table: string | null;
+  readonly mode: ImportMode;
+  /** A schema was restored: what else happens in the same write. */
+  readonly schemaSet?: (writer: Writer, table: string) => void;
+};
 
 /** @param value what the line says */
 export function lineOf(line: number, chars: number, target: LineTarget, value: unknown): ImportLine {
@@ -37,10 +47,12 @@ export function refusedLine(line: number, chars: number, caught: unknown): Impor
   throw caught;
 }
 
-type LineEffect = {document: NewDocument} | {make: (writer: Writer) => 'inserted' | 'updated'};
+type LineEffect = {document: NewDocument} | {make: (writer: Writer) => Made};
 
-function effectOf({table, mode}: LineTarget, value: unknown): LineEffect {
+function effectOf(target: LineTarget, value: unknown): LineEffect {
+  const {table, mode} = target;
   if (!isObject(value)) throw invalid('the line is not a JSON object');
+  if (mode === 'restore') return restoredLine(target, value);
   if (table !== null) return documentEffect(table, mode, value);
   const {table: name, document, ...more} = value;
   for (const member of Object.keys(more)) throw invalid(`${JSON.stringify(member)} is not a member that is known here`);
@@ -60,17 +72,52 @@ function documentEffect(table: string, mode: ImportMode, fieldsAndId: Fields): L
     throw invalid('the document has no _id, which mode=own_ids takes for its id');
   }
   if (typeof id !== 'string') throw invalid('_id must be a string');
-  if (mode === 'own_ids') return {make: inserts(table, fields, id)};
+  const isOfExport = decodeId(id) !== null;
+  if (mode === 'own_ids')
+    return {make: inserts(isOfExport ? madeElsewhere(table, fields, id) : insertEffect(table, fields, id))};
   const put = putEffect(table, id, fields);
-  return {make: writer => (put(writer).isNew ? 'inserted' : 'updated')};
+  const insert = isOfExport ? inserts(madeElsewhere(table, fields, id)) : null;
+  return {
+    make: writer => {
+      if (insert !== null && writer.documentById(id) === undefined) return insert(writer);
+      return put(writer).isNew ? 'inserted' : 'updated';
+    },
+  };
 }
 
-function inserts(table: string, fields: Fields, id: string): (writer: Writer) => 'inserted' {
-  const insert = insertEffect(table, fields, id);
+function inserts(insert: (writer: Writer) => unknown): (writer: Writer) => 'inserted' {
   return writer => {
     insert(writer);
     return 'inserted';
   };
+}
+
+/** Under an id that the service made, here or elsewhere; with new times. */
+function madeElsewhere(table: string, fields: Fields, id: string): (writer: Writer) => void {
+  return restoreEffect(table, {id, times: null, fields, hasFloats: false});
+}
+
+/** A document of an export, alone or with its table, or the schema of a table. */
+function restoredLine({table: wanted, schemaSet = () => undefined}: LineTarget, value: Fields): LineEffect {
+  const isBare = wanted !== null && Object.hasOwn(value, '_id');
+  const {table, document, schema, floats, ...more} = isBare ? {table: wanted, document: value} : (value as Fields);
+  for (const member of Object.keys(more)) throw invalid(`${JSON.stringify(member)} is not a member that is known here`);
+  if (typeof table !== 'string' || isObject(document) === isObject(schema))
+    throw invalid('the line is neither {"table": …, "document": {…}} nor {"table": …, "schema": {…}}');
+  if (wanted !== null && table !== wanted) throw invalid(`the line is of table ${JSON.stringify(table)}`);
+  if (isObject(schema)) {
+    const put = restoreSchemaEffect(table, {...schema, table}, schemaSet);
+    return {
+      make: writer => {
+        put(writer);
+        return null;
+      },
+    };
+  }
+  const {_id: id, _creationTime: created, _updateTime: updated, ...fields} = document as Fields;
+  if (typeof id !== 'string') throw invalid('the document has no _id, under which mode=restore puts it back');
+  const times = {created: created as number, updated: updated as number};
+  return {make: inserts(restoreEffect(table, {id, times, fields, hasFloats: floats === true}))};
 }
 
 /** An export has them. Most imports do not, and are not copied. */

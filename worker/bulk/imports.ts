@@ -27,6 +27,14 @@ export type ImportBody = {
 };
 type UnderWay = {run: ImportRun | null; table: string | null; mode: ImportMode; cancel: () => void};
 
+/** Schemas that come with lines. */
+export type RestoredSchemas = {
+  /** In the write that installs one. */
+  set: (writer: Writer, table: string) => void;
+  /** Some may have been installed. */
+  wake: () => void;
+};
+
 type CellRule = NonNullable<ImportQuery['cells']>;
 
 const MEDIA_TYPES = ['application/x-ndjson', 'text/csv'];
@@ -35,12 +43,14 @@ export class Imports {
   readonly #groups: CommitGroups;
   readonly #reader: Connection;
   readonly #catalog: Catalog;
+  readonly #schemas: RestoredSchemas;
   readonly #records = new BulkRecords<ImportRecord>('import');
   readonly #underWay = new Set<UnderWay>();
   readonly #named = new Map<string, UnderWay>();
 
   /** @param reader what is durable. @param catalog the writer's */
-  constructor(groups: CommitGroups, reader: Connection, catalog: Catalog) {
+  constructor(groups: CommitGroups, reader: Connection, catalog: Catalog, schemas: RestoredSchemas) {
+    this.#schemas = schemas;
     this.#groups = groups;
     this.#reader = reader;
     this.#catalog = catalog;
@@ -76,6 +86,7 @@ export class Imports {
     } finally {
       body.cancel();
       this.#underWay.delete(mine);
+      if (mode === 'restore') this.#schemas.wake();
       if (query.import_id !== undefined && this.#named.get(query.import_id) === mine) {
         this.#named.delete(query.import_id);
       }
@@ -162,7 +173,7 @@ export class Imports {
 
   #lines(query: ImportQuery, {type, pieces}: ImportBody, from: number): AsyncIterable<Iterable<ImportLine>> {
     const {table, mode = 'insert', cells = 'schema', first_line: first = 1} = query;
-    const target = {table: table ?? null, mode};
+    const target = {table: table ?? null, mode, schemaSet: this.#schemas.set};
     if (type !== 'text/csv') return jsonLines(pieces, target, first, from);
     return this.#csvRows(pieces, target, cells, from);
   }

@@ -262,7 +262,7 @@ export class Writer {
   }
 
   /** @param body the stored text of `fields`; both have been checked */
-  insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string, flags = 0): string {
+  insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string, flags = 0, updated?: number): string {
     checkSchema(table, fields);
     if (chosenId !== undefined && this.statements.documentById.get(chosenId) !== undefined) {
       throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
@@ -271,23 +271,23 @@ export class Writer {
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
     checkUnique(this, table, indexes, keys, fields, null);
-    const row = this.newRow(table, body, chosenId, flags);
+    const row = this.newRow(table, body, chosenId, flags, updated);
     const {doc, id, created} = row;
-    this.statements.insertDocument.run(doc, id, created, created, body, flags, documentChecksum(row));
+    this.statements.insertDocument.run(doc, id, created, row.updated, body, flags, documentChecksum(row));
     for (const [i, index] of indexes.entries()) this.statements.insertEntry.run(index.number, keys[i]!, doc);
     this.#wrote(table, indexes, null, new Side(row, fields, keys));
     return id;
   }
 
-  /** The row of a new document, which is written next. */
-  newRow(table: CatalogTable, body: string, chosenId?: string, flags = 0): DocumentRow {
+  /** The row of a new document, which is written next. @param updated of one that was updated elsewhere */
+  newRow(table: CatalogTable, body: string, chosenId?: string, flags = 0, updated?: number): DocumentRow {
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
     table.lastCreated = timeAfter(table.lastCreated, this.#documentMs);
     this.counters.change(table);
     const created = table.lastCreated;
     const id = chosenId ?? this.#ids.next(table.number);
-    return {doc: table.number * DOCS_PER_TABLE + n, id, created, updated: created, body, flags};
+    return {doc: table.number * DOCS_PER_TABLE + n, id, created, updated: updated ?? created, body, flags};
   }
 
   /** New documents, numbered one after another, have been stored. @param events, writes what the record says of them */

@@ -80,11 +80,12 @@ function begun(request: WriteRequest, tenant: OpenTenant, make: (writer: Writer)
 
 /** @throws op.invalid_input 400 */
 function exportAsked(query: string): ExportAsked {
-  const {table, format = 'jsonl', columns} = decodeQuery(exportQuery, query);
+  const {table, format = 'jsonl', columns, for: purpose} = decodeQuery(exportQuery, query);
   if (format === 'jsonl') {
-    if (columns === undefined) return {format, table: table ?? null};
+    if (columns === undefined) return {format, table: table ?? null, isForRestore: purpose === 'restore'};
     throw new ServiceError('op.invalid_input', 'the parameter columns is of CSV: format=csv');
   }
+  if (purpose !== undefined) throw new ServiceError('op.invalid_input', 'for=restore is of JSON lines, not of CSV');
   if (table !== undefined) return {format, table, columns: columns === undefined ? null : namedColumns(columns)};
   throw new ServiceError(
     'op.invalid_input',

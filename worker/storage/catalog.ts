@@ -11,11 +11,14 @@ import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
 import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
 import type {Connection} from './connection.ts';
 import {decodeId} from './ids.ts';
+import {storedMeta} from './meta.ts';
 import {checkedRowOf} from './row-checksum.ts';
 import type {TableInfo} from './rows.ts';
 import {type CompiledSchema, compileSchema} from './table-check.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
 
+/** Of the file: it holds documents whose ids another tenant made. */
+export const OTHER_IDS = 'other_ids';
 /** The table that ids of scheduled jobs belong to, as validators name it. */
 const SCHEDULED_FUNCTIONS = '_scheduled_functions';
 
@@ -94,8 +97,10 @@ export class Catalog {
   readonly #byNumber = new Map<number, CatalogTable>();
   #lastTable = 0;
   #lastIndex = 0;
-  #tableOfChosenId: (id: string) => number | undefined = () => undefined;
+  #tableOfStoredId: (id: string) => number | undefined = () => undefined;
   readonly #checksDocuments: boolean;
+  /** Ids of the service's making may have come with a restore, and name tables of another tenant by their number. */
+  holdsOtherIds = false;
 
   /** @param checksDocuments false: nothing is written by it, so schemas are not compiled */
   constructor(checksDocuments = false) {
@@ -115,7 +120,8 @@ export class Catalog {
     const tableOfId = db
       .prepare<[string], number>(`SELECT doc / ${DOCS_PER_TABLE} FROM documents WHERE id = ?`)
       .pluck();
-    this.#tableOfChosenId = id => tableOfId.get(id);
+    this.#tableOfStoredId = id => tableOfId.get(id);
+    this.holdsOtherIds = storedMeta(db, OTHER_IDS) === 1;
     for (const row of db.prepare('SELECT * FROM tables ORDER BY number').all() as TableRow[]) {
       checkedRowOf('tables', {deployed: null, ...row});
       const fields = row.fields === null ? null : (JSON.parse(row.fields) as FieldEntry[]);
@@ -155,9 +161,15 @@ export class Catalog {
     };
   }
 
-  /** Which table an id belongs to: it says so itself, or it was chosen by its caller and is looked up. */
+  /**
+   * Which table an id belongs to: it says so itself, or it was chosen by its caller, or made by another tenant, and is looked up. Of one that
+   * another tenant may have made and that is not there, or not there yet, nothing is known.
+   */
   readonly idCheck: IdCheck = (id, table) => {
-    const number = decodeId(id)?.tableNumber ?? this.#tableOfChosenId(id);
+    const encoded = decodeId(id)?.tableNumber;
+    const isSure = encoded === 0 || (encoded !== undefined && !this.holdsOtherIds);
+    const number = isSure ? encoded : this.#tableOfStoredId(id);
+    if (number === undefined && encoded !== undefined) return 'ok';
     if (number === 0) return table === SCHEDULED_FUNCTIONS ? 'ok' : {table: SCHEDULED_FUNCTIONS};
     const found = number === undefined ? undefined : this.#byNumber.get(number);
     if (found === undefined) return 'undecodable';
