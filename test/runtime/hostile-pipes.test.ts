@@ -12,6 +12,8 @@ import {checkedFromHost} from '../../worker/control/sandbox-message.ts';
 import {SandboxProcess} from '../../worker/control/sandbox-process.ts';
 import {analyze} from '../../worker/functions/deployments/analysis/analysis.ts';
 import {checkedFromAnalysis} from '../../worker/functions/deployments/analysis/analysis-message.ts';
+import {checkedMessage} from '../../worker/functions/isolate-process/checked-message.ts';
+import {IsolateProcess} from '../../worker/functions/isolate-process/isolate-process.ts';
 
 const FRAMES = 1_000;
 let directory: string;
@@ -187,5 +189,46 @@ describe('the process that analyses a deployment', () => {
         (error: Error) => `${error.message}: ${(error.cause as Error).message}`,
       );
     await endsOnlyItself(started, 'the upload could not be looked at: the analysis ended: it said what it never says');
+  });
+});
+
+describe('the process of isolates', () => {
+  const error = {code: 'op.failed', message: 'm'};
+  const outcome = {ok: false, error: {name: 'Error', message: 'm', stack: null}};
+  const readSet = {intervals: [{table: 1, index: -1, lower: 'a', upper: 'b'}], absentTables: ['notes']};
+  const run = {
+    outcome,
+    lines: ['a'],
+    identityUsed: false,
+    isMomentary: true,
+    readSet,
+    endCursor: null,
+    starved: null,
+    sequence: 7,
+  };
+  const check = (head: Record<string, unknown>, tail: Buffer) => checkedMessage(head, tail.length);
+
+  test('messages', () => {
+    checks(check, [{type: 'ready'}, {type: 'alive'}, {type: 'closed'}]);
+    checks(
+      check,
+      [
+        {type: 'ran', id: 1, at: 0, run},
+        {type: 'outcome', id: 1, outcome},
+        {type: 'refused', id: 1, error, reason: null},
+        {type: 'log', id: 1, line: 'a'},
+        {type: 'call', id: 1, call: 1, operation: 'runQuery', parameters: null},
+      ],
+      '1',
+    );
+  });
+
+  test('bytes', async () => {
+    const started = (main: string) =>
+      new Promise<string>(resolve => {
+        const options = {databasePath: '/', headSequence: () => 0, lifeline: [], main};
+        new IsolateProcess(options, ({cause}) => resolve(cause));
+      });
+    await endsOnlyItself(started, 'malformed');
   });
 });

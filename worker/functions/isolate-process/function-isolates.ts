@@ -15,18 +15,19 @@ import {shownFunction} from '../../../shared/function-name.ts';
 import {ISOLATE_PROCESS_STARTS_MAX, QUERY_QUEUE_MAX, SUSPECTS_MAX, SUSPICION_MS} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import {Quarantine} from '../../../shared/quarantine.ts';
+import type {EndCause, ProcessEnd} from '../../runtime/process/confined-process.ts';
 import {type ActionAnswers, type ActionRunner, answersOf, type HttpActionRunner} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {HttpExchange} from '../actions/http-exchange.ts';
 import type {Execution, Outcome} from '../execution.ts';
 import type {QueryRun} from '../queries/query-batch.ts';
 import {ActionCall, type IsolateCall, QueryCall} from './isolate-calls.ts';
-import {type IsolateEnd, IsolateProcess, type IsolateProcessOptions} from './isolate-process.ts';
+import {IsolateProcess, type IsolateProcessOptions} from './isolate-process.ts';
 
 export type FunctionIsolatesParts = IsolateProcessOptions & {
   log: Logger;
   /** A process has ended. */
-  onEnd: (cause: IsolateEnd['cause']) => void;
+  onEnd: (cause: EndCause) => void;
 };
 
 /** Functions that run apart: until when, and whether one of them alone was under way when a process ended. */
@@ -189,7 +190,7 @@ export class FunctionIsolates {
     return process;
   }
 
-  #ended(place: Place, end: IsolateEnd, calls: readonly IsolateCall[]): void {
+  #ended(place: Place, end: ProcessEnd, calls: readonly IsolateCall[]): void {
     const {cause, how, lastWords} = end;
     this.#parts.onEnd(cause);
     if (cause === 'start') {
@@ -267,7 +268,7 @@ export class FunctionIsolates {
   }
 
   /** Nothing was begun. */
-  #notStarted(place: Place, {how, lastWords}: IsolateEnd, calls: readonly IsolateCall[]): void {
+  #notStarted(place: Place, {how, lastWords}: ProcessEnd, calls: readonly IsolateCall[]): void {
     this.#parts.log.error('the process of the isolates could not be started', {how, lastWords});
     const mayTry = ++this.#failedStarts[place] < ISOLATE_PROCESS_STARTS_MAX && !this.#isClosed;
     if (!mayTry) this.#failedStarts[place] = 0;

@@ -6,10 +6,10 @@
  * This thread runs no code of users', so it always hears its worker, whose end is its own.
  */
 import type {Buffer} from 'node:buffer';
-import {Socket} from 'node:net';
 import {assert, unreachable} from '../../../shared/assert.ts';
 import {asServiceError, errorEnvelope} from '../../../shared/errors.ts';
-import {FrameReceiver, FrameSender} from '../../runtime/process/frames.ts';
+import {ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import {WorkerPipe} from '../../runtime/process/worker-pipe.ts';
 import type {ActionAnswer, ActionAnswers} from '../actions/action-link.ts';
 import {ActionPool} from '../actions/action-pool.ts';
 import type {Execution, Outcome} from '../execution.ts';
@@ -17,28 +17,15 @@ import {ProcessMemory} from '../process-memory.ts';
 import {QueryPool} from '../queries/query-pool.ts';
 import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
 
-/** Where the worker put its end of the socket (isolate-process.ts). */
-const CHANNEL = 3;
-
 type UnderWay = {cancel: AbortController; calls: Map<number, (answer: ActionAnswer) => void>; lastCall: number};
 
-const socket = new Socket({fd: CHANNEL});
-const sender = new FrameSender(bytes => socket.write(bytes));
-const receiver = new FrameReceiver((head, tail) => received(head as ToIsolates, tail));
+const pipe = new WorkerPipe<FromIsolates, ToIsolates>(ISOLATE_FRAME_BYTES_MAX, received);
 const actionsUnderWay = new Map<number, UnderWay>();
 /** Queries of one snapshot that have not all arrived, by id. */
 const gathering = new Map<number, Execution[]>();
 let env: Execution['env'] = {};
 let pools: {queries: QueryPool; actions: ActionPool} | null = null;
 
-process.on('SIGINT', () => undefined);
-process.on('SIGTERM', () => undefined);
-// An orderly exit would wait for isolates that run.
-socket.on('close', end);
-socket.on('error', end);
-socket.on('data', piece => {
-  assert(receiver.push(piece as Buffer), 'the worker says what this process understands');
-});
 say({type: 'ready'});
 // Pools load it with their first call; this process was started for that.
 void import('piscina');
@@ -48,7 +35,7 @@ function end(): void {
 }
 
 function say(message: FromIsolates, tail: string | Uint8Array = ''): void {
-  sender.send(message, tail);
+  pipe.send(message, tail);
 }
 
 function received(message: ToIsolates, tail: Buffer): void {
