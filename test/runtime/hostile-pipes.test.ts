@@ -2,18 +2,22 @@
  * What processes say that run code of tenants, when such code has left its isolate: random bytes, and frames that are nearly right. They cost
  * their sender its life at most, and never the worker, in which this test runs.
  */
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
+import type {NodeVersion} from '../../shared/node-version.ts';
 import {checkedFromHost} from '../../worker/control/sandbox-message.ts';
 import {SandboxProcess} from '../../worker/control/sandbox-process.ts';
 import {analyze} from '../../worker/functions/deployments/analysis/analysis.ts';
 import {checkedFromAnalysis} from '../../worker/functions/deployments/analysis/analysis-message.ts';
 import {checkedMessage} from '../../worker/functions/isolate-process/checked-message.ts';
 import {IsolateProcess} from '../../worker/functions/isolate-process/isolate-process.ts';
+import {NODE_MAIN} from '../../worker/functions/node-runtime/code-directory.ts';
+import {checkedFromNode} from '../../worker/functions/node-runtime/node-message.ts';
+import {NodeProcess} from '../../worker/functions/node-runtime/node-process.ts';
 
 const FRAMES = 1_000;
 let directory: string;
@@ -230,5 +234,42 @@ describe('the process of isolates', () => {
         new IsolateProcess(options, ({cause}) => resolve(cause));
       });
     await endsOnlyItself(started, 'malformed');
+  });
+});
+
+describe('a Node process', () => {
+  test('messages', () => {
+    checks(
+      checkedFromNode,
+      [
+        ...['ready', 'alive', 'serving'].map(type => ({type})),
+        {type: 'analyzed', module: 'a', ok: true},
+        ...['begun', 'log', 'uncaught'].map(type => ({type, action: 1})),
+        {type: 'start', action: 1, call: 1, operation: 'runQuery'},
+        {type: 'outcome', action: 1, ok: true},
+        {type: 'served', ok: true},
+        {type: 'executed', action: 1, fault: null},
+      ],
+      '1',
+    );
+    for (const wrong of [{fault: 'well'}, {action: -1}, {action: '1'}])
+      expect(checkedFromNode({type: 'executed', action: 1, fault: null, ...wrong}, Buffer.from('1'))).toBeNull();
+  });
+
+  test('bytes', async () => {
+    mkdirSync(join(directory, dirname(NODE_MAIN)));
+    writeFileSync(join(directory, 'package.json'), '{"type": "commonjs"}');
+    const version = process.versions.node.split('.')[0] as NodeVersion;
+    const started = (main: string) =>
+      new Promise<string>(resolve => {
+        copyFileSync(main, join(directory, NODE_MAIN));
+        const code = {version, binary: process.execPath, root: `${realpathSync(directory)}/`};
+        const events = {onReady: () => undefined, onAlive: () => undefined, onMessage: () => undefined};
+        new NodeProcess(
+          {code, env: {}, egress: null, lifeline: {command: []}},
+          {...events, onEnd: ({message}) => resolve(message)},
+        );
+      });
+    await endsOnlyItself(started, 'The Node process said what nobody understands');
   });
 });

@@ -20,7 +20,6 @@ import type {RunFault} from '../functions/actions/action-run.ts';
 import {ConsoleLines} from '../functions/console-lines.ts';
 import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/node-message.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from '../functions/node-runtime/node-process.ts';
-import {behindOthers} from '../runtime/process/behind-others.ts';
 import {Hearing} from '../runtime/process/hearing.ts';
 import type {Lifeline} from '../runtime/process/lifeline.ts';
 import {brokenBy, type Came, cutOff, isJson, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
@@ -79,6 +78,7 @@ export class NodeSandbox {
         env,
         egress,
         lifeline,
+        niceness: SANDBOX_PROCESS_NICENESS,
         heapMb: memoryMb,
         bytesMax: (memoryMb + NODE_SANDBOX_BESIDE_MB) * MIB,
         // Looked at here: it counts from the beginning of an execution on.
@@ -93,7 +93,6 @@ export class NodeSandbox {
       },
     );
     this.#hearing = new Hearing(isHeard => this.#process.hear(isHeard));
-    behindOthers(this.#process.pid, SANDBOX_PROCESS_NICENESS);
   }
 
   /** Null: it runs. */

@@ -22,7 +22,6 @@ import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functio
 import {type NodeEnd, NodeProcess} from '../../functions/node-runtime/node-process.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
-import {behindOthers} from '../../runtime/process/behind-others.ts';
 import {Hearing} from '../../runtime/process/hearing.ts';
 import type {Lifeline} from '../../runtime/process/lifeline.ts';
 import {refusalOf} from '../../storage/failure.ts';
@@ -77,6 +76,7 @@ export class ServiceProcess {
         env,
         egress,
         lifeline,
+        niceness: SERVICE_NICENESS,
         heapMb: memoryMb,
         bytesMax: (memoryMb + SERVICE_MEMORY_BESIDE_MB) * MIB,
         // It may compute for as long as it likes, behind all others.
@@ -96,7 +96,6 @@ export class ServiceProcess {
       SERVICE_LOAD_MS_MAX,
     );
     this.#process.watch(true);
-    behindOthers(this.#process.pid, SERVICE_NICENESS);
   }
 
   get pid(): number | undefined {

@@ -17,12 +17,13 @@ import {type HostCall, HostOp, type RealmError} from '../../../isolate/host-call
 import type * as nodeCall from '../../../isolate/node-call.ts';
 import type {NodeCall} from '../../../isolate/node-call.ts';
 import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import {FrameReceiver} from '../../runtime/process/frames.ts';
 import {unverified} from '../execution.ts';
 import {closeNetwork} from './child-egress.ts';
 import {ChildSandbox, type Execution} from './child-sandbox.ts';
 import {ChildService} from './child-service.ts';
 import {narrow} from './narrowed.ts';
-import {type Framed, FrameReader, type FromNode, frame, SERVICE_ACTION, type ToNode} from './node-message.ts';
+import {type Framed, type FromNode, frame, SERVICE_ACTION, type ToNode} from './node-message.ts';
 
 const channel = new Socket({fd: 3});
 const calls = new Map<number, Execution>();
@@ -41,10 +42,11 @@ let rootUrl = '';
 /** Not what user code puts in its place. */
 const exit = process.exit.bind(process);
 
-const frames = new FrameReader();
-channel.on('data', (piece: Buffer) => {
-  for (const message of frames.push(piece) ?? []) received(message as Framed<ToNode>);
-});
+const frames = new FrameReceiver(
+  (head, tail) => received({...head, text: tail.toString()} as Framed<ToNode>),
+  NODE_FRAME_BYTES_MAX,
+);
+channel.on('data', (piece: Buffer) => frames.push(piece));
 // Its worker is gone, however that came about.
 channel.on('close', () => exit(0));
 channel.on('error', () => exit(0));

@@ -7,7 +7,7 @@
 import {Buffer} from 'node:buffer';
 import type {RealmError} from '../../../isolate/host-call.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
-import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import {type Fields, objectIn} from '../../runtime/process/frames.ts';
 import type {Caller} from '../execution.ts';
 
 /** `text` of each is '' where nothing is said of it. */
@@ -71,46 +71,43 @@ export function frame({text, ...head}: Framed<ToNode> | Framed<FromNode>): Buffe
   return bytes;
 }
 
-/** Puts frames together again. */
-export class FrameReader {
-  #pieces: Buffer[] = [];
-  #held = 0;
+const FAULTS: readonly unknown[] = ['syntax', 'threw', 'unfinished', null] satisfies (FromNode & {
+  type: 'executed';
+})['fault'][];
 
-  /** @returns the frames that are complete now; null: what came is no frame, or one that is too long */
-  push(piece: Buffer): Framed<Record<string, unknown>>[] | null {
-    this.#pieces.push(piece);
-    this.#held += piece.length;
-    const frames: Framed<Record<string, unknown>>[] = [];
-    for (;;) {
-      if (this.#held < HEAD) return frames;
-      const head = this.#joined(HEAD);
-      const length = head.readUInt32LE(0);
-      const headLength = head.readUInt32LE(4);
-      if (length > NODE_FRAME_BYTES_MAX || headLength > length) return null;
-      if (this.#held < HEAD + length) return frames;
-      const all = this.#joined(HEAD + length);
-      const fields = objectIn(all.toString('utf8', HEAD, HEAD + headLength));
-      if (fields === null) return null;
-      frames.push({...fields, text: all.toString('utf8', HEAD + headLength, HEAD + length)});
-      this.#held -= HEAD + length;
-      this.#pieces = this.#held === 0 ? [] : [all.subarray(HEAD + length)];
-    }
-  }
+/** @returns null: no Node process of ours says this */
+export function checkedFromNode(head: Fields, tail: Buffer): Framed<FromNode> | null {
+  return isFromNode(head) ? ({...head, text: tail.toString()} as Framed<FromNode>) : null;
+}
 
-  /** The first piece, so long at least. */
-  #joined(bytes: number): Buffer {
-    if (this.#pieces[0]!.length < bytes) this.#pieces = [Buffer.concat(this.#pieces, this.#held)];
-    return this.#pieces[0]!;
+function isFromNode({type, module, ok, action, call, operation, fault}: Fields): boolean {
+  switch (type) {
+    case 'ready':
+    case 'alive':
+    case 'serving':
+      return true;
+    case 'analyzed':
+      return typeof module === 'string' && typeof ok === 'boolean';
+    case 'begun':
+    case 'log':
+      return isCount(action);
+    case 'start':
+      return isCount(action) && isCount(call) && typeof operation === 'string';
+    case 'outcome':
+      return isCount(action) && typeof ok === 'boolean';
+    case 'uncaught':
+      return action === null || isCount(action);
+    case 'served':
+      return typeof ok === 'boolean';
+    case 'executed':
+      return isCount(action) && FAULTS.includes(fault);
+    default:
+      return false;
   }
 }
 
-function objectIn(json: string): Record<string, unknown> | null {
-  try {
-    const parsed: unknown = JSON.parse(json);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** An error as a process told it; what is none of ours is shown as far as it goes. */

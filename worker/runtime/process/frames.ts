@@ -130,7 +130,8 @@ export class FrameReceiver {
   }
 }
 
-function objectIn(json: string): Fields | null {
+/** @returns null: it is none */
+export function objectIn(json: string): Fields | null {
   try {
     const parsed: unknown = JSON.parse(json);
     return typeof parsed === 'object' && parsed !== null ? (parsed as Fields) : null;
