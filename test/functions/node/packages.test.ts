@@ -177,7 +177,9 @@ test('["*"] is all dependencies that modules for Node import; those of other mod
   expect(await app.action('m:all', {})).toEqual(ALL);
   expect(await app.query('q:q', {})).toBe('another');
   // Only what is imported is there.
-  expect(await app.actionError('m:loaded', {name: 'native'})).toContain("Cannot find package 'native'");
+  const missing = await app.actionError('m:loaded', {name: 'native'});
+  expect(missing).toContain("Cannot find package 'native'");
+  expect(missing).not.toContain(service.data);
 });
 
 test('a service has the packages of its module', async () => {

@@ -78,7 +78,7 @@ test('a version that is not there and cannot be had refuses the deploy, with wha
       '"use node";\nimport {action} from "./_generated/server";\nexport const v = action(async () => 1);\n';
     const named = await app.tryDeploy({...onNode('20'), 'm.ts': module});
     expect(named.status).toBe(400);
-    expect(named.text).toContain('SVC_NODE_20 of the server is /nowhere/node, which cannot be run (ENOENT)');
+    expect(named.text).toContain('SVC_NODE_20 of the server names an executable which cannot be run (ENOENT)');
     const missing = await app.tryDeploy({...onNode('26'), 'm.ts': module});
     expect(missing.status).toBe(400);
     expect(missing.text).toContain('Start the server with SVC_NODE_26 set to the path of a Node 26 executable');

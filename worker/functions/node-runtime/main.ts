@@ -37,7 +37,8 @@ const METHODS = Object.keys(consoleMethods) as (keyof NodeCall['console'])[];
 /** What this process is for, if it is not for actions. */
 let service: ChildService | null = null;
 let sandbox: ChildSandbox | null = null;
-/** Of the code, as stacks name it. */
+/** Of the code, as stacks and as errors of Node name it. */
+let root = '';
 let rootUrl = '';
 /** Not what user code puts in its place. */
 const exit = process.exit.bind(process);
@@ -105,7 +106,8 @@ function received(message: Framed<ToNode>): void {
   }
 }
 
-function open({root, env, egress}: ToNode & {type: 'open'}): void {
+function open({root: directory, env, egress}: ToNode & {type: 'open'}): void {
+  root = directory;
   rootUrl = pathToFileURL(root).href;
   closeNetwork(egress, channel);
   narrow();
@@ -206,9 +208,9 @@ function described(thrown: unknown): string {
   return relocated(JSON.stringify(describeThrown(thrown)));
 }
 
-/** Frames name the files as the deployment does. */
+/** Stacks and messages name the files as the deployment does: where its code lies on the server is not the deployment's business. */
 function relocated(text: string): string {
-  return text.replaceAll(rootUrl, '');
+  return text.replaceAll(rootUrl, '').replaceAll(root, '');
 }
 
 function define(target: object, name: string, value: unknown): void {

@@ -49,7 +49,7 @@ export class NodeBinaries {
     if (given !== undefined && given !== '') {
       const fault = await faultOf(given, version);
       if (fault === null) return given;
-      throw new ServiceError('op.invalid_input', `SVC_NODE_${version} of the server is ${given}, ${fault}`);
+      throw new ServiceError('op.invalid_input', `SVC_NODE_${version} of the server names an executable ${fault}`);
     }
     if (process.versions.node.startsWith(`${version}.`)) return process.execPath;
     if (directory === null) throw notThere(version, 'the server has no directory to install it in');
@@ -63,7 +63,7 @@ export class NodeBinaries {
       });
     }
     const fault = await faultOf(binary, version);
-    if (fault !== null) throw notThere(version, `what npm installed as ${binary} is ${fault}`);
+    if (fault !== null) throw notThere(version, `npm installed an executable ${fault}`);
     return binary;
   }
 }
