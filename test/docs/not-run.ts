@@ -15,7 +15,11 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   'bench.md': {'npx -y -p node@22 -c "npm run bench"': 'takes many minutes'},
   'cli.md': {'git clone REPOSITORY': 'test/cli/package.test.ts builds a copy of the sources, packs and installs it'},
   'live-queries.md': {'npx -y wscat': 'needs a package that is not installed; test/ws speaks the protocol'},
-  'operating.md': {'install -d -m 700 /var/lib/svc': 'needs systemd'},
+  'operating.md': {
+    'install -d -m 700 /var/lib/svc': 'needs systemd',
+    'export SVC_DOMAIN': 'needs a container engine; test/docs/deploy-files.test.ts checks the files',
+    'docker build -f deploy/Containerfile': 'needs a container engine; test/docs/deploy-files.test.ts checks the line',
+  },
   'tour.md': {
     'npx -y -p node@22 -c "npm run demo"': 'imports a package of 135,000 cities',
     'npx -y -p node@22 -c "npm run demo:live"': 'runs until it is interrupted',
