@@ -16,6 +16,8 @@ export const CLIENT_BACK_OFF_CLEAN_MS = 100;
 export const CLIENT_BACK_OFF_MS = 1_000;
 export const CLIENT_BACK_OFF_OVERLOAD_MS = 3_000;
 export const CLIENT_BACK_OFF_MS_MAX = 16_000;
+/** A query that is asked for before it is shown is watched so long, unless the app says otherwise. (ours) */
+export const CLIENT_PREWARM_MS = 5_000;
 /** `close` waits so long for the server to close, too. (ours) */
 export const CLIENT_CLOSE_MS = 1_000;
 /** A new token is fetched so long before the old one ends, unless the app says otherwise, and after so long in any case: timers hold no longer. (reference 7.4) */
@@ -30,6 +32,8 @@ export const CLIENT_REQUESTS_MAX = 10_000;
 /** Mutations, and actions, that are sent and not answered; and the characters of their arguments. Beyond: the next waits for an answer. Less than servers take. (ours) */
 export const CLIENT_CALLS_UNDER_WAY_MAX = 256;
 export const CLIENT_CALLS_UNDER_WAY_CHARS_MAX = 4 * MIB;
+/** Watched queries, as many as a server takes of a socket. Beyond: the result of each further one is an error until another one has gone. (ours) */
+export const CLIENT_QUERIES_MAX = 4_096;
 /** Changes of the set of watched queries in a frame; more come in the next. A third of the frame that a server takes, for bytes are more than characters. (ours) */
 export const CLIENT_FRAME_CHARS = 2 * MIB;
 /** Arguments of a call over the socket, encoded. Beyond: it fails before it is sent. Below the frame that a server takes. (ours) */

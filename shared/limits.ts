@@ -4,7 +4,7 @@
  */
 
 import {assert} from './assert.ts';
-import {CLIENT_ARGS_BYTES_MAX, CLIENT_FRAME_CHARS, CLIENT_SILENCE_MS} from './client-limits.ts';
+import {CLIENT_ARGS_BYTES_MAX, CLIENT_FRAME_CHARS, CLIENT_QUERIES_MAX, CLIENT_SILENCE_MS} from './client-limits.ts';
 import {NESTING_LEVELS_MAX} from './values/value-limits.ts';
 
 const KIB = 1024;
@@ -1217,6 +1217,7 @@ assert(
   'a message holds any arguments that a client sends, and the path and numbers beside them',
 );
 assert(3 * CLIENT_FRAME_CHARS <= FUNCTION_SOCKET_MESSAGE_BYTES_MAX, 'a message holds what clients say at once');
+assert(CLIENT_QUERIES_MAX <= QUERIES_PER_SOCKET_MAX, 'what a client sends is taken');
 assert(FUNCTION_SOCKET_PING_MS + FUNCTION_SOCKET_LOOK_MS < CLIENT_SILENCE_MS / 2, 'a ping may be lost');
 assert(FRAME_BODY_BYTES_MAX > FUNCTION_SOCKET_MESSAGE_BYTES_READ, 'a frame holds any message of a socket');
 assert(FUNCTION_SOCKET_WINDOW_BYTES > 2 * FUNCTION_SOCKET_CREDIT_BYTES, 'a window is opened before it is used up');

@@ -14,6 +14,8 @@ export type ConnectionState = {
   readonly timeOfOldestInflightRequest: Date | null;
   readonly inflightMutations: number;
   readonly inflightActions: number;
+  /** The server has ended the connection for good, as after an upgrade that this client is too old for: load the page again. */
+  readonly fatalError: Error | null;
 };
 
 export const NOT_CONNECTED: ConnectionState = {
@@ -25,6 +27,7 @@ export const NOT_CONNECTED: ConnectionState = {
   timeOfOldestInflightRequest: null,
   inflightMutations: 0,
   inflightActions: 0,
+  fatalError: null,
 };
 
 /** Holds the state and tells of changes on a microtask, so that many changes in one go are told once. */

@@ -70,8 +70,14 @@ export class Identity {
   #freshTokensSent = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Nothing is sent before `set` or `clear`. */
+  #isExpected: boolean;
+
   /** @param changed there is another token to tell, or `isPaused` is not what it was */
-  constructor(logger: Logger, leewayMs: number, changed: () => void) {
+  constructor(logger: Logger, leewayMs: number, changed: () => void, isExpected = false) {
+    this.#isExpected = isExpected;
+    // Calls that are made before are of whom the first token names.
+    if (isExpected) this.#who = {};
     this.#logger = logger;
     this.#leewayMs = leewayMs;
     this.#changed = changed;
@@ -94,7 +100,7 @@ export class Identity {
 
   /** Nothing is to be sent: it is about to be known who the caller is. */
   get isPaused(): boolean {
-    return this.#state === 'fetching' || this.#state === 'recovering';
+    return this.#isExpected || this.#state === 'fetching' || this.#state === 'recovering';
   }
 
   /** Undefined: nobody, or it is not known yet who; the one before is not the one who is fetched for. */
@@ -117,14 +123,16 @@ export class Identity {
       });
       return;
     }
-    this.#who = {};
+    if (!this.#isExpected) this.#who = {};
+    this.#isExpected = false;
     this.#changed();
     this.#first();
   }
 
   clear(): void {
     this.#begin('nobody');
-    this.#who = {};
+    if (!this.#isExpected) this.#who = {};
+    this.#isExpected = false;
     this.#tell(null);
   }
 

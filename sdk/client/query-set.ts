@@ -11,9 +11,10 @@
  *      └──────────── flush, socket ready | socket lost ────┘
  *
  * An unwanted query keeps its result until the flush, so that who unsubscribes and subscribes in one go loses nothing, and nothing is
- * sent. On a new socket all is sent again, with the digests of results that are still shown: equal ones do not come a second time.
+ * sent. A server takes CLIENT_QUERIES_MAX of a socket: those beyond are held back, with an error for their result, until others have gone.
+ * On a new socket all is sent again, with the digests of results that are still shown: equal ones do not come a second time.
  */
-import {CLIENT_FRAME_CHARS} from '../../shared/client-limits.ts';
+import {CLIENT_FRAME_CHARS, CLIENT_QUERIES_MAX} from '../../shared/client-limits.ts';
 import type {QueryChange} from '../../shared/protocol/function-socket/client-message.ts';
 import type {Value} from '../values/value.ts';
 import type {FunctionCall, QueryToken} from './function-call.ts';
@@ -43,6 +44,10 @@ export class QuerySet {
   /** Those that the server may not know of as they are now. */
   readonly #changed = new Set<Query>();
   #nextId = 0;
+  /** How many the server has in its set. */
+  #sent = 0;
+  /** Wanted ones for which there is no room. */
+  readonly #heldBack = new Set<Query>();
   /** Of the set as it was sent on the present socket. */
   #version = 0;
 
@@ -94,22 +99,42 @@ export class QuerySet {
    */
   flush(isReady: boolean, isTurnOver: boolean): string[] {
     const changes: string[] = [];
+    // Those that go make room.
     for (const query of this.#changed) {
-      const isWanted = query.subscribers > 0;
-      if (!isReady && (isWanted || query.isSent)) continue;
-      if (!isWanted && !isTurnOver) continue;
+      if (query.subscribers > 0 || !isTurnOver || (!isReady && query.isSent)) continue;
+      this.#forget(query);
+      if (!query.isSent) continue;
+      query.isSent = false;
+      this.#sent--;
+      changes.push(removed(query));
+    }
+    if (!isReady) return [];
+    for (const query of [...this.#heldBack, ...this.#changed]) {
+      if (query.subscribers === 0) continue;
       this.#changed.delete(query);
-      if (!isWanted) this.#forget(query);
-      if (isWanted === query.isSent) continue;
-      changes.push(isWanted ? added(query) : removed(query));
-      query.isSent = isWanted;
+      if (query.isSent) continue;
+      if (this.#sent >= CLIENT_QUERIES_MAX) {
+        this.#heldBack.add(query);
+        continue;
+      }
+      this.#heldBack.delete(query);
+      changes.push(added(query));
+      query.isSent = true;
+      this.#sent++;
     }
     return this.#messages(changes);
+  }
+
+  /** Those that have no result and will not be sent before others have gone. */
+  heldBack(): Query[] {
+    return [...this.#heldBack].filter(({result}) => result === undefined);
   }
 
   /** There is no socket any more: the next one begins without a set. */
   socketLost(): void {
     this.#version = 0;
+    this.#sent = 0;
+    this.#heldBack.clear();
     for (const query of [...this.#byToken.values()]) {
       query.isSent = false;
       if (query.subscribers === 0) this.#forget(query);
@@ -119,6 +144,7 @@ export class QuerySet {
 
   #forget(query: Query): void {
     this.#changed.delete(query);
+    this.#heldBack.delete(query);
     this.#byToken.delete(query.token);
     this.#byId.delete(query.id);
   }

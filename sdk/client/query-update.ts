@@ -34,6 +34,8 @@ export function updatedState(query: Query, update: QueryUpdate, hasFloats: boole
     if (text === null || textDigest(text) !== digest) return null;
     return {journal, result: sameResult(query, decodeValue(text)), shown: {digest, text}};
   }
+  // A kind of change that is younger than this client.
+  if (!('value' in update)) return null;
   const value = (hasFloats ? decodeParsed(update.value) : update.value) as Value;
   return {journal, result: sameResult(query, value), shown: {digest, text: null}};
 }

@@ -39,6 +39,9 @@ export type Request = {
 export class Requests {
   /** By number, and so in the order of the calls. */
   readonly #open = new Map<number, Request>();
+  /** Of those, how many there are of each kind, and by each caller. */
+  readonly #counts = {mutation: 0, action: 0};
+  readonly #callers = new Map<Who, number>();
   #nextId = 0;
 
   get(id: number, kind: RequestKind): Request | undefined {
@@ -51,7 +54,7 @@ export class Requests {
   }
 
   count(kind: RequestKind): number {
-    return this.#all(request => request.kind === kind).length;
+    return this.#counts[kind];
   }
 
   get oldest(): Request | undefined {
@@ -79,16 +82,25 @@ export class Requests {
       reject,
     };
     this.#open.set(request.id, request);
+    this.#count(request, 1);
     return {request, answer: promise};
   }
 
   remove(request: Request): void {
-    this.#open.delete(request.id);
+    if (this.#open.delete(request.id)) this.#count(request, -1);
+  }
+
+  #count({kind, who}: Request, by: 1 | -1): void {
+    this.#counts[kind] += by;
+    const count = (this.#callers.get(who) ?? 0) + by;
+    if (count === 0) this.#callers.delete(who);
+    else this.#callers.set(who, count);
   }
 
   /** What is to be sent now, marked as sent: no more than may be under way together, but one always. */
   toSend(kind: RequestKind): string[] {
     const messages: string[] = [];
+    if (this.#counts[kind] === 0) return messages;
     let count = 0;
     let chars = 0;
     for (const request of this.#open.values()) {
@@ -106,6 +118,7 @@ export class Requests {
 
   /** Those that wait and were made by somebody else than this user. */
   ofOthers(user: string | undefined): Request[] {
+    if ([...this.#callers.keys()].every(who => who.user === user)) return [];
     return this.#all(({state, who}) => state === 'queued' && who.user !== user);
   }
 

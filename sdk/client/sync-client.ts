@@ -6,7 +6,7 @@
  * What is to be sent is told by comparing what is wanted with what this socket has been sent (`#pump`), not kept in a queue: a new socket
  * is sent everything that still matters, in one go.
  */
-import {CLIENT_ARGS_BYTES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
+import {CLIENT_ARGS_BYTES_MAX, CLIENT_QUERIES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
 import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {hex} from '../../shared/values/text-digest.ts';
@@ -38,6 +38,8 @@ export type SyncClientOptions = {
   verbose?: boolean | undefined;
   /** Is told with each transition which queries ran again, and why, as far as the server tells. */
   onExplain?: ((explained: Explained) => void) | undefined;
+  /** Ask nothing before `setAuth`, or `clearAuth`: for apps that know late who is signed in. Default: false. */
+  expectAuth?: boolean | undefined;
   /** A token is refreshed so long before it ends. Default: 10. */
   authRefreshTokenLeewaySeconds?: number | undefined;
 };
@@ -71,7 +73,7 @@ export class SyncClient implements SyncEngine {
     this.#options = options;
     this.#logger = loggerOf(options.logger);
     const leewayMs = (options.authRefreshTokenLeewaySeconds ?? CLIENT_TOKEN_LEEWAY_MS / 1000) * 1000;
-    this.#identity = new Identity(this.#logger, leewayMs, () => this.#identityChanged());
+    this.#identity = new Identity(this.#logger, leewayMs, () => this.#identityChanged(), options.expectAuth);
     this.#shown = new OptimisticUpdates(this.#queries, this.#logger);
     this.#connection = new ConnectionStates(this.#logger, () => this.#connectionState());
     this.#link = new SocketLink(`${this.url.replace(/^http/, 'ws')}/ws`, options.webSocketConstructor, {
@@ -250,6 +252,7 @@ export class SyncClient implements SyncEngine {
     this.#sayWho(session);
     this.#refuseOthers(session);
     for (const message of this.#queries.flush(true, isTurnOver)) this.#link.send(message);
+    this.#refuseHeldBack();
     if (this.#queries.isChanged) this.#pumpSoon();
     for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
     if (session.greeted === undefined) {
@@ -285,6 +288,17 @@ export class SyncClient implements SyncEngine {
       ),
     );
     this.#incoming.requestsGone(session);
+  }
+
+  #refuseHeldBack(): void {
+    const queries = this.#queries.heldBack();
+    if (queries.length === 0) return;
+    const text = `a client watches at most ${CLIENT_QUERIES_MAX} queries`;
+    this.#tell(
+      this.#shown.replace(queries.map(({token}) => token), () => {
+        for (const query of queries) query.result = {ok: false, error: functionError('query', query.call.path, text)};
+      }, []),
+    );
   }
 
   #identityChanged(): void {
@@ -359,6 +373,7 @@ export class SyncClient implements SyncEngine {
       timeOfOldestInflightRequest: oldest === undefined ? null : new Date(oldest.startedMs),
       inflightMutations: this.#requests.count('mutation'),
       inflightActions: this.#requests.count('action'),
+      fatalError: this.#fatal ?? null,
     };
   }
 

@@ -1,4 +1,5 @@
 /** Values as plain JSON and back, and what a document counts against its limit: for libraries that store, compare or pass on values. */
+import {compareValues as compared} from '../../shared/values/order.ts';
 import {checkWireDocument, encodeDocument, ValueError} from '../../shared/values/wire-value.ts';
 import type {Value} from './value.ts';
 
@@ -28,4 +29,9 @@ export function getDocumentSize({_id, _creationTime, ...fields}: Record<string, 
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
   }
   return bytes;
+}
+
+/** Negative, 0 or positive: the order of indexes and of `.order()`. `undefined` comes first. */
+export function compareValues(a: Value | undefined, b: Value | undefined): number {
+  return compared(a as never, b as never);
 }

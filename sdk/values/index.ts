@@ -1,7 +1,6 @@
 /** `svc/values`: validators, and the types of values and ids. Runs in any JavaScript environment. */
-export {compareValues} from '../../shared/values/order.ts';
 export {ValueError} from '../../shared/values/wire-value.ts';
-export {getDocumentSize, type JsonValue, jsonToSvc, svcToJson} from './convert.ts';
+export {compareValues, getDocumentSize, type JsonValue, jsonToSvc, svcToJson} from './convert.ts';
 export {asObjectValidator, type ValidatorBuilder, v} from './v.ts';
 export type {
   GenericValidator,

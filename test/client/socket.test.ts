@@ -306,6 +306,7 @@ describe('the connection state', () => {
       timeOfOldestInflightRequest: null,
       inflightMutations: 0,
       inflightActions: 0,
+      fatalError: null,
     });
     expect(states).toEqual([connected]);
     socket.transition(1, [result(socket.idOf('messages:list'), 1)]);
