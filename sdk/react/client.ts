@@ -1,4 +1,5 @@
 /** `SvcReactClient`: the connection of an app to its deployment. Made once, outside of components, and given to a provider. */
+import {CLIENT_PREWARM_MS} from '../../shared/client-limits.ts';
 import type {ConnectionState} from '../client/connection-state.ts';
 import type {AuthTokenFetcher} from '../client/identity.ts';
 import {SyncClient, type SyncClientOptions} from '../client/sync-client.ts';
@@ -31,6 +32,13 @@ export type ArgsAndOptions<
 > = Reference['_args'] extends EmptyObject
   ? [args?: EmptyObject, options?: Options]
   : [args: Reference['_args'], options?: Options];
+
+/** `extendSubscriptionFor`: milliseconds. Default: 5 s. */
+export type Prewarmed<Query extends FunctionReference<'query'>> = {
+  query: Query;
+  args: FunctionArgs<Query>;
+  extendSubscriptionFor?: number | undefined;
+};
 
 /** A query outside of components. Nothing is asked before the first `onUpdate`. */
 export interface Watch<T> {
@@ -86,6 +94,12 @@ export class SvcReactClient {
       },
       journal: () => store.journal(watched),
     };
+  }
+
+  /** Watches a query for a while, so that its result is there when a component that is about to be shown asks for it. */
+  prewarmQuery<Query extends FunctionReference<'query'>>({query, args, extendSubscriptionFor}: Prewarmed<Query>): void {
+    const end = this.store.watch(this.store.query(query, args), () => {});
+    setTimeout(end, extendSubscriptionFor ?? CLIENT_PREWARM_MS);
   }
 
   /** Once. What is on the page already is not asked for again. */

@@ -4,9 +4,11 @@ export type {ConnectionState} from '../client/connection-state.ts';
 export type {AuthTokenFetcher} from '../client/identity.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 export {type SvcAuthState, SvcProviderWithAuth, type UseAuth, useSvcAuth} from './auth.ts';
+export {Authenticated, AuthLoading, Unauthenticated} from './auth-components.ts';
 export {
   type ArgsAndOptions,
   type MutationOptions,
+  type Prewarmed,
   SvcReactClient,
   type SvcReactClientOptions,
   type Watch,
@@ -14,6 +16,14 @@ export {
 } from './client.ts';
 export {useSvcConnectionState} from './connection-state.ts';
 export {SvcProvider, useSvc} from './context.ts';
+export {
+  type InsertedItem,
+  insertAtBottomIfLoaded,
+  insertAtPosition,
+  insertAtTop,
+  optimisticallyUpdateValueInPaginatedQuery,
+  type PositionedItem,
+} from './optimistic-pages.ts';
 export type {OptimisticUpdate} from './optimistic-update.ts';
 export type {PaginationStatus} from './pages.ts';
 export {type ReactAction, type ReactMutation, useAction, useMutation} from './use-mutation.ts';
