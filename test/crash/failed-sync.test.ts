@@ -15,6 +15,8 @@ import {until} from '../harness/until.ts';
 
 const TRIALS = Number(process.env.SVC_TRIALS ?? 1);
 const TRIAL_MS = 120_000;
+/** Without users of tenants no copy of the code is made, which would take all blocks of the image. */
+const ARGS = ['--worker-users', 'none'];
 
 const probe = new BlockDisk({hasJournal: false});
 const {isMounted} = probe;
@@ -36,7 +38,7 @@ class Trial {
   }
 
   async start(): Promise<void> {
-    this.#service = await Service.start({data: join(this.disk.path, 'data')});
+    this.#service = await Service.start({data: join(this.disk.path, 'data'), args: ARGS});
     this.service.showLogOnFailure();
     this.tenant = await Tenant.make(this.service);
     await this.insert(10);
@@ -68,7 +70,7 @@ class Trial {
     this.disk.powerCut(this.#image);
     await this.service.end('SIGKILL');
     this.copy = new MountedImage(this.#image);
-    this.#service = await Service.start({data: join(this.copy.path, 'data')});
+    this.#service = await Service.start({data: join(this.copy.path, 'data'), args: ARGS});
     this.service.showLogOnFailure();
     this.tenant = Tenant.of(this.service, this.tenant.id);
   }

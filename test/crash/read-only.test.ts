@@ -14,6 +14,8 @@ import {until} from '../harness/until.ts';
 
 const TRIALS = Number(process.env.SVC_TRIALS ?? 1);
 const TRIAL_MS = 120_000;
+/** Without users of tenants no copy of the code is made, which would fill the disk. */
+const ARGS = ['--worker-users', 'none'];
 const FORM = {hasJournal: true, options: ['errors=remount-ro']};
 
 const probe = new BlockDisk(FORM);
@@ -52,7 +54,7 @@ describe.skipIf(!isMounted)('a file system that turns read-only', () => {
       const directory = mkdtempSync(join(tmpdir(), 'svc-test-cut-'));
       const image = join(directory, 'image');
       let copy: MountedImage | null = null;
-      let service = await Service.start({data: join(disk.path, 'data'), args: ['--idle-stop', '500ms']});
+      let service = await Service.start({data: join(disk.path, 'data'), args: ['--idle-stop', '500ms', ...ARGS]});
       service.showLogOnFailure();
       try {
         const [asleep, awake] = [await Tenant.make(service), await Tenant.make(service)];
@@ -65,7 +67,7 @@ describe.skipIf(!isMounted)('a file system that turns read-only', () => {
 
         disk.powerCut(image);
         copy = new MountedImage(image);
-        service = await Service.start({data: join(copy.path, 'data')});
+        service = await Service.start({data: join(copy.path, 'data'), args: ARGS});
         service.showLogOnFailure();
         expect((await numbers(Tenant.of(service, awake.id))).slice(0, 4)).toEqual([1, 2, 3, 4]);
         expect(await numbers(Tenant.of(service, asleep.id))).toEqual([1, 2, 3]);
