@@ -29,7 +29,9 @@ export class Schemas {
   /** The schema, or a reference to it. */
   of(type: TSchema): Schema {
     const name = this.#names.get(type);
-    return name === undefined ? this.#written(type) : this.#component(name, type);
+    // One that refers to itself by its own name brings its component along.
+    const isCyclic = '$ref' in type && type.$ref === name;
+    return name === undefined || isCyclic ? this.#written(type) : this.#component(name, type);
   }
 
   #component(name: string, type: object): Schema {
@@ -51,8 +53,14 @@ export class Schemas {
       }
       return {...refTo($ref), ...rest};
     }
+    const alternatives = alternativesIn(rest);
+    if (alternatives !== null) return {anyOf: alternatives.map(one => this.#written(one))};
     const schema: Record<string, unknown> = {};
     for (const [keyword, value] of Object.entries(rest)) schema[keyword] = this.#keyword(keyword, value);
+    if (isOpen(schema)) {
+      delete schema.properties;
+      schema.additionalProperties = true;
+    }
     if (isNonEmpty(patternProperties)) Object.assign(schema, this.#record(patternProperties));
     if (Array.isArray(schema.enum) && schema.enum.every(one => typeof one === 'string')) schema.type = 'string';
     return schema;
@@ -81,6 +89,30 @@ export class Schemas {
 
 export function refTo(name: string): Schema {
   return {$ref: `#/components/schemas/${name}`};
+}
+
+/** An object with any members: generators take one without `additionalProperties` for an object without members. */
+function isOpen({type, properties, additionalProperties}: Record<string, unknown>): boolean {
+  return type === 'object' && isObject(properties) && !isNonEmpty(properties) && additionalProperties === undefined;
+}
+
+/**
+ * A closed object of which some members or some others are required, as objects with these members: generators do not
+ * understand a choice of what is required. Null: it is no such object.
+ */
+function alternativesIn({anyOf, ...type}: Record<string, unknown>): Record<string, unknown>[] | null {
+  const {properties, additionalProperties} = type;
+  if (!Array.isArray(anyOf) || additionalProperties !== false || !isObject(properties)) return null;
+  const choices = (anyOf as {required?: string[]}[]).map(({required = []}) => required);
+  return choices.map(required => {
+    const others = choices.flat().filter(name => !required.includes(name));
+    const members = Object.entries(properties).filter(([name]) => !others.includes(name));
+    return {...type, required, properties: Object.fromEntries(members)};
+  });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isNonEmpty(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -27,7 +27,7 @@ const test = {
 const TEST_MEMBERS = ['field', 'op', 'value'];
 
 /** Closed objects instead of a union: what is wrong with a filter is said of its member. Each level of `or` is written out. */
-const InnermostFilter = Type.Object(test, {...closed, required: TEST_MEMBERS});
+export const InnermostFilter = Type.Object(test, {...closed, required: TEST_MEMBERS});
 const filterWith = (inner: TSchema) =>
   Type.Object(
     {
@@ -43,7 +43,8 @@ const filterWith = (inner: TSchema) =>
     },
     {...closed, anyOf: [{required: TEST_MEMBERS}, {required: ['or']}]},
   );
-const Filter = Type.Unsafe<FilterClause>(filterWith(filterWith(InnermostFilter)));
+export const FilterInOr = filterWith(InnermostFilter);
+export const Filter = Type.Unsafe<FilterClause>(filterWith(FilterInOr));
 
 const QueryOrder = Type.Object({field: Type.String(), direction: Type.Enum(['asc', 'desc'])}, closed);
 export type QueryOrder = Static<typeof QueryOrder>;

@@ -35,6 +35,28 @@ describe('the document of the API', () => {
     expect(api.operations.map(({method, path}) => `${method} ${path}`).sort()).toEqual(served.sort());
   });
 
+  test('is understood by generators: what an object may hold is said by its members alone', () => {
+    const all: Record<string, unknown>[] = [];
+    const collect = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      if (!Array.isArray(value)) all.push(value as Record<string, unknown>);
+      for (const inner of Object.values(value)) collect(inner);
+    };
+    collect((api.json as {components: {schemas: object}}).components.schemas);
+    collect(api.json.paths);
+    const isOpen = ({type, properties, additionalProperties}: Record<string, unknown>) =>
+      type === 'object' && JSON.stringify(properties) === '{}' && additionalProperties === undefined;
+    expect(all.filter(isOpen)).toEqual([]);
+    expect(all.filter(({properties, anyOf}) => properties !== undefined && anyOf !== undefined)).toEqual([]);
+    const {Filter, FilterInOr, InnermostFilter} = (api.json as {components: {schemas: Record<string, Json>}}).components
+      .schemas;
+    expect([Filter, FilterInOr]).toMatchObject([
+      {anyOf: [{required: ['field', 'op', 'value']}, {required: ['or']}]},
+      {anyOf: [{required: ['field', 'op', 'value']}, {required: ['or']}]},
+    ]);
+    expect(InnermostFilter).toMatchObject({required: ['field', 'op', 'value'], additionalProperties: false});
+  });
+
   test('names every operation once, with a tag of its list and a summary of one line', () => {
     const tags = new Set((api.json.tags as {name: string}[]).map(({name}) => name));
     const ids = api.operations.map(({id}) => id);
