@@ -133,6 +133,13 @@ describe('CSV', () => {
       {name: 'tags', field_type: 'array', required: false},
     ];
     expect((await tenant.request('PUT', `/schema/${t}`, {table: t, fields})).status).toBe(204);
+    const mixed = 'a,b\n1,2\r\n3,"x\ny"\r5,6\n';
+    expect((await send(`table=${t}ends`, mixed, 'text/csv')).body).toEqual(counts({lines: 5, inserted: 3}));
+    expect(await tenant.list(`${t}ends`)).toMatchObject([
+      {a: '1', b: '2'},
+      {a: '3', b: 'x\ny'},
+      {a: '5', b: '6'},
+    ]);
     const body = '\ufeffn,ok,tags,"no ""te",x\r\n1.5,true,"[1,""a""]","two\nlines",x\r\n,false,,7,\r\n';
     expect((await send(`table=${t}`, body, 'text/csv; charset=utf-8')).body).toEqual(counts({lines: 4, inserted: 2}));
     const [first, second] = await tenant.list(t);

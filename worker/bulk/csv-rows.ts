@@ -28,6 +28,8 @@ export async function* csvRows(
 ): AsyncGenerator<Iterable<ImportLine>, void, void> {
   const parser = parse({
     info: true,
+    // Each record ends as it likes: a header that was written by hand may stand before rows of another program.
+    record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: IMPORT_LINE_BYTES_MAX,
