@@ -60,6 +60,10 @@ const common: BuildOptions = {
 const entries: Record<string, string> = {
   browser: 'browser',
   client: 'native',
+  'compat/browser': 'compat/browser',
+  'compat/react': 'compat/react',
+  'compat/server': 'compat/server',
+  'compat/values': 'compat/values',
   react: 'react',
   server: 'server',
   values: 'values',

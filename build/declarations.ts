@@ -28,7 +28,8 @@ export function declarations(root: string, entries: Readonly<Record<string, stri
     rmSync(directory, {recursive: true});
   }
   for (const [entry, folder] of Object.entries(entries)) {
-    texts.set(`sdk/${entry}.d.ts`, `export * from '../types/sdk/${folder}/index.js';\n`);
+    const up = '../'.repeat(entry.split('/').length);
+    texts.set(`sdk/${entry}.d.ts`, `export * from '${up}types/sdk/${folder}/index.js';\n`);
   }
   return texts;
 }

@@ -1,12 +1,13 @@
 /** `svc init [DIRECTORY]`: a starter project. Nothing that is there is overwritten. */
 import {existsSync} from 'node:fs';
-import {mkdir, writeFile} from 'node:fs/promises';
+import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {basename, dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';
 import {shellQuoted} from './shell-quoted.ts';
+import {COMPAT_DEPENDENCY, compatFiles} from './starter/compat-files.ts';
 import {starterFiles} from './starter/files.ts';
 import {ownPackage} from './starter/own-package.ts';
 import {reactStarterFiles} from './starter/react-files.ts';
@@ -21,8 +22,9 @@ export function register(program: Command): void {
         .choices([...TEMPLATES])
         .default('functions'),
     )
-    .action((directory: string, {template}: {template: Template}) =>
-      reportFailure('svc init', () => init(directory, template)),
+    .option('--compat', 'only a package for libraries that were made for Convex, in the project that is there')
+    .action((directory: string, {template, compat}: {template: Template; compat?: true}) =>
+      reportFailure('svc init', () => (compat === true ? addCompat(directory) : init(directory, template))),
     );
 }
 
@@ -36,16 +38,38 @@ async function init(directory: string, template: Template): Promise<void> {
   const root = resolve(directory);
   const name = projectName(root);
   const filesOf = template === 'react' ? reactStarterFiles : starterFiles;
-  const files = Object.entries(filesOf(name, ownPackage(PACKAGE, root)));
+  await writeNew(root, filesOf(name, ownPackage(PACKAGE, root)));
+  await generateCode(root);
+  const where = directory === '.' ? '' : `cd ${shellQuoted(directory)} && `;
+  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop(template)}\n`);
+}
+
+/** `svc init --compat`, in a project that is there. */
+async function addCompat(directory: string): Promise<void> {
+  const root = resolve(directory);
+  const path = join(root, 'package.json');
+  if (!existsSync(path)) throw new CommandFailure(`there is no package.json in ${root}: run it in a project`);
+  let manifest: {dependencies?: Record<string, string>};
+  try {
+    manifest = JSON.parse(await readFile(path, 'utf8')) as typeof manifest;
+  } catch (cause) {
+    throw new CommandFailure(`${path} is not JSON: ${(cause as Error).message}`, 1, {cause});
+  }
+  await writeNew(root, compatFiles());
+  manifest.dependencies = {svc: ownPackage(PACKAGE, root), ...manifest.dependencies, ...COMPAT_DEPENDENCY};
+  await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`);
+  process.stdout.write(`wrote a package called convex, which stands for svc, to ${root}\nnext: npm install\n`);
+}
+
+/** @throws CommandFailure when one of them is there */
+async function writeNew(root: string, texts: Record<string, string>): Promise<void> {
+  const files = Object.entries(texts);
   const taken = files.map(([path]) => path).filter(path => existsSync(join(root, path)));
   if (taken.length > 0) throw new CommandFailure(`${taken.join(', ')} exists already in ${root}; nothing was written`);
   for (const [path, text] of files) {
     await mkdir(dirname(join(root, path)), {recursive: true});
     await writeFile(join(root, path), text);
   }
-  await generateCode(root);
-  const where = directory === '.' ? '' : `cd ${shellQuoted(directory)} && `;
-  process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop(template)}\n`);
 }
 
 /** Whoever had npm bring Node for this command needs it for the next one, too; an npx inside of another one does not work. */

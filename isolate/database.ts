@@ -17,16 +17,45 @@ const UNSUPPORTED = {
   replace(): never {
     throw new Error('db.replace is not supported; use db.patch');
   },
-  normalizeId(): never {
-    throw new Error('db.normalizeId is not supported');
+  normalizeId(table: unknown, id: unknown): string | null {
+    if (!isForConvex()) throw new Error('db.normalizeId is not supported');
+    return typeof id === 'string' && tableOf(id) === table ? id : null;
   },
   table(): never {
     throw new Error('db.table is not supported');
   },
-  get system(): never {
-    throw new Error('db.system is not supported');
+  /** Libraries take it along in their own objects and seldom use it. */
+  get system(): object {
+    return SYSTEM;
   },
 };
+
+const noSystem = (): never => {
+  throw new Error('db.system is not supported');
+};
+const SYSTEM = Object.freeze({get: noSystem, query: noSystem, normalizeId: noSystem});
+
+const COMPAT = Symbol.for('svc.compat');
+const has = Reflect.has;
+
+/** Code written for Convex says so, see sdk/compat. */
+function isForConvex(): boolean {
+  return has(globalThis, COMPAT);
+}
+
+/** Empty: it is no id, or there is no such table. */
+function tableOf(id: string): string {
+  return hostText(HostOp.tableOf, id);
+}
+
+/** Upstream's newer form names the table before the id. */
+function checkTable(table: unknown, id: unknown, call: string): void {
+  if (!isForConvex()) throw new Error(`db.${call} with two arguments is not supported; use db.${call}(id)`);
+  if (typeof id !== 'string') return;
+  const its = tableOf(id);
+  if (its !== '' && its !== table)
+    throw new Error(`db.${call}: the id ${stringify(id)} is of table '${its}', not '${table}'`);
+}
 
 const NOT_IN_QUERIES = {
   __proto__: UNSUPPORTED,
@@ -56,11 +85,10 @@ function readsOf(check: Check): object {
   return {
     async get(id: unknown, second?: unknown): Promise<unknown> {
       check();
-      // Upstream's newer form names the table first. Any other second argument is the index that `map` passes.
-      if (typeof second === 'string') {
-        throw new Error('db.get with two arguments is not supported; use db.get(id)');
-      }
-      const text = hostText(HostOp.get, checkId(id, 'get'));
+      // Any other second argument is the index that `map` passes.
+      const isNamed = typeof second === 'string';
+      if (isNamed) checkTable(id, second, 'get');
+      const text = hostText(HostOp.get, checkId(isNamed ? second : id, 'get'));
       return text === '' ? null : decodeValue(text);
     },
 
@@ -83,8 +111,11 @@ function writesOf(check: Check): object {
       return hostText(HostOp.insert, table, encodeDocument(value));
     },
 
-    async patch(id: unknown, value: unknown): Promise<null> {
+    async patch(first: unknown, second: unknown, third?: unknown): Promise<null> {
       check();
+      const isNamed = typeof second === 'string' && third !== undefined;
+      if (isNamed) checkTable(first, second, 'patch');
+      const [id, value] = isNamed ? [second, third] : [first, second];
       const known = checkId(id, 'patch');
       if (value === undefined) throw new TypeError("Must provide arg 2 'value' to 'patch'");
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -95,9 +126,11 @@ function writesOf(check: Check): object {
       return null;
     },
 
-    async delete(id: unknown): Promise<null> {
+    async delete(id: unknown, second?: unknown): Promise<null> {
       check();
-      hostText(HostOp.delete, checkId(id, 'delete'));
+      const isNamed = typeof second === 'string';
+      if (isNamed) checkTable(id, second, 'delete');
+      hostText(HostOp.delete, checkId(isNamed ? second : id, 'delete'));
       return null;
     },
   };

@@ -50,6 +50,8 @@ export const HostOp = {
   schedule: 28,
   /** (job id). */
   cancel: 29,
+  /** (id) → the name of its table, or nothing after the `+` when it is no id of one. */
+  tableOf: 30,
 
   /* actions: asynchronous, answered later through the kernel's `settle(call, answer, bytes?)` */
   /** (call number, operation name, JSON, bytes?) */

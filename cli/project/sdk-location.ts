@@ -9,7 +9,7 @@ import {extname, join, posix} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Loader, Plugin} from 'esbuild';
 
-const ENTRIES = ['server', 'values'];
+const ENTRIES = ['server', 'values', 'compat/server', 'compat/values'];
 const NAMESPACE = 'svc';
 
 /** In a bundle the entry points are built, beside it; in a checkout they are sources. */
@@ -19,11 +19,12 @@ const ROOT = IS_BUILT ? BUILT : fileURLToPath(new URL('../../', import.meta.url)
 
 /** Resolves `svc/server` and the like, and what is behind them. */
 export function sdkPlugin(): Plugin {
-  const resolved = (path: string) => ({path, namespace: NAMESPACE, sideEffects: false});
+  // What is for Convex says so where it is loaded.
+  const resolved = (path: string) => ({path, namespace: NAMESPACE, sideEffects: path.includes('compat')});
   return {
     name: NAMESPACE,
     setup({onResolve, onLoad}) {
-      onResolve({filter: /^svc\/\w+$/}, ({path}) => {
+      onResolve({filter: /^svc\/[\w/]+$/}, ({path}) => {
         const entry = path.slice('svc/'.length);
         return ENTRIES.includes(entry) ? resolved(fileOf(entry, IS_BUILT)) : undefined;
       });

@@ -57,7 +57,8 @@ export interface DefineSchemaOptions<StrictTableNameTypes extends boolean> {
 
 class Table {
   readonly validator: GenericValidator;
-  readonly #indexes: SchemaTable['indexes'] = [];
+  /** As libraries read them. */
+  readonly indexes: {indexDescriptor: string; fields: string[]}[] = [];
 
   constructor(validator: GenericValidator) {
     this.validator = validator;
@@ -68,7 +69,7 @@ class Table {
     if (!Array.isArray(fields) || fields.some(field => typeof field !== 'string')) {
       throw new Error(`index('${name}', fields): the fields must be an array of strings`);
     }
-    this.#indexes.push({name, fields: [...fields]});
+    this.indexes.push({indexDescriptor: name, fields: [...fields]});
     return this;
   }
 
@@ -81,7 +82,8 @@ class Table {
   }
 
   export(name: string): SchemaTable {
-    return {name, document: this.validator.json, indexes: this.#indexes};
+    const indexes = this.indexes.map(({indexDescriptor, fields}) => ({name: indexDescriptor, fields}));
+    return {name, document: this.validator.json, indexes};
   }
 }
 
@@ -116,7 +118,7 @@ export function defineSchema<Schema extends GenericSchema, StrictTableNameTypes 
   options?: DefineSchemaOptions<StrictTableNameTypes>,
 ): SchemaDefinition<Schema, StrictTableNameTypes> {
   for (const [name, table] of Object.entries(tables)) {
-    if (!(table instanceof Table)) throw new Error(`defineSchema: table '${name}' must be made with defineTable(…)`);
+    if (!isTable(table)) throw new Error(`defineSchema: table '${name}' must be made with defineTable(…)`);
   }
   return {
     tables,
@@ -127,7 +129,25 @@ export function defineSchema<Schema extends GenericSchema, StrictTableNameTypes 
 }
 
 function schemaJson(tables: GenericSchema, schemaValidation: boolean): SchemaJson {
-  return {tables: Object.entries(tables).map(([name, table]) => table.export(name)), schemaValidation};
+  return {tables: Object.entries(tables).map(([name, table]) => exported(name, table)), schemaValidation};
+}
+
+type TableLike = Pick<Table, 'validator' | 'indexes'>;
+
+/** Libraries make tables of their own that have what ours have. */
+function isTable(table: unknown): table is TableLike {
+  if (typeof table !== 'object' || table === null) return false;
+  const {validator, indexes} = table as Partial<TableLike>;
+  return isValidator(validator) && Array.isArray(indexes);
+}
+
+function exported(name: string, table: unknown): SchemaTable {
+  if (table instanceof Table) return table.export(name);
+  const {validator, indexes} = table as TableLike;
+  // They add fields to a validator after it was made: its JSON does not have them.
+  const made = new Table(tableValidator(validator.kind === 'object' ? validator.fields : validator));
+  for (const {indexDescriptor, fields} of indexes) made.index(indexDescriptor, fields);
+  return made.export(name);
 }
 
 /** What generated code makes of the schema. */

@@ -16,6 +16,8 @@ export abstract class BaseValidator<Type, IsOptional extends OptionalProperty, F
   declare readonly fieldPaths: FieldPaths;
   readonly isOptional: IsOptional;
   readonly isSvcValidator = true;
+  /** Libraries made for Convex look for this one. */
+  readonly isConvexValidator = true;
   abstract readonly kind: string;
   abstract readonly json: ValidatorJson;
 

@@ -19,7 +19,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const NOT_COPIED = ['.git', 'node_modules', 'dist', 'data', 'screenshots', 'bench/results', '.ci/run.log'];
-type Locked = {dev?: boolean; dependencies?: Record<string, string>; bin?: Record<string, string>};
+type Locked = {dev?: boolean; link?: boolean; dependencies?: Record<string, string>; bin?: Record<string, string>};
 
 let folder: string;
 /** The sources without anything built, as git has them. */
@@ -65,7 +65,7 @@ test('a clone that is packed and installed elsewhere is the svc command', async 
 function lockFile(svc: string): object {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {packages: Record<string, Locked>};
   const {'': own, ...rest} = lock.packages;
-  const packages = Object.fromEntries(Object.entries(rest).filter(([, {dev}]) => dev !== true));
+  const packages = Object.fromEntries(Object.entries(rest).filter(([, {dev, link}]) => dev !== true && link !== true));
   const {version, bin, dependencies} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Locked & {
     version: string;
   };

@@ -20,6 +20,7 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'export SVC_DOMAIN': 'needs a container engine; test/docs/deploy-files.test.ts checks the files',
     'docker build -f deploy/Containerfile': 'needs a container engine; test/docs/deploy-files.test.ts checks the line',
   },
+  'moving-from-convex.md': {'svc init --compat': 'test/compat/libraries.test.ts runs it; npm install needs a registry'},
   'tour.md': {
     'npx -y -p node@22 -c "npm run demo"': 'imports a package of 135,000 cities',
     'npx -y -p node@22 -c "npm run demo:live"': 'runs until it is interrupted',

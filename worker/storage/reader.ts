@@ -211,6 +211,10 @@ export class Reader implements FunctionReader {
     return indexes.some(({name, state}) => name === index && state === 'building');
   }
 
+  tableName(number: number): string | undefined {
+    return this.#catalog.tableByNumber(number)?.name;
+  }
+
   indexEntries(
     index: number,
     lower: Buffer,

@@ -67,7 +67,7 @@ const FILES = {
       await attempt(() => c.runQuery(api.jobs.notes, {text: ''}));
       await attempt(() => c.db.replace('x', {}));
       await attempt(() => c.storage.getUrl('x'));
-      await attempt(() => c.db.system);
+      await attempt(() => c.db.system.query('_storage'));
       return found;
     }});
     export const sees = action({args: {text: v.string()}, handler: async (ctx, {text}) => {

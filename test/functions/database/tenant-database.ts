@@ -45,7 +45,7 @@ export type Db = {
   insert(table?: unknown, value?: unknown): Promise<string>;
   patch(id?: unknown, value?: unknown): Promise<null>;
   delete(id?: unknown): Promise<null>;
-  readonly system: never;
+  readonly system: {query(): never};
   replace(): never;
   normalizeId(): never;
   table(): never;

@@ -98,6 +98,8 @@ export class HostDatabase {
     switch (op) {
       case HostOp.get:
         return this.#get(String(a));
+      case HostOp.tableOf:
+        return this.#tableOf(String(a));
       case HostOp.queryOpen:
         return this.#openQuery(String(a), Number(b));
       case HostOp.queryNext:
@@ -140,6 +142,17 @@ export class HostDatabase {
     this.#reads.found(id, Math.floor(row.doc / DOCS_PER_TABLE));
     this.#budget.scanned(row.body);
     return storedDocumentText(row);
+  }
+
+  /** An id of the service names its table; one of a caller's own has to be looked up. */
+  #tableOf(id: string): string {
+    const decoded = decodeId(id);
+    if (decoded !== null) return this.#reader.tableName(decoded.tableNumber) ?? '';
+    if (id.length > DOCUMENT_ID_CHARS_MAX) return '';
+    this.#budget.read();
+    this.#reads.id(id);
+    const row = this.#reader.documentById(id);
+    return row === undefined ? '' : (this.#reader.tableName(Math.floor(row.doc / DOCS_PER_TABLE)) ?? '');
   }
 
   #openQuery(spec: string, wanted: number): string {

@@ -1,0 +1,31 @@
+/**
+ * `svc init --compat`: a package called `convex` in the project, which has svc under the names that libraries made for Convex import.
+ * Path → text.
+ */
+const FOLDER = 'convex-compat';
+const ENTRIES = ['browser', 'react', 'server', 'values'];
+/** A version that libraries of 2025 and later take. */
+const VERSION = '1.99.0';
+
+/** What the project's package.json has to name. */
+export const COMPAT_DEPENDENCY = {convex: `file:./${FOLDER}`};
+
+export function compatFiles(): Record<string, string> {
+  const exported = Object.fromEntries(
+    ENTRIES.map(entry => [`./${entry}`, {types: `./${entry}.d.ts`, default: `./${entry}.js`}]),
+  );
+  const manifest = {
+    name: 'convex',
+    version: VERSION,
+    private: true,
+    description: 'svc under the names that libraries made for Convex import',
+    type: 'module',
+    exports: {...exported, './package.json': './package.json'},
+  };
+  const files: Record<string, string> = {[`${FOLDER}/package.json`]: `${JSON.stringify(manifest, null, 2)}\n`};
+  for (const entry of ENTRIES) {
+    for (const extension of ['js', 'd.ts'])
+      files[`${FOLDER}/${entry}.${extension}`] = `export * from 'svc/compat/${entry}';\n`;
+  }
+  return files;
+}

@@ -1,0 +1,8 @@
+/** `svc/compat/values`: svc/values under the names that libraries for Convex import. */
+import {markAsCompat} from './marker.ts';
+
+export {jsonToSvc as jsonToConvex, svcToJson as convexToJson} from '../../values/convert.ts';
+export * from '../../values/index.ts';
+export {CommitTsPlaceholder, ConvexError} from './not-supported.ts';
+
+markAsCompat();
