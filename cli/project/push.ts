@@ -33,9 +33,10 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   const {project, client} = target;
   const written = await generateCode(project.root);
   if (written.length > 0) say(`generated ${written.join(', ')}`);
+  // What cannot be bundled is said by the bundler: the compiler's advice for it would be wrong.
+  const {upload, sources, warnings, packages} = await bundle(project, options);
   const skipped = await typecheck(project, options.typecheck);
   say(skipped === null ? 'types fit' : `types were not checked: ${skipped}`);
-  const {upload, sources, warnings, packages} = await bundle(project, options);
   for (const warning of warnings) say(`warning: ${warning}`);
   const bytes = upload.files.reduce((sum, {source}) => sum + source.length, 0);
   const modules = upload.modules.length === 1 ? '1 module' : `${upload.modules.length} modules`;

@@ -1,6 +1,6 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -53,6 +53,19 @@ describe('svc init', () => {
 });
 
 describe('svc deploy', () => {
+  test('says of a module of Node what the bundler says, before types are looked at', async () => {
+    writeFileSync(
+      join(project, 'svc/files.ts'),
+      "import fs from 'node:fs';\nexport const names = fs.readdirSync('/');\n",
+    );
+    mkdirSync(join(project, 'node_modules'));
+    for (const name of ['typescript', '@typescript']) {
+      symlinkSync(join(cli, '../../node_modules', name), join(project, 'node_modules', name));
+    }
+    const {code, stderr} = await svc('deploy', '--create', '--typecheck=enable');
+    expect([code, stderr.includes('"use node"'), stderr.includes('types do not fit')]).toEqual([1, true, false]);
+  });
+
   test('says which tables and indexes it adds and drops, and svc dev marks its deployments', async () => {
     const first = await svc('deploy', '--create');
     expect(first).toMatchObject({code: 0, stderr: expect.stringMatching(/^\+ table \w+$/m)});
