@@ -251,6 +251,15 @@ export const LEFTOVER_LOOKS_MAX = 1_000;
 export const LEFTOVER_LOOK_MS = 5;
 /** Numbers of users are noted as given so many ahead: one write of the note for so many tenants. (ours) */
 export const USER_NUMBERS_NOTED = 64;
+/** Of what one worker says it counts; beyond these it is nonsense, or not shown. And of all that ended. (ours) */
+export const WORKER_REPORT_CHARS_MAX = 1 * MIB;
+export const WORKER_SERIES_MAX = 2_000;
+export const WORKER_SERIES_KEPT_MAX = 10_000;
+/** Of what a worker says to the supervisor: one message each so often, and so many at once; one that says more is killed. (ours) */
+export const WORKER_MESSAGE_MS = 5;
+export const WORKER_MESSAGES_AT_ONCE = 2_000;
+/** A version of Node that could not be installed is not tried again for this long. (ours) */
+export const NODE_INSTALL_PAUSE_MS = 60_000;
 /** Of a note in the directory of a tenant that root, or a command, reads: longer ones are not read. (ours) */
 export const TENANT_NOTE_BYTES_MAX = 64 * KIB;
 /** Documents a table with indexes may have had for a damaged one of it to be deleted: its entries are searched for. (ours) */

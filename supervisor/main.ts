@@ -186,6 +186,8 @@ export class Supervisor {
       metrics: this.#metrics,
       sendToRouter: (place, message) => this.#routers.send(place, message),
       sendToRouters: message => this.#routers.broadcast(message),
+      workerEnded: (worker, lastReport) => this.#page.workerEnded(worker, lastReport),
+      tenantDeleted: tenant => this.#page.tenantDeleted(tenant),
       now: Date.now,
       log,
     });

@@ -3,18 +3,21 @@
  * process has METRICS_TIMEOUT_MS to report; a worker that does not is left out and counted, so a stuck one shows instead of
  * hiding the rest.
  *
- * What counts up never goes down because a router or the egress process ended: of each place for one the page keeps what its
- * earlier processes had counted when they were last shown. One that does not report is shown with its last figures.
+ * What counts up never goes down because a process ended: of each place for a router or the egress process the page keeps what its
+ * earlier processes had counted when they were last shown, and of workers what `worker-figures.ts` says. One that does not report is
+ * shown with its last figures.
  */
 import {AggregatorRegistry} from 'prom-client';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
-import {type MetricJson, metricsIn} from '../shared/metric-json.ts';
+import type {MetricJson} from '../shared/metric-json.ts';
+import {countsOf, sumOfCounts} from './metric-sums.ts';
+import {type Reporter, WorkerFigures} from './worker-figures.ts';
 
 export type Reporters = {
   /** By place; null: it does not answer. */
   routers: () => Promise<MetricJson[] | null>[];
   /** Those of workers that serve. Text: the JSON of a report. */
-  workers: () => Promise<string | null>[];
+  workers: () => {worker: Reporter; report: Promise<string | null>}[];
   /** Null: it is not running, or does not answer. */
   egress: () => Promise<MetricJson[] | null>;
   supervisor: () => Promise<MetricJson[]>;
@@ -22,6 +25,7 @@ export type Reporters = {
 
 export class MetricsPage {
   readonly #reporters: Reporters;
+  readonly #workers = new WorkerFigures();
   /** What each router said last. */
   readonly #last: MetricJson[][] = [];
   /** What routers and egress processes that ended had counted. */
@@ -56,11 +60,20 @@ export class MetricsPage {
     this.#lastOfEgress = new EgressMetrics().report(0);
   }
 
+  /** @param lastReport what it reported as it closed; null: it did not */
+  workerEnded(worker: Reporter, lastReport: string | null): void {
+    this.#workers.ended(worker, lastReport);
+  }
+
+  tenantDeleted(tenant: string): void {
+    this.#workers.forget(tenant);
+  }
+
   async #render(): Promise<string> {
     const {routers, workers, egress, supervisor} = this.#reporters;
     const [ofRouters, ofWorkers, ofEgress, own] = await Promise.all([
       Promise.all(routers()),
-      Promise.all(workers()),
+      Promise.all(workers().map(async ({worker, report}) => ({worker, text: await report}))),
       egress(),
       supervisor(),
     ]);
@@ -72,12 +85,12 @@ export class MetricsPage {
       const last = report ?? countsOf(this.#last[place] ?? []);
       shown.push(last);
     }
-    for (const report of ofWorkers) {
-      // A worker that was taken over says what it likes; the page is everybody's.
-      const metrics = report === null ? null : metricsIn(report);
-      if (metrics !== null) shown.push(metrics);
-      else this.#missing++;
+    for (const {worker, text} of ofWorkers) {
+      const report = this.#workers.taken(worker, text);
+      if (report === null) this.#missing++;
+      shown.push(report ?? this.#workers.known(worker));
     }
+    shown.push(...this.#workers.kept());
     shown.push([
       {
         name: 'svc_metrics_missing_total',
@@ -89,26 +102,4 @@ export class MetricsPage {
     ]);
     return AggregatorRegistry.aggregate(shown).metrics();
   }
-}
-
-function countsOf(report: readonly MetricJson[]): MetricJson[] {
-  return report.filter(({type}) => type !== 'gauge');
-}
-
-/** Both together, of what counts up. */
-function sumOfCounts(before: readonly MetricJson[], added: readonly MetricJson[]): MetricJson[] {
-  const sums = new Map(before.map(metric => [metric.name, metric]));
-  for (const metric of countsOf(added)) {
-    const values = new Map((sums.get(metric.name)?.values ?? []).map(value => [seriesOf(value), value]));
-    for (const value of metric.values) {
-      const series = seriesOf(value);
-      values.set(series, {...value, value: value.value + (values.get(series)?.value ?? 0)});
-    }
-    sums.set(metric.name, {...metric, values: [...values.values()]});
-  }
-  return [...sums.values()];
-}
-
-function seriesOf({metricName, labels}: MetricJson['values'][number]): string {
-  return JSON.stringify([metricName, labels]);
 }

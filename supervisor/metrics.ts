@@ -1,6 +1,7 @@
 /** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The page adds it to what the others count. */
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
 import type {MetricJson} from '../shared/metric-json.ts';
+import {BUILD, VERSION} from '../shared/version.ts';
 import type {KillReason} from './child.ts';
 import type {Wall} from './confinement/layers.ts';
 import type {Residence} from './residence.ts';
@@ -42,6 +43,12 @@ export class SupervisorMetrics {
       registers,
     });
     for (const {name, missing} of walls) wall.set({wall: name}, missing === null ? 1 : 0);
+    new Gauge({
+      name: 'svc_build_info',
+      help: 'The version and build of this server, and of its Node, as labels; always 1',
+      labelNames: ['version', 'build', 'node'],
+      registers,
+    }).set({version: VERSION, build: BUILD, node: process.versions.node}, 1);
     this.#wakeSeconds = new Histogram({
       name: 'svc_wake_seconds',
       help: 'Time from taking a worker for a tenant until it serves, by whether it was a spare or a new process',

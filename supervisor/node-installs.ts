@@ -7,7 +7,7 @@ import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
-import {LAST_WORDS_CHARS, NODE_INSTALL_MS_MAX} from '../shared/limits.ts';
+import {LAST_WORDS_CHARS, NODE_INSTALL_MS_MAX, NODE_INSTALL_PAUSE_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {nodeExecutable, nodeHome, nodePackage} from '../shared/node-package.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
@@ -29,6 +29,8 @@ class CannotInstall extends Error {}
 export class NodeInstalls {
   readonly #parts: NodeInstallsParts;
   readonly #underWay = new Map<NodeVersion, Promise<void>>();
+  /** Versions that could not be had, and since when. */
+  readonly #failed = new Map<NodeVersion, {sinceMs: number; error: Error}>();
 
   constructor(parts: NodeInstallsParts) {
     this.#parts = parts;
@@ -48,11 +50,20 @@ export class NodeInstalls {
     }
   }
 
-  /** Once for all who want it. @throws Error with a reason that tenants can be told */
+  /** Once for all who want it; not again for NODE_INSTALL_PAUSE_MS after it could not be had. @throws Error with a reason that tenants can be told */
   install(version: NodeVersion): Promise<void> {
     const known = this.#underWay.get(version);
     if (known !== undefined) return known;
-    const installing = this.#install(version).finally(() => this.#underWay.delete(version));
+    const failed = this.#failed.get(version);
+    if (failed !== undefined && performance.now() - failed.sinceMs < NODE_INSTALL_PAUSE_MS) {
+      return Promise.reject(failed.error);
+    }
+    const installing = this.#install(version)
+      .catch((error: Error) => {
+        this.#failed.set(version, {sinceMs: performance.now(), error});
+        throw error;
+      })
+      .finally(() => this.#underWay.delete(version));
     this.#underWay.set(version, installing);
     return installing;
   }

@@ -4,6 +4,7 @@ import type {WorkerAddress} from '../shared/ipc/control.ts';
 import type {Deaths} from './deaths.ts';
 import type {Residence} from './residence.ts';
 import type {DoorKey} from './tenant-egress.ts';
+import type {Reporter} from './worker-figures.ts';
 import type {Worker} from './worker-pool.ts';
 import {WorkerUsers} from './worker-users.ts';
 
@@ -18,6 +19,8 @@ export class Place {
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is told to. */
   address: WorkerAddress | null = null;
+  /** `worker`, as the metrics know it. */
+  reporter: Reporter | null = null;
   /** The way out of `worker`. */
   door: DoorKey | null = null;
   /** Which routers use `worker`, or wait for one. */

@@ -18,6 +18,7 @@ import {type PostingEnd, type PostingParts, type PostingSettings, Postings} from
 import type {Registry} from './registry.ts';
 import {type Effect, type Input, type Residence, step} from './residence.ts';
 import {Slots} from './slots.ts';
+import type {Reporter} from './worker-figures.ts';
 
 export type PlacementSettings = PostingSettings & {
   maxAwake: number;
@@ -31,6 +32,7 @@ export type PlacementParts = PostingParts & {
   /** @returns false when there is no router at this place now */
   sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
   sendToRouters: (message: SupervisorToRouter) => void;
+  tenantDeleted: (tenant: string) => void;
 };
 
 const SERVING: ReadonlySet<Residence['state']> = new Set(['awake', 'releasing']);
@@ -101,9 +103,11 @@ export class Placement {
   }
 
   /** What each worker that serves counts, as JSON; null: it does not say in time. */
-  reports(): Promise<string | null>[] {
+  reports(): {worker: Reporter; report: Promise<string | null>}[] {
     const serving = [...this.#slots.occupied].filter(({residence: {state}}) => SERVING.has(state));
-    return serving.map(({worker}) => worker?.report() ?? Promise.resolve(null));
+    return serving.flatMap(({worker, reporter}) =>
+      worker === null || reporter === null ? [] : [{worker: reporter, report: worker.report()}],
+    );
   }
 
   /** Of all tenants that have some. */
@@ -136,6 +140,7 @@ export class Placement {
     assert(place?.residence.state === 'deleting', `tenant ${id} is being deleted`);
     this.#parts.users.forget(this.#parts.files.path(id, place.generation));
     this.#places.delete(id);
+    this.#parts.tenantDeleted(id);
   }
 
   /** A router needs this tenant. */

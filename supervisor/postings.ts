@@ -20,6 +20,7 @@ import type {RunDirectory} from './run-directory.ts';
 import type {TenantEgress} from './tenant-egress.ts';
 import type {TenantFiles} from './tenant-files.ts';
 import {NoUser, type TenantUsers} from './tenant-users.ts';
+import type {Reporter} from './worker-figures.ts';
 import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
 
 export type PostingSettings = {
@@ -42,6 +43,8 @@ export type PostingParts = {
   /** @throws Error with the reason for people */
   installNode: (version: NodeVersion) => Promise<void>;
   metrics: SupervisorMetrics;
+  /** @param lastReport what it reported as it closed; null: it did not */
+  workerEnded: (worker: Reporter, lastReport: string | null) => void;
   now: () => number;
   log: Logger;
 };
@@ -90,6 +93,7 @@ export class Postings {
       },
     });
     place.worker = worker;
+    place.reporter = {tenant: place.id};
     const directory = files.path(place.id, place.generation);
     const user = this.#userOf(place, worker, directory);
     if (user === undefined) return;
@@ -194,6 +198,8 @@ export class Postings {
       this.#parts.runDirectory.forget(place.door.socketPath);
     }
     this.#parts.runDirectory.forget(socketPath);
+    if (place.reporter !== null) this.#parts.workerEnded(place.reporter, worker.lastReport);
+    place.reporter = null;
     place.worker = null;
     place.address = null;
     place.door = null;

@@ -7,6 +7,7 @@
  *   t_<id>_<n> with anything else              a tenant
  *   d_<id>_<n>                                 a tenant that is deleted: what is left of it is to be removed
  */
+import {randomBytes} from 'node:crypto';
 import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -57,7 +58,7 @@ export const realSteps = {
   rename,
   unlink,
   rmdir,
-  remove: (path: string) => rm(path, {recursive: true, force: true, maxRetries: 3}),
+  remove: removeTree,
   syncDirectory,
 };
 export type Steps = typeof realSteps;
@@ -231,6 +232,34 @@ export function noteUnused(directory: string, note: NewTenant): void {
 
 function unlessMissing(caught: unknown): void {
   if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
+}
+
+/** Also what is deeper than a path may be long, as code can make that goes down step by step. */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, {recursive: true, force: true, maxRetries: 3});
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code !== 'ENAMETOOLONG') throw caught;
+    await removeFlattened(path);
+  }
+}
+
+/** Each directory in it is moved up beside it, under a name of its own, before what it holds is looked at: no path grows. */
+async function removeFlattened(path: string): Promise<void> {
+  const waiting = [path];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    for (const entry of await readdir(next, {withFileTypes: true})) {
+      const its = join(next, entry.name);
+      if (!entry.isDirectory()) {
+        await unlink(its);
+        continue;
+      }
+      const moved = join(dirname(path), randomBytes(16).toString('hex'));
+      await rename(its, moved);
+      waiting.push(moved);
+    }
+    await rmdir(next);
+  }
 }
 
 /** Makes `path` and the directories above it that are missing, each on disk. */

@@ -4,6 +4,7 @@
  */
 import {isErrorObject} from '../shared/errors.ts';
 import type {WorkerToSupervisor} from '../shared/ipc/control.ts';
+import {WORKER_REPORT_CHARS_MAX} from '../shared/limits.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
 
 /** Null: no worker says this. */
@@ -27,7 +28,7 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
     case 'closed':
       return isTime(nextDueMs) ? {type, nextDueMs: nextDueMs === null ? null : Math.ceil(nextDueMs)} : null;
     case 'metrics':
-      return isId(id) && typeof report === 'string' ? {type, id, report} : null;
+      return isId(id) && isReport(report) ? {type, id, report} : null;
     default:
       return null;
   }
@@ -35,6 +36,10 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
 
 function isId(value: unknown): value is number {
   return Number.isSafeInteger(value);
+}
+
+function isReport(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= WORKER_REPORT_CHARS_MAX;
 }
 
 /** Epoch milliseconds, or none. */

@@ -6,8 +6,20 @@
  */
 
 import {Answers} from '../shared/answers.ts';
-import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor, WorkerUser} from '../shared/ipc/control.ts';
-import {METRICS_TIMEOUT_MS, SPARE_PAUSE_MS_MAX, SPARE_PAUSE_MS_MIN} from '../shared/limits.ts';
+import {
+  LAST_REPORT_ID,
+  type SupervisorToWorker,
+  type TenantSettings,
+  type WorkerToSupervisor,
+  type WorkerUser,
+} from '../shared/ipc/control.ts';
+import {
+  METRICS_TIMEOUT_MS,
+  SPARE_PAUSE_MS_MAX,
+  SPARE_PAUSE_MS_MIN,
+  WORKER_MESSAGE_MS,
+  WORKER_MESSAGES_AT_ONCE,
+} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import {ISOLATE_FLAGS} from '../shared/node-flags.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
@@ -50,6 +62,11 @@ export class Worker {
   readonly #onUnended: (user: number) => void;
   #events: WorkerEvents;
   #isOpening = false;
+  /** What it says once. */
+  readonly #said = new Set<'opened' | 'closed'>();
+  /** A message moves it on by WORKER_MESSAGE_MS; beyond the present there are too many. */
+  #spentUntilMs = Number.NEGATIVE_INFINITY;
+  #lastReport: string | null = null;
   /** What it became with its tenant. */
   #user: WorkerUser | null = null;
   #tenant: string | undefined;
@@ -77,6 +94,11 @@ export class Worker {
         void this.#ended(end);
       },
     });
+  }
+
+  /** What it counted when it closed its tenant, as JSON; null: it has not. */
+  get lastReport(): string | null {
+    return this.#lastReport;
   }
 
   /** What it counts, as JSON; null: it does not say in time. */
@@ -107,9 +129,28 @@ export class Worker {
   }
 
   #received(message: WorkerToSupervisor): void {
+    const fault = this.#faultOf(message);
+    if (fault !== null) {
+      this.child.disbelieve(fault);
+      return;
+    }
     if (message.type === 'opened' || (message.type === 'spare' && !this.#isOpening)) this.child.serves();
-    if (message.type === 'metrics') this.#reports.settle(message.id, message.report);
-    else this.#events.onMessage(message);
+    if (message.type === 'metrics') {
+      if (message.id === LAST_REPORT_ID) this.#lastReport = message.report;
+      this.#reports.settle(message.id, message.report);
+    } else this.#events.onMessage(message);
+  }
+
+  /** Null: a worker of ours says this now. */
+  #faultOf({type}: WorkerToSupervisor): string | null {
+    const nowMs = performance.now();
+    const earnedMs = WORKER_MESSAGE_MS * WORKER_MESSAGES_AT_ONCE;
+    this.#spentUntilMs = Math.max(this.#spentUntilMs, nowMs - earnedMs) + WORKER_MESSAGE_MS;
+    if (this.#spentUntilMs > nowMs) return 'it says too much';
+    if (type !== 'opened' && type !== 'closed') return null;
+    if (this.#said.has(type) || !this.#isOpening) return `it says "${type}" out of turn`;
+    this.#said.add(type);
+    return null;
   }
 
   handOver(events: WorkerEvents): void {

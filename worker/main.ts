@@ -14,7 +14,12 @@ import {performance} from 'node:perf_hooks';
 import {Answers} from '../shared/answers.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import {closeInherited} from '../shared/inherited-descriptors.ts';
-import type {SupervisorToWorker, TenantSettings, WorkerToSupervisor} from '../shared/ipc/control.ts';
+import {
+  LAST_REPORT_ID,
+  type SupervisorToWorker,
+  type TenantSettings,
+  type WorkerToSupervisor,
+} from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
@@ -118,7 +123,18 @@ function openFailed(caught: unknown): void {
   process.disconnect?.();
 }
 
+/** What the tenant's worker counted is kept while it sleeps. */
+function reportLast(): void {
+  if (serving === null) return;
+  try {
+    send({type: 'metrics', id: LAST_REPORT_ID, report: serving.tenant.metricsText(0)});
+  } catch (error) {
+    log.warn('what this worker counted could not be told', {error});
+  }
+}
+
 async function close(): Promise<void> {
+  reportLast();
   const nextDueMs = (await serving?.close()) ?? null;
   send({type: 'closed', nextDueMs});
   process.exit(0);

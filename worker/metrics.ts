@@ -3,8 +3,9 @@
  * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
  */
 
-import {gauge, Histogram, type MetricJson} from '../shared/metric-json.ts';
+import {Histogram, type MetricJson} from '../shared/metric-json.ts';
 import type {FunctionKind} from '../shared/protocol/functions.ts';
+import {WORKER_METRICS, type WorkerMetric} from '../shared/worker-metrics.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
 const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
@@ -187,172 +188,116 @@ export class WorkerMetrics {
   json(gauges: Gauges): MetricJson[] {
     const operations = [...this.#operations].map(([op, value]) => ({labels: {op}, value}));
     return [
-      metric('counter', 'svc_worker_operations_total', 'Operations answered by workers.', operations),
-      metric('counter', 'svc_commit_writes_total', 'Writes that took part in a commit.', [
-        {labels: {}, value: this.#writes},
-      ]),
-      this.#groupSize.json('svc_commit_group_writes', 'Writes a commit group.'),
-      this.#commitSeconds.json('svc_commit_seconds', 'Time of COMMIT, which writes the log.'),
-      this.#syncSeconds.json('svc_commit_fsync_seconds', 'Time from COMMIT until the log is synced.'),
+      metric('svc_worker_operations_total', operations),
+      metric('svc_commit_writes_total', [{labels: {}, value: this.#writes}]),
+      histogram('svc_commit_group_writes', this.#groupSize),
+      histogram('svc_commit_seconds', this.#commitSeconds),
+      histogram('svc_commit_fsync_seconds', this.#syncSeconds),
       metric(
-        'counter',
         'svc_commit_syncs_total',
-        'Syncs of the log, by who made them: the thread that writes, or one of the pool.',
         Object.entries(this.#syncs).map(([by, value]) => ({labels: {by}, value})),
       ),
-      this.#groupSeconds.json('svc_commit_group_seconds', 'Time of a whole commit group without its sync.'),
-      this.#checkpointSeconds.json('svc_checkpoint_seconds', 'Time of a WAL checkpoint.'),
+      histogram('svc_commit_group_seconds', this.#groupSeconds),
+      histogram('svc_checkpoint_seconds', this.#checkpointSeconds),
       metric(
-        'counter',
         'svc_scheduled_runs_total',
-        'Jobs and cron ticks that ran.',
         [...this.#runs].map(([key, value]) => {
           const [kind = '', outcome = ''] = key.split(' ');
           return {labels: {kind, outcome}, value};
         }),
       ),
       ...this.#cronJson(gauges),
-      this.#jobLateness.json('svc_scheduled_lateness_seconds', 'How long after its time scheduled work ran.'),
+      histogram('svc_scheduled_lateness_seconds', this.#jobLateness),
       metric(
-        'counter',
         'svc_function_executions_total',
-        'Functions that ran to their end.',
         [...this.#executions].map(([key, value]) => {
           const [kind = '', outcome = ''] = key.split(' ');
           return {labels: {kind, outcome}, value};
         }),
       ),
-      this.#executionSeconds.json('svc_function_seconds', 'Time of a function, waiting for its turn included.'),
+      histogram('svc_function_seconds', this.#executionSeconds),
       metric(
-        'counter',
         'svc_sandbox_executions_total',
-        'Executions in sandboxes, by what came of them.',
         [...this.#sandboxExecutions].map(([outcome, value]) => ({labels: {outcome}, value})),
       ),
-      this.#sandboxSeconds.json('svc_sandbox_execution_seconds', 'Time of an execution in a sandbox.'),
+      histogram('svc_sandbox_execution_seconds', this.#sandboxSeconds),
       metric(
-        'counter',
         'svc_sandboxes_ended_total',
-        'Sandboxes that ended, by the state they ended in.',
         [...this.#sandboxEnds].map(([state, value]) => ({labels: {state}, value})),
       ),
-      gauge('svc_sandboxes_running', 'Sandboxes that run.', gauges.sandboxes),
-      gauge('svc_sandbox_bytes', 'What processes of sandboxes take, without mapped files.', gauges.sandboxBytes),
-      gauge('svc_sessions_open', 'Sessions that are open.', gauges.sessions),
+      metric('svc_sandboxes_running', [{labels: {}, value: gauges.sandboxes}]),
+      metric('svc_sandbox_bytes', [{labels: {}, value: gauges.sandboxBytes}]),
+      metric('svc_sessions_open', [{labels: {}, value: gauges.sessions}]),
       metric(
-        'gauge',
         'svc_services',
-        'Services of tenants that are awake, by state.',
         [...gauges.services].map(([state, value]) => ({labels: {state}, value})),
       ),
-      gauge('svc_service_bytes', 'What processes of services take, without mapped files.', gauges.serviceBytes),
+      metric('svc_service_bytes', [{labels: {}, value: gauges.serviceBytes}]),
       metric(
-        'counter',
         'svc_service_exits_total',
-        'Processes of services that ended, by why.',
         [...this.#serviceEnds].map(([reason, value]) => ({labels: {reason}, value})),
       ),
       metric(
-        'counter',
         'svc_function_results_total',
-        'Calls of query functions, by whether a kept result answered them.',
         Object.entries(this.#results).map(([how, value]) => ({labels: {how}, value})),
       ),
       metric(
-        'counter',
         'svc_function_results_dropped_total',
-        'Kept results that went, by cause.',
         Object.entries(this.#resultsDropped).map(([cause, value]) => ({labels: {cause}, value})),
       ),
-      gauge('svc_node_processes', 'Node processes of modules with "use node".', this.node.processes),
-      gauge('svc_node_process_bytes', 'What they take, without mapped files.', this.node.bytes),
+      metric('svc_node_processes', [{labels: {}, value: this.node.processes}]),
+      metric('svc_node_process_bytes', [{labels: {}, value: this.node.bytes}]),
       metric(
-        'counter',
         'svc_node_process_ends_total',
-        'Node processes that ended: told to, or for memory, time, a crash, or because they did not start.',
         [...this.#nodeEnds].map(([cause, value]) => ({labels: {cause}, value})),
       ),
-      gauge('svc_isolate_processes', 'Processes of query and action isolates.', this.isolates.processes),
-      gauge('svc_isolate_process_bytes', 'What they take, without mapped files.', this.isolates.bytes),
+      metric('svc_isolate_processes', [{labels: {}, value: this.isolates.processes}]),
+      metric('svc_isolate_process_bytes', [{labels: {}, value: this.isolates.bytes}]),
       metric(
-        'counter',
         'svc_isolate_process_ends_total',
-        'Processes of query and action isolates that ended: told to, or for a crash, memory, silence, what they said, or because they did not start.',
         [...this.#isolatesEnds].map(([cause, value]) => ({labels: {cause}, value})),
       ),
-      gauge('svc_function_results_bytes', 'What kept results of query functions take.', this.resultBytes),
+      metric('svc_function_results_bytes', [{labels: {}, value: this.resultBytes}]),
       metric(
-        'counter',
         'svc_live_evaluations_total',
-        'Live queries looked at for a commit, by whether their result changed.',
         Object.entries(this.#live).map(([result, value]) => ({labels: {result}, value})),
       ),
       metric(
-        'counter',
         'svc_function_live_runs_total',
-        'Runs of queries that function sockets hold, by whether the result was new.',
         Object.entries(this.#liveRuns).map(([result, value]) => ({labels: {result}, value})),
       ),
       metric(
-        'counter',
         'svc_function_socket_failures_total',
-        'Unexpected errors on function sockets, by what failed: the log has each with its stack.',
         Object.entries(this.#socketFailures).map(([what, value]) => ({labels: {what}, value})),
       ),
-      metric('counter', 'svc_function_transitions_total', 'Times that a function socket was moved to a new moment.', [
-        {labels: {}, value: this.#transitions},
-      ]),
-      metric('counter', 'svc_function_updates_total', 'Results that these transitions showed.', [
-        {labels: {}, value: this.#updates},
-      ]),
+      metric('svc_function_transitions_total', [{labels: {}, value: this.#transitions}]),
+      metric('svc_function_updates_total', [{labels: {}, value: this.#updates}]),
       metric(
-        'counter',
         'svc_storage_damage_total',
-        'Times that damaged data was met in a file, by the check that found it.',
         [...this.#damage].map(([check, value]) => ({labels: {check}, value})),
       ),
       metric(
-        'counter',
         'svc_scrub_checked_total',
-        'Rows that the scrub held against their checksums, by kind.',
         [...this.#scrubbed].map(([kind, value]) => ({labels: {kind}, value})),
       ),
-      gauge('svc_scrub_findings', 'What the latest scrubs of awake tenants found.', gauges.scrubFindings),
-      {
-        ...gauge('svc_scrub_age_seconds', 'Time since a whole scrub ended, the oldest.', gauges.scrubAgeSeconds),
-        aggregator: 'max',
-      },
-      metric('gauge', 'svc_followers', 'Streams of events that are open, by what they follow.', [
+      metric('svc_scrub_findings', [{labels: {}, value: gauges.scrubFindings}]),
+      metric('svc_scrub_age_seconds', [{labels: {}, value: gauges.scrubAgeSeconds}]),
+      metric('svc_followers', [
         {labels: {kind: 'journal'}, value: gauges.journalFollowers},
         {labels: {kind: 'query'}, value: gauges.queryFollowers},
       ]),
       metric(
-        'counter',
         'svc_follower_events_total',
-        'Records and results that left on streams of events, by what they follow; counted when a stream ends.',
         Object.entries(this.#followed).map(([kind, value]) => ({labels: {kind}, value})),
       ),
-      gauge(
-        'svc_follower_owed_bytes',
-        'What waits in workers for readers of streams of events.',
-        gauges.followersOwedBytes,
-      ),
-      gauge('svc_live_queries', 'Distinct live queries.', gauges.liveQueries),
-      gauge('svc_journal_records', 'Journal records kept.', Math.max(0, gauges.journalHead - gauges.journalFloor + 1)),
-      gauge('svc_journal_head', 'Sum of the newest journal sequences.', gauges.journalHead),
-      metric('gauge', 'svc_tenant_storage_bytes', 'What a tenant that is awake keeps, without free pages.', [
-        {labels: {tenant: gauges.tenant}, value: gauges.usedBytes},
-      ]),
-      gauge('svc_storage_file_bytes', 'Size of tenant files.', gauges.fileBytes),
-      gauge('svc_storage_wal_bytes', 'Size of write-ahead logs.', gauges.walBytes),
-      {
-        ...gauge(
-          'svc_worker_event_loop_lag_seconds',
-          'Lateness of the latest heartbeat, the worst worker.',
-          gauges.lagSeconds,
-        ),
-        aggregator: 'max',
-      },
+      metric('svc_follower_owed_bytes', [{labels: {}, value: gauges.followersOwedBytes}]),
+      metric('svc_live_queries', [{labels: {}, value: gauges.liveQueries}]),
+      metric('svc_journal_records', [{labels: {}, value: Math.max(0, gauges.journalHead - gauges.journalFloor + 1)}]),
+      metric('svc_journal_head', [{labels: {}, value: gauges.journalHead}]),
+      metric('svc_tenant_storage_bytes', [{labels: {tenant: gauges.tenant}, value: gauges.usedBytes}]),
+      metric('svc_storage_file_bytes', [{labels: {}, value: gauges.fileBytes}]),
+      metric('svc_storage_wal_bytes', [{labels: {}, value: gauges.walBytes}]),
+      metric('svc_worker_event_loop_lag_seconds', [{labels: {}, value: gauges.lagSeconds}]),
     ];
   }
 
@@ -360,13 +305,15 @@ export class WorkerMetrics {
   #cronJson({tenant, cronsFailing}: Gauges): MetricJson[] {
     const isShown = cronsFailing > 0 || this.#cronFailures > 0;
     const of = (value: number) => (isShown ? [{labels: {tenant}, value}] : []);
-    return [
-      metric('gauge', 'svc_crons_failing', 'Crons whose latest run failed.', of(cronsFailing)),
-      metric('counter', 'svc_cron_failures_total', 'Runs of crons that failed.', of(this.#cronFailures)),
-    ];
+    return [metric('svc_crons_failing', of(cronsFailing)), metric('svc_cron_failures_total', of(this.#cronFailures))];
   }
 }
 
-function metric(type: 'counter' | 'gauge', name: string, help: string, values: MetricJson['values']): MetricJson {
-  return {name, help, type, aggregator: 'sum', values};
+function metric(name: WorkerMetric, values: MetricJson['values']): MetricJson {
+  const {type, help, aggregator = 'sum'} = WORKER_METRICS[name];
+  return {name, help, type, aggregator, values};
+}
+
+function histogram(name: WorkerMetric, of: Histogram): MetricJson {
+  return of.json(name, WORKER_METRICS[name].help);
 }

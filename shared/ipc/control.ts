@@ -177,6 +177,9 @@ export type SupervisorToWorker =
   /** Finish what is under way, checkpoint, close the file, answer `closed`, exit 0. */
   | {type: 'close'};
 
+/** Of no question. */
+export const LAST_REPORT_ID = 0;
+
 export type WorkerToSupervisor =
   /** Started and waiting for a tenant. */
   | {type: 'spare'}
@@ -196,6 +199,9 @@ export type WorkerToSupervisor =
   | {type: 'in_use'; untilMs: number | null}
   /** When the tenant next has work due, epoch milliseconds; null: nothing is scheduled. */
   | {type: 'closed'; nextDueMs: number | null}
-  /** Answer to `metrics`: prom-client's form of a registry as JSON; empty while no tenant is open. */
+  /**
+   * Answer to `metrics`: prom-client's form of a registry as JSON; empty while no tenant is open. With LAST_REPORT_ID it was not asked
+   * for: the worker is about to say `closed`.
+   */
   | {type: 'metrics'; id: number; report: string}
   | {type: 'heartbeat'};

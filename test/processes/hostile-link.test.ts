@@ -10,7 +10,7 @@ import {until} from '../harness/until.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Its workers write on their link what a request says after `attack:`, in hex. */
+/** Its workers write on their link what a request says after `attack:`, in hex, and tell the supervisor what it says after `tell:`. */
 const SHIM = `
   import {Server} from 'node:net';
   const {emit} = Server.prototype;
@@ -19,6 +19,8 @@ const SHIM = `
       given[0].on('data', bytes => {
         const [, hex] = /attack:([0-9a-f]+)/.exec(bytes.toString('latin1')) ?? [];
         if (hex !== undefined) given[0].write(Buffer.from(hex, 'hex'));
+        const [, type, times] = /tell:([a-z_]+):([0-9]+)/.exec(bytes.toString('latin1')) ?? [];
+        for (let n = 0; n < Number(times ?? 0); n++) process.send({type, nextDueMs: null, egress: {allow: [], deny: []}});
       });
     }
     return emit.call(this, name, ...given);
@@ -26,7 +28,7 @@ const SHIM = `
 
 let dist: string;
 let service: Service;
-let attacker: Tenant;
+let attackers: Tenant[];
 let other: Tenant;
 beforeAll(async () => {
   dist = mkdtempSync(join(ROOT, 'node_modules/.svc-hostile-'));
@@ -36,8 +38,9 @@ beforeAll(async () => {
   const path = join(dist, 'worker.js');
   writeFileSync(path, `import './shim.js';\n${readFileSync(path, 'utf8')}`);
   service = await Service.start({dist});
-  [attacker, other] = [await Tenant.make(service), await Tenant.make(service)];
-  for (const tenant of [attacker, other]) await tenant.insert('t', {n: 1});
+  other = await Tenant.make(service);
+  attackers = [await Tenant.make(service), await Tenant.make(service)];
+  for (const tenant of [...attackers, other]) await tenant.insert('t', {n: 1});
 });
 afterAll(async () => {
   await service.stop();
@@ -54,12 +57,15 @@ const head = (bodyBytes: number, stream: number, kind: number, flags: number) =>
   return bytes.toString('hex');
 };
 
-test('frames that no worker sends end that worker; the router lives, and other tenants are served', async () => {
+test('frames and messages that no worker sends end that worker; the router lives, and other tenants are served', async () => {
   const routers = service.children('router');
   const attacks = [
-    `${head(9, 1, 10, 4)}${Buffer.from('{not json').toString('hex')}`, // a live query fails
-    head(0, 4_000_000_000, 3, 0), // an answer to nothing
-    'ee'.repeat(64),
+    `attack:${head(9, 1, 10, 4)}${Buffer.from('{not json').toString('hex')}`, // a live query fails
+    `attack:${head(0, 4_000_000_000, 3, 0)}`, // an answer to nothing
+    `attack:${'ee'.repeat(64)}`,
+    'tell:opened:1', // a second time
+    'tell:closed:2',
+    'tell:egress_wanted:2100',
   ];
   let isOver = false;
   const probes = (async () => {
@@ -67,9 +73,11 @@ test('frames that no worker sends end that worker; the router lives, and other t
     while (!isOver) answers.push((await other.list('t')).length);
     return answers;
   })();
-  for (const attack of attacks) {
+  for (const [at, attack] of attacks.entries()) {
+    // A tenant whose worker ends too often rests.
+    const attacker = attackers[at % 2]!;
     const worker = await service.workerOf(attacker.id);
-    await attacker.request('POST', '/documents', {table: 't', fields: {text: `attack:${attack}`}});
+    await attacker.request('POST', '/documents', {table: 't', fields: {text: attack}});
     await until('the worker to be ended', () => service.ownerOf(attacker.id) !== worker);
     await until('its tenant to be served', async () => (await attacker.request('GET', '/documents/t')).status === 200);
   }
@@ -78,5 +86,5 @@ test('frames that no worker sends end that worker; the router lives, and other t
   expect(service.children('router')).toEqual(routers);
   const {text} = await service.get('/metrics');
   expect(text).toMatch(/^svc_malformed_links_total 3$/m);
-  expect(text).toMatch(/^svc_process_kills_total\{.*nonsense.*\} 3$/m);
+  expect(text).toMatch(/^svc_process_kills_total\{.*nonsense.*\} 6$/m);
 });

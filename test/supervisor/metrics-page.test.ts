@@ -10,10 +10,17 @@ function counter(value: number): MetricJson {
 /** A page of these routers and workers; null: it does not report. */
 type Reports = {routers: (MetricJson[] | null)[]; workers: (string | null)[]; egress?: MetricJson[] | null};
 
+/** As a worker counts. */
+function writes(value: number, more: object = {}): string {
+  return JSON.stringify([{...counter(value), name: 'svc_commit_writes_total', values: [{labels: {}, value}], ...more}]);
+}
+
+const WORKERS = [{tenant: 'a'}, {tenant: 'b'}];
+
 function pageOf(reports: Reports): MetricsPage {
   return new MetricsPage({
     routers: () => reports.routers.map(report => Promise.resolve(report)),
-    workers: () => reports.workers.map(report => Promise.resolve(report)),
+    workers: () => reports.workers.map((report, at) => ({worker: WORKERS[at]!, report: Promise.resolve(report)})),
     egress: () => Promise.resolve(reports.egress ?? null),
     supervisor: () => Promise.resolve([gauge('g', 'of the supervisor', 1)]),
   });
@@ -27,9 +34,10 @@ async function shown(page: MetricsPage, name: string): Promise<number> {
 test('routers, workers and the supervisor are added up', async () => {
   const page = pageOf({
     routers: [[counter(1), gauge('g', 'of all', 10)], [counter(2)]],
-    workers: [JSON.stringify([counter(4)]), '[]'],
+    workers: [writes(4), writes(3)],
   });
-  expect([await shown(page, 'c_total'), await shown(page, 'g ')]).toEqual([7, 11]);
+  const names = ['c_total', 'g ', 'svc_commit_writes_total '];
+  expect(await Promise.all(names.map(name => shown(page, name)))).toEqual([3, 11, 7]);
 });
 
 test('who does not report is counted; a router keeps what it had counted, but not its gauges', async () => {
@@ -73,6 +81,51 @@ test('the egress process is shown before it is wanted, and what it counted goes 
   expect(await shown(page, opened)).toBe(2);
 });
 
+test('what workers count stays when they end, and is there from the start; what scrubs found stays while their tenant sleeps', async () => {
+  const reports: Reports = {routers: [], workers: []};
+  const page = pageOf(reports);
+  const counted = 'svc_commit_writes_total ';
+  const findings = 'svc_scrub_findings ';
+  expect([await shown(page, counted), await shown(page, findings)]).toEqual([0, 0]);
+  expect(await shown(page, 'svc_storage_damage_total{check="checksum"}')).toBe(0);
+  const found = (value: number) => gauge('svc_scrub_findings', 'found', value);
+  const both = (value: number, its: number) => JSON.stringify([...(JSON.parse(writes(value)) as object[]), found(its)]);
+  reports.workers = [both(20, 1), both(5, 0)];
+  expect([await shown(page, counted), await shown(page, findings)]).toEqual([25, 1]);
+  page.workerEnded(WORKERS[0]!, both(22, 1)); // what it counted since
+  reports.workers = [null, null];
+  expect([await shown(page, counted), await shown(page, findings)]).toEqual([27, 1]);
+  page.workerEnded(WORKERS[1]!, null); // it died
+  reports.workers = [both(1, 0)];
+  expect([await shown(page, counted), await shown(page, findings)]).toEqual([28, 0]);
+  page.workerEnded(WORKERS[0]!, both(1, 2));
+  page.tenantDeleted('a');
+  reports.workers = [];
+  expect([await shown(page, counted), await shown(page, findings)]).toEqual([28, 0]);
+});
+
+test('of a worker that was taken over nothing is shown but what workers count', async () => {
+  const reports: Reports = {routers: [], workers: [JSON.stringify([gauge('svc_wall', 'no', 7)]), writes(5)]};
+  const page = pageOf(reports);
+  expect(await page.render()).not.toContain('svc_wall');
+  const failures = (tenant: string) =>
+    writes(1, {name: 'svc_cron_failures_total', values: [{labels: {tenant}, value: 1}]});
+  for (const hostile of [
+    failures('a'), // another tenant's
+    writes(4), // less than before
+    writes(-1),
+    writes(9, {values: [{labels: {op: 'x'}, value: 9}]}),
+    writes(9, {values: Array.from({length: 2_001}, () => ({labels: {}, value: 9}))}),
+  ]) {
+    reports.workers[1] = hostile;
+    const missing = await shown(page, 'svc_metrics_missing_total');
+    expect(await shown(page, 'svc_commit_writes_total '), hostile.slice(0, 200)).toBe(5);
+    expect(await shown(page, 'svc_metrics_missing_total')).toBe(missing + 2);
+  }
+  reports.workers[1] = writes(6);
+  expect(await shown(page, 'svc_commit_writes_total ')).toBe(6);
+});
+
 test.each([
   ['no JSON', '['],
   ['no list', '{}'],
@@ -87,6 +140,9 @@ test.each([
     JSON.stringify([{...counter(1), values: [{labels: {}, value: 1, metricName: 'a b'}]}]),
   ],
 ])('a worker that reports %s is counted as missing, and the page is shown', async (_, report) => {
-  const page = pageOf({routers: [[counter(1)]], workers: [report, JSON.stringify([counter(2)])]});
-  expect([await shown(page, 'c_total'), await shown(page, 'svc_metrics_missing_total')]).toEqual([3, 2]);
+  const page = pageOf({routers: [[counter(1)]], workers: [report, writes(2)]});
+  const names = ['c_total', 'svc_commit_writes_total ', 'svc_metrics_missing_total'];
+  const figures = [];
+  for (const name of names) figures.push(await shown(page, name));
+  expect(figures).toEqual([1, 2, 3]);
 });

@@ -1,0 +1,128 @@
+/**
+ * What workers count, as the supervisor shows it. A report is outside input: only the metrics of `worker-metrics.ts` with their own
+ * labels are shown, no tenant's but the worker's, nothing below zero, and nothing that counts down.
+ *
+ * What counts up never goes down because a tenant falls asleep or a worker ends: what it reported last is kept. A worker that closes in
+ * order reports last of all. What scrubs of tenants that are asleep found stays, too.
+ */
+import {WORKER_SERIES_KEPT_MAX, WORKER_SERIES_MAX} from '../shared/limits.ts';
+import {type MetricJson, metricsIn} from '../shared/metric-json.ts';
+import {WORKER_METRICS, type WorkerMetricShape} from '../shared/worker-metrics.ts';
+import {countsOf, seriesOf, sumOfCounts} from './metric-sums.ts';
+
+/** One worker with a tenant. */
+export type Reporter = {tenant: string};
+type Value = MetricJson['values'][number];
+
+const FINDINGS = 'svc_scrub_findings';
+/** Those that alarms are made of are there with 0 before anything is found. */
+const CHECKS = ['checksum', 'id', 'entry', 'chain', 'code', 'rows', 'engine'];
+const LABEL_CHARS_MAX = 200;
+
+export class WorkerFigures {
+  readonly #last = new Map<Reporter, MetricJson[]>();
+  /** What workers that ended had counted. */
+  #ended: MetricJson[] = [];
+  /** By tenants that are asleep. */
+  readonly #findings = new Map<string, number>();
+
+  /** @param text a report as JSON; null: the worker does not say in time. @returns what is shown, or null: this is no report of it */
+  taken(worker: Reporter, text: string | null): MetricJson[] | null {
+    const last = this.#last.get(worker);
+    const report = text === null ? null : reportIn(text, worker.tenant);
+    if (report === null || (last !== undefined && countsDown(last, report))) return null;
+    this.#last.set(worker, report);
+    this.#findings.delete(worker.tenant);
+    return report;
+  }
+
+  /** What is known of a worker that did not report. */
+  known(worker: Reporter): MetricJson[] {
+    return countsOf(this.#last.get(worker) ?? []);
+  }
+
+  /** @param text what it reported last of all; null: nothing */
+  ended(worker: Reporter, text: string | null): void {
+    this.taken(worker, text);
+    const last = this.#last.get(worker);
+    this.#last.delete(worker);
+    if (last === undefined) return;
+    this.#ended = sumOfCounts(this.#ended, last, WORKER_SERIES_KEPT_MAX);
+    const findings = last.find(({name}) => name === FINDINGS)?.values[0]?.value ?? 0;
+    if (findings > 0) this.#findings.set(worker.tenant, findings);
+  }
+
+  /** The tenant is deleted. */
+  forget(tenant: string): void {
+    this.#findings.delete(tenant);
+    this.#ended = this.#ended.map(metric => ({
+      ...metric,
+      values: metric.values.filter(({labels}) => labels.tenant !== tenant),
+    }));
+  }
+
+  /** Of those that ended; behind what workers report, so that buckets are in their order. */
+  kept(): MetricJson[][] {
+    const findings = [...this.#findings.values()].reduce((sum, each) => sum + each, 0);
+    const shapes = Object.entries(WORKER_METRICS).map(([name, shape]) => withZero(name, shape));
+    return [
+      this.#ended,
+      [{...withZero(FINDINGS, WORKER_METRICS[FINDINGS]), values: [{labels: {}, value: findings}]}],
+      shapes,
+    ];
+  }
+}
+
+function withZero(name: string, {type, help, aggregator = 'sum', labels = []}: WorkerMetricShape): MetricJson {
+  let values: Value[] = [];
+  if (name === 'svc_storage_damage_total') values = CHECKS.map(check => ({labels: {check}, value: 0}));
+  else if (labels.length === 0 && type !== 'histogram') values = [{labels: {}, value: 0}];
+  else if (labels.length === 0) {
+    values = [
+      {labels: {le: '+Inf'}, value: 0, metricName: `${name}_bucket`},
+      {labels: {}, value: 0, metricName: `${name}_sum`},
+      {labels: {}, value: 0, metricName: `${name}_count`},
+    ];
+  }
+  return {name, help, type, aggregator, values};
+}
+
+/** Null: no worker of this tenant reports so. What this build does not know is left out. */
+function reportIn(text: string, tenant: string): MetricJson[] | null {
+  const said = metricsIn(text);
+  if (said === null) return null;
+  const report: MetricJson[] = [];
+  let series = 0;
+  for (const {name, values} of said) {
+    if (!Object.hasOwn(WORKER_METRICS, name)) continue;
+    const shape = WORKER_METRICS[name as keyof typeof WORKER_METRICS];
+    series += values.length;
+    if (series > WORKER_SERIES_MAX || !values.every(value => isValueOf(name, shape, value, tenant))) return null;
+    const {type, help, aggregator = 'sum'} = shape;
+    report.push({name, type, help, aggregator, values});
+  }
+  return report;
+}
+
+function isValueOf(name: string, {type, labels = []}: WorkerMetricShape, value: Value, tenant: string): boolean {
+  const {metricName} = value;
+  const isNamed =
+    type === 'histogram'
+      ? [`${name}_bucket`, `${name}_sum`, `${name}_count`].includes(metricName ?? '')
+      : metricName === undefined;
+  const isNumber = Number.isFinite(value.value) && (type === 'gauge' || value.value >= 0);
+  const areLabels = Object.entries(value.labels).every(
+    ([label, its]) =>
+      (labels.includes(label) || (label === 'le' && type === 'histogram')) &&
+      String(its).length <= LABEL_CHARS_MAX &&
+      (label !== 'tenant' || its === tenant),
+  );
+  return isNamed && isNumber && areLabels;
+}
+
+function countsDown(before: readonly MetricJson[], now: readonly MetricJson[]): boolean {
+  const counts = new Map(now.map(metric => [metric.name, new Map(metric.values.map(it => [seriesOf(it), it.value]))]));
+  return countsOf(before).some(({name, values}) =>
+    values.some(value => (counts.get(name)?.get(seriesOf(value)) ?? 0) < value.value),
+  );
+}
