@@ -154,9 +154,9 @@ export class Intake {
     if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
     if (this.#isDraining) throw stopping();
     if (route.access === 'admin') {
+      if (query !== '') refuseKeyInUrl(req);
       const asker = this.#parts.credentials.of(req);
       if (asker === undefined) {
-        refuseKeyInUrl(req);
         this.#refuseCredential(exchange, req, NEEDS_CREDENTIAL, showsCredential(req));
         return;
       }
@@ -401,6 +401,8 @@ export class Intake {
   #collectBody(exchange: Exchange, then: () => void): void {
     exchange.collectBody(() => {
       try {
+        // Its key may have been revoked, or have ended, while the body came.
+        if (exchange.asker?.isValid(Date.now()) === false) throw keyEnded();
         then();
       } catch (caught) {
         this.#fail(exchange, caught);

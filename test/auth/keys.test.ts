@@ -1,5 +1,6 @@
 /** Keys, of a really started service: what they open, what they do not, and how they end. */
 import {readFileSync, writeFileSync} from 'node:fs';
+import {connect} from 'node:net';
 import {join} from 'node:path';
 import {PassThrough} from 'node:stream';
 import {request} from 'undici';
@@ -291,6 +292,34 @@ describe('a key ends', () => {
     expect((await as(third.secret, 'GET', '/api/whoami')).status).toBe(200);
     expect(third.key.secrets).toHaveLength(1);
   });
+});
+
+test('a write whose body is still arriving when its key is revoked is 401, and not done', async () => {
+  const {key, secret} = await make({scopes: ['data:write'], tenants: [acme]});
+  const body = '{"table":"mine","fields":{"late":true}}';
+  const client = connect({host: '127.0.0.1', port: service.port});
+  let received = '';
+  client.on('data', chunk => {
+    received += String(chunk);
+  });
+  const head = `POST ${at('/documents')} HTTP/1.1\r\nHost: 127.0.0.1:${service.port}\r\nAuthorization: Bearer ${secret}\r\n`;
+  // It has been taken in when another request of the connection before it is answered.
+  client.write(
+    `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${service.port}\r\n\r\n${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+  );
+  await until('the answer before it', () => received.includes('200 OK'));
+  received = '';
+  expect((await service.request('DELETE', `/api/keys/${key.id}`)).status).toBe(204);
+  client.write(body.slice(-1));
+  await until('its answer', () => received.includes('\r\n\r\n'));
+  client.destroy();
+  expect(received).toMatch(/^HTTP\/1\.1 401 /);
+  expect((await service.get(at('/documents/mine'))).text).not.toContain('"late"');
+});
+
+test('a key in a URL is 400 also where another credential was sent', async () => {
+  const {secret} = await make({scopes: ['data:read']});
+  expectError(await service.get(`${at('/documents/mine')}?key=${secret}`), 400, 'op.invalid_input');
 });
 
 test('svc key makes, shows, rotates and revokes them; the secret alone is on stdout', async () => {
