@@ -1,7 +1,8 @@
 /**
  * Group commit: the only write path. Writes run in one SQLite transaction a group, each in a savepoint of its own. COMMIT writes
- * the XX has ended the group is durable: readers see it, the stages are handed
- * the commit, and its replies leave.
+ * the log and does not wait for the disk. The log is synced by this thread or in the pool (`sync-place.ts`), one sync at a time;
+ * while the pool syncs, the next group takes writes. When the sync has ended the group is durable: readers see it, the stages are
+ * handed the commit, and its replies leave.
  *
  *   submit ─▶ queue ─end of turn─▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─no sync under way─▶ COMMIT ─▶ sync ─▶ stages ─▶ settle
  *                                    │ a write fails alone: ROLLBACK TO, its caller learns why  ▲
