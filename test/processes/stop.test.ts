@@ -30,6 +30,9 @@ function runDirectories(pid: number): string[] {
   return readdirSync(tmpdir()).filter(name => name.startsWith(`svc-${pid}-`));
 }
 
+/** Of a tenant that was closed. Both files of its log stay, empty, for a disk that takes no writes when it is opened next. */
+const FILES = ['owner.lock', 'tenant.sqlite', 'tenant.sqlite-shm', 'tenant.sqlite-wal'];
+
 describe('a drain', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('%s ends everything in order with exit code 0', async signal => {
     const tenants = [await Tenant.make(service), await Tenant.make(service)];
@@ -40,8 +43,7 @@ describe('a drain', () => {
     expect(await service.end(signal)).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);
     expect(runDirectories(pids[0]!)).toEqual([]);
-    for (const {id} of tenants)
-      expect(readdirSync(service.directoryOf(id)!).sort()).toEqual(['owner.lock', 'tenant.sqlite']);
+    for (const {id} of tenants) expect(readdirSync(service.directoryOf(id)!).sort()).toEqual(FILES);
     expect(existsSync(`${service.data}/svc.owner`)).toBe(false);
     expect((await svc(['verify', '--data', service.data])).code).toBe(0);
   });
