@@ -12,7 +12,7 @@ import type {Logger} from '../shared/log.ts';
 import {endAllOf, isAnyLeft, type UserTest} from './confinement/leftovers.ts';
 import {giveTo} from './confinement/ownership.ts';
 import {UserNumbers} from './confinement/user-numbers.ts';
-import type {UserRange} from './confinement/users.ts';
+import {isShared, type UserRange} from './confinement/users.ts';
 import {scanTenants} from './tenant-files.ts';
 
 /** No id is left, or an owner cannot be changed: the tenant is not opened with more than it should have. */
@@ -49,11 +49,16 @@ export class TenantUsers {
     return this.#range !== null;
   }
 
-  /** Of an earlier server that was killed: once, before any of these users is used again. The whole range is ours. */
+  /**
+   * Of an earlier server that was killed: once, before any of these users is used again. The whole range is ended, unless other
+   * programs may have users of it.
+   */
   async endLeftovers(): Promise<void> {
     if (this.#range === null) return;
     const {first, last} = this.#range;
-    const areOurs: UserTest = id => id > first && id <= last;
+    const areOurs: UserTest = isShared(this.#range)
+      ? id => this.#names.has(id) || this.#numbers!.mayBeGiven(id)
+      : id => id > first && id <= last;
     const {ended, left} = await endAllOf(areOurs);
     if (ended.length > 0) this.#log.warn('processes of an earlier server are ended', {pids: ended});
     if (left.length === 0) return;

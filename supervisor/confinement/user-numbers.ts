@@ -28,6 +28,11 @@ export class UserNumbers {
     this.#last = this.#noted;
   }
 
+  /** As far as it is noted, which is some numbers ahead. */
+  mayBeGiven(id: number): boolean {
+    return id > this.#range.first && id <= this.#noted;
+  }
+
   /** Null: none is free. */
   next(isFree: (id: number) => boolean): number | null {
     const {first, last} = this.#range;

@@ -20,6 +20,11 @@ const FREE: UserRange = {first: 1_879_048_192, last: 2_147_352_575};
 /** Where a user namespace has 65,536 ids. */
 const SMALL: UserRange = {first: 10_000, last: 59_999};
 
+/** Other programs may have ids of this range: only those that were given to tenants are this server's. */
+export function isShared({first, last}: UserRange): boolean {
+  return first === SMALL.first && last === SMALL.last;
+}
+
 /** `none`: tenants have the server's user, whatever the machine would give. */
 export type UsersSetting = 'auto' | 'none' | UserRange;
 

@@ -162,6 +162,22 @@ describe('users of tenants', () => {
     expect(all.own(join(root, 't_b_2'))).toMatchObject({id});
   });
 
+  test('a start ends what runs with a user it gave, and in a range that others use nothing else', async () => {
+    const shared = {first: 10_000, last: 59_999};
+    const {id} = new TenantUsers(shared, root, log).own(filled('t_a_1'))!;
+    const [tenants, others] = [id, shared.last].map(uid =>
+      spawn('setpriv', [`--reuid=${uid}`, '--clear-groups', '--', 'sleep', '1000'], {stdio: 'ignore'}),
+    );
+    try {
+      await until('both users', () => [id, shared.last].every(wanted => isAnyLeft(uid => uid === wanted)));
+      await new TenantUsers(shared, root, log).endLeftovers();
+      expect(isAnyLeft(uid => uid === id)).toBe(false);
+      expect(isAnyLeft(uid => uid === shared.last)).toBe(true);
+    } finally {
+      for (const child of [tenants, others]) child!.kill('SIGKILL');
+    }
+  });
+
   test("where tenants have none of their own, what had one is the server's again", () => {
     const directory = filled('t_a_1');
     users().own(directory);
