@@ -31,7 +31,8 @@ describe('a rehearsal', () => {
     const {directory, rehearseIn} = newDirectory();
     for (let i = 0; i < 3; i++) {
       expect(await rehearseIn()).toEqual([]);
-      expect(readdirSync(directory).sort()).toEqual(['owner.lock', 'tenant.sqlite']);
+      const log = ['tenant.sqlite-shm', 'tenant.sqlite-wal'];
+      expect(readdirSync(directory).sort()).toEqual(['owner.lock', 'tenant.sqlite', ...log]);
       expect(countOf(directory, 'documents')).toBe(0);
       expect(countOf(directory, 'journal')).toBe(1);
     }

@@ -97,6 +97,7 @@ test('spares rehearse in it', async () => {
   await service.run(['--log-level', 'debug', '--spare-workers', '1']);
   await until('a spare', async () => /^svc_spare_workers 1$/m.test((await service.get('/metrics')).text));
   const directory = join(base, readdirSync(base)[0]!, 'rehearsal');
-  expect(readdirSync(directory).sort()).toEqual(['owner.lock', 'tenant.sqlite']);
+  const files = ['owner.lock', 'tenant.sqlite', 'tenant.sqlite-shm', 'tenant.sqlite-wal'];
+  expect(readdirSync(directory).sort()).toEqual(files);
   expect(service.log).not.toContain('a rehearsal failed');
 });
