@@ -1,10 +1,18 @@
 /** Which walls stand around the workers of a service, and why the others do not: what it says of itself at its start. */
+import {readdirSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import type {WallName} from '../../supervisor/confinement/layers.ts';
 import type {Service} from './service.ts';
 
 /** The mode of a directory that users of tenants go through where they have some of their own, and of one for the server alone. */
 export function passedMode(service: Service): string {
   return missingWall(service, 'users') === null ? '710' : '700';
+}
+
+/** Where the sockets of its workers and the ways out of its tenants are. */
+export function runDirectoryOf({pid}: Service): string {
+  return join(tmpdir(), readdirSync(tmpdir()).find(name => name.startsWith(`svc-${pid}-`))!);
 }
 
 /** Null: it stands. */

@@ -15,7 +15,7 @@ import {findConfinement} from '../../supervisor/confinement/confinement.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {missingWall} from '../harness/walls.ts';
+import {missingWall, runDirectoryOf} from '../harness/walls.ts';
 import type {Try} from './attack.ts';
 
 const SCRIPT = fileURLToPath(new URL('./attack.ts', import.meta.url));
@@ -53,7 +53,7 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
   const spare = await until('a spare', () =>
     service.children('worker').find(pid => pid !== worker && pid !== itsWorker && userOf(pid) === 0),
   );
-  const run = join(tmpdir(), readdirSync(tmpdir()).find(name => name.startsWith(`svc-${service.pid}-`))!);
+  const run = runDirectoryOf(service);
   const sockets = readdirSync(run)
     .filter(name => /^w\d+$/.test(name))
     .map(name => ({path: join(run, name), uid: statSync(join(run, name)).uid}));

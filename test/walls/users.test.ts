@@ -18,7 +18,7 @@ import {startOrRefusal} from '../harness/data-directory.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {missingWall} from '../harness/walls.ts';
+import {missingWall, runDirectoryOf} from '../harness/walls.ts';
 
 let service: Service;
 let tenant: Tenant;
@@ -143,7 +143,7 @@ describe("what code left running under its tenant's user", () => {
 });
 
 test('the socket of a worker that has ended is taken away', async () => {
-  const run = join(tmpdir(), readdirSync(tmpdir()).find(name => name.startsWith(`svc-${service.pid}-`))!);
+  const run = runDirectoryOf(service);
   const sockets = () => readdirSync(run).filter(name => name.startsWith('w'));
   const [first] = sockets();
   process.kill(await service.workerOf(tenant.id), 'SIGKILL');
