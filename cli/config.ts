@@ -75,7 +75,7 @@ export function addStartOptions(command: Command): Command {
     )
       .argParser(users)
       .default('auto'),
-    new Option('--require-sandbox [yes]', 'refuse to start where a wall around workers is missing')
+    new Option('--require-sandbox [yes]', 'refuse to start where a wall around workers other than memory is missing')
       .preset('yes')
       .argParser(yesOrNo)
       .default(false),

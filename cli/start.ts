@@ -3,7 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {createLogger, type Logger} from '../shared/log.ts';
 import {VERSION} from '../shared/version.ts';
-import {type Wall, wallFields} from '../supervisor/confinement/layers.ts';
+import {isDemanded, type Wall, wallFields} from '../supervisor/confinement/layers.ts';
 import type {Credentials} from '../supervisor/credentials.ts';
 import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
 import {StartError} from '../supervisor/start-error.ts';
@@ -53,8 +53,10 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
     note(listening.port, data, log);
     stop.drain = () => supervisor.drain().finally(() => forgetServer(listening.port));
     process.stdout.write(welcome(listening, supervisor.credentials, supervisor.walls));
-    const {stand, missing} = wallFields(supervisor.walls);
-    for (const [layer, reason] of Object.entries(missing)) log.warn('a sandbox layer is missing', {layer, reason});
+    const {stand} = wallFields(supervisor.walls);
+    for (const {name: layer, missing: reason} of supervisor.walls) {
+      if (reason !== null) log[isDemanded(layer) ? 'warn' : 'info']('a sandbox layer is missing', {layer, reason});
+    }
     log.info('listening', {
       host: listening.host,
       port: listening.port,

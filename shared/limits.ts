@@ -168,6 +168,10 @@ export const WORKER_DESCRIPTORS_MAX = 16_384;
 export const WORKER_THREADS_MAX = 4_096;
 /** When the machine has no memory left, a process with more of this goes first: workers before routers. (ours) */
 export const WORKER_OOM_ADJUSTMENT = 500;
+/** Memory of a worker and all its children together, with what they have in a tmpfs, where each worker has a cgroup: this, and no more than
+ * this share of what the server may have. Beyond: the kernel ends one of its processes. (ours) */
+export const WORKER_GROUP_BYTES_MAX = 4 * PROCESS_BYTES_MAX;
+export const WORKER_GROUP_SHARE_MAX = 0.75;
 /** A program that confines children is tried for this long at a start. (ours) */
 export const CONFINEMENT_TRY_MS_MAX = 5_000;
 /** A tenant whose worker died this often without HEALTHY_MS of service between rests for REST_MS: 503 meanwhile. (design) */
@@ -246,7 +250,7 @@ export const FIELD_PATH_CHARS_MAX = 1024;
 
 /** Damaged places that are told apart in the log: each is one error line. Beyond: a line each time. (ours) */
 export const DAMAGE_PLACES_MAX = 1_000;
-/** Looks at all processes until nothing of a tenant's user runs, and the pause between them. (ours) */
+/** Looks at all processes until nothing of a tenant's user runs, or at a worker's cgroup until it is empty, and the pause between them. (ours) */
 export const LEFTOVER_LOOKS_MAX = 1_000;
 export const LEFTOVER_LOOK_MS = 5;
 /** Numbers of users are noted as given so many ahead: one write of the note for so many tenants. (ours) */

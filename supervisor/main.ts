@@ -19,6 +19,7 @@ import {BUILD, VERSION} from '../shared/version.ts';
 import {AuditLog} from './audit-log.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './child.ts';
 import type {Confinement} from './confinement/confinement.ts';
+import {findGroups, type WorkerGroups} from './confinement/groups.ts';
 import type {UsersSetting} from './confinement/users.ts';
 import {type Credentials, loadCredentials} from './credentials.ts';
 import {orStartError, ownDataDirectory} from './data-directory.ts';
@@ -103,9 +104,12 @@ export class Supervisor {
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     await orStartError(settings.data, rewriteFile(`${join(settings.data, REGISTRY_FILE)}-wal`));
     const own = {executable: process.execPath, entry: settings.entries.worker};
+    // Before there is any child.
+    const {groups, missing} = findGroups(log);
     const confined = await confinedCode(own, settings.workerUsers, settings.data, log);
-    if (settings.requireSandbox) requireAll(confined.confinement.walls);
-    return new Supervisor(settings, env, log, lock, credentials, files, confined);
+    const walls: Confinement['walls'] = [...confined.confinement.walls, {name: 'memory', missing}];
+    if (settings.requireSandbox) requireAll(walls);
+    return new Supervisor(settings, env, log, lock, credentials, files, {...confined, groups, walls});
   }
 
   private constructor(
@@ -115,10 +119,10 @@ export class Supervisor {
     lock: OwnerLock,
     credentials: Credentials,
     files: TenantFiles,
-    {code, confinement}: ConfinedCode,
+    {code, confinement, groups, walls}: ConfinedCode & {groups: WorkerGroups | null; walls: Confinement['walls']},
   ) {
     this.credentials = credentials;
-    this.walls = confinement.walls;
+    this.walls = walls;
     this.#log = log;
     this.#lock = lock;
     const {entries} = settings;
@@ -139,6 +143,7 @@ export class Supervisor {
       entry: code.entry,
       env: workerEnv,
       confinement: confinement.worker,
+      groups,
       sparesWanted: settings.spareWorkers,
       rehearsalDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       pace: new KillPace(() => performance.now()),
@@ -146,7 +151,7 @@ export class Supervisor {
       onUnended: (user: number) => this.#users.unended(user),
     };
     this.#pool = new WorkerPool(pool, log);
-    this.#metrics = new SupervisorMetrics(confinement.walls, () => ({
+    this.#metrics = new SupervisorMetrics(walls, () => ({
       tenants: this.#placement.size,
       spares: this.#pool.spares,
       isUnwritable: this.#registry.isUnwritable,

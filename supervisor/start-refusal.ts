@@ -1,7 +1,7 @@
 /** Why the server does not start: on a data directory whose registry is not that of its tenants, or without a wall. For the operator. */
 import {dirname, join} from 'node:path';
 import {REFUSAL_DIRECTORIES_SHOWN} from '../shared/limits.ts';
-import type {Wall} from './confinement/layers.ts';
+import {isDemanded, type Wall} from './confinement/layers.ts';
 import {StartError} from './start-error.ts';
 import type {FoundDirectory} from './tenant-files.ts';
 
@@ -27,9 +27,10 @@ export function registryRefusal(
   return new StartError(lines.join('\n'), options);
 }
 
-/** @throws StartError: one is missing, and --require-sandbox was given */
+/** @throws StartError: one that is demanded is missing, and --require-sandbox was given */
 export function requireAll(walls: readonly Wall[]): void {
-  const missing = walls.flatMap(({name, missing: why}) => (why === null ? [] : [`  ${name}: ${why}`]));
+  const demanded = walls.filter(({name}) => isDemanded(name));
+  const missing = demanded.flatMap(({name, missing: why}) => (why === null ? [] : [`  ${name}: ${why}`]));
   if (missing.length === 0) return;
   const lines = ['--require-sandbox was given, and not every wall around workers can be had here:', ...missing];
   throw new StartError([...lines, 'docs/operating.md, "Walls", says what each needs.'].join('\n'));

@@ -23,6 +23,7 @@ import {
 import type {Logger} from '../shared/log.ts';
 import {ISOLATE_FLAGS} from '../shared/node-flags.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
+import type {WorkerGroups} from './confinement/groups.ts';
 import {endAllOf} from './confinement/leftovers.ts';
 import type {KillPace} from './kill-pace.ts';
 import {workerMessageIn} from './worker-message.ts';
@@ -42,6 +43,8 @@ export type PoolSettings = {
   env: Record<string, string>;
   /** What stands before a worker's executable. */
   confinement: readonly string[];
+  /** Of which each worker has one; null: the machine gives none. */
+  groups: WorkerGroups | null;
   sparesWanted: number;
   /** Where spares rehearse the open of a tenant. */
   rehearsalDirectory: () => string;
@@ -60,6 +63,9 @@ export class Worker {
   readonly #reports = new Answers<string>();
   readonly #log: Logger;
   readonly #onUnended: (user: number) => void;
+  readonly #groups: WorkerGroups | null;
+  /** Its cgroup, with all that it starts; null: it has none. */
+  readonly #group: string | null;
   #events: WorkerEvents;
   #isOpening = false;
   /** What it says once. */
@@ -75,6 +81,7 @@ export class Worker {
     this.#events = events;
     this.#log = log;
     this.#onUnended = settings.onUnended;
+    this.#groups = settings.groups;
     this.child = new Child<SupervisorToWorker, WorkerToSupervisor>({
       kind: 'worker',
       executable: settings.executable,
@@ -94,6 +101,8 @@ export class Worker {
         void this.#ended(end);
       },
     });
+    const {pid} = this.child;
+    this.#group = pid === undefined ? null : (this.#groups?.enter(pid) ?? null);
   }
 
   /** What it counted when it closed its tenant, as JSON; null: it has not. */
@@ -115,8 +124,9 @@ export class Worker {
     this.child.send({type: 'open', settings});
   }
 
-  /** It has ended when nothing of its user runs any more. */
+  /** It has ended when nothing of its group or its user runs any more. */
   async #ended(end: ChildEnd): Promise<void> {
+    const group = this.#group === null ? undefined : this.#groups?.end(this.#group);
     if (this.#user !== null) {
       const {id} = this.#user;
       const {left} = await endAllOf(uid => uid === id);
@@ -125,6 +135,7 @@ export class Worker {
         this.#onUnended(id);
       }
     }
+    if (group !== undefined) await group;
     this.#events.onEnd(end);
   }
 

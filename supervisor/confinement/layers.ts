@@ -15,9 +15,16 @@ export type Layer = {
 
 /**
  * `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. `users`: each tenant has a user of
- * the system, other than the server's. `network`: none but the way out.
+ * the system, other than the server's. `network`: none but the way out. `memory`: of a worker and its children together, by the kernel.
  */
-export type WallName = 'privileges' | 'limits' | 'users' | 'network';
+export type WallName = 'privileges' | 'limits' | 'users' | 'network' | 'memory';
+
+/** Those that few machines give: they are missing without a warning, and `--require-sandbox` does not demand them. */
+const OPTIONAL: readonly WallName[] = ['memory'];
+
+export function isDemanded(name: WallName): boolean {
+  return !OPTIONAL.includes(name);
+}
 
 /** `missing`: why it does not stand, a clause for the operator; null: it does. */
 export type Wall = {name: WallName; missing: string | null};
