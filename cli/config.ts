@@ -8,6 +8,7 @@ import {
   CORES_PER_ROUTER,
   JOURNAL_KEEP_RECORDS_DEFAULT,
   ROUTERS_MAX,
+  SERVICES_MEMORY_MB_MAX,
   TENANT_STORAGE_BYTES_DEFAULT,
 } from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
@@ -37,6 +38,7 @@ export type StartOptions = {
   journalKeepRecords: number;
   /** Bytes; 0: no limit. */
   tenantStorageMax: number;
+  tenantServicesMemoryMb: number;
   redactErrors: boolean;
   logLevel: LogLevel;
   logFormat: LogFormat;
@@ -118,6 +120,12 @@ export function addStartOptions(command: Command): Command {
     new Option('--tenant-storage-max <size>', 'what one tenant may keep on disk, as 512m, 10g or 1t; 0: no limit')
       .argParser(size)
       .default(TENANT_STORAGE_BYTES_DEFAULT, '10g'),
+    new Option(
+      '--tenant-services-memory-mb <count>',
+      'memory_mb that the services of one tenant that are to run have together at most',
+    )
+      .argParser(integer(0, SERVICES_MEMORY_MB_MAX))
+      .default(SERVICES_MEMORY_MB_MAX),
     new Option('--redact-errors [yes]', 'callers of functions learn that one failed, but not why: for production')
       .preset('yes')
       .argParser(yesOrNo)

@@ -27,6 +27,8 @@ export type PostingSettings = {
   journalKeepRecords: number;
   /** Bytes a tenant may keep; 0: no limit. */
   tenantStorageMax: number;
+  /** `memory_mb` of the services of a tenant that are to run, together. */
+  tenantServicesMemoryMb: number;
   redactErrors: boolean;
   /** How many there are. */
   routers: number;
@@ -114,6 +116,7 @@ export class Postings {
       reservePath: this.#parts.reservePath,
       journalKeepRecords: settings.journalKeepRecords,
       storageBytesMax: settings.tenantStorageMax,
+      servicesMemoryMbMax: settings.tenantServicesMemoryMb,
       redactErrors: settings.redactErrors,
       routers: settings.routers,
     });

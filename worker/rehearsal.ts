@@ -64,6 +64,7 @@ function settingsIn(directory: string): TenantSettings {
     routers: 1,
     journalKeepRecords: 1,
     storageBytesMax: 0,
+    servicesMemoryMbMax: 0,
     redactErrors: false,
   };
 }

@@ -254,6 +254,7 @@ export class Tenant {
         clock: Date.now,
         egress: () => egress.door(storedSettings(this.#writerDb).egress),
         functions: this.#functions.loaded,
+        servicesMemoryMbMax: settings.servicesMemoryMbMax,
       },
       onUse,
     );

@@ -161,6 +161,8 @@ export type TenantSettings = {
   journalKeepRecords: number;
   /** What the tenant may keep; 0: no limit. */
   storageBytesMax: number;
+  /** `memory_mb` of its services that are to run, together. */
+  servicesMemoryMbMax: number;
   /** Callers of functions learn that one failed, but not why. */
   redactErrors: boolean;
 };

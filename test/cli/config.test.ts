@@ -39,6 +39,7 @@ describe('svc start: settings', () => {
       trustedProxy: [],
       journalKeepRecords: 1_000_000,
       tenantStorageMax: 10 * 1024 ** 3,
+      tenantServicesMemoryMb: 2_048,
       redactErrors: false,
       logLevel: 'info',
       logFormat: 'auto',
@@ -59,6 +60,7 @@ describe('svc start: settings', () => {
     [['--tenant-storage-max', '0'], 'tenantStorageMax', 0],
     [['--tenant-storage-max', '512m'], 'tenantStorageMax', 512 * 1024 ** 2],
     [['--tenant-storage-max', '2T'], 'tenantStorageMax', 2 * 1024 ** 4],
+    [['--tenant-services-memory-mb', '256'], 'tenantServicesMemoryMb', 256],
     [['--spare-workers', '0'], 'spareWorkers', 0],
     [['--metrics-port', '9000'], 'metricsPort', 9000],
     [

@@ -25,6 +25,8 @@ export type ControlParts = {
   egress: () => EgressDoor;
   /** The function platform. @throws session.worker_unavailable 503 */
   functions: () => Promise<FunctionPlatform>;
+  /** `memory_mb` of services that are to run, together. */
+  servicesMemoryMbMax: number;
   /** Something began or ended, or lasts longer. */
   changed: () => void;
 };

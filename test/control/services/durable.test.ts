@@ -69,6 +69,7 @@ beforeEach(() => {
   const clock = Date.now;
   parts = {
     ...{directory, db, groups, background, metrics, log, clock, functions, changed: () => undefined},
+    servicesMemoryMbMax: 2_048,
   } as unknown as ControlParts;
   services = new Services(parts);
 });
@@ -114,6 +115,18 @@ async function starting(name: string): Promise<HostAsked> {
 }
 
 const NOT_NOW = new ServiceError('session.worker_unavailable', 'not now');
+
+test('one that would take more memory than the operator allows is refused, with the name of the setting', async () => {
+  parts.servicesMemoryMbMax = 100;
+  const creating = services.create({name: 'it', source: SOURCE, memory_mb: 101}, store => groups.perform(store));
+  await expect(creating).rejects.toMatchObject({
+    code: 'op.rate_limited',
+    message: expect.stringMatching(
+      /at most 100 MiB together, with this one it would be 101.*--tenant-services-memory-mb/,
+    ),
+  });
+  expect(stored('it')).toBeNull();
+});
 
 describe('a service that ends by itself while', () => {
   test('it is stopped: it is wanted stopped from the write on, and on disk when that is answered', async () => {

@@ -13,7 +13,6 @@ import {
   SERVICE_ENV_CHARS_MAX,
   SERVICE_MEMORY_MB_DEFAULT,
   SERVICES_MAX,
-  SERVICES_MEMORY_MB_MAX,
 } from '../../../shared/limits.ts';
 import {NODE_VERSION_DEFAULT} from '../../../shared/node-version.ts';
 import type {ServiceBody, ServiceRecord, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
@@ -296,10 +295,11 @@ export class Services {
     let sum = memory_mb;
     for (const other of this.#records.sound())
       if (other.name !== name && other.desired_state === 'running') sum += other.memory_mb;
-    if (sum <= SERVICES_MEMORY_MB_MAX) return;
+    const {servicesMemoryMbMax: most} = this.#parts;
+    if (sum <= most) return;
     throw new ServiceError(
       'op.rate_limited',
-      `the services of a tenant that are to run have at most ${SERVICES_MEMORY_MB_MAX} MiB together, with this one it would be ${sum}; stop some, or give them less memory_mb`,
+      `the services of a tenant that are to run have at most ${most} MiB together, with this one it would be ${sum}; stop some, or give them less memory_mb (the operator sets the limit with --tenant-services-memory-mb)`,
     );
   }
 
