@@ -135,7 +135,7 @@ export class Intake {
         exchange.reply(200, HOME_PAGE, HOME_HEADERS, HOME_TYPE);
         return;
       }
-      throw new ServiceError('op.not_found', 'there is no such route');
+      throw new ServiceError('op.not_found', 'there is no such route', {missing: 'route'});
     }
     if (entry.hasCors) exchange.errorHeaders = corsHeaders(undefined, null);
     const preflight = preflightHeaders(exchange.method, origin, req);

@@ -84,7 +84,7 @@ export class NativeClient<Tables extends object = AnyTables> {
 
   /* ── documents ── */
 
-  /** Null: it is not there. */
+  /** Null: it is not there. @throws SvcClientError `op.not_found`: the url is wrong, and no route of the service is there */
   async get<Table extends TableName<Tables>>(
     table: Table,
     id: string,
@@ -94,8 +94,9 @@ export class NativeClient<Tables extends object = AnyTables> {
       const found = await this.#transport.json<{document: Doc<Tables[Table]>}>('GET', pathOf(table, id), options);
       return found.document;
     } catch (caught) {
-      if (caught instanceof SvcClientError && caught.code === 'op.not_found') return null;
-      throw caught;
+      if (!(caught instanceof SvcClientError) || caught.code !== 'op.not_found') throw caught;
+      if (caught.detail.missing === 'route') throw caught;
+      return null;
     }
   }
 

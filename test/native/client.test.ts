@@ -63,6 +63,17 @@ describe('documents', () => {
     expect([await db.get('notes', id), await db.get('notes', 'never')]).toEqual([null, null]);
   });
 
+  test('are not said to be missing by a client with a wrong url or tenant', async () => {
+    const {tenant} = await made();
+    const key = service.accessToken;
+    for (const wrong of ['/api', '/prefix']) {
+      const lost = createClient<Tables>({url: service.url + wrong, tenant, key});
+      expect(await failure(lost.get('notes', 'a'))).toMatchObject({code: 'op.not_found', detail: {missing: 'route'}});
+    }
+    const nowhere = createClient<Tables>({url: service.url, tenant: 'never', key});
+    expect(await failure(nowhere.get('notes', 'a'))).toMatchObject({code: 'session.tenant_not_found'});
+  });
+
   test('are written only as what they were read as, where that is asked for', async () => {
     const {db} = await made();
     await db.put('notes', 'a', {text: '1'});
