@@ -28,6 +28,8 @@ export type OperationTraits = {
   readonly takesQuery?: true;
   /** `If-None-Match` is passed on, and of writes `If-Match` as well. */
   readonly takesConditions?: true;
+  /** A request with one of these headers is refused: it looks like one that would be judged by them. */
+  readonly refusesConditions?: true;
   /** `Last-Event-ID` is passed on: the answer goes on from there. */
   readonly takesLastEventId?: true;
   /** `Content-Type` is passed on. */
@@ -80,7 +82,7 @@ const endpoint = {of: 'deployment', success: OK, hasCors: true} as const;
 const none = [] as const;
 
 export const OPERATIONS = {
-  'documents.insert': {...create, ...at('POST', '/documents'), params: none},
+  'documents.insert': {...create, ...at('POST', '/documents'), params: none, refusesConditions: true},
   'documents.list': {...read, ...at('GET', '/documents/{table}'), params: ['table']},
   'documents.get': {
     ...read,

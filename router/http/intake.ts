@@ -47,6 +47,7 @@ import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {announcedBody} from './announced-body.ts';
 import type {Callers} from './callers.ts';
+import {conditionsOf} from './conditions.ts';
 import {deploymentMeta} from './deployment-meta.ts';
 import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {externalUrl} from './external-url.ts';
@@ -197,8 +198,7 @@ export class Intake {
     const tenant = this.#tenantOf(exchange, route, parameters, query);
     for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
-    const ifNoneMatch = route.takesConditions ? req.getHeader('if-none-match') : '';
-    const ifMatch = route.takesConditions && !route.isRead ? req.getHeader('if-match') : '';
+    const {ifMatch, ifNoneMatch} = conditionsOf(req, route);
     const parts = route.takesQuery ? query : '';
     const lastEventId = route.takesLastEventId ? req.getHeader('last-event-id') : '';
     const contentType = route.takesContentType ? req.getHeader('content-type') : '';

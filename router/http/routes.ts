@@ -33,6 +33,8 @@ export type Route = {
   readonly takesQuery: boolean;
   /** `If-None-Match`, and of writes `If-Match`, are passed on. */
   readonly takesConditions: boolean;
+  /** It takes neither, and says so to requests that have one. */
+  readonly refusesConditions: boolean;
   /** `Last-Event-ID` is passed on. */
   readonly takesLastEventId: boolean;
   /** `Content-Type` is passed on. */
@@ -75,6 +77,7 @@ function ownRow(own: RouterOperation): Row {
     takesBody: hasBody(method),
     takesQuery: false,
     takesConditions: false,
+    refusesConditions: false,
     takesLastEventId: false,
     takesContentType: false,
     isRead: false,
@@ -112,6 +115,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     takesBody: hasBody(method),
     takesQuery: traits.takesQuery === true,
     takesConditions: traits.takesConditions === true,
+    refusesConditions: traits.refusesConditions === true,
     takesLastEventId: traits.takesLastEventId === true,
     takesContentType: traits.takesContentType === true,
     isRead: traits.kind === 'read',

@@ -1,5 +1,6 @@
 /** Versions of documents as entity tags, and writes that are made only if the document is of the version they name. */
 import fc from 'fast-check';
+import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {bootstrap, journalAfter, replay} from '../harness/journal.ts';
 import {type Reply, Service} from '../harness/service.ts';
@@ -152,6 +153,38 @@ describe('If-Match of a write', () => {
     expect((await send(etag)).status).toBe(200);
     expect((await send(etag)).status).toBe(200); // the first reply, though the version is another by now
     expectError(await send('*'), 409, 'op.conflict');
+  });
+});
+
+describe('conditions', () => {
+  test('in several lines are one list', async () => {
+    const id = await tenant.insert('t', {n: 0});
+    const send = async (method: 'GET' | 'PATCH', name: string, values: string[]) => {
+      const reply = await request(`${service.url}/api/tenants/${tenant.id}${at(id)}`, {
+        method,
+        headers: ['authorization', `Bearer ${service.accessToken}`, ...values.flatMap(value => [name, value])],
+        ...(method === 'GET' ? {} : {body: '{"increment":{"n":1}}'}),
+      });
+      await reply.body.dump();
+      return reply.statusCode;
+    };
+    const etag = etagOf(await read(id));
+    expect(await send('GET', 'if-none-match', ['"x"', `"y", ${etag}`])).toBe(304);
+    expect(await send('PATCH', 'if-match', ['"x"', etag])).toBe(200);
+    expect(await send('PATCH', 'if-match', ['"x"', etag])).toBe(412);
+    expect(await tenant.get('t', id)).toMatchObject({n: 1});
+  });
+
+  test('that nothing judges are refused, with what does', async () => {
+    const id = await tenant.insert('t', {n: 0});
+    const before = await records();
+    for (const name of ['if-match', 'if-none-match']) {
+      const reply = await tenant.request('POST', '/documents', {table: 't', fields: {}}, {[name]: '*'});
+      expect(expectError(reply, 400, 'op.invalid_input').message).toMatch(/PUT it with If-None-Match: \*/);
+    }
+    const reply = await read(id, {'if-match': '*'});
+    expect(expectError(reply, 400, 'op.invalid_input').message).toMatch(/a read judges If-None-Match alone/);
+    expect(await records()).toBe(before);
   });
 });
 
