@@ -9,11 +9,14 @@ import {ServiceError} from '../../shared/errors.ts';
 import {createLogger} from '../../shared/log.ts';
 import type {JournalRecord} from '../../shared/protocol/journal.ts';
 import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
+import type {Mutation} from '../../shared/protocol/schedule.ts';
 import type {Task} from '../../shared/protocol/tasks.ts';
 import {Tasks} from '../../worker/bulk/tasks.ts';
 import {BackgroundWrites} from '../../worker/commit/background.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
 import type {Writer} from '../../worker/commit/writer.ts';
+import {cancelJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
+import {checkedMutation} from '../../worker/scheduler/work.ts';
 import {storedSchema} from '../../worker/schema/read.ts';
 import {Catalog} from '../../worker/storage/catalog.ts';
 import {DOCS_PER_TABLE} from '../../worker/storage/tables.sql.ts';
@@ -279,4 +282,21 @@ test('what nobody asked to be dropped is there under its name, and the journal t
     }),
     {numRuns: 15, endOnFailure: true},
   );
+});
+
+test('a rename sees a job that was made after it looked for one, and before its write', async () => {
+  const {groups, schemas} = new Tenant().parts;
+  const mutation = (table: string): Mutation => ({type: 'insert', table, fields: {}});
+  const job = (table: string) =>
+    groups.perform(writer => scheduleJob(writer, 1_800_000_000_000, 3_600_000, checkedMutation(mutation(table))));
+  await groups.perform(insertEffect('a', {n: 1}));
+  await job('b');
+  let late = '';
+  const renamed = schemas.rename('a', 'c', async change => {
+    late = await job('a');
+    await groups.perform(change);
+  });
+  expect(await renamed.catch((caught: unknown) => caught)).toMatchObject({code: 'op.conflict', detail: {job: late}});
+  await groups.perform(writer => cancelJob(writer, late));
+  await schemas.rename('a', 'c', change => groups.perform(change));
 });

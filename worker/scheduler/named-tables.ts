@@ -15,8 +15,11 @@ export function cronOfTable(db: Connection, table: string): string | undefined {
   return reading(() => first.get(table));
 }
 
+/** A pending job that names the table, and the last job that was read. */
+type JobsRead = {readonly job: string | undefined; readonly last: string};
+
 /** One of the jobs that were pending when this began. There may be a million: it takes as many slices as it needs. */
-export async function jobOfTable(reader: Reader, table: string): Promise<string | undefined> {
+export async function jobOfTable(reader: Reader, table: string): Promise<JobsRead> {
   const next = reader.db.prepare<[string], {id: string; named: unknown}>(
     `SELECT id, ${TABLE} AS named FROM jobs WHERE id > ? ORDER BY id LIMIT 1`,
   );
@@ -24,9 +27,20 @@ export async function jobOfTable(reader: Reader, table: string): Promise<string 
     reader.inSnapshot();
     for (const ends = performance.now() + SLICE_MS; performance.now() < ends; ) {
       const job = reading(() => next.get(last));
-      if (job === undefined) return undefined;
-      if (job.named === table) return job.id;
+      if (job === undefined) return {job: undefined, last};
+      if (job.named === table) return {job: job.id, last};
       last = job.id;
     }
   }
+}
+
+/** Characters of an id that are all time: those made in the same 8 ms have them in common. */
+const ID_TIME_CHARS = 9;
+
+/** A job that was made after that reading, in the write that relies on it. Ids begin with the time at which they were made. */
+export function jobMadeSince(db: Connection, table: string, {last}: JobsRead): string | undefined {
+  const first = db
+    .prepare<[string, string], string>(`SELECT id FROM jobs WHERE id > ? AND ${TABLE} = ? ORDER BY id LIMIT 1`)
+    .pluck();
+  return reading(() => first.get(last.slice(0, ID_TIME_CHARS), table));
 }

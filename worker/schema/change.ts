@@ -13,7 +13,7 @@ import type {BackgroundWrites} from '../commit/background.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
-import {jobOfTable} from '../scheduler/named-tables.ts';
+import {jobMadeSince, jobOfTable} from '../scheduler/named-tables.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';
 import {checkTableSchema, compileSchema} from '../storage/table-check.ts';
@@ -101,8 +101,11 @@ export class SchemaChanges {
     checkTableName(to);
     if (table === to) throw new ServiceError('op.invalid_input', `table ${table} has this name`);
     return this.#inTurn(async () => {
-      const job = await jobOfTable(this.#reader, table);
-      await write(writer => renameTable(writer, {table, to, job}));
+      const read = await jobOfTable(this.#reader, table);
+      await write(writer => {
+        const job = read.job ?? jobMadeSince(writer.db, table, read);
+        renameTable(writer, {table, to, job});
+      });
     });
   }
 
