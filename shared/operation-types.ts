@@ -147,7 +147,7 @@ export const OPERATION_TYPES = {
   'tasks.create': {body: TaskBody, answer: StartedTask},
   'tables.drop': {answer: StartedTask},
   'tables.rename': {body: RenameBody},
-  'tasks.list': {answer: TaskList},
+  'tasks.list': {query: ListQuery, answer: TaskList},
   'tasks.get': {answer: FoundTask},
   'tasks.cancel': {answer: FoundTask},
   'imports.list': {answer: ImportList},

@@ -134,7 +134,7 @@ export const OPERATIONS = {
   'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED, params: none},
   'tables.drop': {...write, ...at('DELETE', '/tables/{table}'), success: ACCEPTED, params: ['table']},
   'tables.rename': {...change, ...at('POST', '/tables/{table}/rename'), params: ['table']},
-  'tasks.list': {...read, ...at('GET', '/tasks'), params: none, isShort: true},
+  'tasks.list': {...read, ...at('GET', '/tasks'), params: none, takesQuery: true, isShort: true},
   'tasks.get': {...read, ...at('GET', '/tasks/{task_id}'), params: ['task_id'], isShort: true},
   'tasks.cancel': {...write, ...at('POST', '/tasks/{task_id}/cancel'), params: ['task_id']},
   'imports.list': {...read, ...at('GET', '/import'), params: none, isShort: true},

@@ -89,7 +89,7 @@ const Work = Type.Union([...Mutation.anyOf, FunctionWork]);
 const Outcome = Type.Enum(['completed', 'failed']);
 const EpochMs = Type.Number({description: 'epoch milliseconds'});
 const Failure = Type.Union([Type.String(), Type.Null()], {description: '`code: message` of a failure; null: none'});
-const NextCursor = Type.Optional(
+export const NextCursor = Type.Optional(
   Type.Union([Type.String(), Type.Null()], {description: "of a page: the next one's after, null at the end"}),
 );
 
@@ -176,7 +176,7 @@ export const JobList = Type.Object({
 });
 export const CronList = Type.Object({crons: Type.Array(Cron, {description: 'by name'}), next_cursor: NextCursor});
 
-/** GET …/schedule and …/crons: without any of these the whole list is asked for, else a page. */
+/** GET …/schedule, …/crons and …/tasks: without any of these the whole list is asked for, else a page. */
 export const ListQuery = Type.Object({
   limit: Type.Optional(Type.Integer({minimum: 1, description: 'above 1,000 is 1,000'})),
   after: Type.Optional(Type.String({description: "a previous page's next_cursor"})),

@@ -2,6 +2,7 @@
 import Type, {type Static} from 'typebox';
 import {PatchBody} from './documents.ts';
 import {QueryObject} from './queries.ts';
+import {NextCursor} from './schedule.ts';
 
 const closed = {additionalProperties: false} as const;
 const {table, filters} = QueryObject.properties;
@@ -41,5 +42,9 @@ export type FoundTask = Static<typeof FoundTask>;
 const Damaged = Type.Optional(
   Type.Array(Type.String(), {description: 'ids of those whose records are damaged in the file; absent: none are'}),
 );
-export const TaskList = Type.Object({tasks: Type.Array(Task, {description: 'the newest first'}), damaged: Damaged});
+export const TaskList = Type.Object({
+  tasks: Type.Array(Task, {description: 'the newest first'}),
+  damaged: Damaged,
+  next_cursor: NextCursor,
+});
 export type TaskList = Static<typeof TaskList>;

@@ -3,11 +3,12 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {afterEach, beforeEach, expect, test} from 'vitest';
+import {afterEach, beforeEach, expect, onTestFinished, test, vi} from 'vitest';
 import {ServiceError} from '../../shared/errors.ts';
 import {TASK_BYTES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import type {TaskBody} from '../../shared/protocol/tasks.ts';
+import {BulkRecords} from '../../worker/bulk/bulk-records.ts';
 import {type ImportLine, lineOf} from '../../worker/bulk/import-line.ts';
 import {ImportRun} from '../../worker/bulk/import-run.ts';
 import {Tasks} from '../../worker/bulk/tasks.ts';
@@ -82,6 +83,43 @@ test('a task whose record is damaged holds up no other, and stays', async () => 
   await nextTurn();
   expect(tasks.hasWork).toBe(false);
   expect(() => tasks.get(db, broken)).toThrow(expect.objectContaining({code: 'op.storage_damaged'}));
+});
+
+test('a slice reads the record of its own task, however many there are', async () => {
+  const background = new BackgroundWrites(groups, log, (_, error) => {
+    throw error;
+  });
+  let pages = 0;
+  const page = async () => JSON.stringify({data: [], next_cursor: ++pages % 5 === 0 ? null : String(pages)});
+  const tasks = new Tasks(db, background, noDrop, page);
+  const body: TaskBody = {type: 'delete', query: {table: 't', filters: []}};
+  const ids = [await groups.perform(tasks.made(body)), await groups.perform(tasks.made(body))];
+  const all = vi.spyOn(BulkRecords.prototype, 'all');
+  onTestFinished(() => all.mockRestore());
+  tasks.wake();
+  await until('both to end', () => ids.every(id => tasks.get(db, id).state === 'completed'));
+  expect([pages, all.mock.calls.length, tasks.hasWork]).toEqual([10, 0, false]);
+});
+
+test('tasks are listed whole or in pages, the newest first, damaged ones by id', async () => {
+  const background = new BackgroundWrites(groups, log, () => undefined);
+  const tasks = new Tasks(db, background, noDrop, () => Promise.reject(new Error('nothing runs')));
+  const ids: string[] = [];
+  for (let n = 0; n < 5; n++) {
+    ids.push(await groups.perform(tasks.made({type: 'delete', query: {table: 't', filters: []}})));
+  }
+  ids.sort().reverse();
+  db.prepare(`UPDATE bulk_records SET record = replace(record, '"to":0', '"to":9') WHERE id = ?`).run(ids[1]);
+  const sound = ids.filter(id => id !== ids[1]);
+  const list = (limit: number | null, after: string | null) => {
+    const {tasks: shown, ...rest} = tasks.list(db, {limit, after});
+    return {ids: shown.map(({id}) => id), ...rest};
+  };
+  expect(list(null, null)).toEqual({ids: sound, damaged: [ids[1]]});
+  expect(list(2, null)).toEqual({ids: [ids[0]], damaged: [ids[1]], next_cursor: ids[1]});
+  expect(list(2, ids[1]!)).toEqual({ids: [ids[2], ids[3]], next_cursor: ids[3]});
+  expect(list(2, ids[3]!)).toEqual({ids: [ids[4]], next_cursor: null});
+  expect(() => list(2, 'x')).toThrow(expect.objectContaining({code: 'op.invalid_input'}));
 });
 
 test('a task whose cancellation is taken back goes on, also when nobody was seen to run meanwhile', async () => {

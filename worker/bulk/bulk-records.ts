@@ -7,6 +7,10 @@ import {type CheckedColumns, checkedRowOf, isSoundRow, rowChecksum, rowDamage} f
 
 type Kind = 'import' | 'task';
 type Row = CheckedColumns<'bulk_records'> & {id: string; record: string};
+type Found<R> = {records: R[]; damaged: string[]};
+
+/** No id of a task is behind it. */
+const BEHIND_ALL = '~';
 
 export class BulkRecords<R> {
   readonly #kind: Kind;
@@ -27,10 +31,27 @@ export class BulkRecords<R> {
    * Those that are sound, by id, and the ids of those that are not, which are reported and stay as they are.
    * @throws op.storage_damaged 503 when they cannot be read at all
    */
-  all(db: Connection): {records: R[]; damaged: string[]} {
+  all(db: Connection): Found<R> {
+    return this.#checked(
+      reading(() => db.prepare<[Kind], Row>('SELECT * FROM bulk_records WHERE kind = ?').all(this.#kind)),
+    );
+  }
+
+  /**
+   * A page of those whose ids sort by time, the newest first.
+   * @param most how many; -1: all. @param before an id, or the end of all. @throws as `all`
+   */
+  newest(db: Connection, most: number, before: string = BEHIND_ALL): Found<R> {
+    const rows = db.prepare<[Kind, string, number], Row>(
+      'SELECT * FROM bulk_records WHERE kind = ? AND id < ? ORDER BY id DESC LIMIT ? + 0',
+    );
+    return this.#checked(reading(() => rows.all(this.#kind, before, most)));
+  }
+
+  #checked(rows: Row[]): Found<R> {
     const records: R[] = [];
     const damaged: string[] = [];
-    for (const row of reading(() => this.#rows(db))) {
+    for (const row of rows) {
       if (isSoundRow('bulk_records', row)) records.push(JSON.parse(row.record) as R);
       else {
         reportDamage(rowDamage('bulk_records', row));
@@ -40,18 +61,14 @@ export class BulkRecords<R> {
     return {records, damaged};
   }
 
-  /** For work that goes on with what it can. */
-  sound(db: Connection): R[] {
+  /** For work that goes on with what it can: undefined where it is not there, or damaged. */
+  sound(db: Connection, id: string): R | undefined {
     try {
-      return this.all(db).records;
+      return reading(() => this.get(db, id));
     } catch (caught) {
-      if (caught instanceof ServiceError) return []; // broken as a whole
+      if (caught instanceof ServiceError) return undefined;
       throw caught;
     }
-  }
-
-  #rows(db: Connection): Row[] {
-    return db.prepare<[Kind], Row>('SELECT * FROM bulk_records WHERE kind = ?').all(this.#kind);
   }
 
   /** Inside a write. */

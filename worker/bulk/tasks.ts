@@ -34,12 +34,15 @@ import type {Writer} from '../commit/writer.ts';
 import {parseDocument} from '../documents/document.ts';
 import {checkTableName} from '../documents/table-name.ts';
 import {compileFilters, matches} from '../reads/filter.ts';
+import {type ListRequest, notAListCursor, rowsAsked} from '../scheduler/list-page.ts';
 import type {SchemaChanges} from '../schema/change.ts';
 import {hasDocuments, isThere, noTable, refuseDeployed} from '../schema/read.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
 import type {Connection} from '../storage/connection.ts';
+import {decodeId} from '../storage/ids.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {BulkRecords, damagedOnes} from './bulk-records.ts';
+import {byAge, type RunningTask, RunningTasks} from './running-tasks.ts';
 
 type TaskRecord = Task & {
   changes: FieldChanges | null;
@@ -60,6 +63,7 @@ export class Tasks {
   readonly #schemas: Pick<SchemaChanges, 'drop'>;
   readonly #page: (body: PaginatedQueryBody) => Promise<string>;
   readonly #records = new BulkRecords<TaskRecord>('task');
+  readonly #running: RunningTasks;
   #isRunning = false;
   #isStopped = false;
 
@@ -74,6 +78,10 @@ export class Tasks {
     this.#background = background;
     this.#schemas = schemas;
     this.#page = page;
+    this.#running = new RunningTasks(() => {
+      const {records} = this.#records.all(writerDb);
+      return records.filter(({state}) => state === 'running').map(headOf);
+    });
   }
 
   /** What makes a task of a body, in a write; `wake` follows it. @throws op.invalid_input 400, op.too_large 413; op.rate_limited 429 in the write */
@@ -105,7 +113,7 @@ export class Tasks {
       const table = writer.catalog.table(name);
       if (table !== undefined) refuseDeployed(table);
       if (table === undefined || !isThere(writer, table)) throw noTable(name);
-      const [running] = this.#running(writer, [name]).filter(({type}) => type === 'drop');
+      const [running] = this.#runningOn(writer, [name]).filter(({type}) => type === 'drop');
       if (running !== undefined) throw isUnderWay(running);
       return this.#put(writer, {type: 'drop', query: {table: name, filters: []}, changes: null, skips: false});
     };
@@ -113,7 +121,7 @@ export class Tasks {
 
   /** In the write that gives a table a schema: a drop that was asked for before would take it away, and has failed. */
   schemaSet(writer: Writer, name: string): void {
-    for (const task of this.#running(writer, [name])) {
+    for (const task of this.#runningOn(writer, [name])) {
       if (task.type !== 'drop') continue;
       const now = {...task, updated_at: Math.floor(writer.nowMs())};
       fail(now, '', schemaMeanwhile(name));
@@ -123,14 +131,19 @@ export class Tasks {
 
   /** @throws op.conflict 409 while one is to change documents of these tables */
   refuseRunning(writer: Writer, tables: readonly string[]): void {
-    const [running] = this.#running(writer, tables);
+    const [running] = this.#runningOn(writer, tables);
     if (running !== undefined) throw isUnderWay(running);
   }
 
-  #running(writer: Writer, tables: readonly string[]): TaskRecord[] {
-    return this.#records
-      .sound(writer.db)
-      .filter(({state, query}) => state === 'running' && tables.includes(query.table));
+  #runningOn({db}: Writer, tables: readonly string[]): TaskRecord[] {
+    const ones = this.#running.all.filter(({table}) => tables.includes(table));
+    return ones.flatMap(({id}) => this.#records.sound(db, id) ?? []);
+  }
+
+  /** In a write. */
+  #store(writer: Writer, task: TaskRecord): void {
+    this.#running.note(writer, headOf(task), task.state === 'running');
+    this.#records.put(writer, task.id, task);
   }
 
   #put(writer: Writer, asked: Asked): string {
@@ -138,7 +151,7 @@ export class Tasks {
     const id = writer.newJobId();
     const nowMs = Math.floor(writer.nowMs());
     const table = writer.catalog.table(asked.query.table);
-    this.#records.put(writer, id, {
+    this.#store(writer, {
       id,
       ...asked,
       state: 'running',
@@ -166,7 +179,7 @@ export class Tasks {
 
   /** From outside of its run, which may see it before it is durable, and stop: if it is taken back, the task still runs. */
   #end(writer: Writer, task: TaskRecord): void {
-    this.#records.put(writer, task.id, task);
+    this.#store(writer, task);
     writer.onRollback(() => setImmediate(() => this.wake()));
   }
 
@@ -175,10 +188,19 @@ export class Tasks {
     return shown(found(this.#records.get(reader, id), id));
   }
 
-  /** The newest first. */
-  list(reader: Connection): TaskList {
-    const {records, damaged} = this.#records.all(reader);
-    return {tasks: records.sort(byAge).reverse().map(shown), ...damagedOnes(damaged)};
+  /** The newest first. @throws op.invalid_input 400 when `after` is no cursor */
+  list(reader: Connection, request: ListRequest): TaskList {
+    const {limit, after} = request;
+    if (after !== null && decodeId(after) === null) throw notAListCursor();
+    const found = this.#records.newest(reader, rowsAsked(request), after ?? undefined);
+    if (limit === null && after === null) return listOf(found.records, found.damaged);
+    // A page, and one more that tells whether there is a next one.
+    const ids = [...found.records.map(({id}) => id), ...found.damaged].sort().reverse();
+    const most = rowsAsked(request) - 1;
+    const next = ids.length > most ? ids[most - 1]! : null;
+    const isIn = (id: string) => next === null || id >= next;
+    const tasks = found.records.filter(({id}) => isIn(id));
+    return {...listOf(tasks, found.damaged.filter(isIn)), next_cursor: next};
   }
 
   get hasWork(): boolean {
@@ -200,10 +222,11 @@ export class Tasks {
   }
 
   #next(): TaskRecord | undefined {
-    return this.#records
-      .sound(this.#writerDb)
-      .filter(({state}) => state === 'running')
-      .sort(byAge)[0];
+    for (const {id} of this.#running.all) {
+      const task = this.#records.sound(this.#writerDb, id);
+      if (task !== undefined) return task;
+    }
+    return undefined;
   }
 
   async #run(): Promise<void> {
@@ -240,7 +263,7 @@ export class Tasks {
     const now = {...task, updated_at: Math.floor(writer.nowMs())};
     if (page instanceof ServiceError) fail(now, '', page);
     else changeAll(writer, now, page);
-    this.#records.put(writer, id, now);
+    this.#store(writer, now);
   }
 
   /** Whether the schema goes with it. */
@@ -249,7 +272,7 @@ export class Tasks {
     if (task?.state !== 'running') return false;
     const now = {...task, updated_at: Math.floor(writer.nowMs())};
     endDrop(writer, now);
-    this.#records.put(writer, id, now);
+    this.#store(writer, now);
     return now.state === 'completed';
   }
 
@@ -346,6 +369,14 @@ function describe(task: TaskRecord, id: string, {code, message}: ServiceError): 
   }
 }
 
+function headOf({id, created_at, query}: TaskRecord): RunningTask {
+  return {id, created_at, table: query.table};
+}
+
+function listOf(records: TaskRecord[], damaged: string[]): TaskList {
+  return {tasks: records.map(shown), ...damagedOnes(damaged)};
+}
+
 function shown({changes: _, skips: _s, to: _t, after: _a, isCleared: _c, ...task}: TaskRecord): Task {
   return task;
 }
@@ -353,11 +384,6 @@ function shown({changes: _, skips: _s, to: _t, after: _a, isCleared: _c, ...task
 function found(task: TaskRecord | undefined, id: string): TaskRecord {
   if (task !== undefined) return task;
   throw new ServiceError('op.not_found', `there is no task ${JSON.stringify(id.slice(0, 140))}`);
-}
-
-/** The oldest first; ids sort by time. */
-function byAge(a: TaskRecord, b: TaskRecord): number {
-  return a.created_at - b.created_at || (a.id < b.id ? -1 : 1);
 }
 
 function invalid(message: string): ServiceError {

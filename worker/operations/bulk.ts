@@ -9,6 +9,7 @@ import {type ExportAsked, exportPieces} from '../bulk/export.ts';
 import type {ImportBody} from '../bulk/imports.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
+import {parseListParameters} from '../scheduler/list-page.ts';
 import {bodyType, decodeBody, wireType} from '../wire-type.ts';
 import {type Handlers, json, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
@@ -45,9 +46,9 @@ export const bulk: Handlers<
   },
   'tasks.create': (request, tenant) => begun(request, tenant, tenant.tasks.made(decodeBody(taskBody, request.body))),
   'tables.drop': (request, tenant) => begun(request, tenant, tenant.tasks.madeDrop(request.params.table)),
-  'tasks.list': (_, {reader, tasks}) => {
+  'tasks.list': ({query}, {reader, tasks}) => {
     reader.inSnapshot();
-    return json<'tasks.list'>(tasks.list(reader.db));
+    return json<'tasks.list'>(tasks.list(reader.db, parseListParameters(query)));
   },
   'tasks.get': ({params}, {reader, tasks}) => {
     reader.inSnapshot();
