@@ -58,7 +58,7 @@ export class Keys {
 
   /** For a router that starts. */
   records(): KeyRecord[] {
-    return [...this.#records.values()];
+    return Array.from(this.#records.values(), record => this.#forRouters(record));
   }
 
   close(): void {
@@ -203,7 +203,12 @@ export class Keys {
 
   async #tell(record: KeyRecord): Promise<void> {
     this.#records.set(record.id, record);
-    await this.#parts.tellRouters({type: 'key_put', key: record});
+    await this.#parts.tellRouters({type: 'key_put', key: this.#forRouters(record)});
+  }
+
+  /** With its family also where a version made it that did not write one. */
+  #forRouters(record: KeyRecord): KeyRecord {
+    return record.created_by === null ? record : {...record, family: familyOf(record, this.#records)};
   }
 
   async #forget(id: string): Promise<void> {

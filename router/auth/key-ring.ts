@@ -13,6 +13,8 @@ import {Secret, wholeHeader} from './secret.ts';
 export class Key {
   readonly id: string;
   readonly name: string;
+  /** The id of the first key of its line: rotation keeps it, and so do keys that it makes. */
+  readonly family: string;
   readonly grant: Grant;
   readonly scopes: ReadonlySet<Scope>;
   readonly tenants: ReadonlySet<string> | null;
@@ -29,6 +31,7 @@ export class Key {
   constructor(record: KeyRecord) {
     this.id = record.id;
     this.name = record.name;
+    this.family = record.family ?? record.id;
     this.grant = record;
     this.scopes = new Set(record.scopes);
     this.tenants = record.tenants === null ? null : new Set(record.tenants);

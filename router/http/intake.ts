@@ -54,7 +54,7 @@ import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
 import {RequestIds} from './request-id.ts';
-import {lackingMeta, limitedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
+import {lackingMeta, limitedMeta, ownedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
 import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
 import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
 
@@ -214,6 +214,7 @@ export class Intake {
       contentType,
     );
     if (exchange.asker !== null) {
+      if (key !== '') exchange.meta = ownedMeta(exchange.meta, exchange.asker.key.family);
       judgeQuery(exchange.asker, route.rights.queryScope, query);
       const tables = judgeTables(exchange.asker, route.rights.tables, parameters[route.tableAt] ?? '', query);
       if (tables !== null) exchange.meta = limitedMeta(exchange.meta, tables);

@@ -39,6 +39,11 @@ export function limitedMeta(meta: string, tables: readonly string[]): string {
   return `${meta.slice(0, -1)},"t":${JSON.stringify(tables)}}`;
 }
 
+/** The same with the family of the key that sent an `Idempotency-Key`. */
+export function ownedMeta(meta: string, family: string): string {
+  return `${meta.slice(0, -1)},"f":${quotedText(family)}}`;
+}
+
 /** The same with a scope that the key lacks. */
 export function lackingMeta(meta: string, scope: Scope): string {
   return `${meta.slice(0, -1)},"n":"${scope}"}`;

@@ -20,7 +20,7 @@ export type KeyRecord = Grant & {
   readonly created_by: string | null;
   /**
    * Of one that a key made: the id of the first key of its line, which an admin credential made. Absent: an admin credential made this
-   * one, or a version that did not write it.
+   * one, or, on disk, a version that did not write it.
    */
   readonly family?: string;
   /** One, or two while one takes the other's place. The newest first. */

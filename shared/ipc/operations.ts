@@ -24,6 +24,8 @@ export type RequestMeta = {
   q?: string;
   /** The `Idempotency-Key` header, only on writes of the native API. */
   k?: string;
+  /** The family of the key that sent it; absent: an admin credential did. */
+  f?: string;
   /** The `If-Match` and `If-None-Match` headers, only where the operation takes conditions. */
   im?: string;
   nm?: string;

@@ -46,6 +46,32 @@ const detailOf = ({body}: Reply) => (body as Error).error.detail;
 const query = {table: 'mine', filters: []};
 
 describe('a key', () => {
+  test('has Idempotency-Keys of its own, which a rotation and keys that it makes keep', async () => {
+    const scopes = ['data:write', 'keys'];
+    const [one, two] = [await make({scopes}), await make({scopes})];
+    const order = async (token: string, n: number) => {
+      const body = {table: 'orders', fields: {n}};
+      const {status, text} = await as(token, 'POST', at('/documents'), body, {'idempotency-key': 'order-1'});
+      expect([status, text]).toEqual([201, text]);
+      return text;
+    };
+    const answers = [await order(one.secret, 1), await order(two.secret, 1), await order(service.accessToken, 2)];
+    expect(new Set(answers).size).toBe(3);
+    const rotated = await as(one.secret, 'POST', `/api/keys/${one.key.id}/rotate`, {overlap_seconds: 0});
+    const {secret} = rotated.body as Made;
+    const made = await make({scopes: ['data:write']}, secret);
+    expect([await order(secret, 1), await order(made.secret, 1)]).toEqual([answers[0], answers[0]]);
+    expect([await order(two.secret, 1), await order(service.accessToken, 2)]).toEqual(answers.slice(1));
+    const other = await as(
+      made.secret,
+      'POST',
+      at('/documents'),
+      {table: 'x', fields: {}},
+      {'idempotency-key': 'order-1'},
+    );
+    expectError(other, 409, 'op.conflict');
+  });
+
   test('is shown once, says who it is, and is known by a prefix', async () => {
     const limits = {tenants: [acme], tables: ['mine'], rate_limit: {requests_per_second: 1_000, burst: 2_000}};
     const {key, secret} = await make({name: 'the app', scopes: ['data:read'], expires_in_seconds: 600, ...limits});

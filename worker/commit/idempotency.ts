@@ -21,6 +21,14 @@ export function checkIdempotencyKey(key: string): void {
   );
 }
 
+/**
+ * Under which it is stored: keys of different owners are different ones, and no key has a line break in it.
+ * @param owner the family of the API key that sent it; null: an admin credential, whose keys are stored as they are
+ */
+export function ownedKey(key: string, owner: string | null): string {
+  return owner === null ? key : `${owner}\n${key}`;
+}
+
 /** What makes two requests the same: operation, parameters and the body's bytes. */
 export function requestDigest(op: string, params: readonly string[], body: Buffer): string {
   return createHash('sha256')
@@ -30,7 +38,7 @@ export function requestDigest(op: string, params: readonly string[], body: Buffe
     .digest('hex');
 }
 
-/** `request`: its digest. */
+/** `key`: with its owner. `request`: its digest. */
 export type OnceRequest = {readonly key: string; readonly request: string};
 /** The HTTP status, and JSON or nothing. */
 export type FirstReply = {readonly status: number; readonly body: string};

@@ -21,6 +21,8 @@ export type Request<O extends Operation = Operation> = {
   readonly query: string;
   /** The `Idempotency-Key`; null: none. */
   readonly key: string | null;
+  /** The family of the API key that sent the `Idempotency-Key`; null: an admin credential did. */
+  readonly keyOwner: string | null;
   /** The `If-Match` and `If-None-Match` headers; null: none. */
   readonly ifMatch: string | null;
   readonly ifNoneMatch: string | null;
@@ -49,6 +51,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     p,
     q = '',
     k = null,
+    f = null,
     im = null,
     nm = null,
     le = null,
@@ -65,6 +68,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     params: named(traitsOf(op).params, p),
     query: q,
     key: k,
+    keyOwner: f,
     ifMatch: im,
     ifNoneMatch: nm,
     lastEventId: le,

@@ -1,6 +1,13 @@
 /** An answer that is given once a write is on disk. */
 import {type Operation, traitsOf} from '../../shared/operations.ts';
-import {checkIdempotencyKey, type FirstReply, type OnceRequest, once, requestDigest} from '../commit/idempotency.ts';
+import {
+  checkIdempotencyKey,
+  type FirstReply,
+  type OnceRequest,
+  once,
+  ownedKey,
+  requestDigest,
+} from '../commit/idempotency.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
 import {type Answer, Later} from './answer.ts';
@@ -8,7 +15,7 @@ import type {OpenTenant} from './open-tenant.ts';
 
 /** Of any operation: what a repeated one is known by. */
 export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
-  Partial<Pick<Request, 'ifMatch' | 'ifNoneMatch'>> & {readonly params: Readonly<Record<string, string>>};
+  Partial<Pick<Request, 'keyOwner' | 'ifMatch' | 'ifNoneMatch'>> & {readonly params: Readonly<Record<string, string>>};
 
 /**
  * Makes the change in the turn's commit group; with an `Idempotency-Key` once, whenever it is asked for again.
@@ -45,11 +52,11 @@ export function guardedByKey<A extends Answer>(
 
 /** What it is known by when it comes again; null: it has no `Idempotency-Key`. @throws op.invalid_input 400 */
 export function onceRequestOf(request: WriteRequest): OnceRequest | null {
-  const {op, params, key, body, ifMatch = null, ifNoneMatch = null} = request;
+  const {op, params, key, keyOwner = null, body, ifMatch = null, ifNoneMatch = null} = request;
   if (key === null) return null;
   checkIdempotencyKey(key);
   const conditions = ifMatch === null && ifNoneMatch === null ? [] : [ifMatch ?? '', ifNoneMatch ?? ''];
-  return {key, request: requestDigest(op, [...Object.values(params), ...conditions], body)};
+  return {key: ownedKey(key, keyOwner), request: requestDigest(op, [...Object.values(params), ...conditions], body)};
 }
 
 function replyOf(op: Operation, answer: Answer): FirstReply {
