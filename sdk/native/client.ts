@@ -8,6 +8,8 @@ import {Transaction, type TransactionResult} from './transaction.ts';
 import {type Answer, parsed, Transport} from './transport.ts';
 import type {
   AnyTables,
+  BatchQuery,
+  BatchResult,
   CallOptions,
   Changes,
   ConditionOptions,
@@ -18,6 +20,7 @@ import type {
   Query,
   Shown,
   TableName,
+  UniqueIndex,
   Written,
 } from './types.ts';
 
@@ -40,6 +43,11 @@ export type ClientOptions = {
 export type PutOptions = ConditionOptions & {
   /** Only makes it: `op.precondition_failed` when it is there. */
   readonly ifAbsent?: boolean;
+};
+
+export type UpsertOptions<Fields> = ConditionOptions & {
+  /** What is done to a document that is there; absent: it is replaced. */
+  readonly changes?: Changes<Fields>;
 };
 
 export type Page<Document> = {
@@ -128,6 +136,18 @@ export class NativeClient<Tables extends object = AnyTables> {
     return {...written(answer), created: answer.status === 201};
   }
 
+  /** Changes or replaces the document that has the values of `fields` in a unique index, or makes one. */
+  async upsert<Table extends TableName<Tables>>(
+    table: Table,
+    {by}: UniqueIndex,
+    fields: Tables[Table],
+    {changes, ...options}: UpsertOptions<Tables[Table]> = {},
+  ): Promise<Put> {
+    const ask = {...options, body: {table, by, fields, ...changes}, headers: matching(options)};
+    const answer = await this.#transport.call('POST', '/upsert', ask);
+    return {...written(answer), created: answer.status === 201};
+  }
+
   /** Changes fields of a document that is there, all of them in one write. */
   async patch<Table extends TableName<Tables>>(
     table: Table,
@@ -152,6 +172,17 @@ export class NativeClient<Tables extends object = AnyTables> {
   ): Promise<Shown<Tables[Table], Asked>[]> {
     const ask = {...options, body: queryObject(table, query)};
     return (await this.#transport.json<{data: Shown<Tables[Table], Asked>[]}>('POST', '/query', ask)).data;
+  }
+
+  /** Results of several queries, in their order, all of one moment; of one with `count: true` how many match. */
+  async queries<const Asked extends readonly BatchQuery<Tables>[]>(
+    queries: Asked,
+    options?: CallOptions,
+  ): Promise<{-readonly [At in keyof Asked]: BatchResult<Tables, Asked[At]>}> {
+    const ask = {...options, body: {queries: queries.map(query => queryObject(query.table, query))}};
+    type Answered = {results: ({data: unknown[]} | {count: number})[]};
+    const {results} = await this.#transport.json<Answered>('POST', '/query/batch', ask);
+    return results.map(result => ('data' in result ? result.data : result.count)) as never;
   }
 
   /** How many documents match, up to the limit. */

@@ -6,6 +6,7 @@ export {
   type NativeClient,
   type Page,
   type PutOptions,
+  type UpsertOptions,
 } from './client.ts';
 export {SvcClientError} from './error.ts';
 export type {StreamState} from './events.ts';
@@ -14,6 +15,8 @@ export type {WebSocketConstructor} from './socket.ts';
 export {type Reference, type ScheduledMutation, Transaction, type TransactionResult, versionOf} from './transaction.ts';
 export type {
   AnyTables,
+  BatchQuery,
+  BatchResult,
   CallOptions,
   Changes,
   ConditionOptions,
@@ -26,5 +29,6 @@ export type {
   Put,
   Query,
   Shown,
+  UniqueIndex,
   Written,
 } from './types.ts';

@@ -1,5 +1,5 @@
 /** A transaction is noted down and sent in one request: nothing of it is known before all of it is done. */
-import type {Changes, Doc, TableName} from './types.ts';
+import type {Changes, Doc, TableName, UniqueIndex} from './types.ts';
 
 /** Stands for the id that an earlier operation of the same transaction writes. */
 export type Reference = {readonly $ref: number};
@@ -66,11 +66,20 @@ export class Transaction<Tables> {
   /** Made with `fields`, or if it is there changed, or without changes replaced. */
   upsert<Table extends TableName<Tables>>(
     table: Table,
-    id: Id,
+    which: Id | UniqueIndex,
     fields: WithReferences<Tables[Table]>,
     changes?: WithReferences<Changes<Tables[Table]>>,
+    condition?: Condition,
   ): Reference {
-    return this.#add({type: 'upsert', table, id, fields, ...(changes as object | undefined)});
+    const named = typeof which === 'object' && 'by' in which ? {by: which.by} : {id: which};
+    return this.#add({
+      type: 'upsert',
+      table,
+      ...named,
+      fields,
+      ...(changes as object | undefined),
+      ...matching(condition),
+    });
   }
 
   delete<Table extends TableName<Tables>>(table: Table, id: Id, condition?: Condition): Reference {

@@ -45,6 +45,18 @@ export type Query<Fields> = {
   readonly select?: readonly (Name<Fields> | Path)[];
 };
 
+/** One of several queries that are answered together. */
+export type BatchQuery<Tables> = {
+  readonly [Table in TableName<Tables>]: Query<Tables[Table]> & {
+    readonly table: Table;
+    /** How many match, instead of the documents. */
+    readonly count?: boolean;
+  };
+}[TableName<Tables>];
+
+/** A unique index, by which a document is found: `fields` has a value for each of its fields. */
+export type UniqueIndex = {readonly by: string};
+
 /** What is counted. */
 export type Counted<Fields> = Pick<Query<Fields>, 'filters' | 'limit'>;
 
@@ -54,6 +66,13 @@ type Head<Selected> = Selected extends `${infer First}.${string}` ? First : neve
 export type Shown<Fields, Asked> = Asked extends {readonly select: readonly (infer Selected)[]}
   ? Pick<Doc<Fields>, '_id' | Extract<Selected, keyof Doc<Fields>>> & {readonly [Name in Head<Selected>]?: unknown}
   : Doc<Fields>;
+
+/** What one of several queries is answered with. */
+export type BatchResult<Tables, Asked> = Asked extends {readonly count: true}
+  ? number
+  : Asked extends {readonly table: infer Table extends TableName<Tables>}
+    ? Shown<Tables[Table], Asked>[]
+    : never;
 
 type Numbers<Fields> = {readonly [Field in keyof Fields]?: Fields[Field] extends number | undefined ? number : never};
 type Elements<Fields> = {

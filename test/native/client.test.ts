@@ -91,7 +91,38 @@ describe('documents', () => {
   });
 });
 
+test('documents are upserted by a unique index, alone and in a transaction', async () => {
+  const {db, tenant} = await made();
+  const schema = {table: 'notes', fields: [], indexes: [{name: 'by_text', fields: ['text'], unique: true}]};
+  expect((await service.request('PUT', `/api/tenants/${tenant}/schema/notes`, schema)).status).toBe(204);
+  const by = {by: 'by_text'};
+  const first = await db.upsert('notes', by, {text: 'a', n: 1});
+  const second = await db.upsert('notes', by, {text: 'a', n: 9}, {changes: {increment: {n: 1}}});
+  expect([first.created, second]).toMatchObject([true, {id: first.id, created: false}]);
+  const late = db.upsert('notes', by, {text: 'a'}, {ifVersion: first.version!});
+  expect(await failure(late)).toMatchObject({code: 'op.precondition_failed'});
+  const ifVersion = second.version!;
+  await db.transaction(tx => void tx.upsert('notes', by, {text: 'a'}, {increment: {n: 5}}, {ifVersion}));
+  expect(await db.upsert('notes', by, {text: 'b'})).toMatchObject({created: true});
+  expect(await db.list('notes')).toMatchObject([{text: 'a', n: 7}, {text: 'b'}]);
+});
+
 describe('queries', () => {
+  test('of several tables are answered together', async () => {
+    const {db} = await made();
+    await db.insert('notes', {text: 'a', n: 1});
+    await db.insert('orders', {by: 'ada'});
+    const [notes, orders, count] = await db.queries([
+      {table: 'notes', select: ['text']},
+      {table: 'orders', filters: [{field: 'by', op: 'eq', value: 'ada'}]},
+      {table: 'notes', count: true},
+    ]);
+    expect([notes, orders, count]).toMatchObject([[{text: 'a'}], [{by: 'ada'}], 1]);
+    expect(notes[0]).not.toHaveProperty('n');
+    const error = await failure(db.queries([{table: 'notes'}, {table: 'no table' as 'notes'}]));
+    expect([error.code, error.detail.query]).toEqual(['op.invalid_input', 1]);
+  });
+
   test('have what their filters, orders and limits say, whole or in pages', async () => {
     const {db} = await made();
     for (let n = 1; n <= 7; n++) await db.insert('notes', {text: `t${n}`, n, by: {name: n % 2 === 0 ? 'ada' : 'bob'}});

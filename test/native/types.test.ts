@@ -57,6 +57,17 @@ async function refused(db: NativeClient<Tables>): Promise<void> {
   await db.query('notes', {filters: [{field: 'n', op: 'eq', value: 'a'}]});
   // @ts-expect-error there is no such operator
   await db.query('notes', {filters: [{field: 'n', op: 'like', value: 1}]});
+  const [shown, count] = await db.queries([
+    {table: 'notes', select: ['text']},
+    {table: 'orders', count: true},
+  ]);
+  expectTypeOf(shown[0]!.text).toEqualTypeOf<string>();
+  expectTypeOf(count).toEqualTypeOf<number>();
+  // @ts-expect-error there is no such field in that table
+  await db.queries([{table: 'orders', filters: [{field: 'n', op: 'eq', value: 1}]}]);
+  await db.upsert('notes', {by: 'by_text'}, {text: ''}, {changes: {increment: {n: 1}}});
+  // @ts-expect-error text is not incremented
+  await db.upsert('notes', {by: 'by_text'}, {text: ''}, {changes: {increment: {text: 1}}});
   // @ts-expect-error text is not incremented
   await db.patch('notes', 'a', {increment: {text: 1}});
   // @ts-expect-error a number is not appended to
