@@ -50,6 +50,13 @@ export type UpsertOptions<Fields> = ConditionOptions & {
   readonly changes?: Changes<Fields>;
 };
 
+export type OperationOptions = CallOptions & {
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Of a write that takes one: with it the write is tried again when its answer is lost, without it it is sent once. */
+  readonly idempotencyKey?: string;
+};
+
 export type Page<Document> = {
   readonly data: Document[];
   readonly next_cursor: string | null;
@@ -262,6 +269,22 @@ export class NativeClient<Tables extends object = AnyTables> {
     const {operations} = collected(new Transaction<Tables>(), write);
     const ask = {...options, body: {operations, ...(dryRun ? {dry_run: true} : {})}};
     return (await this.#transport.json<{results: TransactionResult[]}>('POST', '/transactions', ask)).results;
+  }
+
+  /* ── everything else ── */
+
+  /**
+   * An operation of the service that this client has no method for, with its key, retries and errors.
+   * @param path below `/api/tenants/{tenant}`, with its query string: `/tasks?limit=10`
+   * @returns the JSON of the answer; null: it has no body
+   */
+  async call<Result = unknown>(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: `/${string}`,
+    {idempotencyKey, ...ask}: OperationOptions = {},
+  ): Promise<Result> {
+    const answer = await this.#transport.call(method, path, {...ask, idempotencyKey: idempotencyKey ?? null});
+    return answer.text === '' ? (null as Result) : parsed<Result>(answer);
   }
 
   /* ── the journal ── */

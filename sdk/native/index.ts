@@ -4,6 +4,7 @@ export {
   createClient,
   type JournalOptions,
   type NativeClient,
+  type OperationOptions,
   type Page,
   type PutOptions,
   type UpsertOptions,

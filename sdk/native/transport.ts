@@ -22,6 +22,8 @@ export type TransportOptions = {
 export type Ask = CallOptions & {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The `Idempotency-Key` of a write; one of its own unless said. Null: none, and the write is sent once. */
+  readonly idempotencyKey?: string | null;
 };
 
 export type Answer = {readonly status: number; readonly headers: Headers; readonly text: string};
@@ -60,14 +62,16 @@ export class Transport {
   /** @param path below the tenant's @throws SvcClientError, or what the signal was aborted with */
   async call(method: string, path: string, ask: Ask = {}): Promise<Answer> {
     const isWrite = method !== 'GET' && !path.startsWith('/query');
-    const headers = isWrite ? {'idempotency-key': randomKey(), ...ask.headers} : {...ask.headers};
+    const {idempotencyKey: key = randomKey()} = ask;
+    const headers = {...(isWrite && key !== null ? {'idempotency-key': key} : {}), ...ask.headers};
+    const retries = isWrite && key === null ? 0 : this.options.retries;
     // Once: an attempt that differs from the one before would be refused under its key.
     const body = textOf(ask.body);
     for (let failures = 0; ; failures++) {
       try {
         return await this.#once(method, this.#tenant + path, body, {...ask, headers});
       } catch (caught) {
-        const isWorthIt = caught instanceof SvcClientError && caught.isTransient && failures < this.options.retries;
+        const isWorthIt = caught instanceof SvcClientError && caught.isTransient && failures < retries;
         if (!isWorthIt || (caught.retryAfterMs ?? 0) > NATIVE_RETRY_WAIT_MS_MAX) throw caught;
         await wait(
           Math.max(caught.retryAfterMs ?? 0, backOffMs(NATIVE_RETRY_BASE_MS, failures, Math.random())),

@@ -4,6 +4,7 @@ import {createClient, type Doc, type NativeClient, SvcClientError, versionOf} fr
 import {Cable} from '../client/cable.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
+import {answered, refused} from './answers.ts';
 
 interface Tables {
   notes: {text: string; n?: number; tags?: string[]; by?: {name: string}};
@@ -209,6 +210,20 @@ describe('when something goes wrong', () => {
     expect(await failure(nowhere.insert('notes', {text: ''}))).toMatchObject({code: 'session.tenant_not_found'});
     const closed = createClient<Tables>({url: 'http://127.0.0.1:1', tenant, key: 'k', retries: 1});
     expect(await failure(closed.list('notes'))).toMatchObject({code: 'client.unreachable', status: 0, requestId: null});
+  });
+
+  test('an operation without a method can be called, and a write without a key is sent once', async () => {
+    const {db} = await made();
+    const schema = {table: 'notes', fields: [], indexes: []};
+    expect(await db.call('PUT', '/schema/notes', {body: schema})).toBeNull();
+    expect(await db.call('GET', '/schema/notes')).toMatchObject({table: 'notes'});
+    const body = {type: 'delete', query: {table: 'notes', filters: []}};
+    const start = () => db.call<{id: string}>('POST', '/tasks', {body, idempotencyKey: 'nightly'});
+    expect(await start()).toEqual(await start());
+    expect((await failure(db.call('GET', '/nowhere'))).code).toBe('op.not_found');
+    const busy = answered([refused(503, 'session.overloaded')], {retries: 2});
+    await failure(busy.db.call('POST', '/tasks', {body}));
+    expect([busy.sent.length, busy.sent[0]!.headers.has('idempotency-key')]).toEqual([1, false]);
   });
 
   test('a write whose answer was lost is sent again, and done once', async () => {
