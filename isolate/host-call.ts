@@ -95,6 +95,9 @@ export type CodeInvocation = Pick<Invocation, 'n' | 'args' | 'nowMs' | 'seed'>;
 /** How an invocation failed. `stack` is V8's, with the bundle's positions; the host maps it to the sources. */
 export type RealmError = {message: string; name: string; stack: string | null};
 
+/** Ends the message about a returned value that is no value, before the function's name: no frame of a stack says where it was made. */
+export const RETURNED_BY = '; returned by ';
+
 export type QueryRangeOp = {op: 'eq' | 'neq' | 'gt' | 'gte' | 'lt' | 'lte'; field: string; value: WireOrMissing};
 /** A wire value, or `{"$undefined": true}` for the missing value. `$undefined` cannot be a user's key. */
 export type WireOrMissing = unknown;

@@ -1,7 +1,7 @@
 /** The function that a module exports, and its result on the way to the host. */
 import {FUNCTION_RESULT_BYTES_MAX} from '../shared/limits.ts';
-import {encodeDocument} from '../shared/values/wire-value.ts';
-import type {RealmError} from './host-call.ts';
+import {encodeDocument, ValueError} from '../shared/values/wire-value.ts';
+import {RETURNED_BY, type RealmError} from './host-call.ts';
 
 export type Registered = {_handler: (context: object, args: unknown) => unknown};
 
@@ -32,7 +32,12 @@ export function encodeResult(value: unknown, paginated: boolean, called: () => s
   }
   if (paginated && !isPage(value)) throw new Error(`paginatedQuery "${called()}" must return a PaginationResult`);
   // What documents may hold can be returned: they are not under the limits of arguments.
-  return encodeDocument(value === undefined ? null : value);
+  try {
+    return encodeDocument(value === undefined ? null : value);
+  } catch (caught) {
+    if (!(caught instanceof ValueError) || called === sandboxName) throw caught;
+    throw new ValueError(`${caught.message}${RETURNED_BY}${called()}`);
+  }
 }
 
 const QUERY = Symbol.for('svc.query');

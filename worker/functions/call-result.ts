@@ -1,6 +1,7 @@
 /** What came of a call: for its caller, and for the log. */
+import {RETURNED_BY, type RealmError} from '../../isolate/host-call.ts';
 import type {FunctionEntry, LogEntry} from '../../shared/protocol/functions.ts';
-import {CallError, checkReturned, type LiveDeployment} from './call.ts';
+import {CallError, checkReturned, type LiveDeployment, shownPath} from './call.ts';
 import type {Outcome} from './execution.ts';
 import type {SourcePositions} from './source-positions.ts';
 
@@ -23,7 +24,7 @@ export const NO_LINES: CallLines = {lines: [], own: []};
 /** A result that does not fit what the function declares is its failure, told with the lines it wrote. */
 export function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: CallLines): CallResult {
   const told = inSources(live.positions, lines);
-  if (!outcome.ok) return {ok: false, error: live.positions.describe(outcome.error), ...told};
+  if (!outcome.ok) return {ok: false, error: live.positions.describe(withFile(live, entry, outcome.error)), ...told};
   try {
     checkReturned(live.table, entry, outcome.value);
   } catch (caught) {
@@ -31,6 +32,12 @@ export function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Ou
     return {ok: false, error: caught.message, ...told};
   }
   return {ok: true, value: outcome.value, ...told};
+}
+
+/** Of a returned value that is no value: with the file of the function that returned it. */
+function withFile({positions}: LiveDeployment, entry: FunctionEntry, error: RealmError): RealmError {
+  if (!error.message.endsWith(RETURNED_BY + shownPath(entry.path))) return error;
+  return {...error, message: `${error.message} (${positions.fileOf(entry.module)})`};
 }
 
 /** Stacks of errors that a function logged, as its author knows the files. */

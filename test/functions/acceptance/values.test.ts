@@ -19,6 +19,8 @@ const FILES = {
     export const optional = query({args: {a: v.optional(v.string())}, handler: () => 'ok'});
     export const unchecked = query({handler: (ctx, args) => Object.keys(args)});
     export const empty = query({args: {}, handler: () => 'ok'});
+    export const mapInQuery = query({args: {}, handler: () => ({a: new Map()}) as never});
+    export const dateInAction = action({args: {}, handler: async () => new Date(0) as never});
     export const nothing = query({handler: () => {}});
     export const returnsNull = query({returns: v.null(), handler: () => {}});
     export const wrongReturn = mutation({
@@ -171,6 +173,15 @@ describe('values and validators', () => {
 
   test('a result that is too large is an error with the name of its function', async () => {
     expect(await app.queryError('values:huge', {})).toContain('Function values:huge return value is too large');
+  });
+
+  test('a result that is no value is an error with the name and the file of its function', async () => {
+    expect(await app.queryError('values:mapInQuery', {})).toMatch(
+      /Map is not a supported svc type \(present at path \.a in .*\); returned by values:mapInQuery \(svc\/values\.ts\)/,
+    );
+    expect(await app.actionError('values:dateInAction', {})).toMatch(
+      /Date .* is not a supported svc type; returned by values:dateInAction \(svc\/values\.ts\)/,
+    );
   });
 
   test('[10] an index holds every type in the one order', async () => {
