@@ -11,7 +11,7 @@
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
-import {MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
+import {FUNCTION_MS_MAX, MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -24,6 +24,7 @@ import {CallError, type CallOrigin, checkArguments, findFunction, type LiveDeplo
 import {type CallResult, ended, finished, NO_LINES} from './call-result.ts';
 import type {Caller, Execution} from './execution.ts';
 import {nestedError} from './function-reply.ts';
+import type {SyncResult} from './isolate/sync-runner.ts';
 import type {ExecutionLog} from './log/execution-log.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
@@ -82,8 +83,8 @@ export class MutationFailed extends ServiceError {
 export class MutationStarved extends ServiceError {
   readonly starved: 'again' | 'over';
 
-  constructor(starved: 'again' | 'over') {
-    super('session.overloaded', BUSY);
+  constructor(starved: 'again' | 'over', had: SyncResult['had']) {
+    super('session.overloaded', ...starvation(had));
     this.starved = starved;
   }
 }
@@ -98,9 +99,20 @@ class MutationUnprepared extends ServiceError {
 /** A call whose function is found and whose arguments fit, as wire text. */
 type Prepared = {live: LiveDeployment; entry: FunctionEntry; args: string};
 
-const BUSY = 'the machine is too busy to give this function its time; try again shortly';
-function busy(): ServiceError {
-  return new ServiceError('session.overloaded', BUSY);
+/**
+ * Message and detail for a function that had too little time: it ran, and what it did is taken back. Commands do not repeat what was started:
+ * a loop would hold up the tenant's writes each time.
+ */
+function starvation(had: SyncResult['had']): [message: string, detail: Record<string, unknown>] {
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+  const time =
+    had === undefined
+      ? ''
+      : ` (${seconds(had.cpuMs)} of ${seconds(FUNCTION_MS_MAX)} of CPU, in ${seconds(had.wallMs)} of the clock)`;
+  return [
+    `the machine is too busy to give this function its time${time}; try again shortly`,
+    {started: true, ...(had === undefined ? {} : {cpu_ms: had.cpuMs, wall_ms: had.wallMs})},
+  ];
 }
 
 export class Functions {
@@ -148,8 +160,8 @@ export class Functions {
     const {results} = this.#parts;
     const kept = results.find(execution);
     if (kept !== null) return kept;
-    const result = await results.run(execution, ({outcome, lines, starved}) => {
-      if (starved !== null) throw busy();
+    const result = await results.run(execution, ({outcome, lines, starved, had}) => {
+      if (starved !== null) throw new ServiceError('session.overloaded', ...starvation(had));
       return finished(live, entry, outcome, {lines, own: lines});
     });
     await this.#durable();
@@ -213,8 +225,8 @@ export class Functions {
       const execution = this.#execution(live, entry, args, call.caller);
       // It was dropped meanwhile, with a mutation that timed out for instance.
       if (mayWait && !this.#parts.mutations.isPrepared(execution)) throw new MutationUnprepared();
-      const {outcome, lines, starved} = this.#parts.mutations.run(execution, job);
-      if (starved !== null) throw new MutationStarved(starved);
+      const {outcome, lines, starved, had} = this.#parts.mutations.run(execution, job);
+      if (starved !== null) throw new MutationStarved(starved, had);
       const result = finished(live, entry, outcome, {lines, own: lines});
       if (!result.ok) throw new MutationFailed(result);
       return result;

@@ -53,8 +53,9 @@ export class FakeServer {
   }
 }
 
-export function refusing(status: number, code: string): Answer {
-  return response => response.writeHead(status).end(JSON.stringify({error: {code, message: `refused: ${code}`}}));
+export function refusing(status: number, code: string, detail: object = {}): Answer {
+  const error = {code, message: `refused: ${code}`, detail};
+  return response => response.writeHead(status).end(JSON.stringify({error}));
 }
 
 export function answering(value: unknown): Answer {

@@ -15,6 +15,11 @@ describe('what must not happen twice', () => {
 
   test.each([
     ['session.outcome_unknown', refusing(503, 'session.outcome_unknown'), 'refused: session.outcome_unknown'],
+    [
+      'a function that was started',
+      refusing(503, 'session.overloaded', {started: true, cpu_ms: 600, wall_ms: 4_000}),
+      'refused: session.overloaded',
+    ],
     ['a refusal', refusing(400, 'op.invalid_input'), 'refused: op.invalid_input'],
     ['a broken connection', breakingOff, 'failed'],
   ])('is not sent again after %s', async (_what, answer, message) => {

@@ -76,6 +76,7 @@ describe('what the process says', () => {
     ['that it is ready', {type: 'ready'}],
     ['what came of a query', RAN],
     ['… that failed', {...RAN, run: {...RUN, outcome: {ok: false, error: {name: 'Error', message: 'x', stack: null}}}}],
+    ['… that was starved', {...RAN, run: {...RUN, starved: 'over', had: {cpuMs: 600, wallMs: 4_000}}}],
     ['a refusal', {type: 'refused', id: 1, error: {code: 'session.overloaded', message: 'x'}, reason: null}],
     ['a call', {type: 'call', id: 1, call: 2, operation: 'runQuery', parameters: null}],
   ])('is taken: %s', (_title, message) => {
@@ -99,6 +100,7 @@ describe('what the process says', () => {
       'a table that is no number',
       {...RAN, run: {...RUN, readSet: {intervals: [{table: '1', index: 0, lower: 'a', upper: 'b'}], absentTables: []}}},
     ],
+    ['a time that is none', {...RAN, run: {...RUN, starved: 'over', had: {cpuMs: -1, wallMs: 4_000}}}],
     ['a moment that is none', {...RAN, run: {...RUN, sequence: 1.5}}],
     ['an error that there is not', {type: 'refused', id: 1, error: {code: 'no.such', message: 'x'}, reason: null}],
     [

@@ -20,7 +20,9 @@ describe('the CPU decides, not the clock', () => {
     const clocks = {wallMs: () => performance.now(), cpuMs: () => performance.now() / 10};
     const runner = new TestRunner({'a.js': LOOP}, {wallMsMax: 2_500, clocks});
     expect(runner.run('a:loop').starved).toBe('again');
-    expect(runner.run('a:loop').starved).toBe('over');
+    const {starved, had} = runner.run('a:loop');
+    expect(starved).toBe('over');
+    expect(had!.wallMs).toBeGreaterThan(9 * had!.cpuMs);
   });
 
   test('host calls end it when the CPU time is used up, whoever used it', () => {

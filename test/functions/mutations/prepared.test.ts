@@ -117,6 +117,21 @@ describe('modules of mutations are loaded outside of every transaction', () => {
     calls.close();
   });
 
+  test('one that got no time on a busy machine says what it had, and that it was started', async () => {
+    const calls = new MutationCalls();
+    await calls.tenant.deploy({'m.ts': source(1)});
+    const {run} = MutationRunner.prototype;
+    vi.spyOn(MutationRunner.prototype, 'run').mockImplementation(function (this: MutationRunner, ...parameters) {
+      return {...run.apply(this, parameters), starved: 'over', had: {cpuMs: 600, wallMs: 4_000}};
+    });
+    await expect(calls.call('m:version')).rejects.toMatchObject({
+      code: 'session.overloaded',
+      message: expect.stringContaining('(0.6 s of 1.0 s of CPU, in 4.0 s of the clock)'),
+      detail: {started: true, cpu_ms: 600, wall_ms: 4_000},
+    });
+    calls.close();
+  });
+
   test('arguments that do not fit are refused before there is a write', async () => {
     const calls = new MutationCalls();
     await calls.tenant.deploy({'m.ts': source(1)});

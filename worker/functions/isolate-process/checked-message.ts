@@ -47,7 +47,7 @@ function isMessage(head: Fields, tailBytes: number): boolean {
 
 function isRun(run: unknown): boolean {
   if (!isObject(run)) return false;
-  const {outcome, lines, identityUsed, isMomentary, readSet, endCursor, starved, sequence} = run;
+  const {outcome, lines, identityUsed, isMomentary, readSet, endCursor, starved, had, sequence} = run;
   return (
     isOutcome(outcome) &&
     Array.isArray(lines) &&
@@ -58,6 +58,7 @@ function isRun(run: unknown): boolean {
     (readSet === null || isReadSet(readSet)) &&
     (endCursor === null || isText(endCursor)) &&
     (starved === null || starved === 'again' || starved === 'over') &&
+    (had === undefined || (isObject(had) && isCount(had.cpuMs) && isCount(had.wallMs))) &&
     isCount(sequence)
   );
 }

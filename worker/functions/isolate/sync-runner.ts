@@ -41,6 +41,8 @@ export type SyncResult = {
    * and then it may be run again, or not any more because its callers have waited long enough. Null: it had its chance.
    */
   starved: 'again' | 'over' | null;
+  /** What it had, in whole milliseconds, when it was starved. */
+  had?: {cpuMs: number; wallMs: number};
 };
 
 const NOT_KEPT = {identityUsed: false, isMomentary: false, readSet: null, endCursor: null};
@@ -120,6 +122,7 @@ export class SyncRunner {
     const number = ++this.#invocation;
     let outcome: Outcome;
     let starved: SyncResult['starved'] = null;
+    let had: SyncResult['had'];
     let isChanged = false;
     let hasBegun = false;
     try {
@@ -131,7 +134,10 @@ export class SyncRunner {
         isChanged = !realm.runSync(this.#invocationOf(number, execution), onGrid(this.#timeoutMs()));
         outcome = this.#settled();
       } catch (caught) {
-        if (isTimeOut(caught) || host.isOver) starved = this.#starvation();
+        if (isTimeOut(caught) || host.isOver) {
+          had = {cpuMs: Math.round(this.#deadline.cpuMs), wallMs: Math.round(this.#deadline.wallMs)};
+          starved = this.#starvation();
+        }
         throw caught;
       } finally {
         host.end();
@@ -154,7 +160,8 @@ export class SyncRunner {
     const endCursor = hasBegun ? (this.#database.paginated?.endCursor ?? null) : null;
     const lines = [...host.lines, ...this.#database.takeWarnings(), ...this.#timeWarning(outcome)];
     this.#recycle();
-    return {outcome, lines, identityUsed, isMomentary, readSet, endCursor, starved};
+    const result = {outcome, lines, identityUsed, isMomentary, readSet, endCursor, starved};
+    return starved === null || had === undefined ? result : {...result, had};
   }
 
   /** Whether it would run at once, its module being there. */
