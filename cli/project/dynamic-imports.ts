@@ -8,8 +8,13 @@ import {type DynamicImport, init, parse} from 'es-module-lexer';
 
 const PLATFORM_IMPORT = "globalThis[Symbol.for('svc.import')]";
 
+/** What the bundler makes of a relative template literal: a table of modules, which throws the words of the bundler for a path not in it. */
+const IMPORT_TABLE = /\b(globImport\w* = )__glob(?=\(\{)/g;
+const PLATFORM_TABLE = `(map => path => Object.hasOwn(map, path) ? map[path]() : ${PLATFORM_IMPORT}(path))`;
+
 /** @param path of the file in the bundle, `a/b.js` */
-export async function importThroughPlatform(source: string, path: string): Promise<string> {
+export async function importThroughPlatform(text: string, path: string): Promise<string> {
+  const source = text.replace(IMPORT_TABLE, (_, name: string) => `${name}${PLATFORM_TABLE}`);
   if (!source.includes('import')) return source;
   await init;
   const [imports] = parse(source);

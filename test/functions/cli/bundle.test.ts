@@ -196,6 +196,23 @@ describe('import()', () => {
     const {load} = await exportsOf(upload, 'm.js');
     expect(await (load as (name: string) => Promise<unknown>)('second')).toEqual([1, 2]);
   });
+
+  test('of a template that names no module of the project fails as the platform says', async () => {
+    const code = `export const load = (name: string) => import(\`./parts/\${name}.ts\`);\n`;
+    const upload = await uploadOf({'m.ts': code, 'n.ts': code, 'parts/a.ts': 'export const a = 1;\n'});
+    for (const file of ['m.js', 'n.js']) {
+      const {load} = (await exportsOf(upload, file)) as {load: (name: string) => Promise<unknown>};
+      expect(await load('a')).toMatchObject({a: 1});
+      const refused: string[] = [];
+      const platform = async (path: string) => {
+        refused.push(path);
+        throw new TypeError('unsupported');
+      };
+      Object.assign(globalThis, {[Symbol.for('svc.import')]: platform});
+      for (const name of ['a', 'b', '../m']) await expect(load(name)).rejects.toThrow(new TypeError('unsupported'));
+      expect(refused).toEqual(['parts/a.js', './parts/b.ts', './parts/../m.ts']);
+    }
+  });
 });
 
 describe('async_hooks', () => {
