@@ -26,7 +26,7 @@ export type WorkerCode = {
 };
 
 /** Those that the bundles leave out and workers load. */
-const PACKAGES = ['better-sqlite3', 'isolated-vm', 'piscina'];
+const PACKAGES = ['better-sqlite3', 'croner', 'isolated-vm', 'piscina'];
 /** Of packages: sources of their native parts, and what is for people. */
 const NOT_RUN = /^(?:deps|src|vendor|native-example|docs?|test|benchmark|.*\.(?:tgz|md|map|d\.ts))$/;
 /** No group of ours: what is asked is whether everybody may. */

@@ -36,7 +36,8 @@ beforeEach(() => {
   for (const directory of [data, closed]) mkdirSync(directory, {mode: 0o700});
   cpSync(join(ROOT, 'dist'), join(closed, 'dist'), {recursive: true});
   cpSync(join(ROOT, 'package.json'), join(closed, 'package.json'));
-  for (const name of ['better-sqlite3', 'isolated-vm', 'node-gyp-build', 'piscina', 'uWebSockets.js', '@uwsjs']) {
+  const packages = ['better-sqlite3', 'croner', 'isolated-vm', 'node-gyp-build', 'piscina', 'uWebSockets.js', '@uwsjs'];
+  for (const name of packages) {
     cpSync(join(ROOT, 'node_modules', name), join(closed, 'node_modules', name), {recursive: true});
   }
   own = {executable: process.execPath, entry: join(closed, 'dist/worker.js')};
@@ -65,6 +66,7 @@ test('has all that a worker imports', async () => {
   const script = `const load = require('node:module').createRequire(${JSON.stringify(entry)});
     const Database = load('better-sqlite3'); new Database(':memory:').close();
     const vm = load('isolated-vm'); new vm.Isolate().dispose();
+    new (load('croner').Cron)('0 3 * * *', {paused: true}).nextRun();
     load('piscina');`;
   const {status, stderr} = spawnSync(executable, ['--no-node-snapshot', '-e', script], {cwd: '/', encoding: 'utf8'});
   expect({status, stderr}).toEqual({status: 0, stderr: ''});
