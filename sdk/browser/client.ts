@@ -8,7 +8,7 @@ import {type Logger, loggerOf} from '../client/logger.ts';
 import type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 import type {QueryResult} from '../client/query-set.ts';
 import {SyncClient, type SyncClientOptions} from '../client/sync-client.ts';
-import type {MutationCallOptions} from '../client/sync-engine.ts';
+import type {MutationCallOptions, SyncEngine} from '../client/sync-engine.ts';
 import type {
   FunctionArgs,
   FunctionReference,
@@ -63,6 +63,11 @@ export class SvcClient {
     this.#sync?.onChange(changed => {
       for (const token of changed) for (const watcher of [...(this.#watchers.get(token) ?? [])]) this.#update(watcher);
     });
+  }
+
+  /** @internal */
+  static partsOf(client: SvcClient): {engine: SyncEngine | null; logger: Logger} {
+    return {engine: client.#sync, logger: client.#logger};
   }
 
   get url(): string {
@@ -228,6 +233,6 @@ function never<T>(): Promise<T> {
   return new Promise(() => {});
 }
 
-function unsubscribe<T>(stop: () => void, getCurrentValue: () => T | undefined): Unsubscribe<T> {
+export function unsubscribe<T>(stop: () => void, getCurrentValue: () => T | undefined): Unsubscribe<T> {
   return Object.assign(() => stop(), {unsubscribe: stop, getCurrentValue});
 }

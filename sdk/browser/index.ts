@@ -3,8 +3,15 @@
 export type {ConnectionState} from '../client/connection-state.ts';
 export type {Explained} from '../client/explain.ts';
 export type {AuthTokenFetcher} from '../client/identity.ts';
+export type {
+  LoadedPages,
+  PaginatedQueryArgs,
+  PaginatedQueryItem,
+  PaginatedQueryReference,
+} from '../client/live-pages.ts';
 export type {Logger} from '../client/logger.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 export type {WebSocketConstructor} from '../client/socket-link.ts';
 export {type MutationOptions, SvcClient, type SvcClientOptions, type Unsubscribe} from './client.ts';
 export {type Fetch, type HttpMutationOptions, SvcHttpClient, type SvcHttpClientOptions} from './http-client.ts';
+export {onPaginatedUpdate} from './paginated-updates.ts';

@@ -2,6 +2,13 @@
 import {CLIENT_PREWARM_MS} from '../../shared/client-limits.ts';
 import type {ConnectionState} from '../client/connection-state.ts';
 import type {AuthTokenFetcher} from '../client/identity.ts';
+import {
+  LivePages,
+  type LoadedPages,
+  type PaginatedQueryArgs,
+  type PaginatedQueryItem,
+  type PaginatedQueryReference,
+} from '../client/live-pages.ts';
 import {SyncClient, type SyncClientOptions} from '../client/sync-client.ts';
 import type {
   EmptyObject,
@@ -11,7 +18,7 @@ import type {
   OptionalRestArgs,
 } from '../server/function-reference.ts';
 import type {OptimisticUpdate} from './optimistic-update.ts';
-import {QueryStore} from './query-store.ts';
+import {callAll, QueryStore} from './query-store.ts';
 
 export type SvcReactClientOptions = SyncClientOptions;
 
@@ -49,6 +56,14 @@ export interface Watch<T> {
   /** Where the pages of its result end; undefined: it has none, or is not there yet. */
   journal(): string | undefined;
 }
+
+/** A list in pages outside of components. Nothing is asked before the first `onUpdate`, and the list ends with the last one. */
+export type WatchedPages<Query extends PaginatedQueryReference> = {
+  /** @returns ends it */
+  onUpdate(callback: () => void): () => void;
+  /** Undefined: the first page is not there yet. @throws Error that a page failed with */
+  localQueryResult(): LoadedPages<PaginatedQueryItem<Query>> | undefined;
+};
 
 export class SvcReactClient {
   /** @internal */
@@ -93,6 +108,30 @@ export class SvcReactClient {
         return result?.value as FunctionReturnType<Query> | undefined;
       },
       journal: () => store.journal(watched),
+    };
+  }
+
+  /** `usePaginatedQuery` outside of components. */
+  watchPaginatedQuery<Query extends PaginatedQueryReference>(
+    query: Query,
+    args: PaginatedQueryArgs<Query>,
+    options: {initialNumItems: number},
+  ): WatchedPages<Query> {
+    const listeners = new Set<() => void>();
+    let pages: LivePages | undefined;
+    return {
+      onUpdate: callback => {
+        pages ??= new LivePages(this.store.engine, query, args, options, () => callAll(listeners));
+        const listener = () => callback();
+        listeners.add(listener);
+        return () => {
+          listeners.delete(listener);
+          if (listeners.size > 0) return;
+          pages?.end();
+          pages = undefined;
+        };
+      },
+      localQueryResult: () => pages?.current() as LoadedPages<PaginatedQueryItem<Query>> | undefined,
     };
   }
 

@@ -2,7 +2,14 @@
 /** `svc/react`: an app's functions in React components. The first line is for frameworks that run components on servers. */
 export type {ConnectionState} from '../client/connection-state.ts';
 export type {AuthTokenFetcher} from '../client/identity.ts';
+export type {
+  LoadedPages,
+  PaginatedQueryArgs,
+  PaginatedQueryItem,
+  PaginatedQueryReference,
+} from '../client/live-pages.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
+export type {PaginationStatus} from '../client/pages.ts';
 export {type SvcAuthState, SvcProviderWithAuth, type UseAuth, useSvcAuth} from './auth.ts';
 export {Authenticated, AuthLoading, Unauthenticated} from './auth-components.ts';
 export {
@@ -12,6 +19,7 @@ export {
   SvcReactClient,
   type SvcReactClientOptions,
   type Watch,
+  type WatchedPages,
   type WatchQueryOptions,
 } from './client.ts';
 export {useSvcConnectionState} from './connection-state.ts';
@@ -25,12 +33,8 @@ export {
   type PositionedItem,
 } from './optimistic-pages.ts';
 export type {OptimisticUpdate} from './optimistic-update.ts';
-export type {PaginationStatus} from './pages.ts';
 export {type ReactAction, type ReactMutation, useAction, useMutation} from './use-mutation.ts';
 export {
-  type PaginatedQueryArgs,
-  type PaginatedQueryItem,
-  type PaginatedQueryReference,
   type UsePaginatedQueryResult,
   type UsePaginatedQueryReturnType,
   usePaginatedQuery,

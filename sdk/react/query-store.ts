@@ -56,14 +56,19 @@ export class QueryStore {
   #tell(changed: ReadonlySet<QueryToken>): void {
     const told = new Set<() => void>();
     for (const token of changed) for (const listener of this.#listeners.get(token) ?? []) told.add(listener);
-    const failures: unknown[] = [];
-    for (const listener of told) {
-      try {
-        listener();
-      } catch (caught) {
-        failures.push(caught); // The others are told all the same.
-      }
-    }
-    if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+    callAll(told);
   }
+}
+
+/** All of them, also where one fails. @throws what they have thrown */
+export function callAll(listeners: Iterable<() => void>): void {
+  const failures: unknown[] = [];
+  for (const listener of [...listeners]) {
+    try {
+      listener();
+    } catch (caught) {
+      failures.push(caught);
+    }
+  }
+  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
 }

@@ -1,13 +1,6 @@
 /** `usePaginatedQuery`: a list that grows page by page and stays current as a whole. */
 import {useCallback, useEffect, useMemo, useState} from 'react';
-import {
-  type FunctionArgs,
-  type FunctionReference,
-  type FunctionReturnType,
-  getFunctionName,
-} from '../server/function-reference.ts';
-import type {BetterOmit, Expand} from '../values/value.ts';
-import {useClient} from './context.ts';
+import type {PaginatedQueryArgs, PaginatedQueryItem, PaginatedQueryReference} from '../client/live-pages.ts';
 import {
   failureOf,
   newList,
@@ -19,20 +12,11 @@ import {
   split,
   watchedPages,
   withNextPage,
-} from './pages.ts';
+} from '../client/pages.ts';
+import {getFunctionName} from '../server/function-reference.ts';
+import {useClient} from './context.ts';
 import type {QueryStore} from './query-store.ts';
 import {useResults} from './use-results.ts';
-
-/** A function that was registered with `paginatedQuery`. */
-export type PaginatedQueryReference = FunctionReference<'paginatedQuery'>;
-
-/** Its arguments, but for `paginationOpts`, which the hook fills in. */
-export type PaginatedQueryArgs<Query extends PaginatedQueryReference> = Expand<
-  BetterOmit<FunctionArgs<Query>, 'paginationOpts'>
->;
-
-/** What is in its pages. */
-export type PaginatedQueryItem<Query extends PaginatedQueryReference> = FunctionReturnType<Query>['page'][number];
 
 export type UsePaginatedQueryResult<Item> = {
   /** Of all pages so far, without gaps, current. The same array until something in it changes. */

@@ -71,7 +71,7 @@ describe('the bundle', () => {
        await module.evaluate();
        console.log(Object.keys(module.namespace).join());`,
     ]);
-    expect(stdout.trim()).toBe('SvcClient,SvcHttpClient');
+    expect(stdout.trim()).toBe('SvcClient,SvcHttpClient,onPaginatedUpdate');
   });
 
   test('of an app with generated references holds nothing of the server platform', async () => {

@@ -49,6 +49,11 @@ describe('docs/client.md', () => {
     expect(lines.slice(-2)).toEqual(['1 messages', 'hello']);
     expect(['', '0 messages']).toContain(lines.slice(0, -2).join());
     expect(await project.script('once.ts', environment())).toEqual(['hello, over HTTP']);
+    expect(await project.script('pages.ts', environment())).toEqual([
+      'CanLoadMore over HTTP',
+      'LoadingMore over HTTP',
+      'Exhausted over HTTP, hello',
+    ]);
   });
 
   test('names every option, and each field of the connection state', () => {

@@ -1,6 +1,7 @@
 /** The types of `svc/react`, held by `tsc`. Nothing here runs: hooks are for components. */
 import {describe, expectTypeOf, test} from 'vitest';
 import {
+  type LoadedPages,
   type OptimisticLocalStore,
   type PaginatedQueryArgs,
   type PaginatedQueryItem,
@@ -175,6 +176,10 @@ test('SvcReactClient infers as the hooks do', () => {
     expectTypeOf(client.query(api.messages.list, {author})).toEqualTypeOf<Promise<string[]>>();
     expectTypeOf(client.query(api.messages.count)).toEqualTypeOf<Promise<number>>();
     expectTypeOf(client.watchQuery(api.messages.count).localQueryResult()).toEqualTypeOf<number | undefined>();
+    const watched = client.watchPaginatedQuery(api.messages.page, {author}, {initialNumItems: 5});
+    expectTypeOf(watched.localQueryResult()).toEqualTypeOf<LoadedPages<string> | undefined>();
+    // @ts-expect-error they are missing
+    client.watchPaginatedQuery(api.messages.page, {}, {initialNumItems: 5});
     client.mutation(
       api.messages.send,
       {body: ''},

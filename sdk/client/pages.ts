@@ -5,9 +5,9 @@
  *   one page ──grown, or the server says so──▶ it and its two halves ──both halves are there──▶ two pages
  *   any page: InvalidCursor ──▶ the list begins again, with an id of its own
  */
-import type {QueryResult} from '../client/query-set.ts';
 import type {PaginationOptions, PaginationResult} from '../server/pagination.ts';
 import type {Any} from '../values/any.ts';
+import type {QueryResult} from './query-set.ts';
 
 /** An interval of a query's results. Without `endCursor` its end is where `numItems` of them end. */
 export type Page = {readonly cursor: string | null; readonly endCursor?: string; readonly numItems: number};
@@ -128,7 +128,7 @@ function pageOf(result: QueryResult | undefined): PaginationResult<Any> | undefi
     typeof value.continueCursor === 'string';
   if (isPage) return value as PaginationResult<Any>;
   throw new Error(
-    'usePaginatedQuery got a result that is not a page: use it with functions registered with paginatedQuery, and let optimistic ' +
+    'A list in pages got a result that is not a page: use it with functions registered with paginatedQuery, and let optimistic ' +
       'updates set results like {page, isDone, continueCursor}',
   );
 }
