@@ -23,7 +23,7 @@
  */
 import {unreachable} from '../shared/assert.ts';
 import type {ErrorCode, ErrorObject} from '../shared/errors.ts';
-import {DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../shared/limits.ts';
+import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../shared/limits.ts';
 
 export type Residence =
   | {state: 'asleep'; deaths: number}
@@ -36,7 +36,7 @@ export type Residence =
   | {state: 'releasing'; deaths: number; sinceMs: number}
   /** `wanted`: what to do when the worker has ended. `stored`: its `closed` came and is in the registry. */
   | {state: 'closing'; deaths: number; wanted: boolean; asked: boolean; stored: boolean}
-  /** `error`: why its file could not be opened, when that is what it died of. */
+  /** Requests fail until `untilMs`; the first one after it opens the tenant. `error`: why its file could not be opened, when that is what it died of. */
   | {state: 'resting'; deaths: number; untilMs: number; error: ErrorObject | null}
   | {state: 'deleting'; hasWorker: boolean};
 
@@ -222,13 +222,21 @@ function stepClosing(residence: Residence & {state: 'closing'}, input: Input, no
 function stepResting(residence: Residence & {state: 'resting'}, input: Input, nowMs: number): Step {
   switch (input.type) {
     case 'want':
+      // Its next try without a request can be an hour off.
+      if (input.asked && nowMs >= residence.untilMs) {
+        return to({state: 'queued', deaths: residence.deaths, asked: true}, {type: 'enqueue'});
+      }
       return to(
         residence,
         ...failIf(input.asked, residence.error ?? restingError(), Math.max(0, residence.untilMs - nowMs)),
       );
     case 'rested':
       // One death short of the next rest: what is still broken costs one process each REST_MS, not DEATHS_BEFORE_REST.
-      return to({state: 'queued', deaths: DEATHS_BEFORE_REST - 1, asked: false}, {type: 'enqueue'});
+      // Deaths of damage stay: each rest is longer than the one before.
+      return to(
+        {state: 'queued', deaths: isDamage(residence.error) ? residence.deaths : DEATHS_BEFORE_REST - 1, asked: false},
+        {type: 'enqueue'},
+      );
     default:
       return stay(residence);
   }
@@ -240,7 +248,7 @@ function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: 
     return to(
       {state: 'resting', deaths, untilMs: nowMs + REST_MS, error},
       ...failIf(asked, error ?? restingError(), REST_MS),
-      {type: 'later', input: 'rested', afterMs: REST_MS},
+      {type: 'later', input: 'rested', afterMs: isDamage(error) ? damagedRestMs(deaths) : REST_MS},
     );
   }
   const pauseMs = PAUSES_MS[Math.min(deaths, PAUSES_MS.length) - 1]!;
@@ -249,6 +257,15 @@ function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: 
     input: 'want',
     afterMs: pauseMs,
   });
+}
+
+function isDamage(error: ErrorObject | null): boolean {
+  return error?.code === 'op.storage_damaged';
+}
+
+/** The file is as it is until an operator repairs it, so there is less and less use in trying. */
+function damagedRestMs(deaths: number): number {
+  return Math.min(DAMAGED_REST_MS_MAX, REST_MS * 2 ** (deaths - DEATHS_BEFORE_REST));
 }
 
 /** Its due work waits for space as long as it has to. */
@@ -261,7 +278,7 @@ function noSpace(deaths: number, asked: boolean, error: ErrorObject): Step {
 }
 
 function forgive(residence: Exclude<Residence, {state: 'deleting'}>): Step {
-  const deaths = Math.max(0, residence.deaths - 1);
+  const deaths = Math.max(0, Math.min(residence.deaths, DEATHS_BEFORE_REST) - 1);
   if (residence.state !== 'resting') return to({...residence, deaths});
   return to({state: 'asleep', deaths}, {type: 'later', input: 'want', afterMs: PAUSES_MS.at(-1)!});
 }

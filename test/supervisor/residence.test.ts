@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../shared/limits.ts';
+import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../shared/limits.ts';
 import {hasWorker, type Input, type Residence, step} from '../../supervisor/residence.ts';
 
 const NOW_MS = 1_000_000;
@@ -110,6 +110,27 @@ describe('deaths', () => {
     const {next} = step(last, {type: 'ended', error: ERROR}, NOW_MS);
     expect(next.state).toBe('resting');
     expect(step(next, asked, NOW_MS).effects).toMatchObject([{type: 'fail', error: ERROR}]);
+  });
+
+  test('of a damaged file: without requests it is opened ever more rarely, and a request opens it after REST_MS', () => {
+    let residence: Residence = {...waking, deaths: DEATHS_BEFORE_REST - 1, asked: false, retried: true};
+    const pausesMs: number[] = [];
+    for (let rests = 0; rests < 9; rests++) {
+      const {next, effects} = step(residence, {type: 'ended', error: ERROR}, NOW_MS);
+      for (const effect of effects) if (effect.type === 'later') pausesMs.push(effect.afterMs);
+      const answer = step(next, asked, NOW_MS).effects;
+      expect(answer).toEqual([{type: 'fail', error: ERROR, retryAfterMs: REST_MS}]);
+      const tried = step(next, asked, NOW_MS + REST_MS);
+      expect(tried).toMatchObject({next: {state: 'queued', asked: true}, effects: [{type: 'enqueue'}]});
+      // Its own timer comes too late for the one that a request has woken.
+      expect(step(tried.next, {type: 'rested'}, NOW_MS)).toEqual({next: tried.next, effects: []});
+      residence = [{type: 'rested'} as const, {type: 'admit'} as const].reduce(
+        (at, input) => step(at, input, NOW_MS).next,
+        next,
+      );
+    }
+    const doubled = [1, 2, 4, 8, 16, 32, 64].map(times => times * REST_MS);
+    expect(pausesMs).toEqual([...doubled, DAMAGED_REST_MS_MAX, DAMAGED_REST_MS_MAX]);
   });
 
   test('that are held against calls never rest the tenant', () => {
