@@ -7,6 +7,7 @@
 import {hash, randomBytes} from 'node:crypto';
 import {open, readFile, rename} from 'node:fs/promises';
 import {join} from 'node:path';
+import {ACCESS_TOKEN_PREFIX, ADMIN_TOKEN_PREFIX} from '../shared/own-credential.ts';
 import {syncDirectory} from '../shared/sync-directory.ts';
 import {StartError} from './start-error.ts';
 
@@ -71,8 +72,8 @@ function parsed(text: string): Partial<AdminFile> | null {
 
 async function makeAdminFile(data: string, path: string): Promise<AdminFile> {
   const file: AdminFile = {
-    access_token: `svc_access_${randomBytes(TOKEN_BYTES).toString('base64url')}`,
-    admin_token: `svc_admin_${randomBytes(TOKEN_BYTES).toString('base64url')}`,
+    access_token: `${ACCESS_TOKEN_PREFIX}${randomBytes(TOKEN_BYTES).toString('base64url')}`,
+    admin_token: `${ADMIN_TOKEN_PREFIX}${randomBytes(TOKEN_BYTES).toString('base64url')}`,
   };
   const temporary = `${path}.tmp`;
   const handle = await open(temporary, 'w', 0o600);

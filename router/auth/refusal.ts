@@ -1,7 +1,9 @@
 /** What is kept of a request that was refused for who asked: enough to find it and who it was, and never a secret. */
 
+import {ServiceError} from '../../shared/errors.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
+import {misplacedCredential} from '../../shared/own-credential.ts';
 import type {Exchange} from '../http/exchange.ts';
 import {decodedOrSame, type Route} from '../http/routes.ts';
 import {cutSecret} from './audited.ts';
@@ -52,6 +54,14 @@ export function toldOf(authorization: string, adminToken: string, offered: strin
   if (authorization === '' && adminToken === '' && offered === null) return null;
   const key = [bearerToken(authorization), adminToken, offered ?? ''].find(text => text.startsWith(KEY_PREFIX));
   return key === undefined ? 'other' : `${KEY_ID.exec(key)?.[0] ?? KEY_PREFIX}…`;
+}
+
+/** A credential of the server's own where a user's token belongs. A worker, in which code of the tenant runs, never gets it. @throws auth.unauthorized 401 */
+export function refuseMisplaced(exchange: Exchange, authorization: string): void {
+  const message = misplacedCredential(bearerToken(authorization));
+  if (message === null || exchange.method === 'OPTIONS') return;
+  noteRefusal(exchange, 'auth.unauthorized', {shown: toldOf(authorization, '')});
+  throw new ServiceError('auth.unauthorized', message, {reason: 'InvalidAuthHeader'});
 }
 
 function operationOf(route: Route | null): string | null {

@@ -29,7 +29,7 @@ import {
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
 import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
-import {noteRefusal, toldOf} from '../auth/refusal.ts';
+import {noteRefusal, refuseMisplaced, toldOf} from '../auth/refusal.ts';
 import {
   judgeOperation,
   judgeQuery,
@@ -256,6 +256,8 @@ export class Intake {
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
+    // An HTTP action judges its header itself.
+    if (adminToken === '' && operation !== 'functions.http') refuseMisplaced(exchange, req.getHeader('authorization'));
     // The path of an HTTP action stays as it is: what an encoded slash means is the app's decision.
     const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
     if (route.parameter !== null) known.push(route.parameter);

@@ -290,6 +290,17 @@ describe('forms', () => {
   });
 
   test.each([
+    ['the access token', `svc_access_${'a'.repeat(43)}`],
+    ['the admin token', `svc_admin_${'b'.repeat(43)}`],
+    ['a key', `svc_key_${'c'.repeat(12)}_${'d'.repeat(49)}`],
+    ['a key', 'svc_key_x.y.z'],
+  ])('%s of the server is named, and not repeated: %#', async (name, secret) => {
+    const rejection = await rejectionOf(verifier.verify(secret));
+    expect(rejection).toContain(`InvalidAuthHeader: This is ${name} of a server`);
+    expect(rejection).not.toContain(secret.slice(-3));
+  });
+
+  test.each([
     ['text', 'not json'],
     ['a string', '"x"'],
     ['a list', '[]'],

@@ -96,6 +96,28 @@ describe('a deployment route is an operation', () => {
     expect(seen.length).toBe(2);
   });
 
+  test.each([
+    ['the access token', `svc_access_${'a'.repeat(43)}`, /access token .* \/api/],
+    ['the admin token', `svc_admin_${'b'.repeat(43)}`, /admin token .* X-Svc-Admin-Token/],
+    ['a key', `svc_key_${'c'.repeat(12)}_${'d'.repeat(49)}`, /key .* X-Svc-Admin-Token/],
+  ])('refuses %s as a token of a user, and says where it belongs', async (_, secret, message) => {
+    const headers = {authorization: `bearer ${secret}`};
+    for (const path of ['/query', '/query/paginated', '/mutation', '/action', '/schedule/run_after']) {
+      const refused = await send({method: 'POST', path: `/svc/acme${path}`, headers, body: '{}'});
+      expect(refused).toMatchObject({status: 401, code: 'auth.unauthorized'});
+      expect(refused.text).toMatch(message);
+      expect(refused.text).toContain('"reason":"InvalidAuthHeader"');
+      expect(refused.text).not.toContain(secret.slice(-40));
+      expect(refused.headers).toMatchObject({'access-control-allow-origin': '*'});
+    }
+    expect(seen).toEqual([]);
+    // Beside the right header it is ignored, and an HTTP action judges its own.
+    const both = {...headers, 'x-svc-admin-token': ADMIN};
+    await send({method: 'POST', path: '/svc/acme/query', headers: both, body: '{}'});
+    await send({method: 'GET', path: '/svc/acme/http/x', headers});
+    expect(seen.map(({meta}) => meta.op)).toEqual(['functions.query', 'functions.http']);
+  });
+
   test('is exempt from the rules about Origin and Host, which hold for the native API beside it', async () => {
     const headers = {...bearer, host: 'rebound.example', origin: 'https://evil.example'};
     expect((await send({method: 'GET', path: '/svc/acme/http/x', headers})).status).toBe(200);

@@ -4,6 +4,7 @@
  */
 import {ServiceError} from '../../../shared/errors.ts';
 import {NESTING_LEVELS_MAX, TOKEN_CHARS_MAX, TOKEN_KEY_ID_CHARS_MAX} from '../../../shared/limits.ts';
+import {misplacedCredential} from '../../../shared/own-credential.ts';
 import {rejected, shown} from './rejected.ts';
 
 export type Claims = Record<string, unknown>;
@@ -24,15 +25,20 @@ const TIME_S_MAX = 8.64e12;
 const NOT_A_JWT =
   'Could not parse JWT payload. Check that the token is a valid JWT format, consisting of three base64-encoded parts separated by dots';
 
+/** Perhaps one of the server's that an operator has chosen: nothing in it says so. */
+const NO_PARTS = `${NOT_A_JWT}. The server's own tokens and keys belong in X-Svc-Admin-Token`;
+
 /** @throws ServiceError auth.unauthorized */
 export function readUnverified(token: string): UnverifiedToken {
   if (token.length > TOKEN_CHARS_MAX) {
     throw rejected('InvalidAuthHeader', `The token is longer than ${TOKEN_CHARS_MAX} characters`);
   }
+  const misplaced = misplacedCredential(token);
+  if (misplaced !== null) throw rejected('InvalidAuthHeader', misplaced);
   const parts = token.split('.');
   // An unsigned token has an empty third part; an encrypted one has five.
   if (parts.length !== 3 || !parts.every(part => /^[A-Za-z0-9_-]+$/.test(part))) {
-    throw rejected('InvalidAuthHeader', NOT_A_JWT);
+    throw rejected('InvalidAuthHeader', parts.length === 1 ? NO_PARTS : NOT_A_JWT);
   }
   const header = parsePart(parts[0]!);
   const claims = parsePart(parts[1]!);
