@@ -264,6 +264,9 @@ export const WORKER_SERIES_KEPT_MAX = 10_000;
 /** Of what a worker says to the supervisor: one message each so often, and so many at once; one that says more is killed. (ours) */
 export const WORKER_MESSAGE_MS = 5;
 export const WORKER_MESSAGES_AT_ONCE = 2_000;
+/** Of the command of a process below a worker, whose script says which kind it is; and of so many at once. (ours) */
+export const COMMAND_BYTES_READ = 64 * KIB;
+export const COMMANDS_READ_AT_ONCE = 64;
 /** A version of Node that could not be installed is not tried again for this long. (ours) */
 export const NODE_INSTALL_PAUSE_MS = 60_000;
 /** Of a note in the directory of a tenant that root, or a command, reads: longer ones are not read. (ours) */

@@ -2,7 +2,7 @@
 import {readFileSync, writeFileSync} from 'node:fs';
 
 /** On every Linux that Node runs on with 4 KiB pages; elsewhere the figure is too small, never too large. */
-const PAGE_BYTES = 4096;
+export const PAGE_BYTES = 4096;
 
 /**
  * Bytes that are the process's own: resident, without mapped files, which the kernel takes back when it wants. Null: it has

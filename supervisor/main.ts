@@ -32,6 +32,7 @@ import {MetricsPage} from './metrics-page.ts';
 import {NodeInstalls} from './node-installs.ts';
 import {openRegistry} from './open-registry.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
+import type {ProcessKind} from './process-use.ts';
 import {RefusalLog} from './refusal-log.ts';
 import type {Registry} from './registry.ts';
 import type {Listening, RouterMessage} from './router-process.ts';
@@ -156,6 +157,7 @@ export class Supervisor {
       spares: this.#pool.spares,
       isUnwritable: this.#registry.isUnwritable,
       states: this.#placement.states(),
+      children: this.#children(),
     }));
     this.#egress = new EgressProcess({
       entry: entries.egress,
@@ -282,6 +284,15 @@ export class Supervisor {
     this.#refusals.close();
     this.#registry.close();
     this.#lock.release();
+  }
+
+  #children(): Map<number, ProcessKind> {
+    const children = new Map<number, ProcessKind>();
+    for (const pid of this.#routers.pids()) children.set(pid, 'router');
+    for (const pid of this.#placement.pids()) children.set(pid, 'worker');
+    for (const pid of this.#pool.sparePids()) children.set(pid, 'spare');
+    if (this.#egress.pid !== null) children.set(this.#egress.pid, 'egress');
+    return children;
   }
 
   #received(place: number, message: RouterMessage): void {

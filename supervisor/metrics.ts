@@ -4,11 +4,12 @@ import type {MetricJson} from '../shared/metric-json.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import type {KillReason} from './child.ts';
 import type {Wall} from './confinement/layers.ts';
+import {PROCESS_KINDS, type ProcessKind, ProcessUse} from './process-use.ts';
 import type {Residence} from './residence.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'closing', 'resting', 'deleting'] as const;
 const PROCESSES = ['router', 'worker', 'egress'] as const;
-type ProcessKind = (typeof PROCESSES)[number];
+type Child = (typeof PROCESSES)[number];
 type ShownState = (typeof STATES)[number];
 
 /** Read when metrics are asked for. */
@@ -18,6 +19,8 @@ export type Gauges = {
   isUnwritable: boolean;
   /** Tenants by state; sleeping ones are the rest. */
   states: Iterable<Residence['state']>;
+  /** Children, by pid. */
+  children: ReadonlyMap<number, ProcessKind>;
 };
 
 export class SupervisorMetrics {
@@ -32,6 +35,9 @@ export class SupervisorMetrics {
   readonly #spares: Gauge;
   readonly #unwritable: Gauge;
   readonly #workers: Gauge<'state'>;
+  readonly #use = new ProcessUse();
+  readonly #residentBytes: Gauge<'kind'>;
+  readonly #cpuSeconds: Counter<'kind'>;
 
   constructor(walls: readonly Wall[], gauges: () => Gauges) {
     this.#gauges = gauges;
@@ -91,6 +97,18 @@ export class SupervisorMetrics {
       labelNames: ['state'],
       registers,
     });
+    this.#residentBytes = new Gauge({
+      name: 'svc_process_resident_bytes',
+      help: 'Resident memory of the processes of the server, by kind; pages that processes share count for each of them',
+      labelNames: ['kind'],
+      registers,
+    });
+    this.#cpuSeconds = new Counter({
+      name: 'svc_process_cpu_seconds_total',
+      help: 'CPU time of the processes of the server, by kind, as of their last scrape',
+      labelNames: ['kind'],
+      registers,
+    });
     for (const process of PROCESSES) {
       this.#deaths.inc({process}, 0);
       for (const reason of ['hung', 'memory']) this.#kills.inc({process, reason}, 0);
@@ -105,11 +123,11 @@ export class SupervisorMetrics {
     this.#wakeFailures.inc();
   }
 
-  died(process: ProcessKind): void {
+  died(process: Child): void {
     this.#deaths.inc({process});
   }
 
-  killed(process: ProcessKind, reason: KillReason): void {
+  killed(process: Child, reason: KillReason): void {
     this.#kills.inc({process, reason});
   }
 
@@ -118,7 +136,12 @@ export class SupervisorMetrics {
   }
 
   async json(): Promise<MetricJson[]> {
-    const {tenants, spares, isUnwritable, states} = this.#gauges();
+    const {tenants, spares, isUnwritable, states, children} = this.#gauges();
+    const use = await this.#use.look(children);
+    for (const kind of PROCESS_KINDS) {
+      this.#residentBytes.set({kind}, use[kind].residentBytes);
+      this.#cpuSeconds.inc({kind}, use[kind].cpuMs / 1000);
+    }
     this.#unwritable.set(isUnwritable ? 1 : 0);
     this.#tenants.set(tenants);
     this.#spares.set(spares);

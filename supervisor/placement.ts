@@ -102,6 +102,11 @@ export class Placement {
     for (const place of this.#places.values()) yield place.residence.state;
   }
 
+  /** Of workers that have a tenant. */
+  pids(): number[] {
+    return [...this.#slots.occupied].flatMap(({worker}) => worker?.child.pid ?? []);
+  }
+
   /** What each worker that serves counts, as JSON; null: it does not say in time. */
   reports(): {worker: Reporter; report: Promise<string | null>}[] {
     const serving = [...this.#slots.occupied].filter(({residence: {state}}) => SERVING.has(state));

@@ -3,6 +3,7 @@
  * Linux tell nothing here: null.
  */
 import {readdirSync, readFileSync} from 'node:fs';
+import {PAGE_BYTES} from '../shared/own-memory.ts';
 
 /** The kernel counts CPU time for user programs in hundredths of a second, whatever its own clock. */
 const CLOCK_TICK_MS = 10;
@@ -47,12 +48,45 @@ function threadOf(pid: number, thread: number): {doing: Doing; cpuMs: number} | 
   return stat === null ? null : parseThreadStat(stat);
 }
 
-/** The kernel's line about one thread. Its second field is a name in parentheses that may hold anything. */
+/** The kernel's line about one thread. */
 export function parseThreadStat(stat: string): {doing: Doing; cpuMs: number} | null {
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = fieldsOf(stat);
   const doing = DOING[fields[0] ?? ''];
-  const ticks = Number(fields[11]) + Number(fields[12]); // utime and stime
-  return doing === undefined || !Number.isFinite(ticks) ? null : {doing, cpuMs: ticks * CLOCK_TICK_MS};
+  const cpuMs = cpuMsIn(fields);
+  return doing === undefined || !Number.isFinite(cpuMs) ? null : {doing, cpuMs};
+}
+
+/** Of a whole process. */
+export type ProcessFigures = {
+  pid: number;
+  parent: number;
+  /** Since the machine started, in ticks of the kernel. */
+  startTicks: number;
+  /** Of all its threads, those that ended included. */
+  cpuMs: number;
+  /** With pages that it shares with others. */
+  residentBytes: number;
+};
+
+/** Null: it has ended, or there is no /proc. */
+export function figuresOf(pid: number): ProcessFigures | null {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  const fields = fieldsOf(stat);
+  const [parent, startTicks, pages] = [fields[1], fields[19], fields[21]].map(Number) as [number, number, number];
+  const cpuMs = cpuMsIn(fields);
+  const areNumbers = [parent, startTicks, pages, cpuMs].every(Number.isFinite);
+  return areNumbers ? {pid, parent, startTicks, cpuMs, residentBytes: pages * PAGE_BYTES} : null;
+}
+
+/** From its state on. What stands before is its pid and a name in parentheses, which may hold anything. */
+function fieldsOf(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** utime and stime. */
+function cpuMsIn(fields: readonly string[]): number {
+  return (Number(fields[11]) + Number(fields[12])) * CLOCK_TICK_MS;
 }
 
 const DOING: Readonly<Record<string, Doing>> = {

@@ -64,6 +64,11 @@ export class RouterProcess {
     });
   }
 
+  /** Null: it is not running. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
   /** @returns false when there is no router to send to */
   send(message: SupervisorToRouter): boolean {
     this.#child?.send(message);

@@ -66,6 +66,10 @@ export class Routers {
     return this.#all.map(router => router.report());
   }
 
+  pids(): number[] {
+    return this.#all.flatMap(({pid}) => pid ?? []);
+  }
+
   async drain(): Promise<void> {
     await Promise.all(this.#all.map(router => router.drain()));
     this.#claim?.release();

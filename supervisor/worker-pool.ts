@@ -188,6 +188,12 @@ export class WorkerPool {
     return this.#ready.length;
   }
 
+  /** Of those that start, too. */
+  sparePids(): number[] {
+    const all = this.#starting === null ? this.#ready : [...this.#ready, this.#starting];
+    return all.flatMap(({child}) => child.pid ?? []);
+  }
+
   /**
    * A worker for a tenant: the oldest spare, else one that is starting (it is further than a new one would be), else a new
    * process. `opened` must be called when it has opened or ended.

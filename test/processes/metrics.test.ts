@@ -144,6 +144,23 @@ describe('what the page shows', () => {
     expect(grown).toEqual([1, 1]);
   });
 
+  test('memory and CPU time of processes by kind; the time stays when one ends', async () => {
+    await tenant.insert('t', {});
+    const first = await until('all kinds', async () => {
+      const series = await scrape();
+      const kinds = ['supervisor', 'router', 'worker', 'spare'];
+      return kinds.every(kind => (series.get(`svc_process_resident_bytes{kind="${kind}"}`) ?? 0) > 2 ** 20) && series;
+    });
+    const cpu = (series: Map<string, number>) => series.get('svc_process_cpu_seconds_total{kind="worker"}') ?? 0;
+    expect(cpu(first)).toBeGreaterThan(0);
+    const worker = await service.workerOf(tenant.id);
+    process.kill(worker, 'SIGKILL');
+    await until('another worker', () => ![null, worker].includes(service.ownerOf(tenant.id)));
+    await tenant.list('t');
+    expect(cpu(await scrape())).toBeGreaterThanOrEqual(cpu(first));
+    expect(first.get('svc_process_resident_bytes{kind="analysis"}')).toBe(0);
+  });
+
   test('scheduled runs by outcome', async () => {
     const names = ['completed', 'failed'].map(outcome => `svc_scheduled_runs_total{kind="job",outcome="${outcome}"}`);
     const grown = await growth(names, async () => {

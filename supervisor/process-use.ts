@@ -1,0 +1,127 @@
+/**
+ * What the processes of the server take of the machine, by kind: memory now, and CPU time since the last look. From /proc: on other
+ * systems than Linux all is 0.
+ *
+ * Children of the supervisor are known by their pids. Those below them are found by their parents, and their kind by the name of
+ * the script that they run. Code that has left its isolate can write another name there: it moves its own figures to another kind.
+ */
+import {Buffer} from 'node:buffer';
+import {type FileHandle, open, readdir} from 'node:fs/promises';
+import {basename} from 'node:path';
+import {COMMAND_BYTES_READ, COMMANDS_READ_AT_ONCE} from '../shared/limits.ts';
+import {figuresOf, type ProcessFigures} from './process-look.ts';
+
+export const PROCESS_KINDS = [
+  'supervisor',
+  'router',
+  'worker',
+  'spare',
+  'egress',
+  'isolates',
+  'node',
+  'sandbox',
+  'analysis',
+  'other',
+] as const;
+export type ProcessKind = (typeof PROCESS_KINDS)[number];
+
+/** Of what workers start. */
+const SCRIPTS: ReadonlyMap<string, ProcessKind> = new Map([
+  ['isolates.js', 'isolates'],
+  ['node-child.js', 'node'],
+  ['sandboxes.js', 'sandbox'],
+  ['analysis.js', 'analysis'],
+]);
+
+type Use = {residentBytes: number; cpuMs: number};
+
+/** `kind`: null until its command is read. */
+type Seen = {cpuMs: number; kind: ProcessKind | null};
+
+export class ProcessUse {
+  readonly #root: number;
+  /** By pid and start, so that a pid that is used again is another process. */
+  #seen = new Map<string, Seen>();
+  #reading = 0;
+
+  /** @param root whose it is, with all below it */
+  constructor(root = process.pid) {
+    this.#root = root;
+  }
+
+  /**
+   * CPU time that a process took after the last look before its end is missing.
+   * @param children of the root, by pid
+   */
+  async look(children: ReadonlyMap<number, ProcessKind>): Promise<Record<ProcessKind, Use>> {
+    const use = Object.fromEntries(PROCESS_KINDS.map(kind => [kind, {residentBytes: 0, cpuMs: 0}])) as Record<
+      ProcessKind,
+      Use
+    >;
+    const now = new Map<string, Seen>();
+    const unnamed: [pid: number, seen: Seen][] = [];
+    for (const {pid, startTicks, cpuMs, residentBytes} of await processesFrom(this.#root)) {
+      const key = `${pid} ${startTicks}`;
+      const seen = this.#seen.get(key) ?? {cpuMs: 0, kind: null};
+      now.set(key, seen);
+      const known = pid === this.#root ? 'supervisor' : children.get(pid);
+      seen.kind = known ?? seen.kind;
+      if (known === undefined && (seen.kind === null || seen.kind === 'other')) unnamed.push([pid, seen]);
+      use[seen.kind ?? 'other'].residentBytes += residentBytes;
+      if (seen.kind === null) continue; // It is counted whole once its kind is known.
+      use[seen.kind].cpuMs += Math.max(0, cpuMs - seen.cpuMs);
+      seen.cpuMs = cpuMs;
+    }
+    this.#seen = now;
+    // The kernel may make a reader of a command wait for its process, so nothing here does.
+    for (const [pid, seen] of unnamed) void this.#name(pid, seen);
+    return use;
+  }
+
+  async #name(pid: number, seen: Seen): Promise<void> {
+    if (this.#reading >= COMMANDS_READ_AT_ONCE) return;
+    this.#reading++;
+    const kind = await kindOf(pid);
+    this.#reading--;
+    seen.kind = kind ?? seen.kind;
+  }
+}
+
+/** A process and all below it. */
+async function processesFrom(root: number): Promise<ProcessFigures[]> {
+  const found: ProcessFigures[] = [];
+  const byParent = new Map<number, ProcessFigures[]>();
+  const names = await readdir('/proc').catch(() => []); // No Linux.
+  for (const name of names) {
+    const figures = /^\d+$/.test(name) ? figuresOf(Number(name)) : null;
+    if (figures === null) continue;
+    if (figures.pid === root) {
+      found.push(figures);
+      continue;
+    }
+    const siblings = byParent.get(figures.parent);
+    if (siblings === undefined) byParent.set(figures.parent, [figures]);
+    else siblings.push(figures);
+  }
+  for (const {pid} of found) {
+    found.push(...(byParent.get(pid) ?? []));
+    byParent.delete(pid); // A pid that was used again while others were read makes no circle.
+  }
+  return found;
+}
+
+/** By the script that its command names; null: it has ended. */
+async function kindOf(pid: number): Promise<ProcessKind | null> {
+  let file: FileHandle | null = null;
+  try {
+    file = await open(`/proc/${pid}/cmdline`);
+    const {buffer, bytesRead} = await file.read(Buffer.alloc(COMMAND_BYTES_READ));
+    const args = buffer.toString('utf8', 0, bytesRead).split('\0');
+    const script = args.find(arg => SCRIPTS.has(basename(arg)));
+    return script === undefined ? 'other' : SCRIPTS.get(basename(script))!;
+  } catch {
+    return null;
+  } finally {
+    await file?.close();
+  }
+}
