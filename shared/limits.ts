@@ -939,6 +939,8 @@ export const ANALYSIS_MEMORY_MB = 256;
 /** Memory of its process, checked this often. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_PROCESS_BYTES_MAX = 1_536 * MIB;
 export const ANALYSIS_LOOK_MS = 100;
+/** Its writable memory, in use or not, held by the kernel: code that allocates faster than it is checked gets no further. (ours) */
+export const ANALYSIS_DATA_BYTES_MAX = 2_048 * MIB;
 /** What it answers besides the code: the manifest. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_ANSWER_BYTES_MAX = 64 * MIB;
 /** Code of a deployment stored by one write, in characters; one file at least. (ours) */

@@ -117,6 +117,15 @@ describe('bounds of the analysis', () => {
       {message: 'JavaScript execution ran out of memory while the modules were loaded'},
     ]);
   });
+
+  test('what it allocates between two checks of its memory: the kernel refuses more', async () => {
+    const tenant = new TenantDeployments();
+    tenant.analysis = {processBytesMax: Number.POSITIVE_INFINITY, dataBytesMax: 300e6};
+    const source = 'const all = []; for (;;) all.push(new Uint8Array(1e6));';
+    expect(await errorsOf(tenant.upload(uploadWith(source)))).toMatchObject([
+      {message: expect.stringContaining('ran out of memory')},
+    ]);
+  });
 });
 
 describe('code is stored before the deploy is decided', () => {

@@ -22,3 +22,14 @@ export function lifeline(): Promise<Lifeline> {
   );
   return found;
 }
+
+let limiting: Promise<boolean> | null = null;
+
+/** What stands before the executable, so that the kernel refuses it more writable memory; nothing where `prlimit` is not there. */
+export async function dataLimit(bytes: number): Promise<readonly string[]> {
+  limiting ??= promisify(execFile)('prlimit', ['--data=unlimited', '--', 'true']).then(
+    () => true,
+    () => false,
+  );
+  return (await limiting) ? ['prlimit', `--data=${bytes}`, '--'] : [];
+}

@@ -10,6 +10,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {
+  ANALYSIS_DATA_BYTES_MAX,
   ANALYSIS_LOOK_MS,
   ANALYSIS_MS_MAX,
   ANALYSIS_PROCESS_BYTES_MAX,
@@ -20,7 +21,7 @@ import {ISOLATE_FLAGS} from '../../../../shared/node-flags.ts';
 import type {AnalysisAnswer} from '../../../../shared/protocol/analysis.ts';
 import type {Manifest} from '../../../../shared/protocol/functions.ts';
 import {ConfinedProcess, type ProcessEnd} from '../../../runtime/process/confined-process.ts';
-import {lifeline} from '../../../runtime/process/lifeline.ts';
+import {dataLimit, lifeline} from '../../../runtime/process/lifeline.ts';
 import {refusal} from '../deployment-upload.ts';
 import {
   type AnalysisTask,
@@ -44,12 +45,13 @@ export type Analysed = {
 
 const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'analysis.js');
 
-export type AnalysisOptions = {main?: string; msMax?: number; processBytesMax?: number};
+export type AnalysisOptions = {main?: string; msMax?: number; processBytesMax?: number; dataBytesMax?: number};
 
 /** @param body the upload as it came. @throws op.invalid_input 400 with every reason; session.overloaded 503 */
 export async function analyze(body: Buffer, task: AnalysisTask, options: AnalysisOptions = {}): Promise<Analysed> {
   const {command} = await lifeline();
-  const process = new AnalysisProcess(command, options);
+  const limit = await dataLimit(options.dataBytesMax ?? ANALYSIS_DATA_BYTES_MAX);
+  const process = new AnalysisProcess([...command, ...limit], options);
   try {
     const {answer} = await process.ask('analyzed', {type: 'analyze', task}, body);
     process.answered();
@@ -146,7 +148,9 @@ class AnalysisProcess {
 function failureOf({cause, how, isUnasked, lastWords}: ProcessEnd, isUnborn: boolean): ServiceError {
   const because = (message: string) => refusal([{message, file: null, line: null}]);
   if (cause === 'time') return because(how);
-  if (cause === 'memory') return because('JavaScript execution ran out of memory while the modules were loaded');
+  const isRefusedMemory = isUnasked && /out of memory|allocation failed|is_heap_oom = 1/i.test(lastWords);
+  if (cause === 'memory' || isRefusedMemory)
+    return because('JavaScript execution ran out of memory while the modules were loaded');
   const options = {cause: new Error(`the analysis ended: ${how}: ${lastWords}`)};
   if (isUnborn || (isUnasked && how === 'SIGKILL')) {
     const message = 'the machine has no memory to look at the upload now; try again shortly';
