@@ -6,6 +6,7 @@ import {Readable} from 'node:stream';
 import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {IMPORT_COMMIT_LINES} from '../../shared/limits.ts';
+import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -103,6 +104,29 @@ test('a table alone, in lines of either form, with numbers that JSON cannot hold
   expect(await target.get('numbers', 'floats')).toMatchObject({n: null});
 });
 
+test('a cached result that is bounded by a creation time shows what comes back there', async () => {
+  const app = await App.deploy(service, {
+    'notes.ts': `
+      import {v} from 'svc/values';
+      import {query} from './_generated/server';
+      export const until = query({args: {time: v.number()}, handler: async (ctx, {time}) => {
+        const notes = await ctx.db.query('notes').withIndex('by_creation_time', q => q.lt('_creationTime', time)).collect();
+        return notes.map(note => note._id);
+      }});`,
+  });
+  const target = Tenant.of(service, app.tenant);
+  const note = (_id: string, _creationTime: number) =>
+    line({table: 'notes', document: {_id, _creationTime, _updateTime: 9}});
+  await put(target, note('first', 1) + note('second', 5));
+  await target.delete('notes', 'first');
+  // What it has read ends before the second one.
+  expect(await app.query('notes:until', {time: 3})).toEqual([]);
+  await target.delete('notes', 'second');
+  expect(await app.query('notes:until', {time: 3})).toEqual([]);
+  await put(target, note('first', 1));
+  expect(await app.query('notes:until', {time: 3})).toEqual(['first']);
+});
+
 test('what cannot be put back is refused, with its line', async () => {
   const target = await Tenant.make(service);
   const document = {_id: 'a', _creationTime: 1, _updateTime: 1};
@@ -110,11 +134,15 @@ test('what cannot be put back is refused, with its line', async () => {
     [{table: 'x', document: {n: 1}}, /^line 1: the document has no _id/],
     [{table: 'x', document: {_id: 'a', n: 1}}, /_creationTime and _updateTime must be times/],
     [{table: 'x', document: {...document, _updateTime: 0}}, /must be times/],
+    [{table: 'x', document: {...document, _creationTime: 0}}, /must be times/],
     [{table: 'x', document: {...document, _updateTime: 3e12}}, /_updateTime is in the future/],
     [{table: 'x', document: {...document, $n: 1}}, /begins with \$/],
     [{table: 'x', document: {...document, n: {$float: 1}}, floats: true}, /document|original/],
     [{table: 'x', document: {...document, _id: 'a/b'}}, /an id of your own/],
-    [{table: 'x', schema: {fields: [{name: 'n', field_type: 'text', required: true}]}}, /field_type/],
+    [
+      {table: 'x', schema: {fields: [{name: 'n', field_type: 'text', required: true}]}},
+      /line 1: schema\.fields\.0\.field_type/,
+    ],
     [{table: 'x', document, schema: {fields: []}}, /the line is neither/],
     [{table: 'x', document, more: 1}, /"more" is not a member/],
     [{n: 1}, /is not a member/],

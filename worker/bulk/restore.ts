@@ -62,7 +62,7 @@ export function restoreSchemaEffect(
   also: (writer: Writer, table: string) => void,
 ): (writer: Writer) => void {
   checkTableName(name);
-  const {fields, indexes = []} = checkWireType(schemaType, schema, 'schema');
+  const {fields, indexes = []} = checkWireType(schemaType, schema, 'schema.');
   checkTableSchema({table: name, fields, indexes}, name);
   return writer => {
     const table = writer.table(name);
@@ -104,7 +104,8 @@ function checkId(id: string): void {
 }
 
 function checkTimes({created, updated}: {created: number; updated: number}): void {
-  const isTime = (ms: unknown) => typeof ms === 'number' && ms >= 0 && Number.isSafeInteger(ms * TIMES_A_MS);
+  // The creation time of a table's first document is after 0.
+  const isTime = (ms: unknown) => typeof ms === 'number' && ms > 0 && Number.isSafeInteger(ms * TIMES_A_MS);
   if (isTime(created) && isTime(updated) && created <= updated) return;
   throw invalid(
     '_creationTime and _updateTime must be times that an export has: epoch milliseconds, the second not before the first',
@@ -123,6 +124,8 @@ function makeWay(writer: Writer, table: CatalogTable, {created, updated}: {creat
   }
   const {lastCreated} = table;
   table.lastCreated = 0;
+  // Reads bounded by creation time watch document numbers, which were found by times: from here on those bounds are wrong.
+  writer.catalogChanged();
   // Documents that come back by a roll-back are newer again.
   writer.onRollback(() => {
     table.lastCreated = Math.max(table.lastCreated, lastCreated);
