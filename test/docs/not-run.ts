@@ -12,7 +12,10 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'npm ci && npm run todo': 'runs until it is interrupted; test/e2e/todo.test.ts runs the command',
     'npm start ': 'runs until it is interrupted; test/e2e/todo.test.ts does the same',
   },
-  'bench.md': {'npx -y -p node@22 -c "npm run bench"': 'takes many minutes'},
+  'bench.md': {
+    'npx -y -p node@22 -c "npm run bench"': 'takes many minutes',
+    'npx -y -p node@22 -c "npm run soak"': 'takes an hour',
+  },
   'cli.md': {'git clone REPOSITORY': 'test/cli/package.test.ts builds a copy of the sources, packs and installs it'},
   'live-queries.md': {'npx -y wscat': 'needs a package that is not installed; test/ws speaks the protocol'},
   'operating.md': {
