@@ -4,17 +4,31 @@
  */
 import type {Socket} from 'node:net';
 import {isIP} from 'node:net';
+import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressAnswer, EgressQuestion} from '../shared/ipc/egress.ts';
 import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from '../shared/limits.ts';
-import type {Door} from './door.ts';
 import {failureOf, Outgoing} from './outgoing.ts';
+import type {EgressPolicy} from './policy.ts';
 
 /** Names are asked for as if to be connected to on the port of the web. */
 const LOOKUP_PORT = 443;
 
+/** What a link asks of the door it came through. */
+type Entry = {
+  readonly parts: {readonly metrics: EgressMetrics};
+  readonly policy: EgressPolicy;
+  /** Of the doors. */
+  readonly directory: string;
+  isSecret(said: string): boolean;
+  /** Takes a place of the tenant's. @returns why there is none; null: it has it */
+  opened(): string | null;
+  closed(): void;
+  questionAfterMs(): number;
+};
+
 export class Link {
   readonly #socket: Socket;
-  readonly #door: Door;
+  readonly #door: Entry;
   readonly #connections = new Map<number, Outgoing>();
   readonly #lookups = new Set<AbortController>();
   readonly #late: NodeJS.Timeout;
@@ -22,7 +36,7 @@ export class Link {
   #isKnown = false;
   #text = '';
 
-  constructor(socket: Socket, door: Door, onEnd: () => void) {
+  constructor(socket: Socket, door: Entry, onEnd: () => void) {
     this.#socket = socket;
     this.#door = door;
     this.#late = setTimeout(() => this.end(), EGRESS_HELLO_MS_MAX);

@@ -11,7 +11,7 @@ import {egressSettingsIn} from '../shared/egress/settings.ts';
 import {isVouchedFor} from '../shared/egress/voucher.ts';
 import {ServiceError} from '../shared/errors.ts';
 import type {WorkerUser} from '../shared/ipc/control.ts';
-import type {EgressDoor, EgressSettings} from '../shared/ipc/egress.ts';
+import type {DoorKey, EgressSettings} from '../shared/ipc/egress.ts';
 import type {Logger} from '../shared/log.ts';
 import {parseJson} from '../shared/values/json.ts';
 import type {EgressProcess} from './egress-process.ts';
@@ -26,9 +26,6 @@ export type TenantEgressParts = {
   voucherKey: string;
   log: Logger;
 };
-
-/** Where a worker asks, and what it shows there. */
-export type DoorKey = Omit<EgressDoor, 'policy'>;
 
 export class TenantEgress {
   readonly #parts: TenantEgressParts;

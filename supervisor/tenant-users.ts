@@ -11,8 +11,9 @@ import type {WorkerUser} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {endAllOf, isAnyLeft, type UserTest} from './confinement/leftovers.ts';
 import {giveTo} from './confinement/ownership.ts';
+import type {UserRange} from './confinement/user-numbers.ts';
 import {UserNumbers} from './confinement/user-numbers.ts';
-import {isShared, type UserRange} from './confinement/users.ts';
+import {isShared} from './confinement/users.ts';
 import {scanTenants} from './tenant-files.ts';
 
 /** No id is left, or an owner cannot be changed: the tenant is not opened with more than it should have. */

@@ -4,15 +4,27 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {AUDIT_PAGE_RECORDS_MAX, AUDIT_SUBJECT_CHARS_MAX} from '../../shared/limits.ts';
-import type {Exchange} from '../http/exchange.ts';
 import {decodedOrSame, type Route} from '../http/routes.ts';
+import type {Asker} from './credentials.ts';
+
+/** What is looked at of a request. */
+type AuditedExchange = {
+  readonly route: Route | null;
+  readonly path: string;
+  readonly query: string;
+  readonly body: Buffer;
+  readonly tenantId: string;
+  readonly asker: Asker | null;
+  readonly address: string;
+  readonly requestId: string;
+};
 
 const LIMIT_DEFAULT = 100;
 const SECRET = new RegExp(`(${KEY_PREFIX}[^_]{0,16})_.*`, 's');
 const DIGITS = /^\d{1,15}$/;
 
 /** Its body is read where it names what is meant. */
-export function auditedAction(exchange: Exchange): AuditedAction {
+export function auditedAction(exchange: AuditedExchange): AuditedAction {
   const route = exchange.route!;
   const {answer, rights} = route;
   const subject = subjectIn(route, exchange.path);

@@ -4,9 +4,9 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {misplacedCredential} from '../../shared/own-credential.ts';
-import type {Exchange} from '../http/exchange.ts';
 import {decodedOrSame, type Route} from '../http/routes.ts';
 import {cutSecret} from './audited.ts';
+import type {Asker} from './credentials.ts';
 import {bearerToken} from './secret.ts';
 
 export type Refusal = {
@@ -19,11 +19,23 @@ export type Refusal = {
   readonly shown: string | null;
 };
 
+/** What is looked at of a request and its answer. */
+export type RefusedExchange = {
+  refusal: Refusal | null;
+  readonly route: Route | null;
+  readonly tenantId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly address: string;
+  readonly requestId: string;
+  readonly asker: Asker | null;
+};
+
 const KEY_ID = new RegExp(`^${KEY_PREFIX}[a-z0-9]{12}(?=_)`);
 const TENANT_CHARS = 64;
 
 /** Called before it is answered. Errors of anything but credentials, rights and origins are none. */
-export function noteRefusal(exchange: Exchange, code: string, known: Partial<Refusal> = {}): void {
+export function noteRefusal(exchange: RefusedExchange, code: string, known: Partial<Refusal> = {}): void {
   if (!code.startsWith('auth.') || exchange.refusal !== null) return;
   void exchange.address; // it cannot be asked for after the answer
   const {operation = operationOf(exchange.route), shown = null} = known;
@@ -37,7 +49,7 @@ export function noteRefusal(exchange: Exchange, code: string, known: Partial<Ref
 }
 
 /** As the supervisor is told. */
-export function refusedRequest(exchange: Exchange, {code, operation, tenant, shown}: Refusal): RefusedRequest {
+export function refusedRequest(exchange: RefusedExchange, {code, operation, tenant, shown}: Refusal): RefusedRequest {
   const {asker, address, requestId: request_id} = exchange;
   const key = asker === null ? null : asker.key;
   return {
@@ -57,7 +69,7 @@ export function toldOf(authorization: string, adminToken: string, offered: strin
 }
 
 /** A credential of the server's own where a user's token belongs. A worker, in which code of the tenant runs, never gets it. @throws auth.unauthorized 401 */
-export function refuseMisplaced(exchange: Exchange, authorization: string): void {
+export function refuseMisplaced(exchange: RefusedExchange, authorization: string): void {
   const message = misplacedCredential(bearerToken(authorization));
   if (message === null || exchange.method === 'OPTIONS') return;
   noteRefusal(exchange, 'auth.unauthorized', {shown: toldOf(authorization, '')});
@@ -69,7 +81,7 @@ function operationOf(route: Route | null): string | null {
   return 'own' in route.answer ? route.answer.own : route.answer.operation;
 }
 
-function tenantIn({tenantId, route, path}: Exchange): string | null {
+function tenantIn({tenantId, route, path}: RefusedExchange): string | null {
   if (tenantId !== '') return tenantId;
   const at = route?.pattern.split('/').indexOf('{tenant_id}') ?? -1;
   const segment = at === -1 ? undefined : path.split('/')[at];

@@ -18,10 +18,8 @@ import {
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {Allowance} from '../rates/rate-limits.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
-import type {TenantPipes} from './tenant-pipes.ts';
-
-/** Codes of RFC 6455 and its registry: what the client did was wrong; come again at once; come again later. */
-export const CloseCode = {violation: 1008, restart: 1012, overloaded: 1013} as const;
+import {CloseCode} from './close-code.ts';
+import type {PipeEnd, TenantPipes} from './tenant-pipes.ts';
 
 export type FunctionSocketData = {
   socket: FunctionSocket | null;
@@ -32,7 +30,7 @@ export type FunctionSocketData = {
 
 const PING = '{"type":"ping"}';
 
-export class FunctionSocket {
+export class FunctionSocket implements PipeEnd {
   readonly stream: number;
   readonly origin: string;
   readonly #ws: WebSocket<FunctionSocketData>;

@@ -7,13 +7,28 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import type {Subscriptions} from './subscriptions.ts';
+import type {ServiceError} from '../../shared/errors.ts';
+
+/** A connection's side of its subscriptions. */
+export type LiveHolder = {
+  readonly hasEnded: boolean;
+  /** A registration waits for its first result, which `begin` brings, or `refuse` does not. */
+  await(): void;
+  begin(slot: Slot, requestId: string): void;
+  refuse(requestId: string, error: ServiceError): void;
+  /** The worker ended this live query. */
+  lose(slot: Slot, error: ServiceError): void;
+  /** A frame of `bytes` is about to be published. @returns false: its reader is behind */
+  takes(slot: Slot, bytes: number, turn: number): boolean;
+  owes(slot: Slot): boolean;
+  drained(): void;
+};
 
 export type Slot = {
   readonly live: LiveTopic;
   readonly subscriptionId: number;
   readonly topic: string;
-  readonly holders: Set<Subscriptions>;
+  readonly holders: Set<LiveHolder>;
   /** The newest result as a frame without request_id. */
   frame(): Buffer;
 };
@@ -21,7 +36,7 @@ export type Slot = {
 /**
  * `isFresh`: what comes from now on holds whatever its client had been told was written, by any router, when it subscribed.
  */
-export type Registration = {readonly holder: Subscriptions; readonly requestId: string; isFresh: boolean};
+export type Registration = {readonly holder: LiveHolder; readonly requestId: string; isFresh: boolean};
 
 export class LiveTopic {
   /** The stream id under which the worker knows it. */
@@ -85,7 +100,7 @@ export class LiveTopic {
   }
 
   /** Gives the first result to a registration, in the first slot that its connection does not hold yet. */
-  join(holder: Subscriptions, requestId: string): void {
+  join(holder: LiveHolder, requestId: string): void {
     let slot = this.slots.find(candidate => !candidate.holders.has(holder));
     if (slot === undefined) {
       slot = this.#newSlot();
@@ -95,7 +110,7 @@ export class LiveTopic {
     holder.begin(slot, requestId);
   }
 
-  leave(slot: Slot, holder: Subscriptions): void {
+  leave(slot: Slot, holder: LiveHolder): void {
     slot.holders.delete(holder);
     if (!this.isHeld) this.#onAbandoned(this);
   }

@@ -8,12 +8,19 @@ import type {WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
-import type {Connection, SocketData} from './connection.ts';
-import type {Slot} from './live-topic.ts';
+import type {LiveHolder, Slot} from './live-topic.ts';
 
-export class Subscriptions {
-  readonly #ws: WebSocket<SocketData>;
-  readonly #connection: Connection;
+/** The connection that has them. */
+type Owner = {
+  readonly tenant: {readonly live: {subscribe(holder: LiveHolder, requestId: string, query: unknown): void}};
+  requestFailed(requestId: string, error: ServiceError): void;
+  error(error: ServiceError): void;
+  drop(): void;
+};
+
+export class Subscriptions implements LiveHolder {
+  readonly #ws: WebSocket<unknown>;
+  readonly #connection: Owner;
   readonly #slots = new Map<number, Slot>();
   /** Registered and without a result yet. */
   #waiting = 0;
@@ -28,7 +35,7 @@ export class Subscriptions {
   #owedBytes = 0;
 
   /** @param ofAll what all sockets are owed */
-  constructor(ws: WebSocket<SocketData>, connection: Connection, ofAll: OwedBytes) {
+  constructor(ws: WebSocket<unknown>, connection: Owner, ofAll: OwedBytes) {
     this.#ws = ws;
     this.#connection = connection;
     this.#ofAll = ofAll;
@@ -77,7 +84,6 @@ export class Subscriptions {
     return this.#ended;
   }
 
-  /** A registration waits for its first result, which `begin` brings, or `refuse` does not. */
   await(): void {
     this.#waiting++;
   }
@@ -96,7 +102,6 @@ export class Subscriptions {
     this.#connection.requestFailed(requestId, error);
   }
 
-  /** The worker ended this live query. */
   lose(slot: Slot, error: ServiceError): void {
     this.#slots.delete(slot.subscriptionId);
     const unanswered = this.#owed.get(slot) ?? null;

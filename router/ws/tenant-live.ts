@@ -18,10 +18,8 @@ import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {checkValue, storedText} from '../../shared/values/json.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import type {Connection} from './connection.ts';
-import {LiveTopic} from './live-topic.ts';
+import {type LiveHolder, LiveTopic} from './live-topic.ts';
 import type {SocketTraffic} from './socket-traffic.ts';
-import type {Subscriptions} from './subscriptions.ts';
 
 /** What all tenants' live queries share in this router. */
 export class SocketHub {
@@ -31,7 +29,7 @@ export class SocketHub {
   #turn = 0;
   #turnEnds = false;
   /** Who fell behind in this turn. */
-  readonly #behind = new Set<Subscriptions>();
+  readonly #behind = new Set<LiveHolder>();
 
   constructor(app: TemplatedApp, traffic: SocketTraffic) {
     this.#app = app;
@@ -50,7 +48,7 @@ export class SocketHub {
   }
 
   /** A reader was spared a result in this turn. If the network takes all that went before, no drain will say so. */
-  fellBehind(reader: Subscriptions): void {
+  fellBehind(reader: LiveHolder): void {
     this.#behind.add(reader);
   }
 
@@ -70,7 +68,7 @@ export class SocketHub {
 type Batch = Map<LiveTopic, Buffer>;
 
 export class TenantLive {
-  readonly connections = new Set<Connection>();
+  readonly connections = new Set<{fatal(error: ServiceError): void}>();
   readonly #hub: () => SocketHub;
   readonly #hasPeers: boolean;
   readonly #wake: () => void;
@@ -94,7 +92,7 @@ export class TenantLive {
     return this.#byKey.size;
   }
 
-  subscribe(holder: Subscriptions, requestId: string, query: unknown): void {
+  subscribe(holder: LiveHolder, requestId: string, query: unknown): void {
     checkValue(query ?? null, 'query');
     const text = typeof query === 'object' && query !== null ? storedText(query) : JSON.stringify(query ?? null);
     // Long texts of one length are slow keys: engines hash them by their length alone.

@@ -12,21 +12,32 @@ import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} fr
 import {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {HeldBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import {CloseCode, type FunctionSocket} from './function-socket.ts';
+import {CloseCode} from './close-code.ts';
 import type {PipeTraffic} from './pipe-traffic.ts';
+
+/** A function socket, as its tenant's pipes know it. */
+export type PipeEnd = {
+  readonly stream: number;
+  readonly origin: string;
+  send(message: Buffer): void;
+  /** @throws MalformedFrame when it is more than it was sent */
+  handled(bytes: number): void;
+  fatal(error: ServiceError): void;
+  end(code: number, reason: string): void;
+};
 
 type Waiting = {message: Buffer; isBinary: boolean};
 
 export class TenantPipes {
   /** Messages of its sockets that the worker has not handled. */
   readonly unhandled: OwedBytes;
-  readonly #sockets = new Map<number, FunctionSocket>();
+  readonly #sockets = new Map<number, PipeEnd>();
   readonly #traffic: () => PipeTraffic;
   readonly #held: HeldBytes;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
   /** Messages that wait for a worker, of each socket in the order in which they came. */
-  readonly #waiting = new Map<FunctionSocket, Waiting[]>();
+  readonly #waiting = new Map<PipeEnd, Waiting[]>();
   #waitingSinceMs: number | null = null;
   #lastStream = 0;
 
@@ -47,7 +58,7 @@ export class TenantPipes {
     return ++this.#lastStream;
   }
 
-  opened(socket: FunctionSocket): void {
+  opened(socket: PipeEnd): void {
     this.#sockets.set(socket.stream, socket);
     if (this.#link !== null) {
       this.#link.openSocket(socket.stream, socket.origin);
@@ -57,18 +68,18 @@ export class TenantPipes {
     this.#wake();
   }
 
-  receive(socket: FunctionSocket, message: Buffer, isBinary: boolean): void {
+  receive(socket: PipeEnd, message: Buffer, isBinary: boolean): void {
     this.#traffic().received(message.length);
     if (!this.#held.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
     else if (this.#link !== null) this.#link.socketMessage(socket.stream, message, isBinary);
     else this.#keep(socket, message, isBinary);
   }
 
-  credit(socket: FunctionSocket, bytes: number): void {
+  credit(socket: PipeEnd, bytes: number): void {
     this.#link?.socketCredit(socket.stream, bytes);
   }
 
-  closed(socket: FunctionSocket): void {
+  closed(socket: PipeEnd): void {
     if (!this.#sockets.delete(socket.stream)) return;
     if (this.#link !== null) this.#link.closeSocket(socket.stream);
     else this.#forget(socket);
@@ -129,13 +140,13 @@ export class TenantPipes {
     this.#sockets.get(stream)?.end(code, reason);
   }
 
-  #endAll(end: (socket: FunctionSocket) => void): void {
+  #endAll(end: (socket: PipeEnd) => void): void {
     this.#waitingSinceMs = null;
     for (const socket of [...this.#sockets.values()]) end(socket);
     for (const socket of [...this.#waiting.keys()]) this.#forget(socket);
   }
 
-  #keep(socket: FunctionSocket, message: Buffer, isBinary: boolean): void {
+  #keep(socket: PipeEnd, message: Buffer, isBinary: boolean): void {
     const waiting = this.#waiting.get(socket) ?? [];
     if (waiting.length >= SOCKET_MESSAGES_WAITING_MAX) {
       socket.end(CloseCode.overloaded, 'session.overloaded');
@@ -146,7 +157,7 @@ export class TenantPipes {
     waiting.push({message: Buffer.from(message), isBinary});
   }
 
-  #forget(socket: FunctionSocket): void {
+  #forget(socket: PipeEnd): void {
     for (const {message} of this.#waiting.get(socket) ?? []) this.#held.give(message.length + MESSAGE_OVERHEAD_BYTES);
     this.#waiting.delete(socket);
   }

@@ -6,9 +6,9 @@ import type {QueryToken} from '../client/function-call.ts';
 import type {AuthTokenFetcher} from '../client/identity.ts';
 import {type Logger, loggerOf} from '../client/logger.ts';
 import type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
-import type {QueryResult} from '../client/query-set.ts';
 import {SyncClient, type SyncClientOptions} from '../client/sync-client.ts';
 import type {MutationCallOptions, SyncEngine} from '../client/sync-engine.ts';
+import type {QueryResult} from '../client/watched-query.ts';
 import type {
   FunctionArgs,
   FunctionReference,

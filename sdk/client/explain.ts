@@ -1,7 +1,7 @@
 /** Why queries ran again, for pages that show it. */
 import type {Because, QueryUpdate} from '../../shared/protocol/function-socket/server-message.ts';
 import type {Value} from '../values/value.ts';
-import type {Query} from './query-set.ts';
+import type {Query} from './watched-query.ts';
 
 export type Explained = {
   /** The journal sequence that everything shown is of from now on. */

@@ -13,11 +13,12 @@ import type {QueryToken} from './function-call.ts';
 import type {Identity} from './identity.ts';
 import {echoLines, functionError, type Logger} from './logger.ts';
 import type {OptimisticUpdates} from './optimistic-updates.ts';
-import type {Query, QuerySet} from './query-set.ts';
+import type {QuerySet} from './query-set.ts';
 import {type QueryState, updatedState} from './query-update.ts';
 import type {Request, Requests} from './requests.ts';
 import {isSameVersion, parsedMessage, type Session} from './session.ts';
 import type {SocketLink} from './socket-link.ts';
+import type {Query} from './watched-query.ts';
 
 export type Followed = {query: Query; update: QueryUpdate; state: QueryState};
 type Answer = Extract<ServerMessage, {type: 'mutation_result' | 'action_result'}>;

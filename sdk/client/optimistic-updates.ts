@@ -15,7 +15,8 @@ import type {Value} from '../values/value.ts';
 import {FunctionCall, type QueryToken} from './function-call.ts';
 import {keepReferences} from './keep-references.ts';
 import type {Logger} from './logger.ts';
-import type {QueryResult, QuerySet} from './query-set.ts';
+import type {QuerySet} from './query-set.ts';
+import type {QueryResult} from './watched-query.ts';
 
 type QueryReference = FunctionReference<'query'> | FunctionReference<'paginatedQuery'>;
 

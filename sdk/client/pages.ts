@@ -7,7 +7,7 @@
  */
 import type {PaginationOptions, PaginationResult} from '../server/pagination.ts';
 import type {Any} from '../values/any.ts';
-import type {QueryResult} from './query-set.ts';
+import type {QueryResult} from './watched-query.ts';
 
 /** An interval of a query's results. Without `endCursor` its end is where `numItems` of them end. */
 export type Page = {readonly cursor: string | null; readonly endCursor?: string; readonly numItems: number};

@@ -16,27 +16,8 @@
  */
 import {CLIENT_FRAME_CHARS, CLIENT_QUERIES_MAX} from '../../shared/client-limits.ts';
 import type {QueryChange} from '../../shared/protocol/function-socket/client-message.ts';
-import type {Value} from '../values/value.ts';
 import type {FunctionCall, QueryToken} from './function-call.ts';
-import type {ShownText} from './query-update.ts';
-
-export type QueryResult = {readonly ok: true; readonly value: Value} | {readonly ok: false; readonly error: Error};
-
-export type Query = {
-  readonly token: QueryToken;
-  /** Never used for another one, so that a late result of one that was removed is told from others. */
-  readonly id: number;
-  readonly call: FunctionCall;
-  readonly paginated: boolean;
-  subscribers: number;
-  /** Whether the server has it in its set, on the present socket. */
-  isSent: boolean;
-  journal: string | undefined;
-  /** As the server last said. Undefined: not yet. */
-  result: QueryResult | undefined;
-  /** Of a result that is a value. Undefined: none, or one that is not to be relied on. */
-  shown: ShownText | undefined;
-};
+import type {Query} from './watched-query.ts';
 
 export class QuerySet {
   readonly #byToken = new Map<QueryToken, Query>();

@@ -8,11 +8,8 @@ import {decodeParsed, decodeValue, encodeDocument} from '../../shared/values/wir
 import type {Value} from '../values/value.ts';
 import {keepReferences} from './keep-references.ts';
 import {functionError} from './logger.ts';
-import type {Query, QueryResult} from './query-set.ts';
 import {applyTextDelta} from './text-delta.ts';
-
-/** The text of a result. Null: it has not been needed, and can be made from the value. */
-export type ShownText = {readonly digest: string; readonly text: string | null};
+import type {Query, QueryResult} from './watched-query.ts';
 
 export type QueryState = Pick<Query, 'journal' | 'result' | 'shown'>;
 

@@ -20,12 +20,13 @@ import {type AuthTokenFetcher, Identity} from './identity.ts';
 import {Incoming} from './incoming.ts';
 import {functionError, guarded, type Logger, type LoggerOption, loggerOf} from './logger.ts';
 import {OptimisticUpdates} from './optimistic-updates.ts';
-import {type Query, type QueryResult, QuerySet} from './query-set.ts';
+import {QuerySet} from './query-set.ts';
 import {type Request, type RequestKind, Requests} from './requests.ts';
 import {newSession, type Session} from './session.ts';
 import {SocketLink, type WebSocketConstructor} from './socket-link.ts';
 import type {MutationCallOptions, SubscribeOptions, Subscription, SyncEngine} from './sync-engine.ts';
 import {warnOfUnsavedChanges} from './unsaved-changes.ts';
+import type {Query, QueryResult} from './watched-query.ts';
 
 export type SyncClientOptions = {
   /** Where there is no `WebSocket`, or another one is to be used. */

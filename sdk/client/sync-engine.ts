@@ -14,7 +14,7 @@ import type {ConnectionState} from './connection-state.ts';
 import type {QueryToken} from './function-call.ts';
 import type {AuthTokenFetcher} from './identity.ts';
 import type {OptimisticLocalStore} from './optimistic-updates.ts';
-import type {QueryResult} from './query-set.ts';
+import type {QueryResult} from './watched-query.ts';
 
 export type SubscribeOptions = {
   /** The function is wanted as a paginated query. One that is of the other kind gives an error as its result. */

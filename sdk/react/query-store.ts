@@ -3,8 +3,8 @@
  * told in one go and each once, so that React renders them together.
  */
 import type {QueryToken} from '../client/function-call.ts';
-import type {QueryResult} from '../client/query-set.ts';
 import type {SyncEngine} from '../client/sync-engine.ts';
+import type {QueryResult} from '../client/watched-query.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
 
 export type WatchedQuery = {

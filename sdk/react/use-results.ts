@@ -4,7 +4,7 @@
  */
 import {useMemo, useState, useSyncExternalStore} from 'react';
 import type {QueryToken} from '../client/function-call.ts';
-import type {QueryResult} from '../client/query-set.ts';
+import type {QueryResult} from '../client/watched-query.ts';
 import type {QueryStore, WatchedQuery} from './query-store.ts';
 
 /** In the order of the queries; undefined: not there yet. */

@@ -11,7 +11,7 @@ import type {MetricJson} from '../metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
-import type {EgressDoor, EgressSettings} from './egress.ts';
+import type {DoorKey, EgressSettings} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 
 /**
@@ -155,7 +155,7 @@ export type TenantSettings = {
   socketPath: string;
   secret: string;
   /** The way out of the tenant's code. */
-  egress: Omit<EgressDoor, 'policy'>;
+  egress: DoorKey;
   /** Routers that may connect. */
   routers: number;
   journalKeepRecords: number;

@@ -19,7 +19,10 @@ export type EgressSettings = {allow: string[]; deny: string[]};
  * The way out of one worker. `policy` is only for telling when it changed: what holds is known to the egress process. Data
  * connections have their paths in the directory of `socketPath`, which users of other tenants cannot go through.
  */
-export type EgressDoor = {socketPath: string; secret: string; policy: EgressSettings};
+export type EgressDoor = DoorKey & {policy: EgressSettings};
+
+/** Where a worker asks, and what it shows there. */
+export type DoorKey = {socketPath: string; secret: string};
 
 /** The first line of a link. */
 export type EgressHello = {secret: string};

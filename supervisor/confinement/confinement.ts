@@ -10,7 +10,8 @@ import {
   WORKER_THREADS_MAX,
 } from '../../shared/limits.ts';
 import {type Layer, stack, type Wall} from './layers.ts';
-import {findUsers, type UserRange, type UsersNeed} from './users.ts';
+import type {UserRange} from './user-numbers.ts';
+import {findUsers, type UsersNeed} from './users.ts';
 
 export type Confinement = {
   /** Of which each tenant has one; null: all have the server's. */

@@ -6,7 +6,8 @@ import {readFileSync, renameSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {USER_NUMBERS_NOTED} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {UserRange} from './users.ts';
+
+export type UserRange = {first: number; last: number};
 
 /** In the data directory. Where the server chose the range, this file says which, too (users.ts). */
 export const USERS_FILE = 'worker-users.json';

@@ -11,9 +11,7 @@ import {chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, statS
 import {dirname, join} from 'node:path';
 import {TENANTS_MAX} from '../../shared/limits.ts';
 import {failureOf} from './layers.ts';
-import {USERS_FILE} from './user-numbers.ts';
-
-export type UserRange = {first: number; last: number};
+import {USERS_FILE, type UserRange} from './user-numbers.ts';
 
 /** What no distribution gives to anybody: between the ids of containers and those that systemd keeps for others. */
 const FREE: UserRange = {first: 1_879_048_192, last: 2_147_352_575};

@@ -12,8 +12,14 @@ import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import {indexKey} from '../storage/index-key.ts';
 import type {DocumentRow} from '../storage/rows.ts';
+import type {Statements} from '../storage/statements.ts';
 import type {Fields} from './commit.ts';
-import type {Writer} from './writer.ts';
+
+/** What is looked at: the file as the transaction under way has it. */
+type Entries = {
+  readonly statements: Pick<Statements, 'otherEntry'>;
+  documentByDoc(doc: number): DocumentRow | undefined;
+};
 
 /** No document has this number. */
 const NOBODY = -1;
@@ -24,7 +30,7 @@ const NOBODY = -1;
  * @throws op.unique_violation 409 that names the document which has the values
  */
 export function checkUnique(
-  writer: Writer,
+  entries: Entries,
   table: CatalogTable,
   indexes: readonly CatalogIndex[],
   keys: readonly Buffer[],
@@ -34,7 +40,7 @@ export function checkUnique(
   for (let i = 0; i < indexes.length; i++) {
     const index = indexes[i]!;
     if (!index.isUnique || own?.keys[i]?.equals(keys[i]!) === true || !hasValues(index, fields)) continue;
-    const other = sameAs(writer, table, index, keys[i]!, own?.doc ?? NOBODY);
+    const other = sameAs(entries, table, index, keys[i]!, own?.doc ?? NOBODY);
     if (other === undefined) continue;
     throw new ServiceError(
       'op.unique_violation',
@@ -52,15 +58,15 @@ export function hasValues({paths}: CatalogIndex, fields: Fields): boolean {
 
 /** A document that has this key in the index, other than this one. @throws op.storage_damaged 503 */
 export function sameAs(
-  writer: Writer,
+  entries: Entries,
   table: CatalogTable,
   index: CatalogIndex,
   key: Buffer,
   own = NOBODY,
 ): DocumentRow | undefined {
-  const doc = writer.statements.otherEntry.get(index.number, key, own);
+  const doc = entries.statements.otherEntry.get(index.number, key, own);
   if (doc === undefined) return undefined;
-  const row = writer.documentByDoc(doc);
+  const row = entries.documentByDoc(doc);
   if (row === undefined) {
     throw storageDamaged({check: 'entry', table: table.name, index: index.name, document: doc});
   }
@@ -72,7 +78,7 @@ export function sameAs(
  * @throws op.invalid_input 400 when there is no such index, or a value is missing; op.conflict 409 while it is being built
  */
 export function documentByUnique(
-  writer: Writer,
+  entries: Entries,
   table: CatalogTable | undefined,
   tableName: string,
   name: string,
@@ -100,5 +106,5 @@ export function documentByUnique(
       `fields must have a value, not null, for each field of index ${name}: ${index.fields.join(', ')}`,
     );
   }
-  return sameAs(writer, table, index, indexKey(index, fields));
+  return sameAs(entries, table, index, indexKey(index, fields));
 }

@@ -1,35 +1,9 @@
 /** Service control of one tenant: its services, its sandboxes and its sessions, and the clock that ends the last two. */
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
-import type {Logger} from '../../shared/log.ts';
-import type {BackgroundWrites} from '../commit/background.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import type {FunctionPlatform} from '../functions/platform.ts';
-import type {WorkerMetrics} from '../metrics.ts';
-import type {Connection} from '../storage/connection.ts';
+import type {ControlParts} from './control-parts.ts';
 import {Sandboxes} from './sandboxes.ts';
 import {Services} from './services/services.ts';
 import {Sessions} from './sessions.ts';
-
-export type ControlParts = {
-  /** Of the tenant. */
-  directory: string;
-  /** The writer's. */
-  db: Connection;
-  groups: CommitGroups;
-  background: BackgroundWrites;
-  metrics: WorkerMetrics;
-  log: Logger;
-  clock: () => number;
-  /** Where the tenant's code may connect to. */
-  egress: () => EgressDoor;
-  /** The function platform. @throws session.worker_unavailable 503 */
-  functions: () => Promise<FunctionPlatform>;
-  /** `memory_mb` of services that are to run, together. */
-  servicesMemoryMbMax: number;
-  /** Something began or ended, or lasts longer. */
-  changed: () => void;
-};
 
 /** The longest a timer of Node's may be. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -59,16 +59,6 @@ export function ownFrames(stack: string | null, others: RegExp): string | null {
     .join('\n');
 }
 
-/** It becomes part of an answer as it stands. */
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** 503: the process of a sandbox did not come to be, or is gone. */
 export function noSandbox(reason: string): ServiceError {
   return new ServiceError('session.overloaded', `no sandbox could be made: ${reason}; try again shortly`);

@@ -7,7 +7,8 @@ import {ServiceError} from '../../shared/errors.ts';
 import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from '../../shared/limits.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Gauges} from '../metrics.ts';
-import type {Control, ControlParts} from './control.ts';
+import type {Control} from './control.ts';
+import type {ControlParts} from './control-parts.ts';
 import {hasServices} from './record-table.ts';
 
 export class ControlGate implements Stage {

@@ -22,8 +22,8 @@ import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/nod
 import {type NodeCode, type NodeEnd, NodeProcess} from '../functions/node-runtime/node-process.ts';
 import {Hearing} from '../runtime/process/hearing.ts';
 import type {Lifeline} from '../runtime/process/lifeline.ts';
-import {brokenBy, type Came, cutOff, isJson, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
-import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
+import {brokenBy, type Came, cutOff, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
+import {type ExecutionRequest, type ExecutionResult, isJson} from './sandbox-message.ts';
 
 export type NodeSandboxParts = {
   code: NodeCode;

@@ -6,7 +6,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {SANDBOX_PROCESS_IDLE_MS} from '../../shared/limits.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import {type Lifeline, lifeline} from '../runtime/process/lifeline.ts';
-import type {ControlParts} from './control.ts';
+import type {ControlParts} from './control-parts.ts';
 import {NodeSandbox} from './node-sandbox.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 import {SandboxProcess} from './sandbox-process.ts';

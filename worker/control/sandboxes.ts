@@ -21,7 +21,7 @@ import {
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {Writer} from '../commit/writer.ts';
 import {askedOf} from './asked-sandbox.ts';
-import type {ControlParts} from './control.ts';
+import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
 import {shownMs} from './execution-result.ts';
 import {controlRecords} from './record-table.ts';

@@ -18,7 +18,7 @@ import type {ExecuteBody, SandboxRecord} from '../../shared/protocol/sandboxes.t
 import type {SessionBody, SessionRecord} from '../../shared/protocol/sessions.ts';
 import {newSessionId} from '../../shared/session-id.ts';
 import type {Writer} from '../commit/writer.ts';
-import type {ControlParts} from './control.ts';
+import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
 import {controlRecords} from './record-table.ts';
 import type {Sandboxes} from './sandboxes.ts';

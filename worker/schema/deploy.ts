@@ -15,7 +15,8 @@ import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
 import {storageFullError} from '../storage/database.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {BackFill} from './back-fill.ts';
-import {DocumentCheck, type Offender, shownViolation} from './document-check.ts';
+import {DocumentCheck, shownViolation} from './document-check.ts';
+import type {Offender} from './duplicate-check.ts';
 import {addIndexes, dropIndexes, install, isSame, missingIndexes, probes} from './install.ts';
 import {schemaEvent} from './read.ts';
 

@@ -15,9 +15,7 @@ import {indexKey} from '../storage/index-key.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {CompiledSchema, Violation} from '../storage/table-check.ts';
-import {DuplicateCheck} from './duplicate-check.ts';
-
-export type Offender = Violation & {id: string};
+import {DuplicateCheck, type Offender} from './duplicate-check.ts';
 
 export class DocumentCheck {
   readonly table: CatalogTable;

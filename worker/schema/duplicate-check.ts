@@ -12,7 +12,10 @@ import type {CatalogIndex} from '../storage/catalog.ts';
 import {indexKey} from '../storage/index-key.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {DocumentRow} from '../storage/rows.ts';
-import type {Offender} from './document-check.ts';
+import type {Violation} from '../storage/table-check.ts';
+
+/** A document that breaks a schema which is to be set. */
+export type Offender = Violation & {id: string};
 
 /** Longer keys are remembered by their digest. */
 const KEY_BYTES_KEPT = 64;

@@ -1,6 +1,7 @@
 /** `TextEncoder`, and `TextDecoder` for UTF-8 and both byte orders of UTF-16. */
 import {viewOf} from '../bytes.ts';
 import {define} from '../define.ts';
+import type {StreamDecoder} from './stream-decoder.ts';
 import {encodeUtf8, encodeUtf8Into} from './utf8.ts';
 import {Utf8Decoder} from './utf8-decoder.ts';
 import {Utf16Decoder} from './utf16-decoder.ts';
@@ -39,11 +40,6 @@ const LABELS: Readonly<Record<string, Encoding>> = {
   'utf-16be': 'utf-16be',
   unicodefffe: 'utf-16be',
 };
-
-/** Decodes a stream of bytes piece by piece; what is incomplete waits for the next. */
-export interface StreamDecoder {
-  decode(bytes: Uint8Array, isLast: boolean): string;
-}
 
 export class TextDecoder {
   readonly #encoding: Encoding;

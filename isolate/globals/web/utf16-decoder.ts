@@ -1,5 +1,5 @@
 /** UTF-16 bytes as a string. A surrogate without its other half becomes U+FFFD. */
-import type {StreamDecoder} from './text-encoding.ts';
+import type {StreamDecoder} from './stream-decoder.ts';
 import {UnitBuffer} from './unit-buffer.ts';
 
 export class Utf16Decoder implements StreamDecoder {

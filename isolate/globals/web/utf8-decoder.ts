@@ -1,5 +1,5 @@
 /** UTF-8 bytes as a string, by the decoder of the encoding standard: a maximal ill-formed part becomes one U+FFFD. */
-import type {StreamDecoder} from './text-encoding.ts';
+import type {StreamDecoder} from './stream-decoder.ts';
 import {UnitBuffer} from './unit-buffer.ts';
 
 export class Utf8Decoder implements StreamDecoder {

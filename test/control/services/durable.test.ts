@@ -12,7 +12,7 @@ import type {ServiceRecord} from '../../../shared/protocol/services.ts';
 import {BackgroundWrites} from '../../../worker/commit/background.ts';
 import {CommitGroups} from '../../../worker/commit/group.ts';
 import {Writer} from '../../../worker/commit/writer.ts';
-import type {ControlParts} from '../../../worker/control/control.ts';
+import type {ControlParts} from '../../../worker/control/control-parts.ts';
 import {serviceRecords} from '../../../worker/control/record-table.ts';
 import {Services} from '../../../worker/control/services/services.ts';
 import type {FunctionPlatform} from '../../../worker/functions/platform.ts';

@@ -22,7 +22,7 @@ import type {LogTarget} from '../../functions/log/read-log.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
 import {activatedMs} from '../../functions/stored-settings.ts';
 import {refusalOf} from '../../storage/failure.ts';
-import type {ControlParts} from '../control.ts';
+import type {ControlParts} from '../control-parts.ts';
 import {ControlRecords} from '../control-records.ts';
 import {checkEnvironment} from '../environment-check.ts';
 import {serviceRecords} from '../record-table.ts';
