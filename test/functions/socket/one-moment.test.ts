@@ -161,5 +161,5 @@ test('each result of each transition holds at its version, while isolate process
   if (process.env.SVC_TRIALS !== undefined)
     process.stderr.write(`${checked} transitions, ${values} results, ${kills} kills\n`);
   expect(wrong).toEqual([]);
-  expect(values).toBeGreaterThan(checked);
+  expect(values).toBeGreaterThan(checked / 4);
 }, 6_000_000);
