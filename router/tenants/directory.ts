@@ -11,10 +11,9 @@ import {limitsOfOne, type RouterLimits} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import {RouterBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import type {Connection} from '../ws/connection.ts';
-import type {FunctionSocket} from '../ws/function-socket.ts';
 import type {PipeTraffic} from '../ws/pipe-traffic.ts';
-import type {SocketHub} from '../ws/tenant-live.ts';
+import type {LiveConnection, SocketHub} from '../ws/tenant-live.ts';
+import type {PipeEnd} from '../ws/tenant-pipes.ts';
 import {PlacedTenant} from './placed-tenant.ts';
 
 type Send = (message: RouterToSupervisor) => void;
@@ -93,13 +92,13 @@ export class TenantDirectory {
   }
 
   /** The tenant stays awake, once it is, while the socket is open. */
-  socketOpened(tenant: PlacedTenant, connection: Connection): void {
+  socketOpened(tenant: PlacedTenant, connection: LiveConnection): void {
     this.#placed.add(tenant);
     tenant.live.connections.add(connection);
   }
 
   /** As above. */
-  functionSocketOpened(tenant: PlacedTenant, socket: FunctionSocket): void {
+  functionSocketOpened(tenant: PlacedTenant, socket: PipeEnd): void {
     this.#placed.add(tenant);
     tenant.pipes.opened(socket);
   }

@@ -64,11 +64,14 @@ export class SocketHub {
   }
 }
 
+/** A connection of the tenant, to be ended with it. */
+export type LiveConnection = {fatal(error: ServiceError): void};
+
 /** One result of each query: a frame's worth, whatever the worker sends. */
 type Batch = Map<LiveTopic, Buffer>;
 
 export class TenantLive {
-  readonly connections = new Set<{fatal(error: ServiceError): void}>();
+  readonly connections = new Set<LiveConnection>();
   readonly #hub: () => SocketHub;
   readonly #hasPeers: boolean;
   readonly #wake: () => void;

@@ -2,6 +2,7 @@
  * Which of a tenant's providers a token belongs to. The first one whose issuer and audience match is the one that decides:
  * a signature it does not accept is not offered to the next.
  */
+import {issuerUrl} from '../../../shared/issuer-url.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import type {UnverifiedToken} from './unverified.ts';
 
@@ -30,12 +31,6 @@ export function providerFor(
 /** `https://` may be missing and one `/` may follow. Nothing else: no case folding, no URL parsing. */
 export function isSameIssuer(a: string, b: string): boolean {
   return issuerUrl(a) === issuerUrl(b);
-}
-
-/** The issuer as the base of a URL, without its last `/`. */
-export function issuerUrl(issuer: string): string {
-  const whole = /^https?:\/\//.test(issuer) ? issuer : `https://${issuer}`;
-  return whole.endsWith('/') ? whole.slice(0, -1) : whole;
 }
 
 function acceptsAudience(provider: AuthProvider, audience: unknown): boolean {

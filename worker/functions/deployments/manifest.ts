@@ -2,6 +2,8 @@
  * Reads what an isolate said of a deployment's modules. It is text from outside: every shape is checked, and every rule of
  * the contract about names, validators, indexes, routes and providers, so that what is stored can be relied on.
  */
+
+import {issuerUrl} from '../../../shared/issuer-url.ts';
 import {
   DEPLOYMENT_FUNCTIONS_MAX,
   INDEX_FIELDS_MAX,
@@ -18,7 +20,6 @@ import type {
   SchemaTable,
 } from '../../../shared/protocol/functions.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
-import {issuerUrl} from '../auth/provider.ts';
 import {validatorFault} from './validator-fault.ts';
 
 /** What was said cannot be deployed; a line for each reason. */
