@@ -41,6 +41,8 @@ export function parseAddress(text: string): Address | null {
   if (!text.includes(':')) return parseFourParts(text);
   if (!ipaddr.IPv6.isValid(text)) return null;
   const address = ipaddr.IPv6.parse(text);
+  // The kernel uses the zone of link-local addresses alone. Elsewhere one address must not have several names.
+  if (address.range() !== 'linkLocal') delete address.zoneId;
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 

@@ -98,7 +98,7 @@ describe('an address of this machine is closed, public as it is,', () => {
       () => own,
     ).check('me.example', 80, address);
 
-  test.each([PUBLIC, `::ffff:${PUBLIC}`, '64:ff9b::5db8:d822', '2606:4700::2'])('as %s', address => {
+  test.each([PUBLIC, `::ffff:${PUBLIC}`, '64:ff9b::5db8:d822', '2606:4700::2', '2606:4700::2%lo'])('as %s', address => {
     expect(why([], address)).toMatch(/is an address of this machine$/);
     expect(why(['me.example', '*.example'], address)).toMatch(/is an address of this machine$/);
   });
