@@ -245,7 +245,7 @@ export class CommitGroups {
       }
       // The disk has work again while everybody is told.
       const isReady = this.#committed === null && this.#open !== null && this.#underWay === null;
-      if (isReady && !this.#lingers()) this.#commit(this.#open!);
+      if (isReady && !this.#lingers()) this.#commit(this.#open!, durable !== null);
       else if (durable === null) break;
       if (durable !== null) this.#tell(durable);
     }
@@ -356,7 +356,8 @@ export class CommitGroups {
     return error;
   }
 
-  #commit(group: Group): void {
+  /** @param tellsNext the group before it is told of after this, at its own moment */
+  #commit(group: Group, tellsNext: boolean): void {
     const {metrics, beforeCommit, snapshot, linger, inThread} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
@@ -370,8 +371,8 @@ export class CommitGroups {
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
       isWritten = statements.totalChanges.get() !== group.changesBefore;
       isInThread = inThread?.place.isThread(this.#writer.bytesWritten) === true;
-      // Without it nothing is read between COMMIT and the end of the sync.
-      if (isWritten && !isInThread) snapshot?.hold();
+      // A sync in this thread lets nothing be read between COMMIT and its own end.
+      if (isWritten && (!isInThread || tellsNext)) snapshot?.hold();
       statements.commit.run();
     } catch (caught) {
       this.#refuse(group, caught);
