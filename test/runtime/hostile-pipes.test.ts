@@ -18,6 +18,16 @@ import {IsolateProcess} from '../../worker/functions/isolate-process/isolate-pro
 import {NODE_MAIN} from '../../worker/functions/node-runtime/code-directory.ts';
 import {checkedFromNode} from '../../worker/functions/node-runtime/node-message.ts';
 import {NodeProcess} from '../../worker/functions/node-runtime/node-process.ts';
+import {
+  analysisAnswer,
+  bareFromIsolates,
+  failedExecution,
+  frame,
+  fromHost,
+  fromIsolates,
+  fromNode,
+  nearly,
+} from './hostile-frames.ts';
 
 const FRAMES = 1_000;
 let directory: string;
@@ -40,37 +50,11 @@ function script(bytes: Buffer, stays: boolean): string {
   return path;
 }
 
-function frame(head: string, tail: string): Buffer {
-  const [json, rest] = [Buffer.from(head), Buffer.from(tail)];
-  const lengths = Buffer.alloc(8);
-  lengths.writeUInt32LE(json.length + rest.length, 0);
-  lengths.writeUInt32LE(json.length, 4);
-  return Buffer.concat([lengths, json, rest]);
-}
-
 const junk = fc.uint8Array({minLength: 8, maxLength: 40}).map(bytes => Buffer.from(bytes));
 const noJson = fc.tuple(fc.string(), fc.string()).map(([head, tail]) => frame(`${head}{`, tail));
 const torn = fc.nat(200).map(length => Buffer.concat([frame('{}', 'x').subarray(0, 4), Buffer.alloc(length, 255)]));
 const huge = fc.constant(Buffer.from([255, 255, 255, 255, 1, 0, 0, 0, 1]));
 const hostileBytes = fc.oneof(junk, noJson, torn, huge);
-
-/** Each field is right, of another type, or not there. */
-function nearly(rights: Record<string, unknown>[]): fc.Arbitrary<Record<string, unknown>> {
-  const wrong = fc.oneof(fc.anything({maxDepth: 2}), fc.constantFrom(null, -1, 0.5, '', 'x', [], {}, true));
-  return fc
-    .constantFrom(...rights)
-    .chain(right =>
-      fc.record(
-        Object.fromEntries(
-          Object.entries(right).map(([name, value]) => [
-            name,
-            name === 'type' ? fc.constant(value) : fc.oneof({weight: 3, arbitrary: fc.constant(value)}, wrong),
-          ]),
-        ),
-        {requiredKeys: []},
-      ),
-    );
-}
 
 /** @param rights one message of each type, as a process of ours says it */
 function checks(
@@ -98,7 +82,7 @@ async function endsOnlyItself(start: (main: string) => Promise<string>, malforme
 
 describe('the process of sandboxes', () => {
   const ended = {lines: ['a'], durationMs: 1, broken: null};
-  const failed = {...ended, ok: false, reason: 'threw', name: 'Error', message: 'm', stack: null};
+  const failed = failedExecution;
   const log = createLogger({}, {write: () => undefined});
   const started = (main: string) =>
     new Promise<string>(resolve => {
@@ -106,16 +90,7 @@ describe('the process of sandboxes', () => {
     });
 
   test('messages', () => {
-    checks(
-      checkedFromHost,
-      [
-        {type: 'opened', sandbox: 'a'},
-        {type: 'broken', sandbox: 'a', reason: 'r'},
-        {type: 'executed', execution: 1, result: {...ended, ok: true}},
-        {type: 'executed', execution: 1, result: failed},
-      ],
-      '1',
-    );
+    checks(checkedFromHost, fromHost(), '1');
     for (const wrong of [
       {...failed, reason: 'well'},
       {...failed, lines: [1]},
@@ -132,19 +107,11 @@ describe('the process of sandboxes', () => {
 });
 
 describe('the process that analyses a deployment', () => {
-  const validator = {type: 'object', value: {n: {fieldType: {type: 'array', value: {type: 'number'}}, optional: true}}};
-  const sha256 = '0'.repeat(64);
-  const node = {version: '22', modules: [{path: 'a', hash: 'h'}], files: ['a.js'], packages: []};
-  const upload = {modifiedMs: 1, message: null, dryRun: false, development: false, node};
-  const entry = {path: 'a:f', module: 'a', name: 'f', kind: 'query', visibility: 'public', hash: sha256};
-  const manifest = {
-    functions: [{...entry, args: validator, returns: null}],
-    routes: [{method: 'GET', path: '/a', pathPrefix: null, index: 0}],
-    schema: {tables: [{name: 't', document: validator, indexes: [{name: 'i', fields: ['n']}]}], schemaValidation: true},
-    authProviders: [{type: 'oidc', domain: 'https://a.example', applicationID: 'a'}],
-  };
-  const file = {path: 'a.js', sha256, hasMap: false};
-  const answer = {ok: true, upload, manifest, files: [file]};
+  const answer = analysisAnswer;
+  const {upload, manifest, files} = answer;
+  const file = files[0]!;
+  const {node} = upload;
+  const validator = manifest.functions[0]!.args;
   const refused = {ok: false, code: 'op.invalid_input', message: 'm', detail: {errors: []}};
   const checked = (said: unknown) => checkedFromAnalysis({type: 'analyzed'}, Buffer.from(JSON.stringify(said)));
 
@@ -197,34 +164,11 @@ describe('the process that analyses a deployment', () => {
 });
 
 describe('the process of isolates', () => {
-  const error = {code: 'op.failed', message: 'm'};
-  const outcome = {ok: false, error: {name: 'Error', message: 'm', stack: null}};
-  const readSet = {intervals: [{table: 1, index: -1, lower: 'a', upper: 'b'}], absentTables: ['notes']};
-  const run = {
-    outcome,
-    lines: ['a'],
-    identityUsed: false,
-    isMomentary: true,
-    readSet,
-    endCursor: null,
-    starved: null,
-    sequence: 7,
-  };
   const check = (head: Record<string, unknown>, tail: Buffer) => checkedMessage(head, tail.length);
 
   test('messages', () => {
-    checks(check, [{type: 'ready'}, {type: 'alive'}, {type: 'closed'}]);
-    checks(
-      check,
-      [
-        {type: 'ran', id: 1, at: 0, run},
-        {type: 'outcome', id: 1, outcome},
-        {type: 'refused', id: 1, error, reason: null},
-        {type: 'log', id: 1, line: 'a'},
-        {type: 'call', id: 1, call: 1, operation: 'runQuery', parameters: null},
-      ],
-      '1',
-    );
+    checks(check, bareFromIsolates);
+    checks(check, fromIsolates, '1');
   });
 
   test('bytes', async () => {
@@ -239,19 +183,7 @@ describe('the process of isolates', () => {
 
 describe('a Node process', () => {
   test('messages', () => {
-    checks(
-      checkedFromNode,
-      [
-        ...['ready', 'alive', 'serving'].map(type => ({type})),
-        {type: 'analyzed', module: 'a', ok: true},
-        ...['begun', 'log', 'uncaught'].map(type => ({type, action: 1})),
-        {type: 'start', action: 1, call: 1, operation: 'runQuery'},
-        {type: 'outcome', action: 1, ok: true},
-        {type: 'served', ok: true},
-        {type: 'executed', action: 1, fault: null},
-      ],
-      '1',
-    );
+    checks(checkedFromNode, fromNode(), '1');
     for (const wrong of [{fault: 'well'}, {action: -1}, {action: '1'}])
       expect(checkedFromNode({type: 'executed', action: 1, fault: null, ...wrong}, Buffer.from('1'))).toBeNull();
   });

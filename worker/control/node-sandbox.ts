@@ -21,9 +21,10 @@ import {ConsoleLines} from '../functions/console-lines.ts';
 import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/node-message.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from '../functions/node-runtime/node-process.ts';
 import {Hearing} from '../runtime/process/hearing.ts';
+import {isJson} from '../runtime/process/is-json.ts';
 import type {Lifeline} from '../runtime/process/lifeline.ts';
 import {brokenBy, type Came, cutOff, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
-import {type ExecutionRequest, type ExecutionResult, isJson} from './sandbox-message.ts';
+import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
 export type NodeSandboxParts = {
   code: NodeCode;

@@ -7,6 +7,7 @@ import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import {LOG_LINES_MAX, SANDBOX_VALUE_CHARS_MAX} from '../../shared/limits.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
 import type {Fields} from '../runtime/process/frames.ts';
+import {isJson} from '../runtime/process/is-json.ts';
 
 export type ExecutionRequest = {
   code: string;
@@ -81,14 +82,4 @@ function resultIn(said: unknown, tail: Buffer): ExecutionResult | null {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-/** It becomes part of an answer as it stands. */
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -3,6 +3,7 @@ import {hash} from 'node:crypto';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {UserCall} from '../../../shared/ipc/control.ts';
 import {ACTION_CALLS_MAX} from '../../../shared/limits.ts';
+import {isJson} from '../../runtime/process/is-json.ts';
 import {errorOfThread} from '../../storage/damage.ts';
 import type {ActionAnswers} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
@@ -126,6 +127,7 @@ export class ActionCall implements IsolateCall {
         void this.#answer(message, tail, send);
         return true;
       case 'outcome':
+        if (message.outcome.ok && !isJson(tail.toString())) return false;
         this.isOver = true;
         this.#done.resolve(outcomeOf(message.outcome, tail));
         return true;

@@ -1,4 +1,6 @@
 /** One process of a pool with the calls that it has under way. */
+
+import {isJson} from '../../runtime/process/is-json.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import type {Framed, FromNode} from './node-message.ts';
 import type {NodeCode, NodeEnd, NodeProcess, NodeProcessEvents} from './node-process.ts';
@@ -119,6 +121,10 @@ export class NodeMember {
         void run.start(message);
         return;
       case 'outcome':
+        if (message.ok && !isJson(message.text)) {
+          this.process.saidNonsense();
+          return;
+        }
         if (this.#unbegun === run) this.#unbegun = null;
         this.runs.delete(run.action);
         run.outcome(message.ok, message.text);
