@@ -44,7 +44,7 @@ export class SupervisorMetrics {
     const registers = [this.#registry];
     const wall = new Gauge({
       name: 'svc_wall',
-      help: 'What confines workers, by wall: 1 where it stands, 0 where this machine does not give it',
+      help: 'Sandbox layers around workers: 1 where the layer is active, 0 where this machine does not provide it',
       labelNames: ['wall'],
       registers,
     });
@@ -64,7 +64,7 @@ export class SupervisorMetrics {
     });
     this.#wakeFailures = new Counter({
       name: 'svc_wake_failures_total',
-      help: 'Wakes a router asked for that ended without a worker',
+      help: 'Wakes of tenants that failed to bring up a worker',
       registers,
     });
     this.#deaths = new Counter({
@@ -75,13 +75,13 @@ export class SupervisorMetrics {
     });
     this.#kills = new Counter({
       name: 'svc_process_kills_total',
-      help: 'Processes that the supervisor killed for what they did: hung, too much memory, or said what none of ours says',
+      help: 'Processes that the supervisor killed, by reason: hung, too much memory, or a protocol violation',
       labelNames: ['process', 'reason'],
       registers,
     });
     this.#refusalsUnrecorded = new Counter({
       name: 'svc_refusals_unrecorded_total',
-      help: 'Those of them that were too many for the log of refusals.',
+      help: 'Refused requests that were counted only, because the log of refusals records a limited number of kinds per minute.',
       registers,
     });
     this.#tenants = new Gauge({name: 'svc_tenants', help: 'Tenants that exist', registers});
@@ -99,7 +99,7 @@ export class SupervisorMetrics {
     });
     this.#residentBytes = new Gauge({
       name: 'svc_process_resident_bytes',
-      help: 'Resident memory of the processes of the server, by kind; pages that processes share count for each of them',
+      help: 'Resident memory of the processes of the server, by kind; a shared page counts once per process',
       labelNames: ['kind'],
       registers,
     });

@@ -73,7 +73,7 @@ export class Refusals {
     return [
       {
         name: 'svc_refusals_total',
-        help: 'Requests refused with 401 or 403, by who asked: a valid key, or somebody without one.',
+        help: 'Requests refused with 401 or 403, by whether they carried a valid key.',
         type: 'counter',
         aggregator: 'sum',
         values: [
@@ -83,7 +83,7 @@ export class Refusals {
       },
       {
         name: 'svc_refusals_unrecorded_total',
-        help: 'Those of them that were too many for the log of refusals.',
+        help: 'Refused requests that were counted only, because the log of refusals records a limited number of kinds per minute.',
         type: 'counter',
         aggregator: 'sum',
         values: [{labels: {}, value: this.#untold}],

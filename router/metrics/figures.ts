@@ -1,17 +1,14 @@
 /** What one router counts, as it reports it to the supervisor, which adds up those of all (supervisor/metrics-page.ts). */
-import {monitorEventLoopDelay} from 'node:perf_hooks';
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
+import {LongestDelay} from './longest-delay.ts';
 import type {Traffic} from './traffic.ts';
-
-/** How often the event loop's delay is sampled. */
-const LAG_RESOLUTION_MS = 20;
 
 export class RouterFigures {
   readonly #place: number;
   readonly #traffic: Traffic;
   readonly #directory: TenantDirectory;
-  readonly #lag = monitorEventLoopDelay({resolution: LAG_RESOLUTION_MS});
+  readonly #lag = LongestDelay.ofThisProcess();
   /** Parts of the router that report themselves. */
   readonly #sources: (() => MetricJson[])[] = [];
 
@@ -19,7 +16,6 @@ export class RouterFigures {
     this.#place = place;
     this.#traffic = traffic;
     this.#directory = directory;
-    this.#lag.enable();
   }
 
   addSource(source: () => MetricJson[]): void {
@@ -29,12 +25,10 @@ export class RouterFigures {
   json(): MetricJson[] {
     const links = this.#directory.links();
     const sum = (of: (link: (typeof links)[number]) => number) => links.reduce((total, link) => total + of(link), 0);
-    const lagSeconds = Math.max(0, this.#lag.max / 1e9 - LAG_RESOLUTION_MS / 1e3);
-    this.#lag.reset();
     return [
       ...this.#traffic.json(),
       ...this.#sources.flatMap(source => source()),
-      gauge('svc_router_links', 'Workers this router is connected to.', links.length),
+      gauge('svc_router_links', 'Connections of routers to workers.', links.length),
       gauge('svc_router_waiting_requests', 'Requests that wait for their tenant to wake.', this.#directory.waiting()),
       gauge(
         'svc_ipc_in_flight_requests',
@@ -43,29 +37,29 @@ export class RouterFigures {
       ),
       gauge(
         'svc_ipc_in_flight_bytes',
-        'Bytes of the bodies of these requests.',
+        'Bytes of the bodies of requests sent to workers and not answered.',
         sum(link => link.inFlightBytes),
       ),
-      gauge('svc_router_held_bytes', 'Bytes of requests that the router holds itself.', this.#directory.heldBytes),
+      gauge('svc_router_held_bytes', 'Bytes of requests that routers buffer.', this.#directory.heldBytes),
       counter(
         'svc_quarantined_calls_total',
-        'Calls of functions refused because they ended workers before.',
+        'Calls of functions refused because the same call crashed a worker before.',
         this.#directory.refused,
       ),
       counter(
         'svc_malformed_links_total',
-        'Connections to workers that were closed because the worker sent what no worker sends.',
+        'Connections to workers that were closed because the worker violated the protocol.',
         this.#directory.malformedLinks,
       ),
       gauge(
         'svc_ipc_buffered_bytes',
-        'Bytes that workers have not taken yet.',
+        'Bytes that routers have for workers and that workers have not read yet.',
         sum(link => link.bufferedBytes),
       ),
       gauge(
         'svc_router_event_loop_lag_seconds',
-        'Longest delay of the router since the last scrape.',
-        lagSeconds,
+        'Longest delay of the event loop of a router in the last one to two minutes.',
+        this.#lag.seconds(),
         'max',
       ),
       {

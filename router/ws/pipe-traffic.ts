@@ -28,11 +28,23 @@ export class PipeTraffic {
     return [
       gauge('svc_function_sockets', 'Open function sockets.', sockets),
       gauge('svc_socket_owed_bytes', 'Bytes of messages that the networks of sockets have not taken.', owedBytes),
-      counter('svc_function_sockets_displaced_total', 'Function sockets closed for those of others.', this.#displaced),
+      counter(
+        'svc_function_sockets_displaced_total',
+        'Function sockets closed to make room for other clients.',
+        this.#displaced,
+      ),
       counter('svc_function_socket_received_total', 'Messages of clients on function sockets.', this.#receivedMessages),
-      counter('svc_function_socket_received_bytes_total', 'Bytes of those messages.', this.#receivedBytes),
+      counter(
+        'svc_function_socket_received_bytes_total',
+        'Bytes of the messages that clients sent on function sockets.',
+        this.#receivedBytes,
+      ),
       counter('svc_function_socket_sent_total', 'Messages handed to function sockets.', this.#sentMessages),
-      counter('svc_function_socket_sent_bytes_total', 'Bytes of those messages.', this.#sentBytes),
+      counter(
+        'svc_function_socket_sent_bytes_total',
+        'Bytes of the messages handed to function sockets.',
+        this.#sentBytes,
+      ),
     ];
   }
 }

@@ -26,12 +26,27 @@ export class SocketTraffic {
 
   json({connections, subscriptions, liveQueries}: SocketGauges): MetricJson[] {
     return [
-      single('gauge', 'svc_socket_connections', 'Open sockets.', connections),
-      single('gauge', 'svc_socket_subscriptions', 'Subscriptions of open sockets.', subscriptions),
+      single('gauge', 'svc_socket_connections', 'Open sockets of the native API (svc.v2).', connections),
+      single('gauge', 'svc_socket_subscriptions', 'Subscriptions of open sockets of the native API.', subscriptions),
       single('gauge', 'svc_router_live_queries', 'Distinct live queries held by sockets.', liveQueries),
-      single('counter', 'svc_live_fanout_frames_total', 'Results handed to sockets after the first one.', this.#frames),
-      single('counter', 'svc_live_fanout_bytes_total', 'Bytes of those results.', this.#bytes),
-      single('counter', 'svc_live_coalesced_total', 'Results that slow sockets were spared.', this.#coalesced),
+      single(
+        'counter',
+        'svc_live_fanout_frames_total',
+        'Live results handed to sockets after the first one.',
+        this.#frames,
+      ),
+      single(
+        'counter',
+        'svc_live_fanout_bytes_total',
+        'Bytes of live results handed to sockets after the first one.',
+        this.#bytes,
+      ),
+      single(
+        'counter',
+        'svc_live_coalesced_total',
+        'Live results that slow sockets did not get, because a newer one replaced them.',
+        this.#coalesced,
+      ),
       this.#latency.json(
         'svc_live_commit_to_send_seconds',
         'Time from a commit to its results being handed to the sockets.',

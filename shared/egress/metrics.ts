@@ -22,9 +22,13 @@ export class EgressMetrics {
       {labels: {direction: 'out'}, value: this.sentBytes},
     ];
     return [
-      gauge('svc_egress_connections', 'Outgoing connections of tenants, those being made included', this.connections),
+      gauge(
+        'svc_egress_connections',
+        'Outgoing connections of tenants, including the ones being made',
+        this.connections,
+      ),
       gauge('svc_egress_doors', 'Workers that may ask the egress process for connections', doors),
-      counter('svc_egress_connections_total', 'Outgoing connections asked for, by what became of them', outcomes),
+      counter('svc_egress_connections_total', 'Outgoing connections that tenants requested, by outcome', outcomes),
       counter('svc_egress_bytes_total', 'Bytes of outgoing connections that are over', bytes),
     ];
   }

@@ -105,6 +105,14 @@ describe('what the page shows', () => {
     socket.close();
   });
 
+  test('every metric with a help text that can be read alone', async () => {
+    const {text} = await service.get('/metrics');
+    const help = text.split('\n').filter(line => line.startsWith('# HELP '));
+    expect(help.length).toBeGreaterThan(80);
+    expect(help.filter(line => /\b(those|these|of them)\b|^# HELP \S+ (What|They)\b/i.test(line))).toEqual([]);
+    expect(new Set(help.map(line => line.replace(/^# HELP \S+ /, ''))).size).toBe(help.length);
+  });
+
   test('requests by route and status, never by tenant or document', async () => {
     const route = '/api/tenants/{tenant_id}/documents';
     const names = [
