@@ -55,7 +55,7 @@ export default defineConfig({
   resolve: {dedupe: ['react']},
   optimizeDeps: {include: ['svc/react', 'svc/server']},
   server: {
-    // The data and the tokens of the server that svc dev starts: nothing to look at, and nobody's to read. The others are Vite's own.
+    // The data and the tokens of the server that svc dev starts: not to be watched or served. The other entries are Vite's defaults.
     watch: {ignored: ['**/.svc/**']},
     fs: {deny: ['.env', '.env.*', '*.{crt,pem}', '**/.git/**', '**/.svc/**']},
   },
@@ -146,7 +146,7 @@ export function App() {
     );
   });
 
-  // A call that fails rejects: somebody has to be told.
+  // A call that fails rejects: the page shows why.
   const attempt = async (call: () => Promise<unknown>) => {
     setProblem(null);
     try {
@@ -226,12 +226,39 @@ export class ErrorBoundary extends Component<{children: ReactNode}, {error: Erro
 
 const STYLE = `:root {
   color-scheme: light dark;
-  font-family: system-ui, sans-serif;
+  --ground: light-dark(#f4f3f8, #111018);
+  --surface: light-dark(#ffffff, #1a1924);
+  --line: light-dark(#e4e2ec, #2c2b3a);
+  --text: light-dark(#1d1b26, #eceaf4);
+  --muted: light-dark(#65626f, #a09dae);
+  --accent: light-dark(#594ae2, #a59bff);
+  --on-accent: light-dark(#ffffff, #17142e);
+  font: 16px / 1.5 system-ui, sans-serif;
+  color: var(--text);
+  background: var(--ground);
+}
+* {
+  box-sizing: border-box;
+}
+body {
+  margin: 0;
+  padding: 3rem 1rem;
 }
 main {
-  max-width: 32rem;
-  margin: 3rem auto;
-  padding: 0 1rem;
+  max-width: 34rem;
+  margin: 0 auto;
+  padding: 1.5rem;
+  border: 1px solid var(--line);
+  border-radius: 16px;
+  background: var(--surface);
+}
+h1 {
+  margin: 0;
+  font-size: 1.5rem;
+}
+p,
+footer {
+  color: var(--muted);
 }
 form {
   display: flex;
@@ -239,21 +266,51 @@ form {
 }
 form input {
   flex: 1;
+  min-width: 0;
 }
 input,
 button {
   font: inherit;
-  padding: 0.4rem 0.6rem;
+  color: inherit;
+  padding: 0.5rem 0.75rem;
+  border: 1px solid var(--line);
+  border-radius: 10px;
+  background: var(--ground);
+}
+button {
+  border-color: transparent;
+  background: var(--accent);
+  color: var(--on-accent);
+  font-weight: 600;
+  cursor: pointer;
+}
+:focus-visible {
+  outline: 2px solid var(--accent);
+  outline-offset: 2px;
 }
 ul {
   list-style: none;
+  margin: 1rem 0;
   padding: 0;
 }
 li {
-  padding: 0.3rem 0;
+  border-top: 1px solid var(--line);
+}
+label {
+  display: flex;
+  align-items: center;
+  gap: 0.75rem;
+  padding: 0.5rem 0;
+  overflow-wrap: anywhere;
+}
+[type='checkbox'] {
+  width: 1.1rem;
+  height: 1.1rem;
+  margin: 0;
+  accent-color: var(--accent);
 }
 .done {
-  opacity: 0.5;
+  color: var(--muted);
   text-decoration: line-through;
 }
 [role='alert'] {
@@ -262,7 +319,6 @@ li {
 }
 footer {
   font-size: 0.85rem;
-  opacity: 0.7;
 }
 `;
 

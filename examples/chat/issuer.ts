@@ -3,9 +3,9 @@
  * key that it made when it started. Pages keep no secret: the session is a cookie that scripts cannot read, and tokens live in memory.
  *
  *   POST /sign-in {"name"}   a session (cookie), and its first token
- *   POST /token              a new token for the session; 401 when there is none
+ *   POST /token              a new token for the session; null when there is none
  *   POST /sign-out           ends the session
- *   GET  /.well-known/openid-configuration, /jwks.json   for whoever checks tokens
+ *   GET  /.well-known/openid-configuration, /jwks.json   for services that check tokens
  */
 import {randomBytes} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
@@ -61,8 +61,7 @@ export async function createIssuer({issuer, audience, tokenSeconds}: Options): P
 
   async function newToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const user = sessions.get(sessionOf(request));
-    if (user === undefined) return answer(response, 401, {message: 'Sign in first'});
-    answer(response, 200, {...user, token: await sign(user)});
+    answer(response, 200, user === undefined ? null : {...user, token: await sign(user)});
   }
 
   function signOut(request: IncomingMessage, response: ServerResponse): void {

@@ -4,15 +4,17 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
 
-/** Whoever can load the page can read the key: it may do what the page may, and ends. */
+/** Anyone who can load the page can read the key: it has the page's rights only, and expires. */
 export type PageConfig = {url: string; tenant: string; key: string};
 
 const PAGE = fileURLToPath(new URL('page', import.meta.url));
+const STYLES = fileURLToPath(new URL('../kit/base.css', import.meta.url));
 const CLIENT = fileURLToPath(new URL('../../dist/sdk/client.js', import.meta.url));
 
 export async function writePage(directory: string, config: PageConfig): Promise<void> {
   await mkdir(directory, {recursive: true});
   for (const name of ['index.html', 'styles.css']) await copyFile(join(PAGE, name), join(directory, name));
+  await copyFile(STYLES, join(directory, 'base.css'));
   await writeFile(join(directory, 'config.json'), JSON.stringify(config));
   await build({
     entryPoints: [join(PAGE, 'app.ts')],

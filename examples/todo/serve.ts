@@ -13,6 +13,7 @@ import {makeKey, writePage} from './page.ts';
 const TENANT = 'todo';
 const TYPES: Record<string, string> = {
   'index.html': 'text/html; charset=utf-8',
+  'base.css': 'text/css; charset=utf-8',
   'styles.css': 'text/css; charset=utf-8',
   'app.js': 'text/javascript; charset=utf-8',
   'config.json': 'application/json',

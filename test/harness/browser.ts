@@ -69,7 +69,7 @@ export class Window {
     page.on('pageerror', error => this.problems.push(error.stack ?? error.message));
     page.on('load', () => this.loads++);
     page.on('console', message => {
-      const isOfNetwork = /net::ERR_|WebSocket connection to|status of 401/.test(message.text());
+      const isOfNetwork = /net::ERR_|WebSocket connection to/.test(message.text());
       if (message.type() === 'error' && !isOfNetwork) this.problems.push(message.text());
     });
   }

@@ -96,8 +96,7 @@ export function useAuth() {
 async function nextToken(): Promise<Issued | null> {
   const {issued} = await retried(async () => {
     const answer = await post('/auth/token');
-    if (answer.status === 401) return {issued: null};
-    return answer.ok ? {issued: (await answer.json()) as Issued} : null;
+    return answer.ok ? {issued: (await answer.json()) as Issued | null} : null;
   });
   return issued;
 }
