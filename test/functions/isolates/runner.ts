@@ -33,10 +33,10 @@ export class TestRunner {
   }
 
   /** @param path `module:name` */
-  run(path: string, args: unknown = {}): SyncResult {
+  run(path: string, args: unknown = {}, deployment = 1): SyncResult {
     const [module, name] = path.split(':') as [string, string];
     return this.#runner.run({
-      deployment: {id: 1, timestampMs: Date.UTC(2024, 0, 1), seed: '0'.repeat(32)},
+      deployment: {id: deployment, timestampMs: Date.UTC(2024, 0, 1), seed: '0'.repeat(32)},
       path,
       module,
       name,

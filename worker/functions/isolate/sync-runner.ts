@@ -6,6 +6,7 @@
  *   changed built-ins, memory kept unseen  ──▶ the isolate is replaced before the next invocation
  *   out of memory                          ──▶ the isolate is gone, the next invocation opens another
  *   a heap that stays large                ──▶ the isolate is replaced between two invocations
+ *   many realms, one after another         ──▶ the isolate is replaced when the next one is made
  */
 import {isDeepStrictEqual} from 'node:util';
 import {assert} from '../../../shared/assert.ts';
@@ -16,6 +17,7 @@ import {
   FUNCTION_RESULT_BYTES_MAX,
   ISOLATE_HEAP_RECYCLE_BYTES,
   ISOLATE_MEMORY_MB,
+  REALMS_MADE_PER_ISOLATE_MAX,
   REALMS_PER_ISOLATE_MAX,
 } from '../../../shared/limits.ts';
 import {type PackedReadSet, packed} from '../../reads/read-set.ts';
@@ -72,6 +74,8 @@ export class SyncRunner {
   #isolate: RealmHost | null = null;
   /** By deployment; the newest is the last. */
   readonly #realms = new Map<number, Realm>();
+  /** In this isolate, those that were released included: each leaves some memory with it. */
+  #realmsMade = 0;
   #invocation = 0;
   #largeChecks = 0;
   /** What the realms were loaded with. */
@@ -207,10 +211,7 @@ export class SyncRunner {
 
   #loaded({deployment, module, env}: Execution): Realm {
     this.#dropAfterChange(env);
-    if (this.#isolate === null || this.#isolate.isDisposed) {
-      this.#realms.clear();
-      this.#isolate = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
-    }
+    if (this.#isolate === null || this.#isolate.isDisposed) this.#open();
     const file = `${module}.js`;
     const known = this.#realms.get(deployment.id);
     if (known?.has(file) === true) return known;
@@ -238,6 +239,11 @@ export class SyncRunner {
       }
     }
     this.#drop(deployment.id);
+    if (this.#realmsMade >= REALMS_MADE_PER_ISOLATE_MAX) {
+      this.dispose();
+      this.#open();
+    }
+    this.#realmsMade++;
     const realm = this.#isolate!.createRealm(this.#codeOf(deployment), this.#host.call, 'sealed');
     this.#realms.set(deployment.id, realm);
     for (const id of this.#realms.keys()) {
@@ -247,6 +253,12 @@ export class SyncRunner {
     const files = [...(known?.loaded ?? []), file];
     for (const path of files) realm.load(path, Math.max(1, Math.ceil(endMs - performance.now())));
     return realm;
+  }
+
+  #open(): void {
+    this.#realms.clear();
+    this.#realmsMade = 0;
+    this.#isolate = RealmHost.open({memoryMb: ISOLATE_MEMORY_MB});
   }
 
   #drop(deployment: number): void {
