@@ -247,3 +247,43 @@ describe('the house', () => {
     expect(paths.filter(path => !existsSync(join(root, path)))).toEqual([]);
   });
 });
+
+const LONG_PAGE_LINES = 150;
+const SECTIONS_LEAST = 3;
+
+/** What the list has to say, in whatever lines. */
+function contentsOf(sections: string[]): string {
+  const links = sections.map(title => `[${title}](#${slug(title)})`);
+  return `**On this page:** ${links.join(' · ')}`;
+}
+
+/** As GitHub makes the anchor of a heading. */
+function slug(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+const PAGES = readdirSync(join(root, 'docs'))
+  .filter(name => name.endsWith('.md'))
+  .map(name => `docs/${name}`);
+
+describe('the documentation', () => {
+  test.each(PAGES)('%s lists its sections if it is long', path => {
+    const text = readFileSync(join(root, path), 'utf8');
+    const sections = Array.from(text.replace(/^```.*?^```/gms, '').matchAll(/^## (.+)$/gm), match => match[1]!);
+    const shown = /^\*\*On this page:\*\*.*?(?=\n\n)/ms.exec(text)?.[0].replaceAll(/\s+/g, ' ');
+    const isLong = text.split('\n').length > LONG_PAGE_LINES && sections.length >= SECTIONS_LEAST;
+    if (isLong || shown !== undefined) expect(shown).toBe(contentsOf(sections));
+  });
+
+  test('the picture in the README is small, in git, and loads nothing', () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const picture = readFileSync(join(root, /!\[[^\]]{100,}\]\((docs\/[a-z]+\.svg)\)/.exec(readme)![1]!), 'utf8');
+    expect(picture.length).toBeLessThan(8_192);
+    expect(picture.replace('http://www.w3.org/2000/svg', '')).not.toMatch(
+      /https?:|href|<script|<image|@import|url\((?!#)/,
+    );
+  });
+});

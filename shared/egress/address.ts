@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Services that hand out the machine's credentials to whoever asks; a name in an allow list never reaches them. */
+/** Services that hand out the machine's credentials to every caller; a name in an allow list never reaches them. */
 const METADATA = [
   '169.254.169.254',
   '169.254.170.2',
@@ -66,7 +66,7 @@ export function reservedReason(address: Address): string | null {
   return address instanceof ipaddr.IPv4 ? reservedIPv4(address) : reservedIPv6(address);
 }
 
-/** Addresses that only an address in an allow list opens, never a name: whoever owns the name chooses its addresses. */
+/** Addresses that only an address in an allow list opens, never a name: the owner of a name chooses its addresses. */
 export function isBeyondNames(address: Address): boolean {
   return aliasesOf(address).some(alias => isMetadata(alias) || alias.range() === 'linkLocal');
 }

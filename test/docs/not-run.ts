@@ -28,7 +28,7 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'npx -y -p node@22 -c "npm run demo"': 'imports a package of 135,000 cities',
     'npx -y -p node@22 -c "npm run demo:live"': 'runs until it is interrupted',
     'npx -y -p node@22 -c "npm run chat"': 'runs until it is interrupted; test/e2e/chat.test.ts opens the same example',
-    'curl -s $URL/svc/chat/query': 'needs the chat example; the same lines of its README are run',
+    "curl -sS -w '\\n' $URL/svc/chat/query": 'needs the chat example; the same lines of its README are run',
   },
   'upgrading.md': {'systemctl stop svc': 'needs systemd'},
   'react.md': {'svc dev --local': 'runs until it is interrupted; test/functions/cli runs svc dev --local'},
