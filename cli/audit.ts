@@ -117,7 +117,7 @@ function lineOf(record: Exclude<Shown, Outcome>, outcomes: ReadonlyMap<number, O
 
 function refusedLine(at: string, record: Extract<Shown, {kind: 'refused'}>): string {
   const {operation, tenant, code, key, key_name: by, shown, address, count} = record;
-  const who = key === null ? (shown === null ? 'nobody' : `somebody with ${shown}`) : `${by} (${key})`;
+  const who = key === null ? (shown === null ? 'no credential' : `an unknown credential (${shown})`) : `${by} (${key})`;
   const often = count === 1 ? [] : [`${count} more`];
   return [at, operation ?? '-', tenant ?? '-', `by ${who}`, `from ${address}`, code, ...often].join('  ');
 }
@@ -125,7 +125,7 @@ function refusedLine(at: string, record: Extract<Shown, {kind: 'refused'}>): str
 function outcomeText(outcome: Outcome | undefined): string {
   if (outcome === undefined) return 'outcome unknown';
   const {status, code} = outcome;
-  return status === null ? (code ?? 'nobody waited for the answer') : [status, code ?? ''].join(' ').trim();
+  return status === null ? (code ?? 'the client had disconnected') : [status, code ?? ''].join(' ').trim();
 }
 
 function broken(sequence: number, what: string): CommandFailure {

@@ -1,4 +1,4 @@
-/** `svc sandboxes …`: code apart, which the tenant does not trust. */
+/** `svc sandboxes …`: run untrusted code. */
 import type {Command} from 'commander';
 import type {SandboxRecord} from '../shared/protocol/sandboxes.ts';
 import {createOnce, execute, executionOf, jsonIn, showList, showRecord, subcommand} from './control.ts';
@@ -10,7 +10,7 @@ type ListOptions = TargetOptions & {json?: true};
 type ExecOptions = TargetOptions & {args?: string};
 
 export function register(program: Command): void {
-  const sandboxes = program.command('sandboxes').description('code apart, which the tenant does not trust');
+  const sandboxes = program.command('sandboxes').description('run untrusted code');
   subcommand<ListOptions>(
     sandboxes,
     'list',

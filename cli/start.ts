@@ -142,7 +142,7 @@ function welcome(
     ...Object.entries(missing).map(([layer, reason]) => `missing sandbox layer ${layer}: ${reason}`),
     `API documentation: ${reachable}/api/docs`,
     'try it:',
-    `  curl -H "Authorization: Bearer ${token}" ${reachable}/api/tenants`,
+    `  curl -sS -w '\\n' -H "Authorization: Bearer ${token}" ${reachable}/api/tenants`,
   ];
   return `${lines.join('\n')}\n`;
 }
