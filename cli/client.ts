@@ -27,7 +27,7 @@ export type ServerOptions = {url: string; data?: string};
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Reply = {status: number; body: Buffer};
-type Timeouts = {headersTimeout?: number; bodyTimeout?: number};
+type Timeouts = {headersTimeout?: number; bodyTimeout?: number; signal?: AbortSignal};
 const NOTHING_WAS_DONE: ReadonlySet<string> = new Set(['session.worker_unavailable', 'session.overloaded']);
 const DATA_DEFAULT = './data';
 const NO_TIMEOUT: Timeouts = {headersTimeout: 0, bodyTimeout: 0};
@@ -101,6 +101,25 @@ export class ServiceClient {
       const outcome = await this.#attempt(method, path, body, headers);
       if (!('again' in outcome)) return outcome;
       if (attempt === COMMAND_ATTEMPTS_MAX) throw outcome.again;
+      await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
+    }
+  }
+
+  /**
+   * A body that is read while it is sent, for as long as that takes; one that may be repeated.
+   * @param open from its beginning. @param once it cannot be read again. @throws RefusedRequest
+   */
+  async upload(
+    path: string,
+    open: () => Readable,
+    type: string,
+    {once, signal}: {once: boolean; signal: AbortSignal},
+  ): Promise<Reply> {
+    const headers = {'content-type': type};
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt('POST', path, open(), headers, {...NO_TIMEOUT, signal});
+      if (!('again' in outcome)) return outcome;
+      if (once || signal.aborted || attempt === COMMAND_ATTEMPTS_MAX) throw outcome.again;
       await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
     }
   }
@@ -183,7 +202,7 @@ export class ServiceClient {
   async #attempt(
     method: Method,
     path: string,
-    body: Buffer | string | undefined,
+    body: Buffer | string | Readable | undefined,
     headers: Record<string, string>,
     timeouts: Timeouts = {},
   ): Promise<Reply | {again: Error; retryAfterMs: number}> {
@@ -206,7 +225,7 @@ export class ServiceClient {
   #send(
     method: Method,
     path: string,
-    body: Buffer | string | undefined,
+    body: Buffer | string | Readable | undefined,
     headers: Record<string, string>,
     timeouts: Timeouts = {},
   ): Promise<Dispatcher.ResponseData> {

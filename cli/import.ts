@@ -1,6 +1,6 @@
 /**
- * `svc import --tenant T [--table NAME] FILE|-`: JSON lines into a tenant, streaming, in their order. It may be
- * interrupted or may fail anywhere and simply be run again: see transfer/import-run.ts.
+ * `svc import --tenant T [--table NAME] FILE|-`: JSON lines or CSV into a tenant, streaming, in their order. It may be
+ * interrupted or may fail anywhere and simply be run again: see transfer/import-run.ts and transfer/csv-run.ts.
  *
  * Exit codes: 0 every line is imported (or counted as bad with --skip-bad); 1 it stopped; 2 wrong usage; 130 Ctrl-C.
  */
@@ -11,11 +11,12 @@ import {realpath, stat} from 'node:fs/promises';
 import {addAbortSignal, type Readable} from 'node:stream';
 import {type Command, Option} from 'commander';
 import {BULK_ERRORS_SHOWN, IMPORT_REQUEST_BYTES} from '../shared/limits.ts';
-import type {ImportMode} from '../shared/protocol/imports.ts';
+import type {CellRule, ImportMode} from '../shared/protocol/imports.ts';
 import {addServerOptions, RefusedRequest, type ServerOptions, ServiceClient} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
+import {type CsvSource, importCsv} from './transfer/csv-run.ts';
 import {noteLines, seenLines} from './transfer/import-notes.ts';
-import {type ImportEnd, importLines, importOf} from './transfer/import-run.ts';
+import {type ImportEnd, type ImportObserver, importLines, importOf} from './transfer/import-run.ts';
 import {Progress, summary} from './transfer/progress.ts';
 
 type Options = ServerOptions & {
@@ -25,6 +26,8 @@ type Options = ServerOptions & {
   skipBad?: true;
   importId?: string;
   mode: ImportMode;
+  format?: 'jsonl' | 'csv';
+  cells?: CellRule;
 };
 
 /** So much of what a pipe delivers says which import it is. */
@@ -33,8 +36,8 @@ const IDENTITY_BYTES = 64 * 1024;
 export function register(program: Command): void {
   const command = program
     .command('import')
-    .description('insert documents from JSON lines')
-    .argument('<file>', 'one JSON object a line; -: standard input')
+    .description('insert documents from JSON lines or CSV')
+    .argument('<file>', 'one JSON object a line, or CSV with a header; -: standard input')
     .requiredOption('--tenant <id>', 'the tenant')
     .option('--table <name>', 'lines are documents of this table; otherwise each line is {"table": …, "document": …}')
     .addOption(
@@ -44,6 +47,15 @@ export function register(program: Command): void {
       )
         .choices(['insert', 'own_ids', 'upsert', 'restore'])
         .default('insert'),
+    )
+    .addOption(
+      new Option('--format <format>', 'of a file .csv it is csv, of any other jsonl').choices(['jsonl', 'csv']),
+    )
+    .addOption(
+      new Option(
+        '--cells <rule>',
+        "of CSV: schema: text, unless the table's schema says otherwise; json: a cell that is JSON is that, as svc export writes it (default: schema)",
+      ).choices(['schema', 'json']),
     )
     .option('--create-tenant', 'make the tenant if it does not exist')
     .option('--skip-bad', 'go on after a line that the server refuses, and count it')
@@ -56,6 +68,7 @@ export function register(program: Command): void {
 }
 
 async function importFile(file: string, options: Options): Promise<void> {
+  const csv = csvOf(file, options);
   const client = await ServiceClient.open(options, 1);
   try {
     const interrupted = interruption();
@@ -66,20 +79,22 @@ async function importFile(file: string, options: Options): Promise<void> {
     const {source, chunks} = await identified(file, chunksOf(file, input.stream, interrupted), options.importId);
     const {tenant, table = null, mode} = options;
     // Those of earlier versions, which had one mode, go on.
-    const importId = `svc-import-${digestOf([source, tenant, table, ...(mode === 'insert' ? [] : [mode])])}`;
-    const target = {client, tenant, importId};
-    await checkTenant(target);
+    const how = csv === null ? [] : ['csv', csv.cells];
+    const importId = `svc-import-${digestOf([source, tenant, table, ...(mode === 'insert' ? [] : [mode]), ...how])}`;
+    const known = {client, tenant, importId};
+    await checkTenant(known);
     const note = digestOf([client.url, importId]);
     const progress = new Progress('import', input.bytes);
-    const end = await importLines(
-      chunks,
-      {...target, table, mode, skipBad: options.skipBad === true, seen: seenLines(note)},
-      {
-        moved: ({imported, bytes}) => progress.update(imported, bytes),
-        badLine: badLinePrinter(file),
-      },
-      interrupted,
-    ).finally(() => {
+    const observer: ImportObserver = {
+      moved: ({imported, bytes}) => progress.update(imported, bytes),
+      badLine: badLinePrinter(file),
+    };
+    const target = {...known, table, mode, skipBad: options.skipBad === true, seen: seenLines(note)};
+    const imported =
+      csv === null
+        ? importLines(chunks, target, observer, interrupted)
+        : importCsv(csvSource(file, chunks), {...target, ...csv}, observer, interrupted);
+    const end = await imported.finally(() => {
       input.stream.destroy();
       progress.stop();
     });
@@ -91,7 +106,24 @@ async function importFile(file: string, options: Options): Promise<void> {
   }
 }
 
+type Csv = {table: string; cells: CellRule};
+
+/** Null: JSON lines. @throws wrong usage */
+function csvOf(file: string, {format, cells, table}: Options): Csv | null {
+  const isCsv = format === undefined ? /\.csv$/i.test(file) : format === 'csv';
+  if (!isCsv && cells !== undefined) throw new CommandFailure('--cells is of CSV: --format csv', 2);
+  if (!isCsv) return null;
+  if (table === undefined) throw new CommandFailure('CSV is of one table: name it with --table', 2);
+  return {table, cells: cells ?? 'schema'};
+}
+
+function csvSource(file: string, pipe: AsyncIterable<Buffer>): CsvSource {
+  if (file === '-') return {file: null, open: () => pipe};
+  return {file, open: () => createReadStream(file)};
+}
+
 function noteSeen(note: string, {seen}: ImportEnd): void {
+  if (seen === null) return;
   try {
     noteLines(note, seen);
   } catch (caught) {

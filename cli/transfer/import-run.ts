@@ -47,7 +47,8 @@ export type ImportObserver = {
 export type StopReason = {line: number; message: string; isBadLine: boolean};
 
 export type ImportEnd = ImportTally & {
-  seen: SeenLines;
+  /** Null: nothing is known of the lines that are in. */
+  seen: SeenLines | null;
   /** Why it stopped early, and at which line. */
   stoppedBy: StopReason | null;
 };
@@ -142,7 +143,7 @@ class ImportRun {
 
   /** Nothing follows. @throws when lines that were imported are not there any more */
   checkWhole(): void {
-    if (this.#unchecked !== null) throw changed(this.#unchecked.lines);
+    if (this.#unchecked !== null) checkSeen(null, this.#unchecked);
   }
 
   /** @throws when lines that were imported are others now: those here would be taken for them, and passed over */
@@ -150,7 +151,7 @@ class ImportRun {
     const seen = this.#unchecked;
     if (seen === null || last < seen.lines) return;
     const sha256 = digestOf(this.#digest.copy().update(upToLine(lines, seen.lines)));
-    if (sha256 !== seen.sha256) throw changed(seen.lines);
+    checkSeen({lines: seen.lines, sha256}, seen);
     this.#unchecked = null;
   }
 
@@ -168,11 +169,9 @@ class ImportRun {
       const reply = await client.request('POST', `${tenantPath(tenant, 'import')}?${query}`, bytes, headers);
       this.#came(JSON.parse(reply.body.toString()) as ImportResult);
     } catch (caught) {
-      if (!(caught instanceof CommandFailure)) throw caught;
-      const {line, import: made} = (caught instanceof RefusedRequest ? caught.detail : {}) as RefusalDetail;
-      if (made !== undefined) this.#came(made);
-      const message = line === undefined ? caught.message : caught.message.replace(`line ${line}: `, '');
-      this.#stoppedBy = {line: line ?? this.#made.lines + 1, message, isBadLine: line !== undefined};
+      const {made, stoppedBy} = refusedImport(caught, this.#made);
+      this.#came(made);
+      this.#stoppedBy = stoppedBy;
     }
   }
 
@@ -185,8 +184,18 @@ class ImportRun {
 
 type RefusalDetail = {line?: number; import?: ImportResult};
 
-function changed(lines: number): CommandFailure {
-  return new CommandFailure(
+/** What an import has made when a request of it failed, and why it stops there. @throws what is no answer */
+export function refusedImport(caught: unknown, before: ImportResult): {made: ImportResult; stoppedBy: StopReason} {
+  if (!(caught instanceof CommandFailure)) throw caught;
+  const {line, import: made = before} = (caught instanceof RefusedRequest ? caught.detail : {}) as RefusalDetail;
+  const message = line === undefined ? caught.message : caught.message.replace(`line ${line}: `, '');
+  return {made, stoppedBy: {line: line ?? made.lines + 1, message, isBadLine: line !== undefined}};
+}
+
+/** @throws when lines that were imported are others now: these would be taken for them, and passed over */
+export function checkSeen(found: SeenLines | null, {lines, sha256}: SeenLines): void {
+  if (found?.sha256 === sha256) return;
+  throw new CommandFailure(
     `an earlier run imported lines 1 to ${lines}, which are others now; to import this as something else, name it with --import-id`,
   );
 }

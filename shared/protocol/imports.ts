@@ -37,6 +37,7 @@ export const ImportQuery = Type.Object(
   closed,
 );
 export type ImportQuery = Static<typeof ImportQuery>;
+export type CellRule = NonNullable<ImportQuery['cells']>;
 
 const ImportError = Type.Object({
   line: Type.Integer({minimum: 1}),

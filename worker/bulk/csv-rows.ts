@@ -16,6 +16,8 @@ type CsvRecord = {record: string[]; info: {lines: number}};
 type CellType = 'string' | 'number' | 'boolean' | 'json';
 type Schema = Pick<CatalogTable, 'fields' | 'deployed'>;
 
+/** Those that mode=restore reads. */
+const TIMES = ['_creationTime', '_updateTime'];
 /** A number as JSON writes it. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
@@ -104,6 +106,7 @@ function readAs(cell: string, type: CellType): unknown {
 }
 
 function cellType(schema: Schema | null, column: string): CellType {
+  if (TIMES.includes(column)) return 'number';
   const declared = schema?.fields?.find(field => field.name === column)?.field_type;
   if (declared !== undefined) {
     return declared === 'array' || declared === 'object' ? 'json' : declared === 'any' ? 'string' : declared;

@@ -99,7 +99,7 @@ function madeElsewhere(table: string, fields: Fields, id: string): (writer: Writ
 
 /** A document of an export, alone or with its table, or the schema of a table. */
 function restoredLine({table: wanted, schemaSet = () => undefined}: LineTarget, value: Fields): LineEffect {
-  const isBare = wanted !== null && Object.hasOwn(value, '_id');
+  const isBare = wanted !== null && (Object.hasOwn(value, '_id') || !('document' in value || 'schema' in value));
   const {table, document, schema, floats, ...more} = isBare ? {table: wanted, document: value} : (value as Fields);
   for (const member of Object.keys(more)) throw invalid(`${JSON.stringify(member)} is not a member that is known here`);
   if (typeof table !== 'string' || isObject(document) === isObject(schema))

@@ -6,7 +6,14 @@ import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
-import type {ImportList, ImportMode, ImportQuery, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
+import type {
+  CellRule,
+  ImportList,
+  ImportMode,
+  ImportQuery,
+  ImportRecord,
+  ImportResult,
+} from '../../shared/protocol/imports.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
@@ -34,8 +41,6 @@ export type RestoredSchemas = {
   /** Some may have been installed. */
   wake: () => void;
 };
-
-type CellRule = NonNullable<ImportQuery['cells']>;
 
 const MEDIA_TYPES = ['application/x-ndjson', 'text/csv'];
 

@@ -1,0 +1,84 @@
+/**
+ * An import of CSV under an id: one request with the whole file, whose first record is its header. A request that fails for now is sent
+ * again from the file's beginning; the server passes over the records that are in, as it does when the command is run again.
+ */
+import type {Buffer} from 'node:buffer';
+import {createHash} from 'node:crypto';
+import {createReadStream} from 'node:fs';
+import {Readable} from 'node:stream';
+import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import type {CellRule, ImportResult} from '../../shared/protocol/imports.ts';
+import {tenantPath} from '../client.ts';
+import {
+  checkSeen,
+  type ImportEnd,
+  type ImportObserver,
+  type ImportTarget,
+  importOf,
+  refusedImport,
+  type SeenLines,
+} from './import-run.ts';
+import {readLines, upToLine} from './line-reader.ts';
+
+export type CsvSource = {
+  /** From its beginning. */
+  open(): AsyncIterable<Buffer>;
+  /** Null: a pipe, which is read once. */
+  file: string | null;
+};
+type CsvTarget = ImportTarget & {table: string; cells: CellRule};
+
+/** @param interrupted ends the request; what is in stays */
+export async function importCsv(
+  source: CsvSource,
+  target: CsvTarget,
+  observer: ImportObserver,
+  interrupted: AbortSignal,
+): Promise<ImportEnd> {
+  const {client, tenant, table, mode, cells, importId, skipBad, seen} = target;
+  const known = await importOf(target);
+  if (known !== null && seen !== null) checkSeen(await seenIn(source.file, seen.lines), seen);
+  const query = new URLSearchParams({table, mode, cells, import_id: importId, on_error: skipBad ? 'skip' : 'stop'});
+  let made: ImportResult = known ?? {lines: 0, inserted: 0, updated: 0, failed: 0, errors: []};
+  const existing = made.inserted + made.updated;
+  const shown = made.errors.length;
+  let stoppedBy: ImportEnd['stoppedBy'] = null;
+  let bytes = 0;
+  const sent = async function* (): AsyncGenerator<Buffer, void, void> {
+    bytes = 0;
+    for await (const chunk of source.open()) {
+      bytes += chunk.length;
+      observer.moved({imported: existing, existing, bad: 0, bytes});
+      yield chunk;
+    }
+    // It may end in the middle of a record, which is then not to be taken for a whole one.
+    if (interrupted.aborted) throw new Error('interrupted');
+  };
+  try {
+    const path = `${tenantPath(tenant, 'import')}?${query}`;
+    const once = source.file === null;
+    const {body} = await client.upload(path, () => Readable.from(sent()), 'text/csv', {once, signal: interrupted});
+    made = JSON.parse(body.toString()) as ImportResult;
+  } catch (caught) {
+    if (interrupted.aborted) made = (await importOf(target)) ?? made;
+    else ({made, stoppedBy} = refusedImport(caught, made));
+  }
+  for (const {line, message} of made.errors.slice(shown)) observer.badLine(line, message);
+  const {inserted, updated, failed} = made;
+  return {
+    ...{imported: inserted + updated, existing, bad: failed, bytes, stoppedBy},
+    seen: await seenIn(source.file, made.lines),
+  };
+}
+
+/** The first lines of a file; null: it has not so many, or is a pipe. */
+async function seenIn(file: string | null, lines: number): Promise<SeenLines | null> {
+  if (file === null || lines === 0) return null;
+  const digest = createHash('sha256');
+  for await (const some of readLines(createReadStream(file), IMPORT_LINE_BYTES_MAX)) {
+    const isEnd = some.first + some.count > lines;
+    digest.update(isEnd ? upToLine(some, lines) : some.bytes);
+    if (isEnd) return {lines, sha256: digest.digest('base64url')};
+  }
+  return null;
+}
