@@ -271,6 +271,8 @@ export const COMMANDS_READ_AT_ONCE = 64;
 export const NODE_INSTALL_PAUSE_MS = 60_000;
 /** Of a note in the directory of a tenant that root, or a command, reads: longer ones are not read. (ours) */
 export const TENANT_NOTE_BYTES_MAX = 64 * KIB;
+/** Entries of a tenant's directory, of which svc makes some twenty: with more it is not opened under a user of its own. (ours) */
+export const TENANT_DIRECTORY_ENTRIES_MAX = 1_000;
 /** Documents a table with indexes may have had for a damaged one of it to be deleted: its entries are searched for. (ours) */
 export const DAMAGED_DELETE_DOCUMENTS_MAX = 100_000;
 

@@ -3,7 +3,17 @@
  * can put a FIFO there, on which an open waits for ever, a link to a device, or a file without end.
  */
 import {Buffer} from 'node:buffer';
-import {closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, type Stats} from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  type Stats,
+} from 'node:fs';
 import {join} from 'node:path';
 import {TENANT_NOTE_BYTES_MAX} from '../shared/limits.ts';
 
@@ -34,6 +44,22 @@ export function readNote(path: string): Note {
   } finally {
     closeSync(fd);
   }
+}
+
+/** The first of a directory's entries: there may be millions. */
+export function firstEntries(directory: string, most: number): string[] {
+  const names: string[] = [];
+  const open = opendirSync(directory);
+  try {
+    while (names.length < most) {
+      const entry = open.readSync();
+      if (entry === null) break;
+      names.push(entry.name);
+    }
+  } finally {
+    open.closeSync();
+  }
+  return names;
 }
 
 /** What it is instead of a regular file, in words; null: it is one, or there is nothing. */

@@ -14,7 +14,7 @@ import {dirname, join} from 'node:path';
 import {syncDirectory} from '../shared/sync-directory.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
-import {readNote, statFile} from './regular-file.ts';
+import {firstEntries, readNote, statFile} from './regular-file.ts';
 
 /** One of the directories. `name` may be none that we give: then `id` and `generation` are null. */
 export type FoundDirectory = {
@@ -188,9 +188,10 @@ function described(root: string, name: string): FoundDirectory {
   return createdMs === null ? {...used, content: 'torn'} : {...used, content: 'new', createdMs};
 }
 
+/** Two say that it is used. */
 function entriesOf(path: string): string[] | null {
   try {
-    return readdirSync(path);
+    return firstEntries(path, 2);
   } catch (caught) {
     const {code} = caught as NodeJS.ErrnoException;
     if (code === 'EACCES' || code === 'EPERM' || code === 'ENOTDIR' || code === 'ENOENT') return null;

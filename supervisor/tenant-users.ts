@@ -10,7 +10,7 @@ import {basename, dirname, join} from 'node:path';
 import type {WorkerUser} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {endAllOf, isAnyLeft, type UserTest} from './confinement/leftovers.ts';
-import {giveTo} from './confinement/ownership.ts';
+import {giveTo, TooManyEntries} from './confinement/ownership.ts';
 import type {UserRange} from './confinement/user-numbers.ts';
 import {UserNumbers} from './confinement/user-numbers.ts';
 import {isShared} from './confinement/users.ts';
@@ -87,6 +87,7 @@ export class TenantUsers {
         if (left.length > 0) this.#log.error('files of a tenant have other names, too, and keep their owner', {left});
       }
     } catch (caught) {
+      if (caught instanceof TooManyEntries) throw new NoUser(caught.message);
       if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
       // What is not there is found, and told, by who opens it.
       if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') {

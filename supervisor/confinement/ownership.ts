@@ -7,12 +7,24 @@
  */
 import {lchownSync, lstatSync, readdirSync} from 'node:fs';
 import {join} from 'node:path';
+import {TENANT_DIRECTORY_ENTRIES_MAX} from '../../shared/limits.ts';
+import {firstEntries} from '../regular-file.ts';
 
-/** @returns files that were left alone. @throws errors of the file system */
+/** The first level holds more than svc puts there, and a look at all of it would keep other tenants waiting. */
+export class TooManyEntries extends Error {
+  override name = 'TooManyEntries';
+}
+
+/** @returns files that were left alone. @throws TooManyEntries, errors of the file system */
 export function giveTo(directory: string, id: number): string[] {
   const left: string[] = [];
   const isGiven = lstatSync(directory).uid === id;
-  for (const name of readdirSync(directory)) give(join(directory, name), id, isGiven, left);
+  const names = firstEntries(directory, TENANT_DIRECTORY_ENTRIES_MAX + 1);
+  if (names.length > TENANT_DIRECTORY_ENTRIES_MAX)
+    throw new TooManyEntries(
+      `${directory} has more than ${TENANT_DIRECTORY_ENTRIES_MAX} entries: remove those that svc did not make`,
+    );
+  for (const name of names) give(join(directory, name), id, isGiven, left);
   if (!isGiven) lchownSync(directory, id, id);
   return left;
 }

@@ -15,6 +15,7 @@ import {
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {TENANT_DIRECTORY_ENTRIES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {endAllOf, isAnyLeft} from '../../supervisor/confinement/leftovers.ts';
 import {giveTo} from '../../supervisor/confinement/ownership.ts';
@@ -83,6 +84,20 @@ describe('a directory is given to a user', () => {
     symlinkSync(outside, join(directory, 'node', 'link'));
     giveTo(directory, ID);
     expect(ownersOf(outside)).toEqual([0, 0]);
+  });
+
+  test('but not with more entries than svc makes: looking at millions would keep other tenants waiting', () => {
+    const directory = filled('t_a_1');
+    const users = new TenantUsers({first: FIRST, last: OTHER}, root, log);
+    users.own(directory);
+    const had = readdirSync(directory).length;
+    for (let n = had; n < TENANT_DIRECTORY_ENTRIES_MAX; n++) writeFileSync(join(directory, `more-${n}`), '');
+    users.own(directory);
+    writeFileSync(join(directory, 'one-more'), '');
+    expect(() => users.own(directory)).toThrow(NoUser);
+    expect(() => users.own(directory)).toThrow(/more than 1000 entries/);
+    rmSync(join(directory, 'one-more'));
+    users.own(directory);
   });
 
   test('but not a file that has another name elsewhere, of which it is told', () => {
