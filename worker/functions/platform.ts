@@ -169,6 +169,7 @@ export class FunctionPlatform implements Stage {
         pool: isolates,
         kept: this.#results,
         groups,
+        catalog: parts.writer.catalog,
         live,
         env,
         clock,

@@ -98,6 +98,8 @@ export class Catalog {
   #lastTable = 0;
   #lastIndex = 0;
   #tableOfStoredId: (id: string) => number | undefined = () => undefined;
+  /** Where the ids that are looked up are noted; null: nowhere. */
+  #lookedUp: Set<string> | null = null;
   readonly #checksDocuments: boolean;
   /** Ids of the service's making may have come with a restore, and name tables of another tenant by their number. */
   holdsOtherIds = false;
@@ -168,6 +170,7 @@ export class Catalog {
   readonly idCheck: IdCheck = (id, table) => {
     const encoded = decodeId(id)?.tableNumber;
     const isSure = encoded === 0 || (encoded !== undefined && !this.holdsOtherIds);
+    if (!isSure) this.#lookedUp?.add(id);
     const number = isSure ? encoded : this.#tableOfStoredId(id);
     if (number === undefined && encoded !== undefined) return 'ok';
     if (number === 0) return table === SCHEDULED_FUNCTIONS ? 'ok' : {table: SCHEDULED_FUNCTIONS};
@@ -175,6 +178,17 @@ export class Catalog {
     if (found === undefined) return 'undecodable';
     return found.name === table ? 'ok' : {table: found.name};
   };
+
+  /** @param ids gets those whose table `act` looked up: what it did with them goes with the documents that have them */
+  notingIds<T>(ids: Set<string>, act: () => T): T {
+    const before = this.#lookedUp;
+    this.#lookedUp = ids;
+    try {
+      return act();
+    } finally {
+      this.#lookedUp = before;
+    }
+  }
 
   tableByNumber(number: number): CatalogTable | undefined {
     return this.#byNumber.get(number);

@@ -26,6 +26,7 @@ const CHAT = `
     for (const m of await ctx.db.query('messages').withIndex('by_channel', q => q.eq('channel', channel)).collect())
       if (m.text === text) await ctx.db.delete(m._id);
   }});
+  export const one = query({args: {id: v.id('messages')}, handler: async (ctx, {id}) => (await ctx.db.get(id))?.text ?? null});
   export const nothing = mutation({args: {}, handler: () => 'nothing'});
   export const fails = mutation({args: {}, handler: async ctx => { await ctx.db.insert('messages', {channel: 'f', text: 'f'}); throw new Error('no'); }});
   export const numbers = query({args: {}, handler: () => [NaN, -0, Infinity]});
@@ -57,6 +58,22 @@ async function connect(hello: object = {}): Promise<FunctionSocket> {
 const send = (channel: string, text: string) => app.mutation('chat:send', {channel, text});
 
 describe('a query', () => {
+  test('whose argument is an id of no document, or of another table, is shown when the document comes', async () => {
+    const socket = await connect();
+    const query = await socket.query('chat:one', {id: 'my-own'});
+    expect(socket.error(query)).toMatch(/ArgumentValidationError/);
+    for (const text of ['first', 'second']) {
+      await app.admin('PUT', '/documents/messages/my-own', {fields: {channel: 'own', text}});
+      await socket.until(() => !('error' in socket.shown.get(query)!));
+      expect(socket.value(query)).toBe(text);
+      await app.admin('DELETE', '/documents/messages/my-own');
+      await socket.until(() => 'error' in socket.shown.get(query)!);
+      await app.admin('PUT', '/documents/counters/my-own', {fields: {name: 'own', n: 1}});
+      await socket.until(() => socket.error(query).includes("from table 'counters'"));
+      await app.admin('DELETE', '/documents/counters/my-own');
+    }
+  });
+
   test('is shown, and shown again when what it read is written, by whomever', async () => {
     const channel = newChannel();
     const socket = await connect();

@@ -6,7 +6,9 @@ import {randomBytes} from 'node:crypto';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {FunctionEntry, LogEntry} from '../../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../../commit/group.ts';
-import type {PackedReadSet} from '../../reads/read-set.ts';
+import {ReadLog} from '../../reads/read-log.ts';
+import {type PackedReadSet, packed} from '../../reads/read-set.ts';
+import type {Catalog} from '../../storage/catalog.ts';
 import {CallError, checkArguments, findFunction, type LiveDeployment, shownPath} from '../call.ts';
 import {type CallResult, ended, finished, NO_LINES} from '../call-result.ts';
 import type {Execution} from '../execution.ts';
@@ -21,6 +23,8 @@ export type QueryRunParts = {
   };
   kept: Pick<Results<CallResult>, 'findRun'>;
   groups: Pick<CommitGroups, 'durableSequence' | 'whenDurable'>;
+  /** Validators look ids up in it. */
+  catalog: Pick<Catalog, 'notingIds'>;
   live: () => LiveDeployment | null;
   env: () => Execution['env'];
   clock: () => number;
@@ -56,8 +60,8 @@ export type Ran = {
 
 const NOTHING: PackedReadSet = {intervals: [], absentTables: []};
 
-/** One that can be run. */
-type Prepared = {live: LiveDeployment; entry: FunctionEntry; execution: Execution};
+/** One that can be run, or why it cannot. */
+type Prepared = {live: LiveDeployment; entry: FunctionEntry; execution: Execution} | CallError;
 
 export class QueryRuns {
   readonly #parts: QueryRunParts;
@@ -71,39 +75,43 @@ export class QueryRuns {
   /** @throws ServiceError when the service cannot run it now; what the function or its caller did wrong is in the result */
   async run(run: Run): Promise<Ran> {
     const startedMs = this.#parts.clock();
-    const prepared = this.#prepared(run);
-    if (prepared instanceof CallError) return this.#ran(run, prepared, null, startedMs);
+    const ids = new Set<string>();
+    const prepared = this.#prepared(run, ids);
+    if (prepared instanceof CallError) return this.#ran(run, prepared, null, ids, startedMs);
     const kept = this.#parts.kept.findRun(prepared.execution);
     if (kept !== null) {
       const {answer: result, ...facts} = kept;
+      const readSet = withIds(kept.readSet, ids);
       return this.#recorded(
         run,
         prepared,
-        {result, ...facts, requestId: this.#nextRequestId(), wasKept: true},
+        {result, ...facts, readSet, requestId: this.#nextRequestId(), wasKept: true},
         startedMs,
       );
     }
     const ran = await this.#parts.pool.run(prepared.execution);
-    return await this.#whenDurable(this.#ran(run, prepared, ran, startedMs));
+    return await this.#whenDurable(this.#ran(run, prepared, ran, ids, startedMs));
   }
 
   /** Runs these in one snapshot. @returns what each came to, in order, and the moment. @throws as `run` */
   async runTogether(runs: readonly Run[]): Promise<{rans: Ran[]; sequence: number}> {
     const startedMs = this.#parts.clock();
-    const prepared = runs.map(run => this.#prepared(run));
+    const ids = runs.map(() => new Set<string>());
+    const prepared = runs.map((run, i) => this.#prepared(run, ids[i]!));
     const executions = prepared.flatMap(one => (one instanceof CallError ? [] : [one.execution]));
     const ran = await this.#parts.pool.runTogether(executions);
     const sequence = ran[0]?.sequence ?? this.#parts.groups.durableSequence;
     let next = 0;
     const rans = prepared.map((one, i) =>
-      this.#ran(runs[i]!, one, one instanceof CallError ? null : ran[next++]!, startedMs),
+      this.#ran(runs[i]!, one, one instanceof CallError ? null : ran[next++]!, ids[i]!, startedMs),
     );
     for (const one of rans) await this.#whenDurable(one);
     return {rans, sequence};
   }
 
-  #prepared({kind, path, args, journal, identity, isInternal}: Run): Prepared | CallError {
-    const {env, clock} = this.#parts;
+  /** @param ids gets those whose table was looked up */
+  #prepared({kind, path, args, journal, identity, isInternal}: Run, ids: Set<string>): Prepared {
+    const {env, clock, catalog} = this.#parts;
     try {
       const live = this.#parts.live();
       const entry = findFunction(live?.table ?? null, path, kind, isInternal ? 'function' : 'client');
@@ -113,7 +121,7 @@ export class QueryRuns {
         module: entry.module,
         name: entry.name,
         paginated: entry.kind === 'paginatedQuery',
-        args: checkArguments(live!.table, entry, JSON.parse(args)),
+        args: catalog.notingIds(ids, () => checkArguments(live!.table, entry, JSON.parse(args))),
         caller: {identity},
         env: env(),
         nowMs: Math.floor(clock()),
@@ -128,20 +136,24 @@ export class QueryRuns {
     }
   }
 
-  /** Logs it. @param run null: it could not be run. @throws session.overloaded */
-  #ran(asked: Run, prepared: Prepared | CallError, run: QueryRun | null, startedMs: number): Ran {
+  /** Logs it. @param run null: it could not be run. @param ids that validators have looked up. @throws session.overloaded */
+  #ran(asked: Run, prepared: Prepared, run: QueryRun | null, ids: Set<string>, startedMs: number): Ran {
     const requestId = this.#nextRequestId();
     const wasKept = false;
     let ran: Ran;
     if (prepared instanceof CallError || run === null) {
       const error = prepared instanceof CallError ? prepared.message : '';
       const result: CallResult = {ok: false, error, ...NO_LINES};
-      ran = {result, requestId, sequence: null, readSet: NOTHING, identityUsed: false, endCursor: null, wasKept};
+      const readSet = withIds(NOTHING, ids);
+      ran = {result, requestId, sequence: null, readSet, identityUsed: false, endCursor: null, wasKept};
     } else {
-      const {outcome, lines, starved, sequence, readSet, identityUsed, endCursor} = run;
+      const {outcome, lines, starved, sequence, identityUsed, endCursor} = run;
       if (starved !== null) throw new ServiceError('session.overloaded', 'the machine is too busy');
-      const result = finished(prepared.live, prepared.entry, outcome, {lines, own: lines});
-      ran = {result, requestId, sequence, readSet: readSet ?? NOTHING, identityUsed, endCursor, wasKept};
+      const result = this.#parts.catalog.notingIds(ids, () =>
+        finished(prepared.live, prepared.entry, outcome, {lines, own: lines}),
+      );
+      const readSet = withIds(run.readSet ?? NOTHING, ids);
+      ran = {result, requestId, sequence, readSet, identityUsed, endCursor, wasKept};
     }
     return this.#recorded(asked, prepared, ran, startedMs);
   }
@@ -150,7 +162,7 @@ export class QueryRuns {
     return this.#prefix + (++this.#count).toString(36);
   }
 
-  #recorded({kind, path, isInternal}: Run, prepared: Prepared | CallError, ran: Ran, startedMs: number): Ran {
+  #recorded({kind, path, isInternal}: Run, prepared: Prepared, ran: Ran, startedMs: number): Ran {
     const entry = prepared instanceof CallError ? null : prepared.entry;
     this.#parts.record({
       at: startedMs,
@@ -171,4 +183,12 @@ export class QueryRuns {
     }
     return ran;
   }
+}
+
+/** An id that was looked up is read, whatever came of it. */
+function withIds(readSet: PackedReadSet, ids: ReadonlySet<string>): PackedReadSet {
+  if (ids.size === 0) return readSet;
+  const log = new ReadLog();
+  for (const id of ids) log.id(id);
+  return {...readSet, intervals: [...readSet.intervals, ...packed(log.readSet()).intervals]};
 }
