@@ -253,6 +253,7 @@ export class Supervisor {
   async start(): Promise<Listening> {
     // First: nothing of a tenant runs while its files are removed, or given to its user.
     await this.#users.endLeftovers();
+    void this.#runDirectory.removeStale();
     const recovered = this.#tenants.recover(unknown => {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });

@@ -19,6 +19,7 @@ import type {Logger} from '../shared/log.ts';
 import {ensurePrivateDirectory, isPrivateDirectory} from '../shared/private-directory.ts';
 import {closedTo, letPass} from './confinement/users.ts';
 import {StartError} from './start-error.ts';
+import {removeTree} from './tenant-files.ts';
 
 const NAME = /^svc-(\d+)-\w+$/;
 /** Room for the largest number a socket can have, and for the longest name below it: that of a data connection. */
@@ -88,12 +89,39 @@ export class RunDirectory {
   forget(socketPath: string): void {
     const directory = dirname(socketPath);
     if (!this.#own.delete(directory)) return;
-    rmSync(directory, {recursive: true, force: true});
+    void this.#remove(directory);
   }
 
+  /** As the process exits. */
   remove(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
-    if (isPrivateDirectory(this.#path, this.#mode)) rmSync(this.#path, {recursive: true, force: true});
+    if (!isPrivateDirectory(this.#path, this.#mode)) return;
+    try {
+      rmSync(this.#path, {recursive: true, force: true});
+    } catch (error) {
+      this.#log.warn('the next start removes the run directory', {path: this.#path, error});
+    }
+  }
+
+  /** Directories of supervisors that were killed. None of their workers may run any more. */
+  async removeStale(): Promise<void> {
+    const base = dirname(this.#path);
+    for (const name of readdirSync(base)) {
+      const pid = NAME.exec(name)?.[1];
+      if (pid === undefined || isAlive(Number(pid))) continue;
+      const path = join(base, name);
+      const stat = lstatSync(path, {throwIfNoEntry: false});
+      if (stat?.isDirectory() && stat.uid === process.getuid?.()) await this.#remove(path);
+    }
+  }
+
+  /** What the user of a worker put there may be millions of files, or deeper than a path is long. */
+  async #remove(path: string): Promise<void> {
+    try {
+      await removeTree(path);
+    } catch (error) {
+      this.#log.error('a directory of sockets cannot be removed', {path, error});
+    }
   }
 
   get #mode(): number {
@@ -159,7 +187,6 @@ export function runBases(): [string, ...string[]] {
 function makeIn(base: string): string {
   let path: string;
   try {
-    removeStale(base);
     path = mkdtempSync(join(base, `svc-${process.pid}-`));
   } catch (cause) {
     const reason = (cause as Error).message;
@@ -170,16 +197,6 @@ function makeIn(base: string): string {
     throw new StartError(`the run directory ${base} has too long a path for sockets: set TMPDIR to a shorter one`);
   }
   return path;
-}
-
-function removeStale(base: string): void {
-  for (const name of readdirSync(base)) {
-    const pid = NAME.exec(name)?.[1];
-    if (pid === undefined || isAlive(Number(pid))) continue;
-    const path = join(base, name);
-    const stat = lstatSync(path, {throwIfNoEntry: false});
-    if (stat?.isDirectory() && stat.uid === process.getuid?.()) rmSync(path, {recursive: true, force: true});
-  }
 }
 
 function isAlive(pid: number): boolean {
