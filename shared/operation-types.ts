@@ -22,6 +22,8 @@ import {
   FunctionCallBody,
   FunctionReply,
   FunctionRunBody,
+  QueryCallBody,
+  QueryReply,
   RunAfterBody,
   RunAtBody,
   ScheduledCall,
@@ -107,6 +109,7 @@ export type OperationTypes = {
 };
 
 const call = {body: FunctionCallBody, answer: FunctionReply};
+const queryCall = {body: QueryCallBody, answer: QueryReply};
 const nothing = {};
 
 export const OPERATION_TYPES = {
@@ -217,8 +220,8 @@ export const OPERATION_TYPES = {
   'sessions.close': {answer: FoundSession},
   'sessions.execute': {body: ExecuteBody, answer: Executed},
 
-  'functions.query': call,
-  'functions.paginated': call,
+  'functions.query': queryCall,
+  'functions.paginated': queryCall,
   'functions.mutation': call,
   'functions.action': call,
   'functions.schedule': {bodies: {run_after: RunAfterBody, run_at: RunAtBody}, answer: ScheduledCall},

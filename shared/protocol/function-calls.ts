@@ -1,13 +1,19 @@
 /** Wire types of the function endpoints of a deployment, POST /svc/{tenant_id}/…, and of POST …/functions/run. */
 import Type, {type Static} from 'typebox';
 
-/** POST …/query, …/query/paginated, …/mutation, …/action */
-export const FunctionCallBody = Type.Object({
+const CALL = {
   path: Type.String({description: '`messages:list`, or `messages` for a default export'}),
   args: Type.Optional(Type.Unknown({description: 'an object, or an array that holds one; {} when missing'})),
   format: Type.Optional(Type.Enum(['json', 'svc_encoded_json'])),
+};
+/** POST …/mutation, …/action */
+export const FunctionCallBody = Type.Object(CALL);
+
+/** POST …/query, …/query/paginated */
+export const QueryCallBody = Type.Object({
+  ...CALL,
+  version: Type.Optional(Type.Boolean({description: 'the reply says of which version of the data the value is'})),
 });
-export type FunctionCallBody = Static<typeof FunctionCallBody>;
 
 /** POST /api/tenants/{tenant_id}/functions/run */
 export const FunctionRunBody = Type.Object({
@@ -30,19 +36,24 @@ export const RunAtBody = Type.Object({
   timestampMs: Type.Number({description: 'epoch milliseconds; a past time is as soon as possible'}),
 });
 
+const LOG_LINES = {logLines: Type.Optional(Type.Array(Type.String()))};
+const SUCCESS = {status: Type.Literal('success'), value: Type.Unknown()};
+const FAILURE = Type.Object({status: Type.Literal('error'), errorMessage: Type.String(), ...LOG_LINES});
+
 /** What the calls answer. Values are wire values (`$float`). */
-export const FunctionReply = Type.Union([
-  Type.Object({
-    status: Type.Literal('success'),
-    value: Type.Unknown(),
-    logLines: Type.Optional(Type.Array(Type.String())),
-  }),
-  Type.Object({
-    status: Type.Literal('error'),
-    errorMessage: Type.String(),
-    logLines: Type.Optional(Type.Array(Type.String())),
-  }),
-]);
+export const FunctionReply = Type.Union([Type.Object({...SUCCESS, ...LOG_LINES}), FAILURE]);
 export type FunctionReply = Static<typeof FunctionReply>;
+
+/** Of what a client has been shown: the newest commit in it, as a sequence of this timeline's journal. */
+export const DataVersion = Type.Object({
+  timeline: Type.String({maxLength: 64}),
+  ts: Type.Integer({minimum: 0, maximum: Number.MAX_SAFE_INTEGER}),
+});
+
+/** What queries answer. */
+export const QueryReply = Type.Union([
+  Type.Object({...SUCCESS, ...LOG_LINES, version: Type.Optional(DataVersion)}),
+  FAILURE,
+]);
 
 export const ScheduledCall = Type.Object({jobId: Type.String()});

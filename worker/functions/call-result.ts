@@ -7,7 +7,12 @@ import type {SourcePositions} from './source-positions.ts';
 
 export type CallResult = CallLines &
   (
-    | {ok: true; value: string}
+    | {
+        ok: true;
+        value: string;
+        /** Of a query: the newest commit in what it read. */
+        sequence?: number;
+      }
     /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
     | {ok: false; error: string}
   );

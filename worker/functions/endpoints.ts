@@ -6,7 +6,13 @@
 import type {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {FunctionCallBody, FunctionRunBody, RunAfterBody, RunAtBody} from '../../shared/protocol/function-calls.ts';
+import {
+  FunctionCallBody,
+  FunctionRunBody,
+  QueryCallBody,
+  RunAfterBody,
+  RunAtBody,
+} from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Credentials, Request} from '../ipc/decode.ts';
@@ -28,6 +34,8 @@ export type EndpointParts = {
   /** Of the write under way. */
   writing: () => LiveDeployment | null;
   clock: () => number;
+  /** Of the tenant's journal. */
+  timeline: string;
   redactErrors: boolean;
 };
 
@@ -41,18 +49,24 @@ export class FunctionEndpoints {
     this.#parts = parts;
   }
 
-  /** @returns a FunctionReply as JSON */
+  /** @returns a FunctionReply or QueryReply as JSON */
   async call(kind: FunctionKind, {body, caller: credentials, requestId}: Call): Promise<string> {
-    const {path, args, format} = decodeBody(callBody, body);
+    const isQuery = kind === 'query' || kind === 'paginatedQuery';
+    const {
+      path,
+      args,
+      format,
+      version = false,
+    } = isQuery ? decodeBody(queryBody, body) : {...decodeBody(callBody, body), version: false};
     const caller = await this.#caller(credentials);
-    return this.#answer({path, args, kind, origin: 'client', caller, format}, requestId);
+    return this.#answer({path, args, kind, origin: 'client', caller, format, hasVersion: version}, requestId);
   }
 
   /** Any function, internal ones too, as anybody. @returns a FunctionReply as JSON */
   run({body, requestId}: Call): Promise<string> {
     const {path, args, identity, format} = decodeBody(runBody, body);
     const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
-    return this.#answer({path, args, kind: null, origin: 'admin', caller, format}, requestId);
+    return this.#answer({path, args, kind: null, origin: 'admin', caller, format, hasVersion: false}, requestId);
   }
 
   /** @param how `run_after` or `run_at`. @returns the job's id */
@@ -89,15 +103,16 @@ export class FunctionEndpoints {
       origin: 'client' | 'admin';
       caller: Caller;
       format: string | undefined;
+      hasVersion: boolean;
     },
     requestId: string,
   ): Promise<string> {
-    const {path, args, kind, origin, caller, format} = call;
-    const {functions, redactErrors} = this.#parts;
+    const {path, args, kind, origin, caller, format, hasVersion} = call;
+    const {functions, redactErrors, timeline} = this.#parts;
     const isRedacted = redactErrors && origin === 'client';
     return functions
-      .call({path, args: onlyArgument(args), kind, origin, caller, requestId})
-      .then(result => functionReply(result, requestId, isRedacted, format));
+      .call({path, args: onlyArgument(args), kind, origin, caller, requestId, hasVersion})
+      .then(result => functionReply(result, requestId, {isRedacted, format, timeline: hasVersion ? timeline : null}));
   }
 
   /** @throws auth.unauthorized 401 */
@@ -116,7 +131,8 @@ function ownerOf({isAdmin}: Credentials, caller: Caller): string | null {
 }
 
 const ANONYMOUS: Caller = {identity: null};
-const callBody = bodyType<'functions.query'>(FunctionCallBody);
+const queryBody = bodyType<'functions.query'>(QueryCallBody);
+const callBody = bodyType<'functions.mutation'>(FunctionCallBody);
 const runBody = bodyType<'functions.run'>(FunctionRunBody);
 const runAfterBody = wireType(RunAfterBody);
 const runAtBody = wireType(RunAtBody);

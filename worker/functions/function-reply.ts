@@ -4,19 +4,30 @@ import type {CallResult} from './call-result.ts';
 /** As it leaves a handler that does not catch it, in whatever class of error. */
 const INVALID_CURSOR = /^(?:Uncaught )?(?:\w*Error: )?InvalidCursor: /;
 
-/** @param format `json` shows special numbers as text, anything else as `$float` */
+export type ReplyForm = {
+  /** The caller learns that a function failed, but not why. */
+  isRedacted: boolean;
+  /** `json` shows special numbers as text, anything else as `$float`. */
+  format: string | undefined;
+  /** Null: the reply says nothing of versions. */
+  timeline: string | null;
+};
+
 export function functionReply(
   result: CallResult,
   requestId: string,
-  redactErrors: boolean,
-  format: string | undefined,
+  {isRedacted, format, timeline}: ReplyForm,
 ): string {
-  const lines = redactErrors || result.lines.length === 0 ? '' : `,"logLines":${JSON.stringify(result.lines)}`;
+  const lines = isRedacted || result.lines.length === 0 ? '' : `,"logLines":${JSON.stringify(result.lines)}`;
   if (result.ok) {
     const value = format === 'json' ? plainJson(result.value) : result.value;
-    return `{"status":"success","value":${value}${lines}}`;
+    const version =
+      timeline === null || result.sequence === undefined
+        ? ''
+        : `,"version":{"timeline":"${timeline}","ts":${result.sequence}}`;
+    return `{"status":"success","value":${value}${version}${lines}}`;
   }
-  return `{"status":"error","errorMessage":${JSON.stringify(shownError(result.error, requestId, redactErrors))}${lines}}`;
+  return `{"status":"error","errorMessage":${JSON.stringify(shownError(result.error, requestId, isRedacted))}${lines}}`;
 }
 
 /**

@@ -41,6 +41,8 @@ export type Call = {
   origin: CallOrigin;
   caller: Caller;
   requestId: string;
+  /** Of a query: the result's `sequence` is wanted. */
+  hasVersion?: boolean;
   /** Of a mutation: around its run, inside its write. */
   within?: (writer: Writer, run: () => Succeeded) => Succeeded;
 };
@@ -159,10 +161,13 @@ export class Functions {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
     const {results} = this.#parts;
     const kept = results.find(execution);
-    if (kept !== null) return kept;
-    const result = await results.run(execution, ({outcome, lines, starved, had}) => {
+    // It is what a run at the newest commit would answer.
+    if (kept !== null) return kept.ok && call.hasVersion ? {...kept, sequence: results.sequence} : kept;
+    const result = await results.run(execution, ({outcome, lines, starved, had, sequence}) => {
       if (starved !== null) throw new ServiceError('session.overloaded', ...starvation(had));
-      return finished(live, entry, outcome, {lines, own: lines});
+      const answer = finished(live, entry, outcome, {lines, own: lines});
+      if (answer.ok) answer.sequence = sequence;
+      return answer;
     });
     await this.#durable();
     const now = this.#parts.live();

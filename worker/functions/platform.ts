@@ -156,7 +156,8 @@ export class FunctionPlatform implements Stage {
       redactErrors,
     });
     this.#functions = functions;
-    this.endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, redactErrors});
+    const timeline = tenantTimeline(db);
+    this.endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, timeline, redactErrors});
     const routes = () => this.#live?.table.manifest.routes ?? null;
     this.httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});
     const mutations = new ClientMutations({call: call => functions.call(call), writer, groups});
@@ -184,7 +185,7 @@ export class FunctionPlatform implements Stage {
       shown: (error, requestId) => shownError(error, requestId, redactErrors),
       isOpen: !redactErrors,
       allowedOrigins: () => this.allowedOrigins,
-      timeline: tenantTimeline(db),
+      timeline,
       clock,
     });
     this.services = new ServiceHost({

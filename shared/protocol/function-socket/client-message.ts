@@ -6,6 +6,7 @@
  */
 import Type, {type Static} from 'typebox';
 import {QUERY_CHANGES_MAX} from '../../limits.ts';
+import {DataVersion} from '../function-calls.ts';
 
 /** Larger ones are not told apart, and no table takes them. */
 const WHOLE = {minimum: 0, maximum: Number.MAX_SAFE_INTEGER};
@@ -30,7 +31,7 @@ export const ClientHello = Type.Object({
   connection_count: Version,
   last_close_reason: Type.Optional(Type.String({maxLength: 200})),
   /** The newest moment whose results it has shown: it is never shown an older one. Only with the timeline that it belongs to. */
-  seen: Type.Optional(Type.Object({timeline: Type.String({maxLength: 64}), ts: Version})),
+  seen: Type.Optional(DataVersion),
   /** Whether transitions shall say what made each query run again, as far as the server tells clients of its errors, too. */
   explain: Type.Optional(Type.Boolean()),
 });
@@ -57,6 +58,8 @@ export const QuerySet = Type.Object({
   new_version: Version,
   /** An honest client says of each query once what has become of it. */
   changes: Type.Array(Type.Union([AddQuery, RemoveQuery]), {maxItems: QUERY_CHANGES_MAX}),
+  /** What it has shown meanwhile that came another way, as in a page that a server rendered: from here on, nothing older is sent. */
+  seen: Type.Optional(DataVersion),
 });
 
 /** Answered by `mutation_result`. Run in the order of their arrival, each after the commit of the one before, and once. */

@@ -9,6 +9,9 @@ import type {ErrorObject} from '../../errors.ts';
 /** `query_set` and `identity` are the client's own counts; `ts` is the journal sequence that the results show. A socket begins at 0, 0, 0. */
 export type StateVersion = {query_set: number; identity: number; ts: number};
 
+/** What a value shows, whichever way it came: the newest commit in it, as a sequence of this timeline's journal. */
+export type DataVersion = {timeline: string; ts: number};
+
 /** Of a query's result; `journal` is echoed when the query is added again on another socket. */
 type ResultFacts = {
   query_id: number;

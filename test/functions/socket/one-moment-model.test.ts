@@ -26,7 +26,7 @@ type RunStep =
   | {type: 'read'; run: number}
   | {type: 'end'; run: number}
   | {type: 'refuse'; run: number; code: (typeof CODES)[number]};
-type ClientStep = {type: 'watch' | 'leave' | 'user'; client: number; n: number};
+type ClientStep = {type: 'watch' | 'leave' | 'user' | 'saw'; client: number; n: number};
 type Step =
   | {type: 'write'; key: (typeof KEYS)[number]}
   | {type: 'turns'; n: number}
@@ -46,7 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {weight: 1, arbitrary: fc.constant({type: 'time' as const})},
   {
     weight: 2,
-    arbitrary: fc.record({type: fc.constantFrom('watch', 'leave', 'user'), client: fc.nat(2), n: fc.nat(3)}),
+    arbitrary: fc.record({type: fc.constantFrom('watch', 'leave', 'user', 'saw'), client: fc.nat(2), n: fc.nat(3)}),
   },
 ) as fc.Arbitrary<Step>;
 
@@ -62,6 +62,8 @@ class Model {
     client: PlayedClient;
     watched: Map<number, string>;
     seen: number;
+    /** What it said to have seen: from which query set on nothing older may come. */
+    floor: {querySet: number; ts: number};
     state: Map<number, unknown>;
     user: string | null;
   }[];
@@ -74,7 +76,8 @@ class Model {
     this.played.runTogether = runs => this.#begin(runs);
     const sync = this.played.sync();
     this.#clients = Array.from({length: 3}, () => {
-      return {client: new PlayedClient(sync), watched: new Map(), seen: 0, state: new Map(), user: null};
+      const floor = {querySet: 0, ts: 0};
+      return {client: new PlayedClient(sync), watched: new Map(), seen: 0, floor, state: new Map(), user: null};
     });
     for (let client = 0; client < 3; client++) for (const n of PATHS.keys()) this.#watch(client, n);
   }
@@ -152,6 +155,9 @@ class Model {
     else if (type === 'user') {
       of.user = `user-${n % 2}`;
       of.client.authenticate(of.user);
+    } else if (type === 'saw') {
+      of.client.saw(this.played.sequence);
+      of.floor = {querySet: of.client.querySet, ts: this.played.sequence};
     } else {
       const id = [...of.watched.keys()][n];
       if (id === undefined) return;
@@ -167,6 +173,7 @@ class Model {
       for (const {to, changes} of client.transitions.slice(of.seen)) {
         of.seen++;
         this.transitions++;
+        if (to.query_set >= of.floor.querySet) expect(to.ts).toBeGreaterThanOrEqual(of.floor.ts);
         for (const change of changes)
           state.set(change.query_id, 'error' in change ? null : (change as {value: unknown}).value);
         const shown = [...state].filter(([id, value]) => watched.has(id) && value !== null);

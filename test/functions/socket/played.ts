@@ -151,6 +151,12 @@ export class PlayedClient {
     this.say({type: 'query_set', base_version: this.querySet, new_version: ++this.querySet, changes});
   }
 
+  /** Says that it shows something of this version that came another way. */
+  saw(ts: number, timeline = 'one'): void {
+    const versions = {base_version: this.querySet, new_version: ++this.querySet};
+    this.say({type: 'query_set', ...versions, changes: [], seen: {timeline, ts}});
+  }
+
   authenticate(token: string): void {
     this.say({type: 'authenticate', token, base_version: this.identity, new_version: ++this.identity});
   }

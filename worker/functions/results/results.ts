@@ -70,6 +70,11 @@ export class Results<T extends Answer> implements Stage {
     this.#recent = new RecentChanges(parts.sequence);
   }
 
+  /** Of the newest commit that is durable. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
   /** What is kept for this call; null: it has to be run. */
   find(execution: Execution): T | null {
     return this.#find(execution)?.answer ?? null;

@@ -1,4 +1,5 @@
 /** Moments, as sequences of the journal, in which several things are right at once. */
+import type {DataVersion} from '../../../shared/protocol/function-socket/server-message.ts';
 
 export type Interval = {readonly from: number; readonly to: number};
 
@@ -14,4 +15,9 @@ export function commonMoment(intervals: Iterable<Interval>, notBefore: number, n
     to = Math.min(to, interval.to);
   }
   return from <= to ? to : null;
+}
+
+/** What a client has seen, in this history. 0: nothing. A file that was put back has less than its clients have seen: they begin again. */
+export function momentSeen(seen: DataVersion | undefined, timeline: string, now: number): number {
+  return seen?.timeline === timeline && seen.ts <= now ? seen.ts : 0;
 }

@@ -34,7 +34,7 @@ import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
 import type {HeldQueries} from './held-queries.ts';
 import type {HeldQuery} from './held-query.ts';
-import {commonMoment} from './moments.ts';
+import {commonMoment, momentSeen} from './moments.ts';
 import {type CallParts, type RunsAs, SessionCalls} from './session-calls.ts';
 import {SessionQueries, type Subscription} from './session-queries.ts';
 import type {Move, Update} from './transition.ts';
@@ -90,7 +90,7 @@ export class Session {
   #querySet = 0;
   #identityVersion = 0;
   #shown: StateVersion = {query_set: 0, identity: 0, ts: 0};
-  /** Moments before this were shown to its client on another socket. */
+  /** Versions before this are older than what its client has shown: on another socket, or from a page that a server rendered. */
   #notBefore = 0;
   /** A moment that it has been promised. */
   #owed = 0;
@@ -260,10 +260,12 @@ export class Session {
     this.#state = 'established';
     this.clientId = clientId;
     this.#explains = explain === true && this.#parts.isOpen;
-    const {queries, timeline} = this.#parts;
-    // A file that was put back has less than its clients have seen: they begin again.
-    if (seen?.timeline === timeline && seen.ts <= queries.sequence) this.#notBefore = seen.ts;
+    this.#hasSeen(seen);
     this.#parts.onClient(this, clientId);
+  }
+
+  #hasSeen(seen: ClientHello['seen']): void {
+    this.#notBefore = Math.max(this.#notBefore, momentSeen(seen, this.#parts.timeline, this.#parts.queries.sequence));
   }
 
   /** What the client's sockets before this one have under way comes first. */
@@ -311,6 +313,7 @@ export class Session {
   #changeQueries(message: QuerySet): void {
     this.#checkVersion('query set', this.#querySet, message);
     this.#querySet = message.new_version;
+    this.#hasSeen(message.seen);
     this.#queries.change(message.changes);
     this.concern();
   }
@@ -426,7 +429,7 @@ export class Session {
     return this.#moveTo(ts, answers);
   }
 
-  /** What its client was shown already, on this socket or another. */
+  /** What its client has shown already. */
   get #notBeforeMoment(): number {
     return Math.max(this.#shown.ts, this.#notBefore);
   }
