@@ -10,6 +10,14 @@ export type {
   PaginatedQueryReference,
 } from '../client/live-pages.ts';
 export type {Logger} from '../client/logger.ts';
+export {
+  type InsertedItem,
+  insertAtBottomIfLoaded,
+  insertAtPosition,
+  insertAtTop,
+  optimisticallyUpdateValueInPaginatedQuery,
+  type PositionedItem,
+} from '../client/optimistic-pages.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 export type {WebSocketConstructor} from '../client/socket-link.ts';
 export {type MutationOptions, SvcClient, type SvcClientOptions, type Unsubscribe} from './client.ts';

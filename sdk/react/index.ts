@@ -8,6 +8,14 @@ export type {
   PaginatedQueryItem,
   PaginatedQueryReference,
 } from '../client/live-pages.ts';
+export {
+  type InsertedItem,
+  insertAtBottomIfLoaded,
+  insertAtPosition,
+  insertAtTop,
+  optimisticallyUpdateValueInPaginatedQuery,
+  type PositionedItem,
+} from '../client/optimistic-pages.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 export type {PaginationStatus} from '../client/pages.ts';
 export {type SvcAuthState, SvcProviderWithAuth, type UseAuth, useSvcAuth} from './auth.ts';
@@ -24,14 +32,6 @@ export {
 } from './client.ts';
 export {useSvcConnectionState} from './connection-state.ts';
 export {SvcProvider, useSvc} from './context.ts';
-export {
-  type InsertedItem,
-  insertAtBottomIfLoaded,
-  insertAtPosition,
-  insertAtTop,
-  optimisticallyUpdateValueInPaginatedQuery,
-  type PositionedItem,
-} from './optimistic-pages.ts';
 export type {OptimisticUpdate} from './optimistic-update.ts';
 export {type ReactAction, type ReactMutation, useAction, useMutation} from './use-mutation.ts';
 export {

@@ -71,7 +71,10 @@ describe('the bundle', () => {
        await module.evaluate();
        console.log(Object.keys(module.namespace).join());`,
     ]);
-    expect(stdout.trim()).toBe('SvcClient,SvcHttpClient,onPaginatedUpdate');
+    expect(stdout.trim()).toBe(
+      'SvcClient,SvcHttpClient,insertAtBottomIfLoaded,insertAtPosition,insertAtTop,onPaginatedUpdate,' +
+        'optimisticallyUpdateValueInPaginatedQuery',
+    );
   });
 
   test('of an app with generated references holds nothing of the server platform', async () => {

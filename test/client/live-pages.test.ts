@@ -1,7 +1,7 @@
 /** Lists in pages without React: `onPaginatedUpdate` and `SvcReactClient.watchPaginatedQuery`. */
 import fc from 'fast-check';
 import {describe, expect, expectTypeOf, onTestFinished, test} from 'vitest';
-import {type LoadedPages, onPaginatedUpdate, SvcClient} from '../../sdk/browser/index.ts';
+import {insertAtPosition, type LoadedPages, onPaginatedUpdate, SvcClient} from '../../sdk/browser/index.ts';
 import {SvcReactClient} from '../../sdk/react/index.ts';
 import {makeFunctionReference, type PaginationResult} from '../../sdk/server/index.ts';
 import {type Command, NaiveList, type PagedListDriver, runBeside} from '../react/paged-list.ts';
@@ -32,6 +32,7 @@ function deploy(keys: number[]) {
         },
         'items:count': ({state}) => state.keys.length,
       },
+      mutations: {'items:add': ({keys}, {key}) => void keys.splice(1, 0, key as number)},
     },
   );
   const said: unknown[] = [];
@@ -153,6 +154,29 @@ describe('onPaginatedUpdate', () => {
     });
     await settled();
     expect(states.at(-1)).toBe('CanLoadMore 1,2');
+  });
+
+  test('shows an optimistic update of its pages until the server has it', async () => {
+    const {deployment, client} = deploy([1, 3, 4]);
+    const {states} = await open(client);
+    deployment.hold();
+    const add = makeFunctionReference<'mutation', {key: number}, null>('items:add');
+    const added = client.mutation(
+      add,
+      {key: 2},
+      {
+        optimisticUpdate: (localQueryStore, item) =>
+          insertAtPosition({
+            ...{paginatedQuery: list, localQueryStore, item, sortOrder: 'asc'},
+            sortKeyFromItem: ({key}) => key,
+          }),
+      },
+    );
+    expect(states).toEqual(['CanLoadMore 1,3', 'CanLoadMore 1,2,3']);
+    deployment.release();
+    await added;
+    expect([...new Set(states)]).toEqual(['CanLoadMore 1,3', 'CanLoadMore 1,2,3']);
+    expect(states.at(-1)).toBe('CanLoadMore 1,2,3');
   });
 
   test('of a disabled client does nothing', () => {

@@ -2,11 +2,11 @@
  * Optimistic updates of lists in pages. Each page is a query of its own with a fixed end, and while a page is being split its two halves are
  * watched with it: an item goes into every page that would hold it.
  */
-import type {PaginatedQueryArgs, PaginatedQueryItem, PaginatedQueryReference} from '../client/live-pages.ts';
-import type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 import type {PaginationOptions, PaginationResult} from '../server/pagination.ts';
 import {compareValues} from '../values/convert.ts';
 import type {Value} from '../values/value.ts';
+import type {PaginatedQueryArgs, PaginatedQueryItem, PaginatedQueryReference} from './live-pages.ts';
+import type {OptimisticLocalStore} from './optimistic-updates.ts';
 
 /** `argsToMatch`: lists whose arguments have other values are left as they are. */
 export type InsertedItem<Query extends PaginatedQueryReference> = {
