@@ -1,4 +1,5 @@
 /** `SvcHttpClient`: one request a call, nothing kept between them but the queue of mutations. */
+import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import {decodeValue} from '../../shared/values/wire-value.ts';
 import {deploymentUrl} from '../client/deployment-url.ts';
 import {FunctionCall} from '../client/function-call.ts';
@@ -29,7 +30,7 @@ export interface HttpMutationOptions {
 }
 
 type Answer =
-  | {status: 'success'; value: unknown; logLines?: string[]}
+  | {status: 'success'; value: unknown; version?: DataVersion; logLines?: string[]}
   | {status: 'error'; errorMessage: string; logLines?: string[]};
 
 export class SvcHttpClient {
@@ -47,6 +48,11 @@ export class SvcHttpClient {
     this.#fetch = options.fetch ?? ((to, init) => fetch(to, init));
     this.#logger = loggerOf(options.logger);
     this.#token = options.auth;
+  }
+
+  /** @internal A query's result, and of which version of the data it is, if the server says. */
+  static answerOf(client: SvcHttpClient, call: FunctionCall): Promise<{value: Value; version?: DataVersion}> {
+    return client.#answer('query', 'query', call, client.#token, {version: true});
   }
 
   /** For calls from now on. */
@@ -115,19 +121,29 @@ export class SvcHttpClient {
   }
 
   async #post(kind: CallKind, endpoint: string, call: FunctionCall, token: string | undefined): Promise<Value> {
+    return (await this.#answer(kind, endpoint, call, token, {})).value;
+  }
+
+  async #answer(
+    kind: CallKind,
+    endpoint: string,
+    call: FunctionCall,
+    token: string | undefined,
+    wishes: {version?: true},
+  ): Promise<{value: Value; version?: DataVersion}> {
     const response = await this.#fetch(`${this.url}/${endpoint}`, {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',
         ...(token === undefined ? {} : {Authorization: `Bearer ${token}`}),
       },
-      body: call.message({format: 'svc_encoded_json'}),
+      body: call.message({...wishes, format: 'svc_encoded_json'}),
     });
     const text = await response.text();
     if (!response.ok && response.status !== 560) throw new Error(text);
     const answer = decodeValue(text) as unknown as Answer;
     echoLines(this.#logger, kind, call.path, answer.logLines);
     if (answer.status === 'error') throw new Error(answer.errorMessage);
-    return answer.value as Value;
+    return answer as {value: Value; version?: DataVersion};
   }
 }

@@ -19,7 +19,9 @@ export {
   type PositionedItem,
 } from '../client/optimistic-pages.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
+export {type Preloaded, preloadedQueryResult} from '../client/preloaded.ts';
 export type {WebSocketConstructor} from '../client/socket-link.ts';
 export {type MutationOptions, SvcClient, type SvcClientOptions, type Unsubscribe} from './client.ts';
 export {type Fetch, type HttpMutationOptions, SvcHttpClient, type SvcHttpClientOptions} from './http-client.ts';
 export {onPaginatedUpdate} from './paginated-updates.ts';
+export {preloadQuery} from './preload-query.ts';

@@ -33,7 +33,8 @@ export type Parts = {
   readonly logger: Logger;
   /** Sends what can be sent now. */
   pump(): void;
-  tell(changed: ReadonlySet<QueryToken>): void;
+  /** @param isMoved results are of another version, whichever have changed */
+  tell(changed: ReadonlySet<QueryToken>, isMoved?: boolean): void;
   explain(ts: number, updates: Followed[]): void;
   connectionChanged(): void;
   /** The server will not have this client. */
@@ -164,7 +165,7 @@ export class Incoming {
       included.map(({id}) => id),
     );
     for (const {query, update} of updates) echoLines(this.#parts.logger, 'query', query.call.path, update.log_lines);
-    this.#parts.tell(changed);
+    this.#parts.tell(changed, true);
     this.#parts.explain(to.ts, updates);
     this.#settle(included);
     this.#checkIdentity(session);

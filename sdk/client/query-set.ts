@@ -16,6 +16,7 @@
  */
 import {CLIENT_FRAME_CHARS, CLIENT_QUERIES_MAX} from '../../shared/client-limits.ts';
 import type {QueryChange} from '../../shared/protocol/function-socket/client-message.ts';
+import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import type {FunctionCall, QueryToken} from './function-call.ts';
 import type {Query} from './watched-query.ts';
 
@@ -77,8 +78,9 @@ export class QuerySet {
    * What the server is to be told, as messages; none: nothing.
    * @param isReady whether they can be sent. Otherwise only what the server does not know of is forgotten
    * @param isTurnOver whether who unsubscribed has had the time to come back. Otherwise nothing is forgotten or removed
+   * @param seen goes with the first message, and is a reason to send one
    */
-  flush(isReady: boolean, isTurnOver: boolean): string[] {
+  flush(isReady: boolean, isTurnOver: boolean, seen?: DataVersion): string[] {
     const changes: string[] = [];
     // Those that go make room.
     for (const query of this.#changed) {
@@ -103,7 +105,7 @@ export class QuerySet {
       query.isSent = true;
       this.#sent++;
     }
-    return this.#messages(changes);
+    return this.#messages(changes, seen);
   }
 
   /** Those that have no result and will not be sent before others have gone. */
@@ -131,9 +133,9 @@ export class QuerySet {
   }
 
   /** In as many messages as frames are needed. */
-  #messages(changes: string[]): string[] {
+  #messages(changes: string[], seen?: DataVersion): string[] {
     const messages: string[] = [];
-    for (let first = 0; first < changes.length; ) {
+    for (let first = 0; first < changes.length || (seen !== undefined && messages.length === 0); ) {
       let end = first;
       let chars = 0;
       while (end < changes.length && (end === first || chars + changes[end]!.length < CLIENT_FRAME_CHARS)) {
@@ -141,7 +143,8 @@ export class QuerySet {
         end++;
       }
       const versions = `"base_version":${this.#version},"new_version":${this.#version + 1}`;
-      messages.push(`{"type":"query_set",${versions},"changes":[${changes.slice(first, end).join()}]}`);
+      const added = seen === undefined || first > 0 ? '' : `,"seen":${JSON.stringify(seen)}`;
+      messages.push(`{"type":"query_set",${versions},"changes":[${changes.slice(first, end).join()}]${added}}`);
       this.#version++;
       first = end;
     }

@@ -1,5 +1,10 @@
 /** What a client has said and heard on one socket. Gone with it. */
-import type {ServerMessage, StateVersion, Transition} from '../../shared/protocol/function-socket/server-message.ts';
+import type {
+  DataVersion,
+  ServerMessage,
+  StateVersion,
+  Transition,
+} from '../../shared/protocol/function-socket/server-message.ts';
 import {TransitionParts} from './transition-parts.ts';
 
 export type Session = {
@@ -16,6 +21,8 @@ export type Session = {
   /** The query set that was sent first: once it is shown, the client has caught up. Undefined: nothing has been sent. */
   greeted?: number;
   hasCaughtUp: boolean;
+  /** The server knows that results from this query set on are to be of this version at least. */
+  floor?: {version: DataVersion; querySet: number};
   readonly parts: TransitionParts;
   /** Transitions that wait, with their texts' `hasFloats`. */
   readonly held: {transition: Transition; hasFloats: boolean}[];

@@ -8,6 +8,7 @@
  */
 import {CLIENT_ARGS_BYTES_MAX, CLIENT_QUERIES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
 import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
+import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {hex} from '../../shared/values/text-digest.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
@@ -26,6 +27,7 @@ import {newSession, type Session} from './session.ts';
 import {SocketLink, type WebSocketConstructor} from './socket-link.ts';
 import type {MutationCallOptions, SubscribeOptions, Subscription, SyncEngine} from './sync-engine.ts';
 import {warnOfUnsavedChanges} from './unsaved-changes.ts';
+import {VersionFloor} from './version-floor.ts';
 import type {Query, QueryResult} from './watched-query.ts';
 
 export type SyncClientOptions = {
@@ -55,6 +57,7 @@ export class SyncClient implements SyncEngine {
   readonly #requests = new Requests();
   readonly #identity: Identity;
   readonly #shown: OptimisticUpdates;
+  readonly #floor = new VersionFloor();
   readonly #connection: ConnectionStates;
   readonly #listeners = new Set<(changed: ReadonlySet<QueryToken>) => void>();
   readonly #stopWarning: () => void;
@@ -94,7 +97,7 @@ export class SyncClient implements SyncEngine {
       shown: this.#shown,
       logger: this.#logger,
       pump: () => this.#pump(),
-      tell: changed => this.#tell(changed),
+      tell: (changed, isMoved) => this.#tell(changed, isMoved),
       explain: (ts, updates) => {
         if (options.onExplain !== undefined) guarded(this.#logger, () => options.onExplain?.(explained(ts, updates)));
       },
@@ -140,6 +143,15 @@ export class SyncClient implements SyncEngine {
 
   journal(token: QueryToken): string | undefined {
     return this.#queries.get(token)?.journal;
+  }
+
+  notBefore(version: DataVersion): void {
+    this.#floor.raise(version);
+    this.#pumpSoon();
+  }
+
+  isBehind(version: DataVersion): boolean {
+    return this.#floor.isBehind(version, this.#incoming.seen, this.#session);
   }
 
   onChange(listener: (changed: ReadonlySet<QueryToken>) => void): () => void {
@@ -252,7 +264,8 @@ export class SyncClient implements SyncEngine {
     }
     this.#sayWho(session);
     this.#refuseOthers(session);
-    for (const message of this.#queries.flush(true, isTurnOver)) this.#link.send(message);
+    const seen = this.#floor.tell(session, this.#incoming.seen, this.#queries.version + 1);
+    for (const message of this.#queries.flush(true, isTurnOver, seen)) this.#link.send(message);
     this.#refuseHeldBack();
     if (this.#queries.isChanged) this.#pumpSoon();
     for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
@@ -318,8 +331,10 @@ export class SyncClient implements SyncEngine {
       connection_count: this.#link.opened - 1,
     };
     if (lastCloseReason !== undefined) hello.last_close_reason = lastCloseReason;
-    const {seen} = this.#incoming;
-    if (seen !== undefined) hello.seen = {...seen, ts: Math.max(seen.ts, this.#requests.awaitedTs)};
+    let seen: DataVersion | undefined = this.#incoming.seen;
+    if (seen !== undefined) seen = {...seen, ts: Math.max(seen.ts, this.#requests.awaitedTs)};
+    seen = this.#floor.greet(this.#session, seen);
+    if (seen !== undefined) hello.seen = seen;
     if (this.#options.onExplain !== undefined) hello.explain = true;
     this.#link.send(JSON.stringify(hello));
     this.#pump();
@@ -333,8 +348,8 @@ export class SyncClient implements SyncEngine {
     this.#fail(this.#requests.socketLost(), () => new Error('Connection lost while action was in flight'));
   }
 
-  #tell(changed: ReadonlySet<QueryToken>): void {
-    if (changed.size === 0) return;
+  #tell(changed: ReadonlySet<QueryToken>, isMoved = false): void {
+    if (changed.size === 0 && !isMoved) return;
     for (const listener of [...this.#listeners]) guarded(this.#logger, () => listener(changed));
   }
 

@@ -8,6 +8,7 @@
  *   They are shared: nobody may change them.
  * - A mutation's promise resolves after the results that include it are there and listeners have been told.
  */
+import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
 import type {Value} from '../values/value.ts';
 import type {ConnectionState} from './connection-state.ts';
@@ -49,7 +50,14 @@ export interface SyncEngine {
   localResult(token: QueryToken): QueryResult | undefined;
   /** Where the pages of a watched query end, to be given to `subscribe` of an equal one. */
   journal(token: QueryToken): string | undefined;
-  /** @param listener is told once after each change, with all tokens whose `localResult` is another than before */
+  /** For results that came another way: from here on nothing older than this version is shown. */
+  notBefore(version: DataVersion): void;
+  /** Whether results may be older than this version. */
+  isBehind(version: DataVersion): boolean;
+  /**
+   * @param listener is told once after each change, with all tokens whose `localResult` is another than before; and after each transition,
+   *   for which `isBehind` may be another
+   */
   onChange(listener: (changed: ReadonlySet<QueryToken>) => void): () => void;
 
   /** Runs once, after the mutations called before it. Rejects as soon as it is known to have failed. */

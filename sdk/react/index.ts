@@ -18,6 +18,7 @@ export {
 } from '../client/optimistic-pages.ts';
 export type {OptimisticLocalStore} from '../client/optimistic-updates.ts';
 export type {PaginationStatus} from '../client/pages.ts';
+export type {Preloaded} from '../client/preloaded.ts';
 export {type SvcAuthState, SvcProviderWithAuth, type UseAuth, useSvcAuth} from './auth.ts';
 export {Authenticated, AuthLoading, Unauthenticated} from './auth-components.ts';
 export {
@@ -39,5 +40,6 @@ export {
   type UsePaginatedQueryReturnType,
   usePaginatedQuery,
 } from './use-paginated-query.ts';
+export {usePreloadedQuery} from './use-preloaded-query.ts';
 export {type RequestForQueries, type ResultsOfQueries, useQueries} from './use-queries.ts';
 export {type OptionalRestArgsOrSkip, useQuery} from './use-query.ts';

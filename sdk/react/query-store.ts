@@ -2,6 +2,7 @@
  * What hooks and watches see of the engine: results by token, and for each token those who want to be told. Listeners of one change are
  * told in one go and each once, so that React renders them together.
  */
+import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import type {QueryToken} from '../client/function-call.ts';
 import type {SyncEngine} from '../client/sync-engine.ts';
 import type {QueryResult} from '../client/watched-query.ts';
@@ -14,8 +15,21 @@ export type WatchedQuery = {
   paginated: boolean;
 };
 
+/** A result that came with the page, shown until the live one is as new. */
+export type HeldResult = {
+  readonly query: WatchedQuery;
+  /** Null: not known, so that any live result will do. */
+  readonly version: DataVersion | null;
+  /** It has given way to the live one. */
+  isReleased: boolean;
+  /** Is called when it gives way. */
+  readonly listener: () => void;
+};
+
 export class QueryStore {
   readonly engine: SyncEngine;
+  /** They give way together: of one that went before the others, the page would show another version. */
+  readonly #held = new Set<HeldResult>();
   readonly #listeners = new Map<QueryToken, Set<() => void>>();
 
   constructor(engine: SyncEngine) {
@@ -53,8 +67,40 @@ export class QueryStore {
     };
   }
 
+  /** Shows a result until live ones are as new. @returns ends it */
+  hold(held: HeldResult): () => void {
+    if (held.version !== null) this.engine.notBefore(held.version);
+    // It was rendered as what is live: it stays that, whatever the others wait for.
+    held.isReleased ||= this.#isReady(held);
+    this.#held.add(held);
+    return () => {
+      this.#held.delete(held);
+      // The others may have waited for it; they are not told while React is in the middle of a page.
+      queueMicrotask(() => callAll(this.#release()));
+    };
+  }
+
+  /** Whether it is shown instead of what is live. */
+  isHeld(held: HeldResult): boolean {
+    return !held.isReleased && (this.#held.has(held) || !this.#isReady(held));
+  }
+
+  #isReady({query, version}: HeldResult): boolean {
+    return this.result(query) !== undefined && (version === null || !this.engine.isBehind(version));
+  }
+
+  /** @returns listeners of those that give way now */
+  #release(): (() => void)[] {
+    const held = [...this.#held].filter(({isReleased}) => !isReleased);
+    if (!held.every(one => this.#isReady(one))) return [];
+    return held.map(one => {
+      one.isReleased = true;
+      return one.listener;
+    });
+  }
+
   #tell(changed: ReadonlySet<QueryToken>): void {
-    const told = new Set<() => void>();
+    const told = new Set(this.#release());
     for (const token of changed) for (const listener of this.#listeners.get(token) ?? []) told.add(listener);
     callAll(told);
   }

@@ -73,7 +73,7 @@ describe('the bundle', () => {
     ]);
     expect(stdout.trim()).toBe(
       'SvcClient,SvcHttpClient,insertAtBottomIfLoaded,insertAtPosition,insertAtTop,onPaginatedUpdate,' +
-        'optimisticallyUpdateValueInPaginatedQuery',
+        'optimisticallyUpdateValueInPaginatedQuery,preloadQuery,preloadedQueryResult',
     );
   });
 

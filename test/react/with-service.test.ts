@@ -3,7 +3,14 @@ import './dom.ts';
 import fc from 'fast-check';
 import {useLayoutEffect} from 'react';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
-import {SvcReactClient, type UsePaginatedQueryResult, usePaginatedQuery, useQuery} from '../../sdk/react/index.ts';
+import {preloadQuery, SvcHttpClient} from '../../sdk/browser/index.ts';
+import {
+  SvcReactClient,
+  type UsePaginatedQueryResult,
+  usePaginatedQuery,
+  usePreloadedQuery,
+  useQuery,
+} from '../../sdk/react/index.ts';
 import {makeFunctionReference, type PaginationResult} from '../../sdk/server/index.ts';
 import {App} from '../functions/app.ts';
 import {Service} from '../harness/service.ts';
@@ -80,9 +87,27 @@ class CuttableSocket extends WebSocket {
   }
 }
 
-function connect(): SvcReactClient {
+/** What the server sends waits while the test says so. */
+class SlowSocket extends CuttableSocket {
+  static waiting: (() => void)[] | null = null;
+
+  static release(): void {
+    const waiting = SlowSocket.waiting ?? [];
+    SlowSocket.waiting = null;
+    for (const deliver of waiting) deliver();
+  }
+
+  override set onmessage(listener: ((event: MessageEvent) => void) | null) {
+    super.onmessage = event => {
+      if (SlowSocket.waiting === null) listener?.(event);
+      else SlowSocket.waiting.push(() => listener?.(event));
+    };
+  }
+}
+
+function connect(webSocketConstructor: typeof CuttableSocket = CuttableSocket): SvcReactClient {
   const url = `${service.url}/svc/${app.tenant}`;
-  const client = new SvcReactClient(url, {webSocketConstructor: CuttableSocket, logger: false});
+  const client = new SvcReactClient(url, {webSocketConstructor, logger: false});
   onTestFinished(() => client.close());
   return client;
 }
@@ -216,5 +241,46 @@ test('[57] transfers between accounts never show a total that is wrong, and [56]
   await Promise.all(Array.from({length: 70}, (_, i) => (i % 2 === 0 ? client : other).mutation(move, {amount: 1})));
   await expect.poll(() => page.text, {timeout: 20_000}).toBe('-50 150');
   expect(shown.filter(([left, right]) => left + right !== 100)).toEqual([]);
+  await acted(() => page.close());
+});
+
+test('preloaded queries are never shown older than the server rendered them, also while the socket is behind', async () => {
+  const client = connect(SlowSocket);
+  const http = new SvcHttpClient(client.url, {logger: false});
+  const query = (list: string) => preloadQuery(http, plain, {list});
+  await client.mutation(fill, {list: 'left', keys: [1]});
+  await client.mutation(fill, {list: 'right', keys: [1]});
+  const live = ['left', 'right'].map(list => client.watchQuery(plain, {list}));
+  for (const one of live) one.onUpdate(() => {});
+  await expect.poll(() => live.map(one => one.localQueryResult()), {timeout: 20_000}).toEqual([1, 1]);
+
+  SlowSocket.waiting = [];
+  await http.mutation(fill, {list: 'left', keys: [2, 3]});
+  const left = await query('left');
+  await http.mutation(fill, {list: 'right', keys: [2, 3, 4]});
+  const right = await query('right');
+  // The second time it is a cached result: of the newest commit.
+  const [again, cached] = [await query('right'), await query('left')];
+  expect([left, right, again, cached].map(({value}) => value)).toEqual(['3', '4', '4', '3']);
+  expect(left.version!.ts).toBeLessThan(right.version!.ts);
+  expect([again.version, cached.version]).toEqual([right.version, right.version]);
+
+  const frames: string[] = [];
+  const Preloaded = () => {
+    const text = `${usePreloadedQuery(left)} ${usePreloadedQuery(right)}`;
+    useLayoutEffect(() => {
+      if (frames.at(-1) !== text) frames.push(text);
+    });
+    return text;
+  };
+  const page = await Page.open(within(client, Preloaded));
+  await expect.poll(() => SlowSocket.waiting!.length, {timeout: 20_000}).toBeGreaterThan(1);
+  expect(live.map(one => one.localQueryResult())).toEqual([1, 1]);
+  expect(frames).toEqual(['3 4']);
+  SlowSocket.release();
+  await expect.poll(() => live.map(one => one.localQueryResult()), {timeout: 20_000}).toEqual([3, 4]);
+  await client.mutation(toggle, {list: 'left', key: 9});
+  await expect.poll(() => page.text, {timeout: 20_000}).toBe('4 4');
+  expect(frames).toEqual(['3 4', '4 4']);
   await acted(() => page.close());
 });
