@@ -6,6 +6,7 @@
  *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
  */
 import {randomBytes} from 'node:crypto';
+import {existsSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
@@ -32,6 +33,7 @@ import {MetricsPage} from './metrics-page.ts';
 import {NodeInstalls} from './node-installs.ts';
 import {openRegistry} from './open-registry.ts';
 import {Placement, type PlacementSettings} from './placement.ts';
+import {requireFree} from './port-claim.ts';
 import type {ProcessKind} from './process-use.ts';
 import {RefusalLog} from './refusal-log.ts';
 import type {Registry} from './registry.ts';
@@ -100,6 +102,10 @@ export class Supervisor {
 
   /** Everything but the router and the workers. @throws StartError */
   static async open(settings: SupervisorSettings, env: NodeJS.ProcessEnv, log: Logger): Promise<Supervisor> {
+    if (!existsSync(settings.data)) {
+      await requireFree(settings.host, settings.port);
+      if (settings.metricsPort !== null) await requireFree('127.0.0.1', settings.metricsPort);
+    }
     const lock = await ownDataDirectory(settings.data);
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));

@@ -67,6 +67,13 @@ export class PortClaim {
   }
 }
 
+/** Before anything is made for a server that could not listen. Routers find out for themselves later. @throws StartError */
+export async function requireFree(host: string, port: number): Promise<void> {
+  const probe = await listening({host, port, exclusive: true});
+  if (probe === null) throw new StartError(portTaken(host, port));
+  await closed(probe);
+}
+
 function nameOf(port: number): string {
   return `\0svc-port-${port}`;
 }

@@ -162,6 +162,8 @@ describe('a start that fails: exit code, nothing on standard output, one sentenc
     expect(outcome.stderr).toMatch(/^svc: [^\n]+\n(Nothing was changed\. [^{}]+\n)?$/);
     expect(outcome.stderr).not.toMatch(/\n +at /);
     expect(outcome.stderr).toContain(typeof says === 'string' ? says : says());
+    // A start that could not listen leaves nothing behind.
+    for (const name of ['a', 'b', 'c']) expect(existsSync(fresh(name))).toBe(false);
   });
 
   test.each([
