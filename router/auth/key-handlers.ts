@@ -57,7 +57,7 @@ function requestOf(operation: KeyOperation, actor: Actor, id: string, body: Buff
 
 function keyOf(bytes: Buffer): {name: string; grant: Grant} {
   const body = parseJson(bytes);
-  if (!keyBody.Check(body)) throw refusalOf(keyBody.Errors(body));
+  if (!keyBody.Check(body)) throw refusalOf(keyBody.Errors(body), body);
   const {name, scopes, tenants = null, tables = null, expires_in_seconds: seconds = null, rate_limit = null} = body;
   const expires_at = seconds === null ? null : Date.now() + seconds * 1000;
   return {name, grant: {scopes, tenants, tables, expires_at, rate_limit}};
@@ -65,13 +65,16 @@ function keyOf(bytes: Buffer): {name: string; grant: Grant} {
 
 function overlapOf(bytes: Buffer): number {
   const body = parseJson(bytes);
-  if (!rotateBody.Check(body)) throw refusalOf(rotateBody.Errors(body));
+  if (!rotateBody.Check(body)) throw refusalOf(rotateBody.Errors(body), body);
   return body.overlap_seconds;
 }
 
+/** Of a wrong value, in the message that refuses it. */
+const SHOWN_CHARS_MAX = 80;
+
 type Fault = {keyword: string; instancePath: string; message: string; params: object};
 
-function refusalOf(faults: Iterable<Fault>): ServiceError {
+function refusalOf(faults: Iterable<Fault>, body: unknown): ServiceError {
   const all = [...faults];
   const closed = all.find(({keyword}) => keyword === 'additionalProperties');
   const {additionalProperties: [unknown] = []} = (closed?.params ?? {}) as {additionalProperties?: string[]};
@@ -80,8 +83,21 @@ function refusalOf(faults: Iterable<Fault>): ServiceError {
   const at = instancePath.slice(1).replaceAll('/', '.') || 'the body';
   const {allowedValues} = params as {allowedValues?: unknown[]};
   if (keyword === 'enum' && allowedValues !== undefined)
-    return invalid(`${at} must be one of ${allowedValues.join(', ')}`);
+    return invalid(`${at} must be one of ${allowedValues.join(', ')}, not ${shown(memberAt(body, instancePath))}`);
   return invalid(`${at} ${message}`);
+}
+
+/** @param pointer as validators name a place: `/scopes/0` */
+function memberAt(body: unknown, pointer: string): unknown {
+  return pointer
+    .slice(1)
+    .split('/')
+    .reduce((value, name) => (value as Record<string, unknown>)[name], body);
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text;
 }
 
 function invalid(message: string): ServiceError {

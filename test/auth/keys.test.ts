@@ -95,6 +95,7 @@ describe('a key', () => {
     const wrong: [object, string][] = [
       [{scope: ['data:read']}, 'scope is not a member'],
       [{scopes: ['data:reed']}, 'scopes.0 must be one of data:read'],
+      [{scopes: ['data:reed']}, ', not "data:reed"'],
       [{scopes: []}, 'scopes must not have fewer than 1 items'],
       [{rate_limit: {requests_per_second: 1, bust: 1}}, 'bust is not a member'],
       [{tables: 'mine'}, 'tables'],
