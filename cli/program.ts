@@ -6,7 +6,7 @@
 import {Command, CommanderError} from 'commander';
 import {BUILD, VERSION} from '../shared/version.ts';
 
-type Verb = {register(program: Command): void};
+type Verb = {register(program: Command, withAllVerbs: () => Promise<Command>): void};
 
 const VERBS: Record<string, () => Promise<Verb>> = {
   start: () => import('./start.ts'),
@@ -35,21 +35,18 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   services: () => import('./services.ts'),
   sandboxes: () => import('./sandboxes.ts'),
   sessions: () => import('./sessions.ts'),
+  completion: () => import('./completion.ts'),
 };
 
 const EXIT_WRONG_USAGE = 2;
 
+/** Where to go. Scripts pass them on as they are: an empty one counts as unset. */
+const TARGET_VARIABLES = ['SVC_URL', 'SVC_TENANT', 'SVC_DATA', 'SVC_ACCESS_TOKEN'];
+
 export async function run(argv: string[]): Promise<void> {
-  const program = new Command('svc')
-    .description('A self-hosted, multi-tenant document service')
-    .version(`svc ${VERSION} (${BUILD})`)
-    .configureHelp({showGlobalOptions: false})
-    .configureOutput({outputError: (text, write) => write(text.replace(/^error: /, 'svc: '))})
-    .exitOverride();
+  for (const name of TARGET_VARIABLES) if (process.env[name] === '') delete process.env[name];
   const verb = argv[2] ?? '';
-  const loaders = Object.hasOwn(VERBS, verb) ? [VERBS[verb]!] : Object.values(VERBS);
-  for (const load of loaders) (await load()).register(program);
-  inherit(program);
+  const program = await programOf(Object.hasOwn(VERBS, verb) ? [verb] : Object.keys(VERBS));
   try {
     await program.parseAsync(argv);
   } catch (caught) {
@@ -57,6 +54,23 @@ export async function run(argv: string[]): Promise<void> {
     // Help and version end this way too, with exit code 0.
     process.exitCode = caught.exitCode === 0 ? 0 : EXIT_WRONG_USAGE;
   }
+}
+
+/** The whole command, with every verb. */
+export function wholeProgram(): Promise<Command> {
+  return programOf(Object.keys(VERBS));
+}
+
+async function programOf(verbs: readonly string[]): Promise<Command> {
+  const program = new Command('svc')
+    .description('A self-hosted, multi-tenant document service')
+    .version(`svc ${VERSION} (${BUILD})`)
+    .configureHelp({showGlobalOptions: false})
+    .configureOutput({outputError: (text, write) => write(text.replace(/^error: /, 'svc: '))})
+    .exitOverride();
+  for (const verb of verbs) (await VERBS[verb]!()).register(program, wholeProgram);
+  inherit(program);
+  return program;
 }
 
 /** Verbs that were added ready-made take the program's ways of writing and ending. */

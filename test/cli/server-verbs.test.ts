@@ -107,6 +107,13 @@ describe('svc status and svc whoami', () => {
     const seen = await svc(['whoami'], {SVC_ACCESS_TOKEN: secret});
     expect(seen.stdout).toMatch(/^reader \(\w+\): scopes data:read; tenants settings; tables notes\n$/);
     expect((await svc(['status'], {SVC_ACCESS_TOKEN: secret})).stdout).toContain('tenants     1\n');
+    const empty = {SVC_TENANT: '', SVC_DATA: service.data};
+    expect(await svc(['status', '--url', service.url], {...empty, SVC_URL: ''})).toMatchObject({code: 0});
+    expect(await svc(['status'], {SVC_URL: '', SVC_DATA: service.data})).toMatchObject({
+      stderr: expect.stringMatching(
+        /^svc status: (no server answers at http:\/\/127\.0\.0\.1:3210|.* does not accept)/,
+      ),
+    });
     expect(await svc(['status'], {SVC_URL: 'http://127.0.0.1:1', SVC_DATA: service.data})).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('no server answers'),
