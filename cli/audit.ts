@@ -20,7 +20,7 @@ export function register(program: Command): void {
     program
       .command('audit')
       .description("operators' actions, the newest last")
-      .option('--history <n>', 'how many records to look back', '100')
+      .option('--history <n>', 'how many of the newest actions to show', '100')
       .option('--refused', 'requests that were refused for who asked, in place of actions')
       .option('--json', 'the records as they are kept, a line each'),
   ).action((options: ShowOptions) => report('audit', options, read => show(read, options)));
@@ -49,13 +49,26 @@ function report(verb: string, options: LogOptions, act: (read: Reader) => Promis
 
 async function show(read: Reader, {history, json}: ShowOptions): Promise<void> {
   if (!/^\d{1,9}$/.test(history)) throw new CommandFailure('--history must be a number', 2);
-  const {latest_sequence: latest} = await read(0, 1);
-  const records: Shown[] = [];
-  for await (const {records: more} of pages(read, Math.max(0, latest - Number(history)))) records.push(...more);
+  const records = await newestActions(read, Number(history));
   const outcomes = new Map(records.filter(isOutcome).map(outcome => [outcome.of, outcome]));
   for (const record of records) {
     if (json === true) process.stdout.write(`${printableJson(JSON.stringify(record))}\n`);
     else if (record.kind !== 'outcome') process.stdout.write(`${printable(lineOf(record, outcomes))}\n`);
+  }
+}
+
+/** The newest `count` actions, with every record from the oldest of them on: an action has a record, and its outcome another one, later. */
+async function newestActions(read: Reader, count: number): Promise<Shown[]> {
+  if (count === 0) return [];
+  const {latest_sequence: latest} = await read(0, 1);
+  for (let back = 2 * count; ; back *= 2) {
+    const from = Math.max(0, latest - back);
+    const records: Shown[] = [];
+    for await (const {records: more} of pages(read, from)) records.push(...more);
+    const actions = records.filter(record => !isOutcome(record));
+    if (from > 0 && actions.length < count) continue;
+    const oldest = actions.at(-count);
+    return oldest === undefined ? records : records.slice(records.indexOf(oldest));
   }
 }
 

@@ -77,12 +77,15 @@ export class ServiceClient {
     });
   }
 
-  /** @param connections requests that can be under way at once */
-  static async open(options: ServerOptions, connections: number): Promise<ServiceClient> {
+  /**
+   * @param connections requests that can be under way at once
+   * @param hint what else could be done where no server answers
+   */
+  static async open(options: ServerOptions, connections: number, hint = ''): Promise<ServiceClient> {
     const url = originOf(options.url);
     const client = new ServiceClient(url, await accessToken(url, options.data), connections);
     try {
-      await client.#checkServer();
+      await client.#checkServer(hint);
     } catch (caught) {
       await client.close();
       throw caught;
@@ -176,13 +179,13 @@ export class ServiceClient {
   }
 
   /** Fails at once and clearly where repeating would not help: no server there, or not with this credential. */
-  async #checkServer(): Promise<void> {
+  async #checkServer(hint: string): Promise<void> {
     let response: Dispatcher.ResponseData;
     try {
       response = await this.#send('GET', '/api/tenants', undefined, {});
     } catch (caught) {
       throw new CommandFailure(
-        `no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?`,
+        `no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?${hint}`,
         1,
         {
           cause: caught,

@@ -48,11 +48,14 @@ async function dev(options: Options): Promise<void> {
   if (server !== null) say(`started a server; its data is in ${server.data}`);
   const inUse = server === null ? options : {...options, data: server.data};
   try {
-    await withTarget(inUse, target => new Development(target, options, server).run());
+    await withTarget(inUse, target => new Development(target, options, server).run(), LOCAL_HINT);
   } finally {
     await server?.stop();
   }
 }
+
+/** Where no server answers. */
+const LOCAL_HINT = ' svc dev --local starts one on this machine';
 
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 

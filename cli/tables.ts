@@ -9,6 +9,7 @@ import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+import {TransientLine} from './transient-line.ts';
 
 export function register(program: Command): void {
   const tables = program.command('tables').description('the tables of a tenant, dropped and renamed');
@@ -55,13 +56,16 @@ async function begun<T>(target: Target, method: 'POST' | 'DELETE', path: string,
 
 /** @throws CommandFailure when it did not complete */
 async function ended(target: Target, id: string): Promise<Task> {
+  const progress = new TransientLine();
   for (;;) {
     const {task} = await target.client.json<FoundTask>('GET', pathOf(target, 'tasks', id));
+    progress.clear();
     if (task.state === 'completed') return task;
     if (task.state !== 'running') {
       const why = task.errors.map(({message}) => `: ${message}`).join('');
       throw new CommandFailure(`the task ${id} was ${task.state} after ${task.changed} documents${why}`, 1);
     }
+    progress.show(`${task.changed.toLocaleString('en-US')} documents deleted …`);
     await delay(TASK_LOOK_MS);
   }
 }

@@ -14,6 +14,7 @@ import {fileStateOf} from '../supervisor/tenant-files.ts';
 import {type VerifyReport, verifyFile} from '../worker/verify/verify-file.ts';
 import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
 import {printable, printableJson} from './printable.ts';
+import {TransientLine} from './transient-line.ts';
 
 type Options = {data: string; tenant?: string; json?: true};
 
@@ -48,9 +49,12 @@ function verify({data, tenant, json}: Options): boolean {
   const registry = registryFindings(survey);
   if (registry.length > 0) shown(JSON.stringify({findings: registry}), told(registry), json);
   let sound = registry.length === 0;
-  for (const each of checked) {
+  const progress = new TransientLine();
+  for (const [index, each] of checked.entries()) {
     const started = performance.now();
+    progress.show(printable(`checking ${each.id} (${index + 1} of ${checked.length}) …`));
     const report = verifyOne(each);
+    progress.clear();
     const seconds = (performance.now() - started) / 1000;
     sound &&= report.findings.length === 0;
     shown(JSON.stringify({tenant: each.id, ...report}), described(each.id, report, seconds), json);

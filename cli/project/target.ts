@@ -25,11 +25,11 @@ export function addProjectOption(command: Command): Command {
   return command.option('--project <directory>', "the project's directory", '.');
 }
 
-export async function openTarget(options: TargetOptions): Promise<Target> {
+export async function openTarget(options: TargetOptions, hint?: string): Promise<Target> {
   const project = await readProject(options.project);
   const tenant = options.tenant ?? project.tenant;
   if (tenant === null) throw new CommandFailure(`no tenant: give --tenant, or "tenant" in ${PROJECT_FILE}`, 2);
-  const client = await ServiceClient.open({...options, url: serverUrl(options, project)}, 4);
+  const client = await ServiceClient.open({...options, url: serverUrl(options, project)}, 4, hint);
   return {project, client, tenant};
 }
 
@@ -39,8 +39,12 @@ export function serverUrl({url}: TargetOptions, project: Project): string {
 }
 
 /** Runs `act` with the target and closes it. */
-export async function withTarget(options: TargetOptions, act: (target: Target) => Promise<void>): Promise<void> {
-  const target = await openTarget(options);
+export async function withTarget(
+  options: TargetOptions,
+  act: (target: Target) => Promise<void>,
+  hint?: string,
+): Promise<void> {
+  const target = await openTarget(options, hint);
   try {
     await act(target);
   } finally {

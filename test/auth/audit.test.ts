@@ -210,6 +210,8 @@ describe('svc audit', () => {
     await service.request('PUT', at('/env/SHOWN'), {value: 'x'});
     const {stdout} = await run('--history', '20');
     expect(stdout).toMatch(/^\S+Z {2}env\.set {2}acme-1 {2}name=SHOWN {2}by admin {2}from 127\.0\.0\.1 {2}204$/m);
+    const newest = (await run('--history', '2')).stdout.trim().split('\n');
+    expect(newest).toEqual([expect.any(String), expect.stringContaining('name=SHOWN')]);
     const verified = await run('verify');
     expect(verified).toMatchObject({code: 0});
     const [, noted] = /the head is (\S+)/.exec(verified.stdout)!;
