@@ -6,8 +6,9 @@
  * of the clock at load is the same whichever function is called first.
  */
 import {createHash} from 'node:crypto';
+import {createRequire} from 'node:module';
 import {posix} from 'node:path';
-import ivm from 'isolated-vm';
+import type ivm from 'isolated-vm';
 import type {CodeInvocation, HostCall, Invocation, RealmUse} from '../../../isolate/host-call.ts';
 import {assert} from '../../../shared/assert.ts';
 import {asFunction, LINES_BEFORE, notABody} from '../code-body.ts';
@@ -40,6 +41,14 @@ const KERNEL_FUNCTIONS = [
 type KernelFunction = (typeof KERNEL_FUNCTIONS)[number];
 type Kernel = Record<KernelFunction, ivm.Reference>;
 
+let library: typeof ivm | null = null;
+
+/** Loaded with the first isolate: not every process that has this code may hold one (0063). */
+export function isolateLibrary(): typeof ivm {
+  library ??= createRequire(import.meta.url)('isolated-vm') as typeof ivm;
+  return library;
+}
+
 export class RealmHost {
   readonly #isolate: ivm.Isolate;
 
@@ -49,14 +58,15 @@ export class RealmHost {
 
   /** @param memoryMb limit of the isolate's heap and buffers, MiB */
   static open({memoryMb}: {memoryMb: number}): RealmHost {
-    return new RealmHost(new ivm.Isolate({memoryLimit: memoryMb}));
+    const {Isolate} = isolateLibrary();
+    return new RealmHost(new Isolate({memoryLimit: memoryMb}));
   }
 
   /** A realm without user code yet. */
   createRealm(code: CodeSource, host: HostCall, use: RealmUse): Realm {
     const context = this.#isolate.createContextSync();
     const {global} = context;
-    global.setSync('__svcHost', new ivm.Callback(host));
+    global.setSync('__svcHost', new (isolateLibrary().Callback)(host));
     compileKernel(this.#isolate).runSync(context);
     const published = global.getSync('__svcKernel', {reference: true}) as ivm.Reference<Record<string, unknown>>;
     const kernel = {} as Kernel;

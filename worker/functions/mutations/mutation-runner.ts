@@ -3,6 +3,7 @@
  * writing through the one writer. So mutations run one after another and never conflict.
  */
 import {FUNCTION_IDLE_MS, MUTATION_WALL_MS_MAX} from '../../../shared/limits.ts';
+import {mayHoldIsolates} from '../../../shared/node-flags.ts';
 import type {Writer} from '../../commit/writer.ts';
 import type {Connection} from '../../storage/connection.ts';
 import {Reader} from '../../storage/reader.ts';
@@ -10,6 +11,7 @@ import type {FunctionTable} from '../call.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
 import type {Execution} from '../execution.ts';
+import {isolateLibrary} from '../isolate/realm.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
@@ -26,6 +28,8 @@ export class MutationRunner {
   /** @param table the functions of the active deployment, for what is scheduled */
   constructor(writer: Writer, db: Connection, table: () => FunctionTable | null) {
     this.#writer = writer;
+    // Now, and not with the first call. A tenant without code has neither.
+    if (mayHoldIsolates()) isolateLibrary();
     const code = new CodeStore(db);
     this.#scheduler = new MutationScheduler(writer, table);
     this.#runner = new SyncRunner(
