@@ -96,6 +96,7 @@ function receive(message: SupervisorToRouter): void {
     case 'worker_ready':
     case 'worker_failed':
     case 'release':
+    case 'give_up':
       directory?.receive(message);
       return;
     case 'key_put':

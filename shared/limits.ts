@@ -178,6 +178,8 @@ export const CONFINEMENT_TRY_MS_MAX = 5_000;
 export const DEATHS_BEFORE_REST = 5;
 export const HEALTHY_MS = 5_000;
 export const REST_MS = 30_000;
+/** What is under way when a tenant moves to a worker that runs code may take this long; requests wait meanwhile. (ours) */
+export const MOVE_MS_MAX = 5_000;
 /** A tenant whose file is damaged is opened again without a request after REST_MS, then after twice as long each time, at most: (ours) */
 export const DAMAGED_REST_MS_MAX = 60 * 60 * 1000;
 /** Deaths in which all calls under way were of one function, before it is refused. (ours) */

@@ -40,6 +40,8 @@ export type OperationTraits = {
   readonly isAtOnce?: true;
   /** Runs a tenant's own code: it is never sent twice, because it may be what ended the worker. */
   readonly runsUserCode?: true;
+  /** A deployment may be active after it: only a worker that can hold isolates gets it. */
+  readonly bringsCode?: true;
   /** The body goes to the worker while it arrives, up to this length. */
   readonly streamedBytesMax?: number;
   /** The answer has no end of its own: a drain cuts it. */
@@ -190,6 +192,7 @@ export const OPERATIONS = {
     variants: {dry_run: OK},
     params: none,
     streamedBytesMax: DEPLOYMENT_BYTES_MAX,
+    bringsCode: true,
   },
   /** Packages that modules for Node import and that are not bundled, by the SHA-512 of their tarballs. */
   'packages.missing': {...read, ...at('POST', '/packages/missing'), params: none},
@@ -206,6 +209,7 @@ export const OPERATIONS = {
     ...write,
     ...at('POST', '/deployments/{deployment_id}/activate'),
     params: ['deployment_id'],
+    bringsCode: true,
   },
   'functions.list': {...read, ...at('GET', '/functions'), params: none, isShort: true},
   'functions.run': {...write, ...at('POST', '/functions/run'), params: none, runsUserCode: true},

@@ -41,6 +41,7 @@ import type {Listening, RouterMessage} from './router-process.ts';
 import {Routers} from './routers.ts';
 import {RunDirectory} from './run-directory.ts';
 import {registryRefusal, requireAll} from './start-refusal.ts';
+import {TenantCode} from './tenant-code.ts';
 import {TenantEgress} from './tenant-egress.ts';
 import {TenantFiles} from './tenant-files.ts';
 import {TenantUsers} from './tenant-users.ts';
@@ -89,6 +90,7 @@ export class Supervisor {
   readonly #runDirectory: RunDirectory;
   readonly #users: TenantUsers;
   readonly #installs: NodeInstalls;
+  readonly #code: TenantCode;
   readonly #pool: WorkerPool;
   readonly #egress: EgressProcess;
   readonly #metrics: SupervisorMetrics;
@@ -145,13 +147,17 @@ export class Supervisor {
     process.on('exit', () => this.#runDirectory.remove());
     // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
     const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data, code.executable), TZ: 'UTC'};
+    this.#code = new TenantCode(this.#registry, log);
     const pool = {
       executable: code.executable,
       entry: code.entry,
       env: workerEnv,
+      // V8 takes compiled code from processes of the same kind only.
+      codeEnv: {NODE_COMPILE_CACHE: join(settings.data, 'cache', 'isolates')},
       confinement: confinement.worker,
       groups,
       sparesWanted: settings.spareWorkers,
+      sparesRunCode: () => this.#code.isAnywhere,
       rehearsalDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       pace: new KillPace(() => performance.now()),
       onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
@@ -191,6 +197,7 @@ export class Supervisor {
       egress,
       installNode: version => this.#installs.install(version),
       registry: this.#registry,
+      code: this.#code,
       files,
       users: this.#users,
       reservePath: this.#reserve.path,
@@ -305,7 +312,10 @@ export class Supervisor {
   #received(place: number, message: RouterMessage): void {
     switch (message.type) {
       case 'wake':
-        this.#placement.wake(message.tenant, place);
+        this.#placement.wake(message.tenant, place, message.forCode);
+        return;
+      case 'given_up':
+        this.#placement.givenUp(message.tenant, place);
         return;
       case 'released':
         this.#placement.released(message.tenant, place, message.busy);

@@ -7,7 +7,7 @@ import type {Wall} from './confinement/layers.ts';
 import {PROCESS_KINDS, type ProcessKind, ProcessUse} from './process-use.ts';
 import type {Residence} from './residence.ts';
 
-const STATES = ['queued', 'waking', 'awake', 'releasing', 'closing', 'resting', 'deleting'] as const;
+const STATES = ['queued', 'waking', 'awake', 'releasing', 'moving', 'closing', 'resting', 'deleting'] as const;
 const PROCESSES = ['router', 'worker', 'egress'] as const;
 type Child = (typeof PROCESSES)[number];
 type ShownState = (typeof STATES)[number];

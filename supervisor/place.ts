@@ -31,6 +31,8 @@ export class Place {
   isReadyOwed = false;
   /** Why `worker` could not open the tenant, when it said so. */
   openError: ErrorObject | null = null;
+  /** It has a deployment, or may have one: its worker has to be one that runs code. */
+  hasCode = true;
   /** The registry's mark, so that a second worker of the same tenant costs no second write. */
   isMarkedAwake: boolean;
   /** When `worker` was told to open the tenant. */
@@ -43,7 +45,7 @@ export class Place {
   inUseUntilMs = 0;
   /** Not asked to let go before this: it answered that requests are under way. */
   busyUntilMs = 0;
-  /** The pause after a death, or the rest. */
+  /** The pause after a death, or the rest, or what a move may take. */
   laterTimer: NodeJS.Timeout | null = null;
   /** Resolved when a deletion may remove the files. */
   onRemovable: (() => void) | null = null;

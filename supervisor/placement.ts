@@ -125,7 +125,9 @@ export class Placement {
 
   add(tenant: PlacedTenant, marks: PlaceMarks): void {
     assert(!this.#places.has(tenant.id), `tenant ${tenant.id} has one place`);
-    this.#places.set(tenant.id, new Place(tenant, marks));
+    const place = new Place(tenant, marks);
+    this.#parts.code.known(place);
+    this.#places.set(tenant.id, place);
   }
 
   /** Resolves when nothing uses the tenant's files any more; it takes no worker from now on. */
@@ -148,12 +150,26 @@ export class Placement {
     this.#parts.tenantDeleted(id);
   }
 
-  /** A router needs this tenant. */
-  wake(id: string, router: number): void {
+  /** A router needs this tenant. @param forCode in a worker that runs code, which the tenant moves to if it has another one */
+  wake(id: string, router: number, forCode: boolean): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
     place.users.asking.add(router);
-    this.#give(place, {type: 'want', asked: true});
+    if (forCode) this.#parts.code.is(place, true);
+    const moves = forCode && place.worker?.runsCode === false;
+    this.#give(place, moves ? {type: 'move'} : {type: 'want', asked: true});
+  }
+
+  /** A router has given up the worker that the tenant moves from. */
+  givenUp(id: string, router: number): void {
+    const place = this.#places.get(id);
+    if (place === undefined) return;
+    place.users.givenUp(router);
+    this.#moveOn(place);
+  }
+
+  #moveOn(place: Place): void {
+    if (place.users.isGivenUp) this.#give(place, {type: 'given_up'});
   }
 
   released(id: string, router: number, busy: boolean): void {
@@ -172,8 +188,10 @@ export class Placement {
   linkLost(id: string, router: number, socketPath: string, calls: UserCall[]): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
-    if (place.address?.socketPath === socketPath) place.users.lost(router, calls);
-    else place.deaths?.heard(router, socketPath, calls);
+    if (place.address?.socketPath === socketPath) {
+      place.users.lost(router, calls);
+      this.#moveOn(place);
+    } else place.deaths?.heard(router, socketPath, calls);
   }
 
   /** A router was sent by this worker what no worker sends. */
@@ -199,6 +217,7 @@ export class Placement {
   routerEnded(router: number): void {
     for (const place of this.#places.values()) {
       place.users.routerEnded(router);
+      this.#moveOn(place);
       place.deaths?.routerEnded(router);
       // A release is asked for again, of those that are left, when the tenant is still idle.
       const isWaitedFor = place.users.asking.size > 0 && place.residence.state !== 'releasing';
@@ -275,6 +294,13 @@ export class Placement {
         return;
       case 'release':
         this.#release(place);
+        return;
+      case 'give_up':
+        for (const router of place.users.beginMove()) {
+          this.#parts.sendToRouter(router, {type: 'give_up', tenant: place.id});
+        }
+        this.#later(place, 'given_up', effect.withinMs);
+        this.#moveOn(place);
         return;
       case 'close':
         place.worker?.child.send({type: 'close'});
@@ -388,12 +414,12 @@ export class Placement {
     if (this.#onDrained === null) this.#due.arm();
   }
 
-  #later(place: Place, input: 'want' | 'rested', afterMs: number): void {
+  #later(place: Place, input: 'want' | 'rested' | 'given_up', afterMs: number): void {
     if (this.#onDrained !== null) return;
     if (place.laterTimer !== null) clearTimeout(place.laterTimer);
     place.laterTimer = setTimeout(() => {
       place.laterTimer = null;
-      this.#give(place, input === 'want' ? {type: 'want', asked: false} : {type: 'rested'});
+      this.#give(place, input === 'want' ? {type: 'want', asked: false} : {type: input});
     }, afterMs);
   }
 

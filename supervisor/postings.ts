@@ -17,6 +17,7 @@ import type {SupervisorMetrics} from './metrics.ts';
 import type {Place} from './place.ts';
 import type {Input} from './residence.ts';
 import type {RunDirectory} from './run-directory.ts';
+import type {TenantCode} from './tenant-code.ts';
 import type {TenantEgress} from './tenant-egress.ts';
 import type {TenantFiles} from './tenant-files.ts';
 import {NoUser, type TenantUsers} from './tenant-users.ts';
@@ -42,6 +43,7 @@ export type PostingParts = {
   runDirectory: RunDirectory;
   pool: WorkerPool;
   egress: TenantEgress;
+  code: TenantCode;
   /** @throws Error with the reason for people */
   installNode: (version: NodeVersion) => Promise<void>;
   metrics: SupervisorMetrics;
@@ -80,20 +82,23 @@ export class Postings {
       if (isOpening) pool.opened();
       isOpening = false;
     };
-    const {worker, kind} = pool.take(fresh, {
-      onMessage: message => {
-        if (message.type === 'opened') {
-          this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
-          place.lastActiveMs = this.#parts.now();
-        }
-        this.#said(place, message);
-        if (message.type === 'opened') openingEnded();
+    const {worker, kind} = pool.take(
+      {fresh, runsCode: place.hasCode},
+      {
+        onMessage: message => {
+          if (message.type === 'opened') {
+            this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
+            place.lastActiveMs = this.#parts.now();
+          }
+          this.#said(place, message);
+          if (message.type === 'opened') openingEnded();
+        },
+        onEnd: end => {
+          this.#ended(place, worker, end);
+          openingEnded();
+        },
       },
-      onEnd: end => {
-        this.#ended(place, worker, end);
-        openingEnded();
-      },
-    });
+    );
     place.worker = worker;
     place.reporter = {tenant: place.id};
     const directory = files.path(place.id, place.generation);
@@ -104,6 +109,7 @@ export class Postings {
       socketPath: runDirectory.nextSocketPath(user),
       secret: randomBytes(24).toString('hex'),
       owner: user?.id ?? process.geteuid!(),
+      runsCode: worker.runsCode,
     };
     place.door = this.#parts.egress.begin(place, user);
     worker.open({
@@ -157,7 +163,12 @@ export class Postings {
         this.#log.error('a tenant could not be opened', {tenant: place.id, error: message.error});
         place.openError = message.error;
         return;
+      case 'needs_isolates':
+        this.#parts.code.is(place, true);
+        return;
       case 'closed':
+        // One that cannot run code has none, whatever its tenant is about to get.
+        if (place.worker?.runsCode === true) this.#parts.code.is(place, message.hasCode);
         this.#events.give(place, {type: 'closed', nextDueMs: message.nextDueMs});
         return;
       case 'in_use':

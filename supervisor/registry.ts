@@ -83,6 +83,15 @@ const EGRESS = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+/** Tenants that are known to have no deployment. A row of an earlier tenant of the id, or one that is damaged, is none. */
+const WITHOUT_CODE = `
+  CREATE TABLE IF NOT EXISTS without_code (
+    id TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
 type Values = [string, number, 0 | 1, number | null, number, number | null, number];
 
 export class Registry {
@@ -94,6 +103,10 @@ export class Registry {
   readonly #egress: Map<string, {generation: number; settings: EgressSettings}>;
   readonly #writeEgress: Database.Statement<[string, number, string, number]>;
   readonly #removeEgress: Database.Statement<[string]>;
+  /** Generations of those without code. */
+  readonly #withoutCode: Map<string, number>;
+  readonly #writeWithoutCode: Database.Statement<[string, number, number]>;
+  readonly #removeWithoutCode: Database.Statement<[string]>;
   readonly #due: Database.Statement<[number], string>;
   readonly #nextDue: Database.Statement<[], number | null>;
   /** The disk did not take the last change, though it is not full. */
@@ -115,8 +128,14 @@ export class Registry {
       }
       this.#rows = new Map(readRows(db).map(row => [row.id, row]));
       readLastGeneration(db);
-      // A table that was not there from the first: a registry without it says nothing of policies.
+      // Tables that were not there from the first: a registry without them says nothing of policies, nor of code.
       db.exec(EGRESS);
+      db.exec(WITHOUT_CODE);
+      this.#withoutCode = readWithoutCode(db);
+      this.#writeWithoutCode = db.prepare(
+        'INSERT OR REPLACE INTO without_code (id, generation, checksum) VALUES (?, ?, ?)',
+      );
+      this.#removeWithoutCode = db.prepare('DELETE FROM without_code WHERE id = ?');
       this.#egress = readEgress(db);
       this.#writeEgress = db.prepare(
         'INSERT OR REPLACE INTO egress (id, generation, settings, checksum) VALUES (?, ?, ?, ?)',
@@ -153,7 +172,9 @@ export class Registry {
     this.#store(newRow(id, generation, createdMs), () => {
       this.#setGeneration.run(generation);
       this.#writeEgress.run(...egressValues(id, generation, NO_EGRESS_SETTINGS));
+      this.#writeWithoutCode.run(id, generation, codeChecksum(id, generation));
     });
+    this.#withoutCode.set(id, generation);
     this.#egress.set(id, {generation, settings: NO_EGRESS_SETTINGS});
   }
 
@@ -167,6 +188,27 @@ export class Registry {
   setEgress(id: string, generation: number, settings: EgressSettings): void {
     this.#change(() => this.#writeEgress.run(...egressValues(id, generation, settings)));
     this.#egress.set(id, {generation, settings});
+  }
+
+  /** False: it is known to have no deployment. */
+  hasCode(id: string, generation: number): boolean {
+    return this.#withoutCode.get(id) !== generation;
+  }
+
+  /** Those that are not known to have no deployment. */
+  get tenantsWithCode(): number {
+    return this.#rows.size - this.#withoutCode.size;
+  }
+
+  /** @throws session.storage_full 507, session.storage_read_only 503 */
+  setHasCode(id: string, generation: number, hasCode: boolean): void {
+    // In memory whatever the disk takes: it is true.
+    if (hasCode) this.#withoutCode.delete(id);
+    else this.#withoutCode.set(id, generation);
+    this.#change(() => {
+      if (hasCode) this.#removeWithoutCode.run(id);
+      else this.#writeWithoutCode.run(id, generation, codeChecksum(id, generation));
+    });
   }
 
   /**
@@ -197,7 +239,9 @@ export class Registry {
     this.#change(() => {
       this.#remove.run(id);
       this.#removeEgress.run(id);
+      this.#removeWithoutCode.run(id);
     });
+    this.#withoutCode.delete(id);
     this.#rows.delete(id);
     this.#egress.delete(id);
   }
@@ -371,6 +415,19 @@ function readEgress(db: Database.Database): Map<string, {generation: number; set
   return new Map(
     sound.map(({id, generation, settings}) => [id, {generation, settings: JSON.parse(settings) as EgressSettings}]),
   );
+}
+
+function readWithoutCode(db: Database.Database): Map<string, number> {
+  type Row = {id: string; generation: number; checksum: number};
+  const rows = db.prepare<[], Row>(
+    'SELECT id, generation, c.checksum FROM without_code AS c JOIN tenants USING (id, generation)',
+  );
+  const sound = rows.all().filter(({id, generation, checksum}) => codeChecksum(id, generation) === checksum);
+  return new Map(sound.map(({id, generation}) => [id, generation]));
+}
+
+function codeChecksum(id: string, generation: number): number {
+  return crc32(JSON.stringify([id, generation, 'without code']));
 }
 
 function egressValues(id: string, generation: number, settings: EgressSettings): [string, number, string, number] {

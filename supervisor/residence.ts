@@ -13,17 +13,19 @@
  *     │                                                                     │         │ not busy
  *     └───────────────────── worker ends after `closed` ────────────────────┴────── closing
  *
+ *   awake, releasing ──move──▶ moving ──given up, or it takes too long──▶ closing, wanted
+ *
  *   any ──delete──▶ deleting ──worker ends, or there is none──▶ (files removed, forgotten)
  *
  * Invariants
- * - A tenant has a worker process exactly in waking, awake, releasing, closing, and in deleting until that worker ended.
+ * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, and in deleting until that worker ended.
  * - The registry's mark `awake` is set before a worker is told to open and cleared only with the next due time a closing
  *   worker reported. After a death the mark stands, so the tenant is wanted again by itself: no due job is forgotten.
  * - `fail` answers a wake the router asked for and is never sent otherwise: a router sees a dead worker by its own link.
  */
 import {unreachable} from '../shared/assert.ts';
 import type {ErrorCode, ErrorObject} from '../shared/errors.ts';
-import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../shared/limits.ts';
+import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../shared/limits.ts';
 
 export type Residence =
   | {state: 'asleep'; deaths: number}
@@ -34,6 +36,8 @@ export type Residence =
   | {state: 'awake'; deaths: number; sinceMs: number}
   /** Asked the router whether anything is under way. */
   | {state: 'releasing'; deaths: number; sinceMs: number}
+  /** Its next worker is to be of another kind: routers send this one nothing more. */
+  | {state: 'moving'; deaths: number; asked: boolean}
   /** `wanted`: what to do when the worker has ended. `stored`: its `closed` came and is in the registry. */
   | {state: 'closing'; deaths: number; wanted: boolean; asked: boolean; stored: boolean}
   /** Requests fail until `untilMs`; the first one after it opens the tenant. `error`: why its file could not be opened, when that is what it died of. */
@@ -57,6 +61,10 @@ export type Input =
   /** Idle, or least recently used while another tenant needs the slot. */
   | {type: 'let_go'}
   | {type: 'released'; busy: boolean}
+  /** A router needs a worker of another kind than the one that serves. */
+  | {type: 'move'}
+  /** Nothing is under way in the worker that is moved from, or what is has had its time. */
+  | {type: 'given_up'}
   | {type: 'closed'; nextDueMs: number | null}
   /** The router process ended: it asks for nothing any more and will not answer `release`. */
   | {type: 'router_ended'}
@@ -75,6 +83,8 @@ export type Effect =
   | {type: 'confirm'}
   | {type: 'fail'; error: ErrorObject; retryAfterMs: number}
   | {type: 'release'}
+  /** Have all routers give the worker up, and give the input `given_up` when they have, or after this time. */
+  | {type: 'give_up'; withinMs: number}
   | {type: 'close'}
   | {type: 'kill'}
   /** Clear the mark, keep when the tenant has work again. */
@@ -100,6 +110,7 @@ export function hasWorker(residence: Residence): boolean {
     case 'waking':
     case 'awake':
     case 'releasing':
+    case 'moving':
     case 'closing':
       return true;
     case 'deleting':
@@ -113,7 +124,9 @@ export function hasWorker(residence: Residence): boolean {
 export function step(residence: Residence, given: Input, nowMs: number): Step {
   const isServed = residence.state === 'awake' || residence.state === 'releasing';
   // Not served any more on the second look: the router's wake was about a worker that ended.
-  const input: Input = given.type === 'confirm' && !isServed ? {type: 'want', asked: true} : given;
+  // And a tenant that is not served moves by being woken.
+  const isWish = given.type === 'confirm' || given.type === 'move';
+  const input: Input = isWish && !isServed ? {type: 'want', asked: true} : given;
   if (residence.state === 'deleting') return stepDeleting(residence, input);
   if (input.type === 'delete') return beginDelete(residence);
   if (input.type === 'held') return forgive(residence);
@@ -128,6 +141,8 @@ export function step(residence: Residence, given: Input, nowMs: number): Step {
     case 'awake':
     case 'releasing':
       return stepAwake(residence, input, nowMs);
+    case 'moving':
+      return stepMoving(residence, input);
     case 'closing':
       return stepClosing(residence, input, nowMs);
     case 'resting':
@@ -195,6 +210,26 @@ function stepAwake(residence: Residence & {state: 'awake' | 'releasing'}, input:
     case 'released':
       if (residence.state === 'awake') return stay(residence);
       return input.busy ? to({...residence, state: 'awake'}) : beginClose(deaths);
+    case 'move':
+      return to({state: 'moving', deaths, asked: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
+    case 'shut_down':
+      return beginClose(deaths);
+    default:
+      return stay(residence);
+  }
+}
+
+function stepMoving(residence: Residence & {state: 'moving'}, input: Input): Step {
+  const {deaths, asked} = residence;
+  switch (input.type) {
+    case 'want':
+      return to({...residence, asked: asked || input.asked});
+    case 'router_ended':
+      return to({...residence, asked: false});
+    case 'given_up':
+      return to({state: 'closing', deaths, wanted: true, asked, stored: false}, {type: 'close'});
+    case 'ended':
+      return to({state: 'queued', deaths, asked}, {type: 'enqueue'});
     case 'shut_down':
       return beginClose(deaths);
     default:
@@ -292,6 +327,7 @@ function beginDelete(residence: Residence): Step {
   switch (residence.state) {
     case 'awake':
     case 'releasing':
+    case 'moving':
       return to(next, {type: 'close'});
     case 'waking':
       // It may be anywhere between a spare and an open file; nothing in it is worth a wait.

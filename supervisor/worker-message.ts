@@ -9,10 +9,14 @@ import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
 
 /** Null: no worker says this. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
-  const {type, id, body, voucher, version, error, untilMs, nextDueMs, egress, report} = said as Record<string, unknown>;
+  const {type, id, body, voucher, version, error, untilMs, nextDueMs, hasCode, egress, report} = said as Record<
+    string,
+    unknown
+  >;
   switch (type) {
     case 'spare':
     case 'egress_wanted':
+    case 'needs_isolates':
     case 'heartbeat':
       return {type};
     case 'opened':
@@ -26,7 +30,9 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
     case 'in_use':
       return isTime(untilMs) ? {type, untilMs} : null;
     case 'closed':
-      return isTime(nextDueMs) ? {type, nextDueMs: nextDueMs === null ? null : Math.ceil(nextDueMs)} : null;
+      return isTime(nextDueMs) && typeof hasCode === 'boolean'
+        ? {type, nextDueMs: nextDueMs === null ? null : Math.ceil(nextDueMs), hasCode}
+        : null;
     case 'metrics':
       return isId(id) && isReport(report) ? {type, id, report} : null;
     default:

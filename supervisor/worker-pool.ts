@@ -21,7 +21,7 @@ import {
   WORKER_MESSAGES_AT_ONCE,
 } from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
-import {ISOLATE_FLAGS} from '../shared/node-flags.ts';
+import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../shared/node-flags.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {WorkerGroups} from './confinement/groups.ts';
 import {endAllOf} from './confinement/leftovers.ts';
@@ -41,11 +41,15 @@ export type PoolSettings = {
   executable: string;
   entry: string;
   env: Record<string, string>;
+  /** Of workers that run code, in addition to `env`. */
+  codeEnv: Record<string, string>;
   /** What stands before a worker's executable. */
   confinement: readonly string[];
   /** Of which each worker has one; null: the machine gives none. */
   groups: WorkerGroups | null;
   sparesWanted: number;
+  /** Asked before a spare is started: a tenant has code, so spares have to be of the kind that serves every tenant. */
+  sparesRunCode: () => boolean;
   /** Where spares rehearse the open of a tenant. */
   rehearsalDirectory: () => string;
   pace: KillPace;
@@ -55,10 +59,20 @@ export type PoolSettings = {
 };
 
 /** Source maps are left off here: reading them costs a cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough. */
-const NODE_FLAGS = ISOLATE_FLAGS;
+function flagsOf(runsCode: boolean): readonly string[] {
+  return runsCode ? ISOLATE_FLAGS : FROZEN_FLAGS;
+}
+
+type WorkerKind = {
+  /** It can hold isolates (0063). It serves every tenant; one that cannot starts in half the time. */
+  runsCode: boolean;
+  /** Where it rehearses; none: it does not. */
+  args?: readonly string[];
+};
 
 /** A worker process and, once it has a tenant, who hears of it. */
 export class Worker {
+  readonly runsCode: boolean;
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
   readonly #reports = new Answers<string>();
   readonly #log: Logger;
@@ -77,8 +91,9 @@ export class Worker {
   #user: WorkerUser | null = null;
   #tenant: string | undefined;
 
-  constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, args: readonly string[] = []) {
+  constructor(settings: PoolSettings, log: Logger, events: WorkerEvents, {runsCode, args = []}: WorkerKind) {
     this.#events = events;
+    this.runsCode = runsCode;
     this.#log = log;
     this.#onUnended = settings.onUnended;
     this.#groups = settings.groups;
@@ -89,8 +104,8 @@ export class Worker {
       confinement: settings.confinement,
       entry: settings.entry,
       args,
-      nodeFlags: NODE_FLAGS,
-      env: settings.env,
+      nodeFlags: flagsOf(runsCode),
+      env: runsCode ? {...settings.env, ...settings.codeEnv} : settings.env,
       log,
       pace: settings.pace,
       onKill: settings.onKill,
@@ -169,6 +184,8 @@ export class Worker {
   }
 }
 
+type TakenWorker = {worker: Worker; kind: 'spare' | 'cold'};
+
 export class WorkerPool {
   readonly #settings: PoolSettings;
   readonly #log: Logger;
@@ -197,18 +214,26 @@ export class WorkerPool {
   /**
    * A worker for a tenant: the oldest spare, else one that is starting (it is further than a new one would be), else a new
    * process. `opened` must be called when it has opened or ended.
+   * @param fresh not one that waits already @param runsCode the tenant has code; without, a worker without comes first
    */
-  take(fresh: boolean, events: WorkerEvents): {worker: Worker; kind: 'spare' | 'cold'} {
+  take({fresh, runsCode}: {fresh: boolean; runsCode: boolean}, events: WorkerEvents): TakenWorker {
     this.#opening++;
-    const spare = fresh ? undefined : this.#ready.shift();
-    const worker = spare ?? (fresh ? null : this.#takeStarting());
-    if (worker === null) return {worker: new Worker(this.#settings, this.#log, events), kind: 'cold'};
+    const spare = fresh ? null : this.#takeReady(runsCode);
+    const worker = spare ?? (fresh ? null : this.#takeStarting(runsCode));
+    if (worker === null) return {worker: new Worker(this.#settings, this.#log, events, {runsCode}), kind: 'cold'};
     worker.handOver(events);
-    return {worker, kind: spare === undefined ? 'cold' : 'spare'};
+    return {worker, kind: spare === null ? 'cold' : 'spare'};
   }
 
-  #takeStarting(): Worker | null {
+  #takeReady(runsCode: boolean): Worker | null {
+    const same = this.#ready.findIndex(worker => worker.runsCode === runsCode);
+    if (same !== -1) return this.#ready.splice(same, 1)[0]!;
+    return runsCode ? null : (this.#ready.shift() ?? null);
+  }
+
+  #takeStarting(runsCode: boolean): Worker | null {
     const worker = this.#starting;
+    if (worker === null || (runsCode && !worker.runsCode)) return null;
     this.#starting = null;
     return worker;
   }
@@ -221,22 +246,38 @@ export class WorkerPool {
 
   refill(): void {
     if (this.#isClosed || this.#opening > 0 || this.#starting !== null || this.#pauseTimer !== null) return;
-    if (this.#ready.length >= this.#settings.sparesWanted) return;
+    const runsCode = this.#settings.sparesRunCode();
+    const useful = this.#ready.filter(worker => worker.runsCode || !runsCode).length;
+    if (useful >= this.#settings.sparesWanted) return;
+    if (this.#ready.length >= this.#settings.sparesWanted) this.#dropSpare();
     const events: WorkerEvents = {
       onMessage: message => {
         if (message.type === 'spare' && this.#starting === worker) this.#started(worker);
       },
       onEnd: end => this.#ended(worker, end),
     };
-    const worker: Worker = new Worker(this.#settings, this.#log, events, [this.#settings.rehearsalDirectory()]);
+    const worker: Worker = new Worker(this.#settings, this.#log, events, {
+      runsCode,
+      args: [this.#settings.rehearsalDirectory()],
+    });
     this.#starting = worker;
+  }
+
+  /** One that runs no code gives its place to one that serves every tenant. */
+  #dropSpare(): void {
+    const [spare] = this.#ready.splice(
+      this.#ready.findIndex(worker => !worker.runsCode),
+      1,
+    );
+    spare?.handOver({onMessage: () => undefined, onEnd: () => undefined});
+    spare?.child.kill();
   }
 
   /** Ends the spares and starts no others; `take` still works, with new processes. */
   close(): void {
     this.#isClosed = true;
     if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
-    this.#takeStarting()?.child.kill();
+    this.#takeStarting(false)?.child.kill();
     for (const worker of this.#ready.splice(0)) worker.child.kill();
   }
 

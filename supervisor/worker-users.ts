@@ -14,6 +14,9 @@ export class WorkerUsers {
   /** A release under way: who has not answered, and whether anybody needs the worker. */
   #release: {waiting: Set<number>; isBusy: boolean} | null = null;
 
+  /** Who has not given up a worker that the tenant moves from; null: it does not move. */
+  #moving: Set<number> | null = null;
+
   /** Everybody who asked is told now. */
   tell(): number[] {
     const routers = [...this.asking];
@@ -49,16 +52,34 @@ export class WorkerUsers {
     return {isBusy: release.isBusy};
   }
 
+  /** @returns who has to give it up; nobody: it is given up */
+  beginMove(): number[] {
+    this.#release = null;
+    this.#moving = new Set(this.told);
+    return [...this.told];
+  }
+
+  /** This router sends the worker nothing more. */
+  givenUp(router: number): void {
+    this.told.delete(router);
+    this.#moving?.delete(router);
+  }
+
+  /** The tenant moves, and nobody uses its worker any more. */
+  get isGivenUp(): boolean {
+    return this.#moving?.size === 0;
+  }
+
   /** A router that loses it twice has reached a dying worker once more, or did not reach it the first time. */
   lost(router: number, calls: UserCall[]): void {
-    this.told.delete(router);
+    this.givenUp(router);
     if (calls.length > 0 && !this.#lost.has(router)) this.#lost.set(router, calls);
   }
 
   /** The router's process is gone, and with it what it asked for and what it used. */
   routerEnded(router: number): void {
     this.asking.delete(router);
-    this.told.delete(router);
+    this.givenUp(router);
     this.#release = null;
   }
 
@@ -69,6 +90,7 @@ export class WorkerUsers {
     this.#lost = new Map();
     this.told.clear();
     this.#release = null;
+    this.#moving = null;
     return {calls, unheard};
   }
 }

@@ -3,7 +3,7 @@
  * told to close. With a directory as its argument it rehearses that in it first.
  *
  *   (rehearsing ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
- *                      └ open_failed: exit 1
+ *                      └ open_failed: exit 1; needs_isolates: exit 1
  *   any ──channel to the supervisor closes──▶ exit when the turn ends (a commit under way is finished or rolled back)
  *
  * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored
@@ -22,6 +22,7 @@ import {
 } from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
+import {mayHoldIsolates} from '../shared/node-flags.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {rehearse} from './rehearsal.ts';
@@ -108,6 +109,12 @@ async function open(settings: TenantSettings): Promise<void> {
   egress = new WorkerEgress(settings.egress, send);
   const onUse = (untilMs: number | null) => send({type: 'in_use', untilMs});
   serving = await Serving.open(settings, log, {egress, onUse, installNode});
+  if (serving.tenant.hasCode && !mayHoldIsolates()) {
+    await serving.close();
+    send({type: 'needs_isolates'});
+    process.disconnect?.();
+    return;
+  }
   send({type: 'opened', egress: serving.tenant.storedEgress});
 }
 
@@ -135,7 +142,8 @@ function reportLast(): void {
 
 async function close(): Promise<void> {
   reportLast();
+  const hasCode = serving?.tenant.hasCode ?? false;
   const nextDueMs = (await serving?.close()) ?? null;
-  send({type: 'closed', nextDueMs});
+  send({type: 'closed', nextDueMs, hasCode});
   process.exit(0);
 }

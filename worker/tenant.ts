@@ -345,6 +345,11 @@ export class Tenant {
     return storedSettings(this.#writerDb).egress;
   }
 
+  /** A deployment is active. */
+  get hasCode(): boolean {
+    return this.#functions.hasFunctions;
+  }
+
   metricsText(lagSeconds: number): string {
     const journalHead = this.#groups.durableSequence;
     this.#reader.inSnapshot();

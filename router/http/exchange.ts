@@ -197,6 +197,14 @@ export class Exchange implements Forwarded {
     );
   }
 
+  get bringsCode(): boolean {
+    return this.route?.bringsCode === true;
+  }
+
+  get isEndless(): boolean {
+    return this.route?.isEndless === true;
+  }
+
   get call(): UserCall | null {
     if (!this.isUserCall) return null;
     this.#call ??= callOf(this.meta, this.body);
@@ -287,7 +295,7 @@ export class Exchange implements Forwarded {
       return;
     }
     this.#streamHead = meta;
-    if (this.route?.isEndless === true && meta.t === 'text/event-stream') this.#events = new EventBoundary();
+    if (this.isEndless && meta.t === 'text/event-stream') this.#events = new EventBoundary();
     // A stream of events that has none for a while is open for its reader nevertheless. What leaves with its head then is a
     // comment, which readers of events skip.
     if (meta.t?.startsWith('text/event-stream')) setImmediate(() => this.#openEvents());

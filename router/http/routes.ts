@@ -48,6 +48,7 @@ export type Route = {
   readonly streamedBytesMax: number | null;
   /** The answer has no end of its own: a drain cuts it. */
   readonly isEndless: boolean;
+  readonly bringsCode: boolean;
   /** The operation's one parameter, where it is a literal of the path and not a parameter of it. */
   readonly parameter: string | null;
   /** Where among the path's parameters behind the tenant the table is; -1: it names none. */
@@ -85,6 +86,7 @@ function ownRow(own: RouterOperation): Row {
     isUserCall: false,
     streamedBytesMax: null,
     isEndless: false,
+    bringsCode: false,
     parameter: null,
     tableAt: -1,
     hasCors: false,
@@ -123,6 +125,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     isUserCall: traits.runsUserCode === true,
     streamedBytesMax: traits.streamedBytesMax ?? null,
     isEndless: traits.isEndless === true,
+    bringsCode: traits.bringsCode === true,
     parameter,
     tableAt: traits.params.indexOf('table'),
     hasCors: traits.hasCors === true,

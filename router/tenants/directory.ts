@@ -27,7 +27,8 @@ export type PlacementMessage = Extract<
       | 'call_answered'
       | 'worker_ready'
       | 'worker_failed'
-      | 'release';
+      | 'release'
+      | 'give_up';
   }
 >;
 
@@ -137,6 +138,9 @@ export class TenantDirectory {
         this.#send({type: 'released', tenant: message.tenant, busy});
         return;
       }
+      case 'give_up':
+        this.#tenants.get(message.tenant)?.giveUp();
+        return;
     }
   }
 
@@ -184,7 +188,8 @@ export class TenantDirectory {
       bytes: this.#bytes,
       limits: this.#limits,
       routers: this.#routers,
-      wake: () => this.#send({type: 'wake', tenant: id}),
+      wake: forCode => this.#send({type: 'wake', tenant: id, forCode}),
+      givenUp: () => this.#send({type: 'given_up', tenant: id}),
       lost: (socketPath, calls) => this.#send({type: 'link_lost', tenant: id, socketPath, calls}),
       malformed: (socketPath, why) => {
         this.#malformed++;

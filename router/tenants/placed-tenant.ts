@@ -6,6 +6,9 @@
  *              │                │  └── link lost, reads go again: wake ──┐
  *              └─worker_failed──┘                         └─────────────┘
  *
+ * A request that brings code waits while the link is to a worker that cannot run any, and asks for one that can; all others are
+ * served until the supervisor says `give_up`. From then on everything waits for the next worker (0063).
+ *
  * When a worker dies, two notices come in either order: its socket closes here, and the supervisor says worker_failed. The
  * second of them must not fail what already waits for the next worker, so the lost worker is remembered until the
  * supervisor has spoken of it, and that worker_failed only repeats the wake.
@@ -35,8 +38,10 @@ export type TenantParts = {
   limits: RouterLimits;
   /** Routers there are: with one, a result that is current here is so everywhere. */
   routers: number;
-  /** Asks for a worker. */
-  wake: () => void;
+  /** Asks for a worker. @param forCode for one that runs code */
+  wake: (forCode: boolean) => void;
+  /** All that was under way in a worker that the tenant moves from is answered. */
+  givenUp: () => void;
   /** The link to this worker is gone, with these calls under way. */
   lost: (socketPath: string, calls: UserCall[]) => void;
   /** This worker sent what no worker sends; `lost` follows. */
@@ -61,10 +66,15 @@ export class PlacedTenant implements Holder {
   readonly held: HeldBytes;
   readonly #parts: TenantParts;
   readonly #log: Logger;
-  readonly #wake: () => void;
   #link: WorkerLink | null = null;
   readonly #waiting = new Set<Forwarded>();
   #waitingBytes = 0;
+  /** A worker that runs code was asked for. */
+  #isCodeWanted = false;
+  /** Links that take no more requests, and have some under way. */
+  readonly #retired = new Set<WorkerLink>();
+  /** The supervisor waits until all of those are answered. */
+  #isGivingUp = false;
   /** Socket of the worker whose link was lost while the supervisor has not spoken of it; null: none. */
   #lostSocketPath: string | null = null;
   /** Null: nothing is suspected. */
@@ -79,7 +89,6 @@ export class PlacedTenant implements Holder {
     this.held = new HeldBytes(parts.bytes);
     this.#parts = parts;
     this.#log = parts.log;
-    this.#wake = parts.wake;
     this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
     const {functionSocketsUnhandledBytes} = parts.limits;
     this.pipes = new TenantPipes(parts.pipeTraffic, this.held, functionSocketsUnhandledBytes, () =>
@@ -109,7 +118,7 @@ export class PlacedTenant implements Holder {
   forward(request: Forwarded): void {
     if (this.isRemoved) throw tenantNotFound(this.id);
     if (this.#suspects !== null) this.#suspect(request, this.#suspects);
-    if (this.#link !== null) this.#link.send(request);
+    if (this.#link !== null && (!request.bringsCode || this.#link.address.runsCode)) this.#link.send(request);
     else this.#wait(request);
   }
 
@@ -120,8 +129,9 @@ export class PlacedTenant implements Holder {
     if (current !== null) {
       if (current.address.socketPath === address.socketPath) return;
       this.#dropLink(); // the new worker replaces it; its requests end when it closes
-      current.retire();
+      this.#retire(current);
     }
+    this.#isCodeWanted = false;
     const {live, pipes} = this;
     const link = new WorkerLink(address, this.#log, {live, pipes}, this.held, this.#parts.limits, {
       malformed: ({address: {socketPath}}, why) => this.#parts.malformed(socketPath, why),
@@ -137,6 +147,7 @@ export class PlacedTenant implements Holder {
     const link = this.#dropLink();
     if (link !== null) {
       link.destroy(); // its closing decides about what it holds
+      if (this.#waiting.size > 0) this.#wake(); // what waits for another worker than this one
       return;
     }
     if (this.#lostSocketPath !== null) {
@@ -144,6 +155,7 @@ export class PlacedTenant implements Holder {
       if (this.#needsWorker) this.#wake();
       return;
     }
+    this.#isCodeWanted = false;
     for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
     this.live.unavailable(error);
     this.pipes.unavailable(error);
@@ -158,13 +170,25 @@ export class PlacedTenant implements Holder {
     return false;
   }
 
+  /** Sends the worker nothing more, and says so when all that it has of this tenant is answered. */
+  giveUp(): void {
+    const link = this.#dropLink();
+    if (link !== null) {
+      link.cutStreams('endless', new ServiceError('session.worker_unavailable', MOVES));
+      this.#retire(link);
+    }
+    this.#isGivingUp = true;
+    this.#sayGivenUp();
+    if (this.#needsWorker) this.#wake();
+  }
+
   remove(): void {
     this.isRemoved = true;
     for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
     this.live.end(tenantNotFound(this.id));
     this.pipes.end(tenantNotFound(this.id));
     const link = this.#dropLink();
-    link?.cutStreams(tenantNotFound(this.id));
+    link?.cutStreams('all', tenantNotFound(this.id));
     link?.retire();
   }
 
@@ -225,7 +249,24 @@ export class PlacedTenant implements Holder {
     request.holder = this;
     this.#waitingBytes = bytes;
     this.#waiting.add(request);
-    if (this.#waiting.size === 1 && this.#retryTimer === null) this.#wake();
+    const asksForCode = request.bringsCode && !this.#isCodeWanted;
+    if (asksForCode) this.#isCodeWanted = true;
+    if (asksForCode || (this.#waiting.size === 1 && this.#retryTimer === null)) this.#wake();
+  }
+
+  #wake(): void {
+    this.#parts.wake(this.#isCodeWanted);
+  }
+
+  #retire(link: WorkerLink): void {
+    this.#retired.add(link);
+    link.retire();
+  }
+
+  #sayGivenUp(): void {
+    if (!this.#isGivingUp || this.#retired.size > 0) return;
+    this.#isGivingUp = false;
+    this.#parts.givenUp();
   }
 
   /** The link is not used any more; what holds it decides how it ends. */
@@ -261,6 +302,7 @@ export class PlacedTenant implements Holder {
   }
 
   #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
+    this.#retired.delete(link);
     // A link that was given up had nothing under way, unless its worker was replaced.
     if (!retired || calls.length > 0) this.#parts.lost(link.address.socketPath, calls);
     const isLostAgain = link.address.socketPath === this.#lostSocketPath;
@@ -270,6 +312,7 @@ export class PlacedTenant implements Holder {
     }
     if (!wasOpen || isLostAgain) this.#wakeLater();
     for (const request of unanswered) this.#again(request);
+    this.#sayGivenUp();
   }
 
   #again(request: Forwarded): void {
@@ -289,6 +332,8 @@ export class PlacedTenant implements Holder {
     }, WAKE_RETRY_MS);
   }
 }
+
+const MOVES = 'the tenant moves to a worker that runs its code; ask again';
 
 /** One wording, so that an id that cannot exist and one that does not are told apart by nobody. */
 export function tenantNotFound(id: string): ServiceError {

@@ -17,6 +17,10 @@ export interface Forwarded {
   readonly isRead: boolean;
   /** A short read (see shared/operations.ts): it cannot have ended its worker. */
   readonly isShort: boolean;
+  /** Only a worker that runs code takes it (see shared/operations.ts). */
+  readonly bringsCode: boolean;
+  /** Its answer has no end of its own. */
+  readonly isEndless: boolean;
   /** The tenant's code it runs; null: none. */
   readonly call: UserCall | null;
   /** The client has gone, or was refused meanwhile: nobody wants the answer. */

@@ -276,10 +276,14 @@ export class WorkerLink implements Holder {
     this.#scheduleFlush();
   }
 
-  /** Cuts the answers that are streamed: their readers may take as long as they like for the rest. */
-  cutStreams(why: ServiceError): void {
+  /**
+   * Cuts the answers that are streamed: their readers may take as long as they like for the rest.
+   * @param which those that have no end of their own, or all
+   */
+  cutStreams(which: 'endless' | 'all', why: ServiceError): void {
     for (const stream of [...this.#streaming.keys()]) {
       const request = this.#inFlight.get(stream)!;
+      if (which === 'endless' && !request.isEndless) continue;
       this.#streaming.delete(stream);
       this.#cancel(stream);
       request.holder = null;

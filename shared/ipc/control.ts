@@ -16,9 +16,9 @@ import type {KeyRecord, KeyRequest} from './keys.ts';
 
 /**
  * Where a router reaches a tenant's worker. The secret is made for every worker and never leaves memory. `owner`: the number of the
- * user whose socket it is.
+ * user whose socket it is. `runsCode`: the worker can hold isolates, so it takes deployments.
  */
-export type WorkerAddress = {tenant: string; socketPath: string; secret: string; owner: number};
+export type WorkerAddress = {tenant: string; socketPath: string; secret: string; owner: number; runsCode: boolean};
 
 /* ── router ── */
 
@@ -91,6 +91,11 @@ export type SupervisorToRouter =
   | {type: 'worker_failed'; tenant: string; error: ErrorObject; retryAfterS: number}
   /** Stop using this worker if nothing is under way, and answer `released`. */
   | {type: 'release'; tenant: string}
+  /**
+   * The tenant moves to another worker: send this one nothing more, hold what comes, and answer `given_up` once all that is under way has
+   * been answered.
+   */
+  | {type: 'give_up'; tenant: string}
   | {type: 'reply'; id: number; result: unknown}
   | {type: 'reply_error'; id: number; error: ErrorObject}
   /** Answered by `metrics`. */
@@ -102,8 +107,11 @@ export type RouterToSupervisor =
   | {type: 'listening'; host: string; port: number; metricsPort: number | null}
   /** Start-up failed (port taken, address not to be had): one sentence for the operator. */
   | {type: 'listen_failed'; message: string}
-  /** A request needs this tenant's worker; answered by `worker_ready` or `worker_failed`. */
-  | {type: 'wake'; tenant: string}
+  /**
+   * A request needs this tenant's worker; answered by `worker_ready` or `worker_failed`. `forCode`: one that runs code, which the tenant is
+   * moved to if need be.
+   */
+  | {type: 'wake'; tenant: string; forCode: boolean}
   /** Answered by `reply` (null) or `reply_error`. */
   | {type: 'request'; id: number; action: 'tenant_create' | 'tenant_delete'; tenant: string}
   /** Answered by `reply` with what the route answers. */
@@ -131,6 +139,8 @@ export type RouterToSupervisor =
   | {type: 'call_answered'; tenant: string; key: string}
   /** Answer to `release`. `busy`: it is still in use and stays. */
   | {type: 'released'; tenant: string; busy: boolean}
+  /** Answer to `give_up`. */
+  | {type: 'given_up'; tenant: string}
   /** Answer to `metrics`: what this router counts. */
   | {type: 'metrics'; id: number; report: MetricJson[]}
   | {type: 'heartbeat'};
@@ -194,13 +204,15 @@ export type WorkerToSupervisor =
   /** A version of Node is to be installed below the data directory. Answered by `node_settled`. */
   | {type: 'node_wanted'; id: number; version: NodeVersion}
   | {type: 'open_failed'; error: ErrorObject}
+  /** The tenant has a deployment, and this worker cannot hold isolates: it has closed the file and ends. */
+  | {type: 'needs_isolates'}
   /**
    * Something goes on in the tenant that no request waits for: it wants to stay awake until then, epoch milliseconds. Null:
    * nothing does. Sent with each change.
    */
   | {type: 'in_use'; untilMs: number | null}
-  /** When the tenant next has work due, epoch milliseconds; null: nothing is scheduled. */
-  | {type: 'closed'; nextDueMs: number | null}
+  /** When the tenant next has work due, epoch milliseconds; null: nothing is scheduled. `hasCode`: a deployment is active. */
+  | {type: 'closed'; nextDueMs: number | null; hasCode: boolean}
   /**
    * Answer to `metrics`: prom-client's form of a registry as JSON; empty while no tenant is open. With LAST_REPORT_ID it was not asked
    * for: the worker is about to say `closed`.

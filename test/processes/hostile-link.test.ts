@@ -20,7 +20,7 @@ const SHIM = `
         const [, hex] = /attack:([0-9a-f]+)/.exec(bytes.toString('latin1')) ?? [];
         if (hex !== undefined) given[0].write(Buffer.from(hex, 'hex'));
         const [, type, times] = /tell:([a-z_]+):([0-9]+)/.exec(bytes.toString('latin1')) ?? [];
-        for (let n = 0; n < Number(times ?? 0); n++) process.send({type, nextDueMs: null, egress: {allow: [], deny: []}});
+        for (let n = 0; n < Number(times ?? 0); n++) process.send({type, nextDueMs: null, hasCode: false, egress: {allow: [], deny: []}});
       });
     }
     return emit.call(this, name, ...given);

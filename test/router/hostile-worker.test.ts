@@ -212,7 +212,10 @@ describe('a router connects to a socket of the worker alone', () => {
     return {path, directory, server, connections: () => connections};
   }
 
-  const addressed = (socketPath: string) => ({tenant: 'a', socketPath, secret: 's', owner: process.geteuid!()});
+  const addressed = (socketPath: string) => ({
+    ...{tenant: 'a', socketPath, secret: 's', owner: process.geteuid!()},
+    runsCode: true,
+  });
   /** Why it is none; null: it was connected. */
   async function faultOf(socketPath: string): Promise<string | null> {
     const {socket, fault} = connectToWorker(addressed(socketPath), onread);

@@ -13,6 +13,7 @@ import {
 } from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {Quarantine} from '../../shared/quarantine.ts';
+import {until} from '../harness/until.ts';
 import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 
 const log = createLogger({}, {write: () => undefined});
@@ -23,7 +24,7 @@ const noHub = () => {
 };
 
 /** What the tenant asked of the supervisor; made anew for each test, because a lost link may ask after its test. */
-let asked: {wakes: number; next: PromiseWithResolvers<void>};
+let asked: {wakes: number; forCode: number; givenUp: number; next: PromiseWithResolvers<void>};
 /** Sockets of workers whose deaths were held against calls. */
 let held: string[];
 let refused: number;
@@ -33,7 +34,7 @@ let tenant: PlacedTenant;
 let workers: ScriptedWorker[];
 
 beforeEach(() => {
-  const mine = {wakes: 0, next: Promise.withResolvers<void>()};
+  const mine = {wakes: 0, forCode: 0, givenUp: 0, next: Promise.withResolvers<void>()};
   asked = mine;
   workers = [];
   held = [];
@@ -47,8 +48,9 @@ beforeEach(() => {
     bytes: new RouterBytes(limitsOfOne(1)),
     limits: limitsOfOne(1),
     routers: 1,
-    wake: () => {
+    wake: forCode => {
       mine.wakes++;
+      if (forCode) mine.forCode++;
       mine.next.resolve();
       mine.next = Promise.withResolvers();
     },
@@ -58,6 +60,7 @@ beforeEach(() => {
       tenant.suspect(quarantine.suspects(performance.now()));
     },
     malformed: (_, why) => void malformed.push(why),
+    givenUp: () => void mine.givenUp++,
     answered: key => quarantine.answered(key),
     onRefused: () => {
       refused++;
@@ -69,8 +72,8 @@ afterEach(() => {
   for (const worker of workers) worker.die();
 });
 
-async function newWorker(): Promise<ScriptedWorker> {
-  const worker = new ScriptedWorker('acme');
+async function newWorker(runsCode = true): Promise<ScriptedWorker> {
+  const worker = new ScriptedWorker('acme', runsCode);
   workers.push(worker);
   await worker.listen();
   return worker;
@@ -423,4 +426,79 @@ test('a streamed reply whose client goes is cancelled at the worker', async () =
   await worker.received(4);
   expect(worker.frames[3]).toMatchObject({kind: FrameKind.cancel, stream});
   expect(tenant.isBusy).toBe(false);
+});
+
+describe('a request that brings code, while the worker runs none,', () => {
+  test('waits for one that does; everything before is answered by the old worker, and everything after by the new', async () => {
+    const old = await newWorker(false);
+    tenant.workerReady(old.address);
+    const before = new RecordedRequest(true);
+    const follows = new RecordedRequest(true, '', null, {isEndless: true});
+    tenant.forward(before);
+    tenant.forward(follows);
+    await old.received(3);
+    old.send(FrameKind.response, 2, FrameFlag.streams, '', '');
+    await until('the stream to have begun', () => follows.pieces.length === 1);
+
+    const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
+    tenant.forward(deploy);
+    expect(asked).toMatchObject({wakes: 1, forCode: 1});
+    const meanwhile = new RecordedRequest(false, 'meanwhile');
+    tenant.forward(meanwhile);
+    await old.received(4);
+    expect(old.frames.at(-1)!.body).toBe('meanwhile');
+
+    tenant.giveUp();
+    expect(asked.givenUp).toBe(0);
+    expect(await follows.outcome).toBe('cut');
+    const after = new RecordedRequest(false, 'after');
+    tenant.forward(after);
+    old.send(FrameKind.response, 1, FrameFlag.none, '', 'first');
+    old.answer('', 'second');
+    expect(await before.outcome).toBe('200 first');
+    expect(await meanwhile.outcome).toBe('200 second');
+    await until('the supervisor to know', () => asked.givenUp === 1);
+
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(3);
+    expect(next.frames.slice(1).map(frame => frame.body)).toEqual(['bundle', 'after']);
+    next.send(FrameKind.response, 1, FrameFlag.none, '', 'deployed');
+    next.answer('', 'third');
+    expect(await deploy.outcome).toBe('200 deployed');
+    expect(await after.outcome).toBe('200 third');
+  });
+
+  test('asks again when the next worker runs none either', async () => {
+    const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
+    tenant.forward(new RecordedRequest(true));
+    tenant.forward(deploy);
+    expect(asked).toMatchObject({wakes: 2, forCode: 1});
+    const old = await newWorker(false);
+    tenant.workerReady(old.address);
+    expect(asked).toMatchObject({wakes: 3, forCode: 2});
+    tenant.giveUp();
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(2);
+    expect(next.frames.at(-1)!.body).toBe('bundle');
+  });
+
+  test('is asked for again when the worker dies before the move and no other can be had', async () => {
+    const old = await newWorker(false);
+    tenant.workerReady(old.address);
+    const under = new RecordedRequest(false, 'write');
+    tenant.forward(under);
+    await old.received(2);
+    const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
+    tenant.forward(deploy);
+    const {wakes} = asked;
+    tenant.workerFailed(died, 1);
+    expect(asked.wakes).toBeGreaterThan(wakes);
+    expect(await under.outcome).toContain('session.outcome_unknown');
+    const next = await newWorker();
+    tenant.workerReady(next.address);
+    await next.received(2);
+    expect(next.frames.at(-1)!.body).toBe('bundle');
+  });
 });

@@ -20,12 +20,13 @@ export class ScriptedWorker {
   #socket: Socket | null = null;
   #wanted: {frames: number; resolve: () => void} | null = null;
 
-  constructor(tenant: string) {
+  constructor(tenant: string, runsCode = true) {
     this.address = {
       tenant,
       socketPath: join(this.#directory, 'w'),
       secret: 'secret',
       owner: process.geteuid!(),
+      runsCode,
     };
   }
 
@@ -74,7 +75,7 @@ export class ScriptedWorker {
   }
 }
 
-type More = {isScan?: boolean; call?: UserCall};
+type More = {isScan?: boolean; call?: UserCall; bringsCode?: boolean; isEndless?: boolean};
 
 /** What became of a request: `status body`, or `code/Retry-After`. */
 export class RecordedRequest implements Forwarded {
@@ -83,6 +84,8 @@ export class RecordedRequest implements Forwarded {
   readonly isRead: boolean;
   readonly isShort: boolean;
   readonly call: UserCall | null;
+  readonly bringsCode: boolean;
+  readonly isEndless: boolean;
   suspectedBy: Suspicion | null = null;
   bytes = 0;
   sentMs = 0;
@@ -102,6 +105,8 @@ export class RecordedRequest implements Forwarded {
     this.isRead = isRead;
     this.isShort = isRead && more.isScan !== true && more.call === undefined;
     this.call = more.call ?? null;
+    this.bringsCode = more.bringsCode === true;
+    this.isEndless = more.isEndless === true;
     this.upload = upload;
     this.body = Buffer.from(body);
     this.outcome = new Promise(resolve => {

@@ -37,6 +37,27 @@ describe('the registry of tenants', () => {
     expect(readRegistry(path)).toEqual({version: 2, rows, lastGeneration: 3});
   });
 
+  test('a new tenant has no code; one that got some has, and so has what is unknown or damaged', () => {
+    const first = new Registry(path);
+    for (const [at, id] of ['none', 'some', 'damaged'].entries()) first.create(id, at + 1, 5);
+    first.setHasCode('some', 2, true);
+    expect(first.tenantsWithCode).toBe(1);
+    first.close();
+    const db = new Database(path);
+    db.prepare("UPDATE without_code SET checksum = checksum + 1 WHERE id = 'damaged'").run();
+    db.close();
+    const second = new Registry(path);
+    expect(['none', 'some', 'damaged'].map((id, at) => second.hasCode(id, at + 1))).toEqual([false, true, true]);
+    expect(second.hasCode('none', 9)).toBe(true);
+    expect(second.tenantsWithCode).toBe(2);
+    second.setHasCode('some', 2, false);
+    second.remove('none', 1);
+    second.close();
+    const third = new Registry(path);
+    expect([third.hasCode('some', 2), third.hasCode('none', 1)]).toEqual([false, true]);
+    third.close();
+  });
+
   test('a generation is not forgotten with its tenant', () => {
     const registry = new Registry(path);
     registry.create('acme', 7, 5);

@@ -12,6 +12,7 @@ const queued: Residence = {state: 'queued', deaths: 0, asked: true};
 const waking: Residence = {state: 'waking', deaths: 0, asked: true, retried: false};
 const awake: Residence = {state: 'awake', deaths: 0, sinceMs: NOW_MS};
 const releasing: Residence = {state: 'releasing', deaths: 0, sinceMs: NOW_MS};
+const moving: Residence = {state: 'moving', deaths: 0, asked: true};
 const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: false, stored: false};
 const resting: Residence = {state: 'resting', deaths: DEATHS_BEFORE_REST, untilMs: NOW_MS + 12_345, error: null};
 const deleting: Residence = {state: 'deleting', hasWorker: true};
@@ -40,6 +41,17 @@ describe('a tenant moves between disk and a worker', () => {
     ['asked to let go, and unused', releasing, {type: 'released', busy: false}, 'closing', 'close'],
     ['asked to let go, the router dies', releasing, {type: 'router_ended'}, 'awake', ''],
     ['asked to let go, its worker dies', releasing, ended, 'asleep', 'later'],
+    ['awake, and it needs another worker', awake, {type: 'move'}, 'moving', 'give_up'],
+    ['asked to let go, and it needs another worker', releasing, {type: 'move'}, 'moving', 'give_up'],
+    ['asleep, and it needs another worker', asleep, {type: 'move'}, 'queued', 'enqueue'],
+    ['closing, and it needs another worker', closing, {type: 'move'}, 'closing', ''],
+    ['moving, a request comes', moving, asked, 'moving', ''],
+    ['moving, nobody uses the worker', moving, {type: 'given_up'}, 'closing', 'close'],
+    ['moving, its worker dies', moving, ended, 'queued', 'enqueue'],
+    ['moving, the router dies', moving, {type: 'router_ended'}, 'moving', ''],
+    ['moving, it is deleted', moving, {type: 'delete'}, 'deleting', 'close'],
+    ['moving, the server stops', moving, {type: 'shut_down'}, 'closing', 'close'],
+    ['moved already', awake, {type: 'given_up'}, 'awake', ''],
     ['closing, a request comes', closing, asked, 'closing', ''],
     ['closing, the worker reports its next due time', closing, {type: 'closed', nextDueMs: 7}, 'closing', 'store'],
     ['closed in order', {...closing, stored: true}, ended, 'asleep', ''],
@@ -162,6 +174,8 @@ test('whatever happens: workers are started only without one, and only who asked
         {type: 'held'} as const,
         {type: 'router_ended'} as const,
         {type: 'rested'} as const,
+        {type: 'move'} as const,
+        {type: 'given_up'} as const,
       ],
       ...[{type: 'delete'} as const, {type: 'shut_down'} as const, {type: 'closed', nextDueMs: null} as const],
       ...[
@@ -178,7 +192,7 @@ test('whatever happens: workers are started only without one, and only who asked
       let isAsked = false;
       for (const next of inputs) {
         if (next.type === 'ended' && !hasWorker(residence)) continue; // nothing there to end
-        if ((next.type === 'want' && next.asked) || next.type === 'confirm') isAsked = true;
+        if ((next.type === 'want' && next.asked) || next.type === 'confirm' || next.type === 'move') isAsked = true;
         if (next.type === 'router_ended') isAsked = false;
         const before = residence;
         const {next: after, effects} = step(residence, next, NOW_MS);

@@ -12,8 +12,9 @@ const VALID = [
   {type: 'open_failed', error: {code: 'op.storage_damaged', message: 'damaged', detail: {check: 'code'}}},
   {type: 'in_use', untilMs: null},
   {type: 'in_use', untilMs: 1_700_000_000_000.5},
-  {type: 'closed', nextDueMs: null},
-  {type: 'closed', nextDueMs: 1_700_000_000_000},
+  {type: 'needs_isolates'},
+  {type: 'closed', nextDueMs: null, hasCode: false},
+  {type: 'closed', nextDueMs: 1_700_000_000_000, hasCode: true},
   {type: 'metrics', id: 1, report: '[]'},
 ];
 
@@ -36,8 +37,9 @@ describe('what no worker says is', () => {
     {type: 'open_failed', error: {code: 'session.storage_full', message: '', detail: null}},
     {type: 'in_use', untilMs: '1'},
     {type: 'in_use'},
-    {type: 'closed', nextDueMs: {}},
-    {type: 'closed', nextDueMs: 1e300},
+    {type: 'closed', nextDueMs: {}, hasCode: true},
+    {type: 'closed', nextDueMs: 1e300, hasCode: true},
+    {type: 'closed', nextDueMs: null},
     {type: 'metrics', id: 1, report: []},
   ])('%j', message => {
     expect(workerMessageIn(message)).toBeNull();

@@ -68,6 +68,11 @@ export class FunctionGate implements Stage {
     return this.#platform;
   }
 
+  /** A deployment serves here. A job of a function loads what it needs itself, when it is due. */
+  get hasFunctions(): boolean {
+    return hasFunctions(this.#parts.writer);
+  }
+
   /** Loads it unless it is there. @throws session.worker_unavailable 503; op.storage_damaged 503 */
   readonly loaded = (): Promise<FunctionPlatform> => {
     if (this.#platform !== null) return Promise.resolve(this.#platform);
@@ -82,7 +87,7 @@ export class FunctionGate implements Stage {
    * woke the tenant is about to come, and if it is no call it should not wait for this.
    */
   warm(): void {
-    if (!hasFunctions(this.#parts.writer)) return;
+    if (!this.hasFunctions) return;
     this.#warmTimer = setTimeout(() => {
       this.loaded().catch(() => undefined); // The log says so, and whoever needs it tries again.
     }, FUNCTIONS_WARM_DELAY_MS);
@@ -147,7 +152,6 @@ function unavailable(message: string): ServiceError {
   return new ServiceError('session.worker_unavailable', message);
 }
 
-/** Whether a deployment serves here. A job of a function loads what it needs itself, when it is due. */
 function hasFunctions({statements}: Writer): boolean {
   return statements.meta.get(ACTIVE_KEY) !== undefined;
 }

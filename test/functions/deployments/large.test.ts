@@ -37,6 +37,8 @@ describe('in a running service', () => {
   afterAll(() => service.stop());
 
   test('deploys of 5 MB, one after another, while the tenant serves, never end its worker', async () => {
+    // The first deploy brings the tenant to a worker that runs code.
+    await app.deploy({'none.ts': 'export {};'});
     await app.admin('POST', '/documents', {table: 'items', fields: {n: 1}});
     const worker = await service.workerOf(app.tenant);
     let isDeploying = true;

@@ -109,7 +109,7 @@ export class Edge {
     const newAddress = () => {
       const path = join(folder, `w${++wakes}`);
       linkSync(socketPath, path);
-      return {tenant: TENANT, socketPath: path, secret: SECRET, owner: process.geteuid!()};
+      return {tenant: TENANT, socketPath: path, secret: SECRET, owner: process.geteuid!(), runsCode: true};
     };
     const directory: TenantDirectory = new TenantDirectory(
       [TENANT, 'asleep'],
