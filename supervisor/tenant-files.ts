@@ -7,6 +7,7 @@
  *   t_<id>_<n> with anything else              a tenant
  *   d_<id>_<n>                                 a tenant that is deleted: what is left of it is to be removed
  */
+import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
@@ -129,7 +130,7 @@ export class TenantFiles {
   /** Removes what a deleted tenant has left. Its mark stays until the registry has forgotten it. */
   async emptyDeleted(id: string, generation: number): Promise<void> {
     const marked = this.#deletedPath(id, generation);
-    for (const name of await readdir(marked)) await this.#steps.remove(join(marked, name));
+    for (const name of await readdir(marked, {encoding: 'buffer'})) await this.#steps.remove(within(marked, name));
   }
 
   async removeMark(id: string, generation: number): Promise<void> {
@@ -235,32 +236,37 @@ function unlessMissing(caught: unknown): void {
   if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
 }
 
-/** Also what is deeper than a path may be long, as code can make that goes down step by step. */
-export async function removeTree(path: string): Promise<void> {
+/** Also what is deeper than a path may be long, as code can make that goes down step by step. Names may be any bytes. */
+export async function removeTree(path: string | Buffer): Promise<void> {
   try {
     await rm(path, {recursive: true, force: true, maxRetries: 3});
   } catch (caught) {
     if ((caught as NodeJS.ErrnoException).code !== 'ENAMETOOLONG') throw caught;
-    await removeFlattened(path);
+    await removeFlattened(Buffer.from(path));
   }
 }
 
 /** Each directory in it is moved up beside it, under a name of its own, before what it holds is looked at: no path grows. */
-async function removeFlattened(path: string): Promise<void> {
+async function removeFlattened(path: Buffer): Promise<void> {
+  const above = path.subarray(0, path.lastIndexOf('/'));
   const waiting = [path];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    for (const entry of await readdir(next, {withFileTypes: true})) {
-      const its = join(next, entry.name);
+    for (const entry of await readdir(next, {withFileTypes: true, encoding: 'buffer'})) {
+      const its = within(next, entry.name);
       if (!entry.isDirectory()) {
         await unlink(its);
         continue;
       }
-      const moved = join(dirname(path), randomBytes(16).toString('hex'));
+      const moved = within(above, randomBytes(16).toString('hex'));
       await rename(its, moved);
       waiting.push(moved);
     }
     await rmdir(next);
   }
+}
+
+function within(directory: string | Buffer, name: string | Buffer): Buffer {
+  return Buffer.concat([directory, '/', name].map(part => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
 
 /** Makes `path` and the directories above it that are missing, each on disk. */

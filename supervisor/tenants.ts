@@ -72,8 +72,7 @@ export class Tenants {
       log.error('a row of the registry is damaged: no tenant can be called so', {id, generation});
     }
     for (const {id, generation} of plan.deleted) {
-      await this.#finishDeletion(id, generation);
-      log.info('finished deleting a tenant', {tenant: id});
+      if (await this.#finishDeletion(id, generation)) log.info('finished deleting a tenant', {tenant: id});
     }
     for (const {id, generation, name, content} of plan.interrupted) {
       if (content === 'torn') await files.removeNew(id, generation);
@@ -163,19 +162,21 @@ export class Tenants {
     placement.forget(id);
   }
 
-  /** The tenant is gone already, whether or not this works: what is left is tried again at the next start. */
-  async #finishDeletion(id: string, generation: number): Promise<void> {
+  /** The tenant is gone already, whether or not this works. @returns false: what is left is tried again at the next start */
+  async #finishDeletion(id: string, generation: number): Promise<boolean> {
     const {registry, files, log} = this.#parts;
     try {
       await files.emptyDeleted(id, generation);
       registry.remove(id, generation);
       await files.removeMark(id, generation);
+      return true;
     } catch (caught) {
       if (!(caught instanceof ServiceError) && !isOfFileSystem(caught)) throw caught;
       log.error('a tenant is deleted, but not all that it left could be removed; the next start tries again', {
         tenant: id,
         error: caught,
       });
+      return false;
     }
   }
 

@@ -1,8 +1,9 @@
+import {Buffer} from 'node:buffer';
 import {mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test} from 'vitest';
-import {removeTree} from '../../supervisor/tenant-files.ts';
+import {removeTree, TenantFiles} from '../../supervisor/tenant-files.ts';
 import {makeDeepTree} from '../harness/deep-tree.ts';
 
 test('what is deeper than a path may be long is removed, and nothing that its links point to', async () => {
@@ -19,4 +20,21 @@ test('what is deeper than a path may be long is removed, and nothing that its li
   await removeTree(join(tenants, 'deep'));
   expect(readdirSync(tenants)).toEqual([]);
   expect(readdirSync(outside)).toEqual(['kept']);
+});
+
+test('of a deleted tenant all is removed, under whatever names', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  onTestFinished(() => rmSync(root, {recursive: true}));
+  const marked = join(root, 'd_a_1');
+  const noText = Buffer.from([0xff, 0xfe]);
+  const within = (directory: Buffer | string) => Buffer.concat([Buffer.from(directory), Buffer.from('/'), noText]);
+  mkdirSync(marked);
+  mkdirSync(within(marked));
+  writeFileSync(within(within(marked)), '');
+  makeDeepTree(join(marked, 'deep'), inner => writeFileSync(within(inner), ''));
+  const files = new TenantFiles(root);
+  await files.emptyDeleted('a', 1);
+  expect(readdirSync(marked)).toEqual([]);
+  await files.removeMark('a', 1);
+  expect(readdirSync(root)).toEqual([]);
 });
