@@ -142,6 +142,8 @@ export const WAKE_RETRY_MS = 50;
 export const ACTIVITY_INTERVAL_MS = 1_000;
 /** A process that does not report its metrics within this time is left out of a scrape. (ours) */
 export const METRICS_TIMEOUT_MS = 1_000;
+/** All processes report so often, in addition to scrapes: what one counted since its last report is lost when it is killed. (ours) */
+export const METRICS_REPORT_MS = 15_000;
 /** A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within 10 s) */
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 export const HEARTBEAT_TIMEOUT_MS = 8_000;

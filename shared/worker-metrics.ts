@@ -11,7 +11,11 @@ export type WorkerMetricShape = {
   aggregator?: MetricJson['aggregator'];
   /** None unless said. */
   labels?: readonly string[];
+  /** The values of the first label that alarms and rates are made of: these series are there with 0 from the start. */
+  from?: readonly string[];
 };
+
+const PROCESS_ENDS = ['told', 'start', 'memory', 'crash'];
 
 const METRICS = {
   svc_worker_operations_total: {type: 'counter', help: 'Operations answered by workers.', labels: ['op']},
@@ -23,6 +27,7 @@ const METRICS = {
     type: 'counter',
     help: 'Syncs of the log, by who made them: the thread that writes, or one of the pool.',
     labels: ['by'],
+    from: ['thread', 'pool'],
   },
   svc_commit_group_seconds: {type: 'histogram', help: 'Time of a whole commit group, without the sync of the log.'},
   svc_checkpoint_seconds: {type: 'histogram', help: 'Time of a WAL checkpoint.'},
@@ -55,11 +60,13 @@ const METRICS = {
     type: 'counter',
     help: 'Calls of query functions, by whether a cached result answered.',
     labels: ['how'],
+    from: ['hit', 'shared', 'run'],
   },
   svc_function_results_dropped_total: {
     type: 'counter',
     help: 'Cached results of query functions that were dropped, by cause.',
     labels: ['cause'],
+    from: ['written', 'full', 'cleared'],
   },
   svc_node_processes: {type: 'gauge', help: 'Node processes of modules with "use node".'},
   svc_node_process_bytes: {
@@ -70,6 +77,7 @@ const METRICS = {
     type: 'counter',
     help: 'Node processes of modules with "use node" that ended, by cause: on purpose, memory, time, a crash, or a failed start.',
     labels: ['cause'],
+    from: [...PROCESS_ENDS, 'time'],
   },
   svc_isolate_processes: {type: 'gauge', help: 'Processes of query and action isolates.'},
   svc_isolate_process_bytes: {
@@ -80,22 +88,26 @@ const METRICS = {
     type: 'counter',
     help: 'Processes of query and action isolates that ended, by cause: on purpose, a crash, memory, silence, a protocol violation, or a failed start.',
     labels: ['cause'],
+    from: [...PROCESS_ENDS, 'silent', 'unread', 'malformed'],
   },
   svc_function_results_bytes: {type: 'gauge', help: 'Memory of the cached results of query functions.'},
   svc_live_evaluations_total: {
     type: 'counter',
     help: 'Live queries evaluated for a commit, by whether the result changed.',
     labels: ['result'],
+    from: ['changed', 'equal', 'unmatched'],
   },
   svc_function_live_runs_total: {
     type: 'counter',
     help: 'Runs of live query functions, by whether the result was new.',
     labels: ['result'],
+    from: ['changed', 'equal'],
   },
   svc_function_socket_failures_total: {
     type: 'counter',
     help: 'Unexpected errors on function sockets, by what failed: the log has each with its stack.',
     labels: ['what'],
+    from: ['query', 'message', 'call', 'token', 'transition'],
   },
   svc_function_transitions_total: {
     type: 'counter',
@@ -106,6 +118,7 @@ const METRICS = {
     type: 'counter',
     help: 'Damaged data found in tenant files, by the check that found it.',
     labels: ['check'],
+    from: ['checksum', 'id', 'entry', 'chain', 'code', 'rows', 'engine'],
   },
   svc_scrub_checked_total: {
     type: 'counter',
@@ -118,11 +131,17 @@ const METRICS = {
     help: 'Time since the latest complete scrub, of the tenant where it is longest ago.',
     aggregator: 'max',
   },
-  svc_followers: {type: 'gauge', help: 'Streams of events that are open, by what they follow.', labels: ['kind']},
+  svc_followers: {
+    type: 'gauge',
+    help: 'Streams of events that are open, by what they follow.',
+    labels: ['kind'],
+    from: ['journal', 'query'],
+  },
   svc_follower_events_total: {
     type: 'counter',
     help: 'Records and results that left on streams of events, by what they follow; counted when a stream ends.',
     labels: ['kind'],
+    from: ['journal', 'query'],
   },
   svc_follower_owed_bytes: {type: 'gauge', help: 'Bytes buffered in workers for slow readers of event streams.'},
   svc_live_queries: {type: 'gauge', help: 'Distinct live queries.'},

@@ -60,7 +60,8 @@ export type ChildOptions<Received> = {
 };
 
 /** `nonsense`: it says what no child of ours says. */
-export type KillReason = 'hung' | 'memory' | 'nonsense';
+export const KILL_REASONS = ['hung', 'memory', 'nonsense'] as const;
+export type KillReason = (typeof KILL_REASONS)[number];
 
 const LIMITS: WatchLimits = {
   tickMs: HEARTBEAT_INTERVAL_MS,

@@ -254,12 +254,15 @@ export class Supervisor {
       onKill: reason => this.#metrics.killed('router', reason),
       log,
     });
-    this.#page = new MetricsPage({
-      routers: () => this.#routers.reports(),
-      workers: () => this.#placement.reports(),
-      egress: () => this.#egress.report(),
-      supervisor: () => this.#metrics.json(),
-    });
+    this.#page = new MetricsPage(
+      {
+        routers: () => this.#routers.reports(),
+        workers: () => this.#placement.reports(),
+        egress: () => this.#egress.report(),
+        supervisor: () => this.#metrics.json(),
+      },
+      error => log.error('metrics were not taken', {error}),
+    );
   }
 
   /** Resolves when clients can connect. @throws StartError */
@@ -291,6 +294,7 @@ export class Supervisor {
     await this.#routers.drain();
     await this.#placement.drain();
     this.#egress.close();
+    this.#page.close();
     clearTimeout(deadline);
     this.#reserve.close();
     this.#keys.close();

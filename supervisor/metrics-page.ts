@@ -4,11 +4,12 @@
  * hiding the rest.
  *
  * What counts up never goes down because a process ended: of each place for a router or the egress process the page keeps what its
- * earlier processes had counted when they were last shown, and of workers what `worker-figures.ts` says. One that does not report is
- * shown with its last figures.
+ * earlier processes had counted when they last reported, and of workers what `worker-figures.ts` says. One that does not report is
+ * shown with its last figures. All report every METRICS_REPORT_MS, whether or not anyone scrapes: a process that is killed takes no more with it.
  */
 import {AggregatorRegistry} from 'prom-client';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
+import {METRICS_REPORT_MS} from '../shared/limits.ts';
 import type {MetricJson} from '../shared/metric-json.ts';
 import {countsOf, sumOfCounts} from './metric-sums.ts';
 import {type Reporter, WorkerFigures} from './worker-figures.ts';
@@ -23,6 +24,8 @@ export type Reporters = {
   supervisor: () => Promise<MetricJson[]>;
 };
 
+type Taken = {shown: MetricJson[][]; missing: number};
+
 export class MetricsPage {
   readonly #reporters: Reporters;
   readonly #workers = new WorkerFigures();
@@ -33,18 +36,39 @@ export class MetricsPage {
   /** What the egress process said last; one that was never wanted has counted nothing. */
   #lastOfEgress: MetricJson[] = new EgressMetrics().report(0);
   #missing = 0;
-  #rendering: Promise<string> | null = null;
+  #taking: Promise<Taken> | null = null;
+  readonly #timer: NodeJS.Timeout;
 
-  constructor(reporters: Reporters) {
+  /** @param failed a report that nobody waits for */
+  constructor(reporters: Reporters, failed: (error: unknown) => void) {
     this.#reporters = reporters;
+    this.#timer = setInterval(() => void this.#taken().catch(failed), METRICS_REPORT_MS).unref();
   }
 
-  /** Prometheus text. Scrapes that overlap are one. */
-  render(): Promise<string> {
-    this.#rendering ??= this.#render().finally(() => {
-      this.#rendering = null;
+  /** Prometheus text. Scrapes that overlap take one report. */
+  async render(): Promise<string> {
+    const {shown, missing} = await this.#taken();
+    this.#missing += missing;
+    const missed: MetricJson = {
+      name: 'svc_metrics_missing_total',
+      help: 'Processes that did not report in time for a scrape.',
+      type: 'counter',
+      aggregator: 'sum',
+      values: [{labels: {}, value: this.#missing}],
+    };
+    return AggregatorRegistry.aggregate([...shown, [missed]]).metrics();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Reports are taken one round after another: an older one would count down. */
+  #taken(): Promise<Taken> {
+    this.#taking ??= this.#take().finally(() => {
+      this.#taking = null;
     });
-    return this.#rendering;
+    return this.#taking;
   }
 
   /** The router at this place is gone; its next one counts from 0. */
@@ -69,7 +93,7 @@ export class MetricsPage {
     this.#workers.forget(tenant);
   }
 
-  async #render(): Promise<string> {
+  async #take(): Promise<Taken> {
     const {routers, workers, egress, supervisor} = this.#reporters;
     const [ofRouters, ofWorkers, ofEgress, own] = await Promise.all([
       Promise.all(routers()),
@@ -78,28 +102,20 @@ export class MetricsPage {
       supervisor(),
     ]);
     this.#lastOfEgress = ofEgress ?? this.#lastOfEgress;
+    let missing = 0;
     const shown: MetricJson[][] = [own, this.#ended, this.#lastOfEgress];
     for (const [place, report] of ofRouters.entries()) {
       if (report !== null) this.#last[place] = report;
-      else this.#missing++;
+      else missing++;
       const last = report ?? countsOf(this.#last[place] ?? []);
       shown.push(last);
     }
     for (const {worker, text} of ofWorkers) {
       const report = this.#workers.taken(worker, text);
-      if (report === null) this.#missing++;
+      if (report === null) missing++;
       shown.push(report ?? this.#workers.known(worker));
     }
     shown.push(...this.#workers.kept());
-    shown.push([
-      {
-        name: 'svc_metrics_missing_total',
-        help: 'Processes that did not report in time for a scrape.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: [{labels: {}, value: this.#missing}],
-      },
-    ]);
-    return AggregatorRegistry.aggregate(shown).metrics();
+    return {shown, missing};
   }
 }

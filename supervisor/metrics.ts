@@ -2,7 +2,7 @@
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
 import type {MetricJson} from '../shared/metric-json.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
-import type {KillReason} from './child.ts';
+import {KILL_REASONS, type KillReason} from './child.ts';
 import type {Wall} from './confinement/layers.ts';
 import {PROCESS_KINDS, type ProcessKind, ProcessUse} from './process-use.ts';
 import type {Residence} from './residence.ts';
@@ -109,9 +109,10 @@ export class SupervisorMetrics {
       labelNames: ['kind'],
       registers,
     });
+    for (const kind of ['spare', 'cold']) this.#wakeSeconds.zero({kind});
     for (const process of PROCESSES) {
       this.#deaths.inc({process}, 0);
-      for (const reason of ['hung', 'memory']) this.#kills.inc({process, reason}, 0);
+      for (const reason of KILL_REASONS) this.#kills.inc({process, reason}, 0);
     }
   }
 

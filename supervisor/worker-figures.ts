@@ -15,8 +15,6 @@ export type Reporter = {tenant: string};
 type Value = MetricJson['values'][number];
 
 const FINDINGS = 'svc_scrub_findings';
-/** Those that alarms are made of are there with 0 before anything is found. */
-const CHECKS = ['checksum', 'id', 'entry', 'chain', 'code', 'rows', 'engine'];
 const LABEL_CHARS_MAX = 200;
 
 export class WorkerFigures {
@@ -73,10 +71,12 @@ export class WorkerFigures {
   }
 }
 
-function withZero(name: string, {type, help, aggregator = 'sum', labels = []}: WorkerMetricShape): MetricJson {
-  let values: Value[] = [];
-  if (name === 'svc_storage_damage_total') values = CHECKS.map(check => ({labels: {check}, value: 0}));
-  else if (labels.length === 0 && type !== 'histogram') values = [{labels: {}, value: 0}];
+function withZero(
+  name: string,
+  {type, help, aggregator = 'sum', labels = [], from = []}: WorkerMetricShape,
+): MetricJson {
+  let values: Value[] = from.map(value => ({labels: {[labels[0]!]: value}, value: 0}));
+  if (labels.length === 0 && type !== 'histogram') values = [{labels: {}, value: 0}];
   else if (labels.length === 0) {
     values = [
       {labels: {le: '+Inf'}, value: 0, metricName: `${name}_bucket`},

@@ -1,5 +1,6 @@
-import {expect, test} from 'vitest';
+import {expect, onTestFinished, test, vi} from 'vitest';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
+import {METRICS_REPORT_MS} from '../../shared/limits.ts';
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
 import {MetricsPage} from '../../supervisor/metrics-page.ts';
 
@@ -18,12 +19,17 @@ function writes(value: number, more: object = {}): string {
 const WORKERS = [{tenant: 'a'}, {tenant: 'b'}];
 
 function pageOf(reports: Reports): MetricsPage {
-  return new MetricsPage({
-    routers: () => reports.routers.map(report => Promise.resolve(report)),
-    workers: () => reports.workers.map((report, at) => ({worker: WORKERS[at]!, report: Promise.resolve(report)})),
-    egress: () => Promise.resolve(reports.egress ?? null),
-    supervisor: () => Promise.resolve([gauge('g', 'of the supervisor', 1)]),
-  });
+  const page = new MetricsPage(
+    {
+      routers: () => reports.routers.map(report => Promise.resolve(report)),
+      workers: () => reports.workers.map((report, at) => ({worker: WORKERS[at]!, report: Promise.resolve(report)})),
+      egress: () => Promise.resolve(reports.egress ?? null),
+      supervisor: () => Promise.resolve([gauge('g', 'of the supervisor', 1)]),
+    },
+    error => expect.fail(String(error)),
+  );
+  onTestFinished(() => page.close());
+  return page;
 }
 
 async function shown(page: MetricsPage, name: string): Promise<number> {
@@ -145,4 +151,31 @@ test.each([
   const figures = [];
   for (const name of names) figures.push(await shown(page, name));
   expect(figures).toEqual([1, 2, 3]);
+});
+
+test('all report without scrapes, too: what a process counted until then stays when it is killed', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const reports: Reports = {routers: [[counter(3)]], workers: [writes(5), null]};
+  const page = pageOf(reports);
+  await vi.advanceTimersByTimeAsync(METRICS_REPORT_MS);
+  [reports.routers, reports.workers] = [[], []];
+  page.workerEnded(WORKERS[0]!, null);
+  page.routerEnded(0);
+  expect([await shown(page, 'svc_commit_writes_total '), await shown(page, 'c_total')]).toEqual([5, 3]);
+  // That one did not report is of scrapes alone.
+  expect(await shown(page, 'svc_metrics_missing_total')).toBe(0);
+});
+
+test('series of known values are there before anything is counted', async () => {
+  const page = pageOf({routers: [], workers: []});
+  const names = [
+    'svc_commit_syncs_total{by="pool"}',
+    'svc_isolate_process_ends_total{cause="malformed"}',
+    'svc_function_results_total{how="hit"}',
+    'svc_storage_damage_total{check="chain"}',
+  ];
+  for (const name of names) expect(await shown(page, name)).toBe(0);
 });
