@@ -6,7 +6,7 @@ import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {IDEMPOTENCY_KEEP_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {CommitGroups} from '../../worker/commit/group.ts';
-import {type OnceRequest, once} from '../../worker/commit/idempotency.ts';
+import {keepReply, type OnceRequest, once, ownedKey} from '../../worker/commit/idempotency.ts';
 import {insertEffect} from '../../worker/commit/mutation.ts';
 import {Writer} from '../../worker/commit/writer.ts';
 import {WorkerMetrics} from '../../worker/metrics.ts';
@@ -64,4 +64,20 @@ test('a clock that is set forward under the process forgets none', async () => {
   livedMs += 1_000;
   await made('another'); // forgets what is too old
   expect(await made('k')).toBe(first);
+});
+
+test('one that an older version stored without its owner is found by every owner, and no other of theirs', async () => {
+  const request = 'the same';
+  await groups.perform(writer => keepReply(writer, {key: 'old', request}, {status: 201, body: 'first'}));
+  for (const owner of [null, 'family', 'another']) expect(await made(ownedKey('old', owner))).toBe('first');
+  await expect(
+    groups.perform(writer =>
+      once(writer, {key: ownedKey('old', 'family'), request: 'another'}, () => ({status: 201, body: ''})),
+    ),
+  ).rejects.toMatchObject({code: 'op.conflict'});
+  const ids = await Promise.all([null, 'family', 'another'].map(owner => made(ownedKey('new', owner))));
+  expect(new Set(ids).size).toBe(3);
+  clockMs += IDEMPOTENCY_KEEP_MS + 1;
+  livedMs += IDEMPOTENCY_KEEP_MS + 1;
+  expect(await made(ownedKey('old', 'family'))).not.toBe('first');
 });

@@ -22,11 +22,16 @@ export function checkIdempotencyKey(key: string): void {
 }
 
 /**
- * Under which it is stored: keys of different owners are different ones, and no key has a line break in it.
- * @param owner the family of the API key that sent it; null: an admin credential, whose keys are stored as they are
+ * The key that it is stored under: keys of different owners are different ones, and no key has a line break in it.
+ * @param owner the family of the API key that sent it; null: an admin credential
  */
 export function ownedKey(key: string, owner: string | null): string {
-  return owner === null ? key : `${owner}\n${key}`;
+  return `${owner ?? ''}\n${key}`;
+}
+
+/** What versions stored it under that knew no owners. Such rows answer every owner until they expire. */
+function unownedKey(key: string): string {
+  return key.slice(key.indexOf('\n') + 1);
 }
 
 /** What makes two requests the same: operation, parameters and the body's bytes. */
@@ -54,7 +59,8 @@ export function once(writer: Writer, request: OnceRequest, run: () => FirstReply
 
 /** What was answered when the request was made first; null: it is made now. @throws op.conflict 409 */
 export function firstReply(writer: Writer, {key, request}: OnceRequest): FirstReply | null {
-  const stored = writer.statements.idempotent.get(key);
+  const {idempotent} = writer.statements;
+  const stored = idempotent.get(key) ?? idempotent.get(unownedKey(key));
   if (stored === undefined) return null;
   checkedRowOf('idempotency', stored);
   if (stored.created_ms < writer.ageMs - IDEMPOTENCY_KEEP_MS) return null;
