@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterEach, beforeEach, expect, onTestFinished, test, vi} from 'vitest';
 import {ServiceError} from '../../shared/errors.ts';
-import {TASK_BYTES_MAX} from '../../shared/limits.ts';
+import {TASK_BYTES_MAX, TASKS_KEPT_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import type {TaskBody} from '../../shared/protocol/tasks.ts';
 import {BulkRecords} from '../../worker/bulk/bulk-records.ts';
@@ -99,6 +99,27 @@ test('a slice reads the record of its own task, however many there are', async (
   tasks.wake();
   await until('both to end', () => ids.every(id => tasks.get(db, id).state === 'completed'));
   expect([pages, all.mock.calls.length, tasks.hasWork]).toEqual([10, 0, false]);
+});
+
+test('a new task takes the place of the oldest that ended, without reading the others; a damaged one stays', async () => {
+  const background = new BackgroundWrites(groups, log, () => undefined);
+  const tasks = new Tasks(db, background, noDrop, () => Promise.reject(new Error('nothing runs')));
+  const make = () => groups.perform(tasks.made({type: 'delete', query: {table: 't', filters: []}}));
+  const ids: string[] = [];
+  for (let n = 0; n < TASKS_KEPT_MAX; n++) {
+    ids.push(await make());
+    await groups.perform(tasks.cancelled(ids[n]!));
+  }
+  db.prepare(`UPDATE bulk_records SET record = replace(record, '"to":0', '"to":9') WHERE id = ?`).run(ids[0]);
+  const [all, get] = [vi.spyOn(BulkRecords.prototype, 'all'), vi.spyOn(BulkRecords.prototype, 'get')];
+  onTestFinished(() => {
+    for (const spy of [all, get]) spy.mockRestore();
+  });
+  const newest = await make();
+  expect([all.mock.calls.length, get.mock.calls.length]).toEqual([0, 2]);
+  const {tasks: kept, damaged} = tasks.list(db, {limit: null, after: null});
+  expect(kept.map(({id}) => id).sort()).toEqual([...ids.slice(2), newest].sort());
+  expect(damaged).toEqual([ids[0]]);
 });
 
 test('tasks are listed whole or in pages, the newest first, damaged ones by id', async () => {

@@ -48,6 +48,12 @@ export class BulkRecords<R> {
     return this.#checked(reading(() => rows.all(this.#kind, before, most)));
   }
 
+  /** Of all, sorted; the records are not read. @throws as `all` */
+  ids(db: Connection): string[] {
+    const ids = db.prepare<[Kind], string>('SELECT id FROM bulk_records WHERE kind = ? ORDER BY id').pluck();
+    return reading(() => ids.all(this.#kind));
+  }
+
   #checked(rows: Row[]): Found<R> {
     const records: R[] = [];
     const damaged: string[] = [];

@@ -51,6 +51,6 @@ export class RunningTasks {
 type Aged = Pick<RunningTask, 'id' | 'created_at'>;
 
 /** The oldest first; ids sort by time. */
-export function byAge(a: Aged, b: Aged): number {
+function byAge(a: Aged, b: Aged): number {
   return a.created_at - b.created_at || (a.id < b.id ? -1 : 1);
 }

@@ -42,7 +42,7 @@ import type {Connection} from '../storage/connection.ts';
 import {decodeId} from '../storage/ids.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {BulkRecords, damagedOnes} from './bulk-records.ts';
-import {byAge, type RunningTask, RunningTasks} from './running-tasks.ts';
+import {type RunningTask, RunningTasks} from './running-tasks.ts';
 
 type TaskRecord = Task & {
   changes: FieldChanges | null;
@@ -276,14 +276,20 @@ export class Tasks {
     return now.state === 'completed';
   }
 
-  /** Forgets the oldest that have ended. @throws op.rate_limited 429 */
+  /** Forgets the oldest that have ended; of all others only ids are read. @throws op.rate_limited 429 */
   #makeRoom(writer: Writer): void {
-    const all = this.#records.all(writer.db).records.sort(byAge);
-    const ended = all.filter(({state}) => state !== 'running');
-    if (all.length - ended.length >= TASKS_RUNNING_MAX) {
+    const running = new Set(this.#running.all.map(({id}) => id));
+    if (running.size >= TASKS_RUNNING_MAX) {
       throw new ServiceError('op.rate_limited', `${TASKS_RUNNING_MAX} tasks wait for their turn; try again later`);
     }
-    for (const {id} of ended.slice(0, Math.max(0, ended.length + 1 - TASKS_KEPT_MAX))) this.#records.remove(writer, id);
+    const ended = this.#records.ids(writer.db).filter(id => !running.has(id));
+    let surplus = ended.length + 1 - TASKS_KEPT_MAX;
+    for (const id of ended) {
+      if (surplus <= 0) return;
+      if (this.#records.sound(writer.db, id) === undefined) continue; // damaged ones stay
+      this.#records.remove(writer, id);
+      surplus--;
+    }
   }
 }
 
