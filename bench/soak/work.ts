@@ -138,6 +138,7 @@ export class SoakTenant {
     await this.#admin('POST', ['deployments'], {...this.#upload, files});
     same(await this.#functions.query(query('version:version'), {}), version);
     same(await this.#functions.query(query('version:entry'), {n: 7}), 'entry 7');
+    same(await this.#functions.mutation(mutation('marks:clear'), {group: version}), 0);
   }
 
   async variables(): Promise<void> {
