@@ -142,7 +142,7 @@ export class ActionRun {
   /** An answer to one of its calls. One that comes too late is dropped. */
   settle(call: number, answer: string, bytes: Uint8Array | null): void {
     this.#operations.settled(call);
-    this.#enter(() => this.#isolate.realm.settle(call, answer, bytes, this.#leftMs()));
+    this.#enter(() => this.#isolate.realm.settle(call, answer, bytes));
   }
 
   cancel(message: string): void {
@@ -173,7 +173,7 @@ export class ActionRun {
   #event(name: string, detail: string, bytes: Uint8Array | null): Promise<void> {
     const {promise, resolve} = Promise.withResolvers<void>();
     this.#enter(async () => {
-      await this.#isolate.realm.event(name, detail, bytes, this.#leftMs());
+      await this.#isolate.realm.event(name, detail, bytes);
       resolve();
     });
     return promise;

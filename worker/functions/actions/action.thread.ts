@@ -75,7 +75,7 @@ export default async function runAction({action, request}: ActionTask): Promise<
   const run = new ActionRun(isolate, {
     caller: request.caller,
     env: request.env,
-    start: (invocation, leftMs) => start(isolate, request, invocation, leftMs),
+    start: invocation => start(isolate, request, invocation),
     gate,
     egress: egress.of(request.egress),
     memoryMb: ISOLATE_MEMORY_MB,
@@ -103,12 +103,11 @@ async function start(
   {realm}: ActionIsolate,
   request: ActionRequest,
   invocation: Omit<CodeInvocation, 'args'>,
-  leftMs: () => number,
 ): Promise<void> {
   const {module, name, kind, args} = request;
   const path = `${module}.js`;
   realm.load(path, FUNCTION_LOAD_MS_MAX);
-  const entered = realm.run({...invocation, module: path, name, kind, paginated: false, args}, leftMs());
+  const entered = realm.run({...invocation, module: path, name, kind, paginated: false, args});
   request.args = '';
   await entered;
 }

@@ -185,9 +185,13 @@ export class Realm {
     return this.#kernel.isReusable.applySync(undefined, []) as boolean;
   }
 
-  /** Starts an action. Resolves when it has nothing to do before the host answers it; its outcome comes as `done` or `failed`. */
-  async run(invocation: Invocation, timeoutMs: number): Promise<void> {
-    await this.#kernel.run.apply(undefined, runArguments(invocation), {timeout: timeoutMs});
+  /**
+   * Starts an action. Resolves when it has nothing to do before the host answers it; its outcome comes as `done` or `failed`. It has no
+   * time-out, nor has `settle` or `event`: isolated-vm keeps each until its time has come, long after the entry has returned. The caller
+   * disposes of an isolate that is out of time.
+   */
+  async run(invocation: Invocation): Promise<void> {
+    await this.#kernel.run.apply(undefined, runArguments(invocation));
   }
 
   /**
@@ -212,13 +216,13 @@ export class Realm {
   }
 
   /** Answers an asynchronous call of an action. */
-  async settle(call: number, answer: string, bytes: Uint8Array | null, timeoutMs: number): Promise<void> {
-    await this.#kernel.settle.apply(undefined, [call, answer, bytes], {timeout: timeoutMs, arguments: {copy: true}});
+  async settle(call: number, answer: string, bytes: Uint8Array | null): Promise<void> {
+    await this.#kernel.settle.apply(undefined, [call, answer, bytes], {arguments: {copy: true}});
   }
 
   /** Tells an action what happened to one of its sockets. */
-  async event(name: string, detail: string, bytes: Uint8Array | null, timeoutMs: number): Promise<void> {
-    await this.#kernel.event.apply(undefined, [name, detail, bytes], {timeout: timeoutMs, arguments: {copy: true}});
+  async event(name: string, detail: string, bytes: Uint8Array | null): Promise<void> {
+    await this.#kernel.event.apply(undefined, [name, detail, bytes], {arguments: {copy: true}});
   }
 
   /**
