@@ -3,13 +3,14 @@
  * found out at start by trying it (`layers.ts`).
  */
 import {readFileSync} from 'node:fs';
+import {readingOnly} from '../../shared/landlock.ts';
 import {
   WORKER_DATA_BYTES_MAX,
   WORKER_DESCRIPTORS_MAX,
   WORKER_OOM_ADJUSTMENT,
   WORKER_THREADS_MAX,
 } from '../../shared/limits.ts';
-import {type Layer, stack, type Wall} from './layers.ts';
+import {failureOf, type Layer, stack, type Wall} from './layers.ts';
 import type {UserRange} from './user-numbers.ts';
 import {findUsers, type UsersNeed} from './users.ts';
 
@@ -26,17 +27,18 @@ export type Confinement = {
 
 export async function findConfinement(need: UsersNeed): Promise<Confinement> {
   const {users, missing} = await findUsers(need);
-  const [worker, router, egress] = await Promise.all([
+  const [worker, router, egress, files] = await Promise.all([
     stack(workerLayers(users !== null)),
     stack(routerLayers()),
     stack(egressLayers()),
+    failureOf(['setpriv', '--no-new-privs', '--', ...readingOnly(process.execPath, []), process.execPath, '--version']),
   ]);
   return {
     users,
     worker: worker.command,
     router: router.command,
     egress: egress.command,
-    walls: [...worker.walls, {name: 'users', missing}],
+    walls: [...worker.walls, {name: 'users', missing}, {name: 'files', missing: files}],
   };
 }
 

@@ -16,11 +16,12 @@ export type Layer = {
 /**
  * `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. `users`: each tenant has a user of
  * the system, other than the server's. `network`: none but the way out. `memory`: of a worker and its children together, by the kernel.
+ * `files`: of sandboxes and Node processes, held by the kernel in addition to Node (shared/landlock.ts).
  */
-export type WallName = 'privileges' | 'limits' | 'users' | 'network' | 'memory';
+export type WallName = 'privileges' | 'limits' | 'users' | 'network' | 'memory' | 'files';
 
 /** Those that few machines give: they are missing without a warning, and `--require-sandbox` does not demand them. */
-const OPTIONAL: readonly WallName[] = ['memory'];
+const OPTIONAL: readonly WallName[] = ['memory', 'files'];
 
 export function isDemanded(name: WallName): boolean {
   return !OPTIONAL.includes(name);

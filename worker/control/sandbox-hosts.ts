@@ -5,7 +5,7 @@
 import {ServiceError} from '../../shared/errors.ts';
 import {SANDBOX_PROCESS_IDLE_MS} from '../../shared/limits.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {type Lifeline, lifeline} from '../runtime/process/lifeline.ts';
+import {confiningLifeline, type Lifeline} from '../runtime/process/lifeline.ts';
 import type {ControlParts} from './control-parts.ts';
 import {NodeSandbox} from './node-sandbox.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
@@ -82,7 +82,7 @@ export class SandboxHosts {
   async #openIsolate({id, memory_mb}: Wanted): Promise<SandboxHost> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
-    const life = await lifeline();
+    const life = await confiningLifeline();
     this.#requireOpen();
     this.#process ??= this.#newProcess(life);
     const process = this.#process;
@@ -92,7 +92,7 @@ export class SandboxHosts {
 
   async #openNode(wanted: Wanted, version: NonNullable<Wanted['node_version']>): Promise<SandboxHost> {
     const {services} = await this.#parts.functions();
-    const [code, life] = [await services.sandboxCode(version), await lifeline()];
+    const [code, life] = [await services.sandboxCode(version), await confiningLifeline()];
     this.#requireOpen();
     const {memory_mb: memoryMb, cpu_ms: cpuMs, env, network} = wanted;
     const egress = network ? this.#parts.egress() : null;

@@ -23,7 +23,7 @@ import {
 import type {Logger} from '../../shared/log.ts';
 import {ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import {ConfinedProcess, type ProcessEnd} from '../runtime/process/confined-process.ts';
-import type {Lifeline} from '../runtime/process/lifeline.ts';
+import {confined, type Lifeline} from '../runtime/process/lifeline.ts';
 import {noSandbox} from './execution-result.ts';
 import {
   checkedFromHost,
@@ -54,10 +54,11 @@ export class SandboxProcess {
 
   constructor(parts: SandboxProcessParts, main = MAIN) {
     this.#parts = parts;
+    const readable = readableBy(main);
     this.#process = new ConfinedProcess(
       {
-        command: [process.execPath, ...flags(main), main],
-        lifeline: parts.lifeline.command,
+        command: [process.execPath, ...flags(readable), main],
+        lifeline: confined(parts.lifeline, process.execPath, readable),
         env: {TZ: 'UTC'},
         niceness: SANDBOX_PROCESS_NICENESS,
         bytesMax: SANDBOX_PROCESS_BYTES_MAX,
@@ -155,8 +156,8 @@ export class SandboxProcess {
   }
 }
 
-/** What the process may do. */
-function flags(main: string): string[] {
+/** The code of svc and the packages that it loads. */
+function readableBy(main: string): string[] {
   const require = createRequire(import.meta.url);
   const native = require.resolve('isolated-vm');
   const at = native.lastIndexOf(`${sep}node_modules${sep}`);
@@ -165,7 +166,11 @@ function flags(main: string): string[] {
   // The loader reads packages where it looks for them, too, which may be a link to where they are.
   const looked = (require.resolve.paths('isolated-vm') ?? []).filter(existsSync);
   const modules = new Set([`${native.slice(0, at)}${sep}node_modules`, ...looked]);
-  const readable = [`${here}${sep}`, join(here, '../package.json'), ...[...modules].map(path => `${path}${sep}`)];
+  return [`${here}${sep}`, join(here, '../package.json'), ...[...modules].map(path => `${path}${sep}`)];
+}
+
+/** What the process may do. */
+function flags(readable: readonly string[]): string[] {
   return [
     ...ISOLATE_FLAGS,
     '--disable-warning=SecurityWarning',

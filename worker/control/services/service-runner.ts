@@ -3,7 +3,7 @@ import {assert, unreachable} from '../../../shared/assert.ts';
 import {SERVICE_EXIT_CHARS_MAX, SERVICE_STOP_MS_MAX} from '../../../shared/limits.ts';
 import type {ServiceExit, ServiceRecord, ServiceState} from '../../../shared/protocol/services.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
-import {lifeline} from '../../runtime/process/lifeline.ts';
+import {confiningLifeline} from '../../runtime/process/lifeline.ts';
 import {refusalOf} from '../../storage/failure.ts';
 import type {ServiceLog} from './service-log.ts';
 import {type ServiceExitReport, ServiceProcess} from './service-process.ts';
@@ -115,7 +115,7 @@ export class ServiceRunner {
     const attempt: Attempt = {process: null, startedWith: null, isOver: false};
     this.#attempt = attempt;
     try {
-      const [host, life] = [await this.#parts.host(), await lifeline()];
+      const [host, life] = [await this.#parts.host(), await confiningLifeline()];
       if (attempt.isOver) return;
       const definition = this.#parts.definition();
       const startedWith = startingPoint(definition, host);

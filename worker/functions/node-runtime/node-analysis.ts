@@ -4,7 +4,7 @@ import {ServiceError} from '../../../shared/errors.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {ANALYSIS_MS_MAX, DEPLOYMENT_ERROR_CHARS_MAX, DEPLOYMENT_ERRORS_SHOWN} from '../../../shared/limits.ts';
 import type {DeploymentError, FunctionEntry} from '../../../shared/protocol/functions.ts';
-import {lifeline} from '../../runtime/process/lifeline.ts';
+import {confiningLifeline} from '../../runtime/process/lifeline.ts';
 import {KIND_NAMES} from '../call.ts';
 import {refusal} from '../deployments/deployment-upload.ts';
 import {functionEntries, ManifestFault} from '../deployments/manifest.ts';
@@ -75,7 +75,7 @@ async function loaded(
   modules: string[],
   started: {env: Readonly<Record<string, string>>; egress: EgressDoor},
 ): Promise<ReadonlyMap<string, Analysed>> {
-  const life = await lifeline();
+  const life = await confiningLifeline();
   const answers = new Map<string, Analysed>();
   const {promise, resolve, reject} = Promise.withResolvers<void>();
   const process: NodeProcess = new NodeProcess(

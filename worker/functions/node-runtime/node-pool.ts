@@ -15,7 +15,7 @@ import {
   NODE_IDLE_MS,
   NODE_PROCESSES_MAX,
 } from '../../../shared/limits.ts';
-import {lifeline} from '../../runtime/process/lifeline.ts';
+import {confiningLifeline} from '../../runtime/process/lifeline.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {UNAVAILABLE} from '../actions/action-outcome.ts';
@@ -161,7 +161,7 @@ export class NodePool {
     const {env, egress} = run.request;
     this.#starting++;
     try {
-      const life = await lifeline();
+      const life = await confiningLifeline();
       if (this.#closed !== null) return;
       this.#retireOthers(code, run.request);
       const {bytesMax, cpuMsMax} = this.#options;

@@ -22,7 +22,7 @@ import {
 import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {ConfinedProcess, type ProcessEnd} from '../../runtime/process/confined-process.ts';
-import type {Lifeline} from '../../runtime/process/lifeline.ts';
+import {confined, type Lifeline} from '../../runtime/process/lifeline.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
 import {NODE_MAIN} from './code-directory.ts';
 import {checkedFromNode, type Framed, type FromNode, type ToNode} from './node-message.ts';
@@ -87,7 +87,7 @@ export class NodeProcess {
     this.#process = new ConfinedProcess(
       {
         command: [code.binary, ...nodeArguments(code, options.heapMb)],
-        lifeline: lifeline.command,
+        lifeline: confined(lifeline, code.binary, [code.root]),
         env: {TZ: 'UTC'},
         cwd: code.root,
         startMsMax: NODE_START_MS_MAX,

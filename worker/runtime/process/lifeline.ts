@@ -5,10 +5,13 @@
  */
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
+import {readingOnly} from '../../../shared/landlock.ts';
 
 export type Lifeline = {
   /** What stands before the executable. */
   command: readonly string[];
+  /** The kernel can hold what it does with files in addition (shared/landlock.ts). */
+  confinesFiles?: boolean;
 };
 
 const SETPRIV = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--'];
@@ -21,6 +24,28 @@ export function lifeline(): Promise<Lifeline> {
     () => ({command: []}),
   );
   return found;
+}
+
+let confining: Promise<boolean> | null = null;
+
+/** As `lifeline`, for processes whose files are confined where the machine can. Slower to find out: isolates do not wait for it. */
+export async function confiningLifeline(): Promise<Lifeline> {
+  const {command} = await lifeline();
+  const [program, ...args] = [...command, ...readingOnly(process.execPath, []), process.execPath, '--version'];
+  confining ??= promisify(execFile)(program!, args, {cwd: '/'}).then(
+    () => true,
+    () => false, // The supervisor's own attempt reports why.
+  );
+  return {command, confinesFiles: await confining};
+}
+
+/** What stands before an executable of Node that reads these paths only, and writes nothing. */
+export function confined(
+  {command, confinesFiles}: Lifeline,
+  binary: string,
+  reads: readonly string[],
+): readonly string[] {
+  return confinesFiles === true ? [...command, ...readingOnly(binary, reads)] : command;
 }
 
 let limiting: Promise<boolean> | null = null;
