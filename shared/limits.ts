@@ -383,17 +383,23 @@ export const GROUP_WORK_MS_MAX = 5;
 export const GROUP_AHEAD_WRITES_MAX = 512;
 export const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 /**
- * In a closed circle a group waits for writers who were just answered: for half a sync and at most so long; not where a sync is
- * quicker than this, as timers have no smaller step than a millisecond, and not for more writers than this. (ours)
+ * In a closed circle a group waits for writers who were just answered: for so many syncs and at most so long; not where a sync
+ * is quicker than this, as timers have no smaller step than a millisecond, and not for more writers than this. After waits in vain
+ * up to so many groups do not wait. (ours)
  */
-export const LINGER_MS_MAX = 5;
-export const LINGER_SYNC_MS_MIN = 2;
+export const LINGER_SYNCS = 1.25;
+export const LINGER_MS_MAX = 8;
+export const LINGER_SYNC_MS_MIN = 0.25;
 export const LINGER_WRITES_MAX = 128;
+export const LINGER_SKIPPED_MAX = 64;
 /**
- * The thread that writes makes a sync itself while syncs take at most so long and groups have at most so many bytes. After a slower
- * one so many groups are synced in the pool, twice as many each time; it is tried again if one of those syncs was this quick. (ours)
+ * The thread that writes makes a sync itself while its syncs take at most so long, averaged over so many groups, and groups have at
+ * most so many bytes and so many writes: one with more sends the next ones to the pool, too. After slower ones so many groups are
+ * synced in the pool, twice as many each time; the thread tries again if one of those syncs was this quick. (ours)
  */
 export const SYNC_IN_THREAD_MS_MAX = 1;
+export const SYNC_MEAN_GROUPS = 16;
+export const SYNC_IN_THREAD_WRITES_MAX = 4;
 export const SYNC_IN_THREAD_BYTES_MAX = 256 * 1024;
 export const SYNC_POOL_GROUPS_MIN = 8;
 export const SYNC_POOL_GROUPS_MAX = 4_096;

@@ -4,6 +4,8 @@ import {expect, test} from 'vitest';
 import {
   SYNC_IN_THREAD_BYTES_MAX,
   SYNC_IN_THREAD_MS_MAX,
+  SYNC_IN_THREAD_WRITES_MAX,
+  SYNC_MEAN_GROUPS,
   SYNC_POOL_GROUPS_MAX,
   SYNC_POOL_GROUPS_MIN,
   SYNC_POOL_MS_MAX,
@@ -14,9 +16,9 @@ import {SyncPlace} from '../../worker/commit/sync-place.ts';
 const HAND_OVER_MS = 0.3;
 
 /** Syncs groups on a disk; returns for each whether the thread made it. */
-function run(place: SyncPlace, disk: readonly number[], bytes = 1_000): boolean[] {
+function run(place: SyncPlace, disk: readonly number[], {writes = 1, bytes = 1_000} = {}): boolean[] {
   return disk.map(ms => {
-    const isThread = place.isThread(bytes);
+    const isThread = place.isThread(writes, bytes);
     if (isThread) place.inThread(ms);
     else place.inPool(ms + HAND_OVER_MS);
     return isThread;
@@ -34,14 +36,19 @@ test('on a disk of 5 ms none ever is', () => {
   expect(inThread(run(new SyncPlace(), times(100_000, 5)))).toBe(0);
 });
 
-test('on a disk whose syncs are just too slow, one in thousands is', () => {
-  const tries = run(new SyncPlace(), times(100_000, SYNC_POOL_MS_MAX - HAND_OVER_MS));
-  expect(inThread(tries)).toBeLessThan(40);
+test('on a quick disk with slow syncs now and then nearly all are', () => {
+  const disk = times(10_000, 0.2).map((ms, i) => (i % 40 === 0 ? 5 : ms));
+  expect(inThread(run(new SyncPlace(), disk))).toBeGreaterThan(9_900);
 });
 
-test('the first slow one goes back to the pool; enough quick ones make the next stay short again', () => {
+test('on a disk whose syncs are just too slow, one in hundreds is', () => {
+  const tries = run(new SyncPlace(), times(100_000, SYNC_POOL_MS_MAX - HAND_OVER_MS));
+  expect(inThread(tries)).toBeLessThan(400);
+});
+
+test('slow ones go back to the pool; enough quick ones make the next stay short again', () => {
   const place = new SyncPlace();
-  const slow = [SYNC_IN_THREAD_MS_MAX + 0.1];
+  const slow = [SYNC_MEAN_GROUPS * SYNC_IN_THREAD_MS_MAX + 0.1];
   const quick = (count: number) => inThread(run(place, times(count, 0.2)));
   expect(quick(SYNC_POOL_GROUPS_MIN)).toBe(0);
   for (let round = 0; round < 3; round++) {
@@ -52,10 +59,9 @@ test('the first slow one goes back to the pool; enough quick ones make the next 
 });
 
 test('a disk that stays slow is tried less and less', () => {
-  const place = new SyncPlace();
-  const made = run(place, times(30_000, SYNC_IN_THREAD_MS_MAX + 0.1));
-  const tries = made.flatMap((isThread, i) => (isThread ? [i] : []));
-  const stays = tries.slice(1).map((at, i) => at - tries[i]! - 1);
+  const disk = times(30_000, SYNC_POOL_MS_MAX - HAND_OVER_MS);
+  const tries = run(new SyncPlace(), disk).flatMap((isThread, i) => (isThread ? [i] : []));
+  const stays = tries.slice(1).flatMap((at, i) => (at - tries[i]! > 1 ? [at - tries[i]! - 1] : []));
   expect(stays.slice(0, 4)).toEqual([8, 16, 32, 64]);
   expect(Math.max(...stays)).toBe(SYNC_POOL_GROUPS_MAX);
 });
@@ -63,17 +69,32 @@ test('a disk that stays slow is tried less and less', () => {
 test('groups of many bytes go to the pool, and say nothing of the others', () => {
   const place = new SyncPlace();
   run(place, times(SYNC_POOL_GROUPS_MIN, 0.2));
-  expect(inThread(run(place, times(100, 8), SYNC_IN_THREAD_BYTES_MAX + 1))).toBe(0);
-  expect(inThread(run(place, times(100, 0.2), SYNC_IN_THREAD_BYTES_MAX))).toBe(100);
+  expect(inThread(run(place, times(100, 8), {bytes: SYNC_IN_THREAD_BYTES_MAX + 1}))).toBe(0);
+  expect(
+    inThread(run(place, times(100, 0.2), {writes: SYNC_IN_THREAD_WRITES_MAX, bytes: SYNC_IN_THREAD_BYTES_MAX})),
+  ).toBe(100);
 });
 
-test('whatever the disk does, slow syncs of the thread are few: at most one for each stay in the pool', () => {
+test('a group of many writes sends the next ones to the pool, too', () => {
+  const place = new SyncPlace();
+  run(place, times(SYNC_POOL_GROUPS_MIN, 0.2));
+  expect(inThread(run(place, [0.2], {writes: SYNC_IN_THREAD_WRITES_MAX + 1}))).toBe(0);
+  const made = run(place, times(100, 0.2));
+  expect(made.indexOf(true)).toBe(SYNC_POOL_GROUPS_MIN - 1);
+  expect(inThread(made)).toBe(101 - SYNC_POOL_GROUPS_MIN);
+});
+
+test('whatever the disk does, the thread is held up for little more than the limit a sync, but for the last of each stay', () => {
   fc.assert(
     fc.property(fc.array(fc.double({min: 0, max: 20, noNaN: true}), {maxLength: 2_000}), disk => {
       const made = run(new SyncPlace(), disk);
-      const slow = made.filter((isThread, i) => isThread && disk[i]! > SYNC_IN_THREAD_MS_MAX).length;
-      const pooled = made.length - inThread(made);
-      expect(slow * SYNC_POOL_GROUPS_MIN).toBeLessThanOrEqual(pooled);
+      let [syncs, ms] = [0, 0];
+      for (const [i, isThread] of made.entries()) {
+        const isLast = made[i + 1] !== true;
+        if (isThread && !isLast) [syncs, ms] = [syncs + 1, ms + disk[i]!];
+        else [syncs, ms] = [0, 0];
+        expect(ms).toBeLessThanOrEqual((syncs + SYNC_MEAN_GROUPS) * SYNC_IN_THREAD_MS_MAX);
+      }
     }),
   );
 });

@@ -100,7 +100,7 @@ type UnderWay = {readonly mark: Mark; readonly slices: Generator<void, unknown, 
 const UNFINISHED = Symbol('a write goes on in the next turn');
 
 /** A group in the log. */
-type Committed = {group: Group; commit: Commit; isDurable: boolean};
+type Committed = {group: Group; commit: Commit; isInThread: boolean; isDurable: boolean};
 
 export class CommitGroups {
   readonly #parts: GroupParts;
@@ -199,6 +199,11 @@ export class CommitGroups {
     return this.#queue.length === 0 && this.#open === null && this.#committed === null;
   }
 
+  /** Writes that have arrived and are not committed. */
+  get #waiting(): number {
+    return this.#queue.length + (this.#open?.writes.length ?? 0);
+  }
+
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -241,7 +246,9 @@ export class CommitGroups {
       if (durable !== null) {
         this.#committed = null;
         this.#parts.snapshot?.advance();
-        this.#parts.linger?.told(durable.group.writes.length, performance.now());
+        // Those who wrote while this thread made the sync are not known yet.
+        if (!durable.isInThread)
+          this.#parts.linger?.told(durable.group.writes.length, this.#waiting, performance.now());
       }
       // The disk has work again while everybody is told.
       const isReady = this.#committed === null && this.#open !== null && this.#underWay === null;
@@ -280,7 +287,7 @@ export class CommitGroups {
       while (this.#underWay === null && taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
         const write = this.#queue[taken++]!;
         group.writes.push(write);
-        this.#parts.linger?.ran(started);
+        this.#parts.linger?.ran();
         this.#ended(group, this.#runAlone(write, started));
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
@@ -358,7 +365,7 @@ export class CommitGroups {
 
   /** @param tellsNext the group before it is told of after this, at its own moment */
   #commit(group: Group, tellsNext: boolean): void {
-    const {metrics, beforeCommit, snapshot, linger, inThread} = this.#parts;
+    const {metrics, beforeCommit, snapshot, linger} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
     let isWritten = true;
@@ -370,7 +377,7 @@ export class CommitGroups {
       const records = this.#writer.head.sequence - group.start.head.sequence;
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
       isWritten = statements.totalChanges.get() !== group.changesBefore;
-      isInThread = inThread?.place.isThread(this.#writer.bytesWritten) === true;
+      isInThread = this.#isSyncedHere(group);
       // A sync in this thread lets nothing be read between COMMIT and its own end.
       if (isWritten && (!isInThread || tellsNext)) snapshot?.hold();
       statements.commit.run();
@@ -386,11 +393,16 @@ export class CommitGroups {
     if (isWritten) this.#checkpoints.wrote(group.writes.length, this.#writer.bytesWritten);
     this.#writer.endGroup();
     assert(this.#committed === null, 'what was committed before is durable');
-    const committed: Committed = {group, commit, isDurable: !isWritten};
+    const committed: Committed = {group, commit, isInThread, isDurable: !isWritten};
     this.#committed = committed;
     if (!isWritten) return;
     if (isInThread) this.#syncInThread(committed, committedMs);
     else this.#syncInPool(committed, committedMs);
+  }
+
+  #isSyncedHere({writes}: Group): boolean {
+    const {inThread} = this.#parts;
+    return inThread?.place.isThread(writes.length, this.#writer.bytesWritten) === true;
   }
 
   #syncInThread(committed: Committed, committedMs: number): void {
