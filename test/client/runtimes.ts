@@ -26,7 +26,7 @@ export const RUNTIMES: readonly {name: string; hasWebSocket: boolean; command():
   ...NODE_VERSIONS.map((version: NodeVersion) => ({
     name: `Node ${version}`,
     hasWebSocket: version !== '20',
-    command: async (): Promise<Command> => [await nodes.find(version)],
+    command: async (): Promise<Command> => [await nodes.find(version, 'project')],
   })),
   {
     name: 'Bun',

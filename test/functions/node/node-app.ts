@@ -17,7 +17,7 @@ export async function nodeVariables(): Promise<Record<string, string>> {
   const binaries = new NodeBinaries({env: process.env, directory: VERSIONS, install});
   const variables: Record<string, string> = {};
   for (const version of NODE_VERSIONS) {
-    const found = await binaries.find(version);
+    const found = await binaries.find(version, 'project');
     variables[`SVC_NODE_${version}`] = found === process.execPath ? ownNode() : found;
   }
   // Those that an earlier test installed: tenants have users of their own.

@@ -20,6 +20,9 @@ export type NodeBinaryParts = {
   install: (version: NodeVersion) => Promise<void>;
 };
 
+/** Who wants it: a project's svc.json names it, or the definition of a service or sandbox. */
+export type NodeWantedBy = 'project' | 'definition';
+
 const run = promisify(execFile);
 const ASK_MS_MAX = 10_000;
 
@@ -33,7 +36,15 @@ export class NodeBinaries {
   }
 
   /** @param onInstall it takes longer: npm brings it. @throws op.invalid_input 400: it is not there and cannot be had, with what to do */
-  find(version: NodeVersion, onInstall?: () => void): Promise<string> {
+  async find(version: NodeVersion, wantedBy: NodeWantedBy, onInstall?: () => void): Promise<string> {
+    try {
+      return await this.#shared(version, onInstall);
+    } catch (caught) {
+      throw caught instanceof NotThere ? notThere(version, caught, wantedBy) : caught;
+    }
+  }
+
+  #shared(version: NodeVersion, onInstall?: () => void): Promise<string> {
     const known = this.#found.get(version);
     if (this.#installing.has(version)) onInstall?.();
     if (known !== undefined) return known;
@@ -52,28 +63,34 @@ export class NodeBinaries {
       throw new ServiceError('op.invalid_input', `SVC_NODE_${version} of the server names an executable ${fault}`);
     }
     if (process.versions.node.startsWith(`${version}.`)) return process.execPath;
-    if (directory === null) throw notThere(version, 'the server has no directory to install it in');
+    if (directory === null) throw new NotThere('the server has no directory to install it in');
     const binary = nodeExecutable(nodeHome(directory, version));
     if (!existsSync(binary)) {
       onInstall?.();
       this.#installing.add(version);
       const installed = install(version).finally(() => this.#installing.delete(version));
       await installed.catch((caught: unknown) => {
-        throw notThere(version, (caught as Error).message, caught);
+        throw new NotThere((caught as Error).message, {cause: caught});
       });
     }
     const fault = await faultOf(binary, version);
-    if (fault !== null) throw notThere(version, `npm installed an executable ${fault}`);
+    if (fault !== null) throw new NotThere(`npm installed an executable ${fault}`);
     return binary;
   }
 }
 
-function notThere(version: NodeVersion, reason: string, cause?: unknown): ServiceError {
+/** The message is the reason. */
+class NotThere extends Error {}
+
+function notThere(version: NodeVersion, {message: reason, cause}: NotThere, wantedBy: NodeWantedBy): ServiceError {
+  const isProject = wantedBy === 'project';
+  const member = isProject ? '"node.nodeVersion" in svc.json' : '"node_version"';
+  const fault = {message: `Node ${version} is not on this server: ${reason}`, file: 'svc.json', line: null};
   return new ServiceError(
     'op.invalid_input',
     `Node ${version} is not on this server and could not be installed from npm: ${reason}. Start the server with ` +
-      `SVC_NODE_${version} set to the path of a Node ${version} executable, or choose another "node.nodeVersion" in svc.json`,
-    {errors: [{message: `Node ${version} is not on this server: ${reason}`, file: 'svc.json', line: null}]},
+      `SVC_NODE_${version} set to the path of a Node ${version} executable, or choose another ${member}`,
+    isProject ? {errors: [fault]} : undefined,
     {cause},
   );
 }

@@ -71,7 +71,7 @@ export class NodeRuntime implements NodeModules {
     const count = upload.packages.length;
     if (count > 0) tell('unpacking_packages', count === 1 ? '1 package' : `${count} packages`);
     const packages = await checkedPackages(upload.packages, this.packages);
-    const binary = await this.#binaries.find(version, () => tell('installing_node', version));
+    const binary = await this.#binaries.find(version, 'project', () => tell('installing_node', version));
     tell('loading_node_modules', version);
     const part: NodePart = {
       version,
@@ -92,14 +92,14 @@ export class NodeRuntime implements NodeModules {
   /** The code of a service. @param read the source of a file. @throws op.invalid_input 400: this Node is not to be had */
   async serviceCode(part: NodePart, read: (path: string) => string): Promise<NodeCode> {
     const {version} = part;
-    const binary = await this.#binaries.find(version);
+    const binary = await this.#binaries.find(version, 'definition');
     return {version, binary, root: await this.#services.write(part, read)};
   }
 
   /** What a sandbox is run by: it brings no code of its own. @throws op.invalid_input 400: this Node is not to be had */
   async sandboxCode(version: NodeVersion): Promise<NodeCode> {
     const part: NodePart = {version, files: []};
-    const binary = await this.#binaries.find(version);
+    const binary = await this.#binaries.find(version, 'definition');
     return {version, binary, root: await this.#sandboxes.write(part, unread)};
   }
 
@@ -136,7 +136,7 @@ export class NodeRuntime implements NodeModules {
   async #made(id: number, deployment: ActionRequest['deployment']): Promise<NodeCode> {
     const part = this.#parts.partOf(id);
     assert(part !== null, `deployment ${id} has modules for Node`);
-    const binary = await this.#binaries.find(part.version);
+    const binary = await this.#binaries.find(part.version, 'project');
     const {read} = this.#parts.code.sourceOf(deployment);
     return {version: part.version, binary, root: await this.#directories.write(part, read)};
   }
