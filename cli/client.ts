@@ -83,7 +83,7 @@ export class ServiceClient {
    */
   static async open(options: ServerOptions, connections: number, hint = ''): Promise<ServiceClient> {
     const url = originOf(options.url);
-    const client = new ServiceClient(url, await accessToken(url, options.data), connections);
+    const client = new ServiceClient(url, await accessToken(url, options.data, hint), connections);
     try {
       await client.#checkServer(hint);
     } catch (caught) {
@@ -185,7 +185,7 @@ export class ServiceClient {
       response = await this.#send('GET', '/api/tenants', undefined, {});
     } catch (caught) {
       throw new CommandFailure(
-        `no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?${hint}`,
+        `no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?${hint && ` ${hint}`}`,
         1,
         {
           cause: caught,
@@ -255,7 +255,7 @@ export function originOf(text: string): string {
 }
 
 /** @param data the directory that was asked for; undefined: that of the user's server at `url`, or ./data */
-export async function accessToken(url: string, data: string | undefined): Promise<string> {
+export async function accessToken(url: string, data: string | undefined, hint = ''): Promise<string> {
   const given = process.env.SVC_ACCESS_TOKEN;
   if (given !== undefined && given !== '') return given;
   const path = join(data ?? notedDataDirectory(url) ?? DATA_DEFAULT, 'admin.json');
@@ -264,7 +264,7 @@ export async function accessToken(url: string, data: string | undefined): Promis
     token = (JSON.parse(await readFile(path, 'utf8')) as {access_token?: unknown}).access_token;
   } catch (caught) {
     throw new CommandFailure(
-      `no access token: no server of yours runs at ${url}, SVC_ACCESS_TOKEN is not set and ${path} cannot be read; start the server, or point --data at its data directory`,
+      `no access token: no server of yours runs at ${url}, SVC_ACCESS_TOKEN is not set and ${path} cannot be read; start the server, or point --data at its data directory${hint && `; ${hint}`}`,
       1,
       {cause: caught},
     );

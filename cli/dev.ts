@@ -55,7 +55,7 @@ async function dev(options: Options): Promise<void> {
 }
 
 /** Where no server answers. */
-const LOCAL_HINT = ' svc dev --local starts one on this machine';
+const LOCAL_HINT = 'svc dev --local starts one on this machine';
 
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 

@@ -81,6 +81,8 @@ describe('a server of this user on this machine', () => {
     const {code, stderr} = await svc(['data', '--tenant', 'a', '--url', 'http://svc.invalid:3210'], state, home);
     expect(code).toBe(1);
     expect(stderr).toMatch(/no access token: no server of yours runs at http:\/\/svc\.invalid:3210/);
+    const dev = await svc(['dev', '--tenant', 'a', '--url', 'http://svc.invalid:3210'], state, home);
+    expect(dev.stderr).toMatch(/; svc dev --local starts one on this machine\n$/);
   });
 
   test('counts only while it lives, and takes its note back when it stops', async () => {
