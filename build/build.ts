@@ -93,7 +93,7 @@ const nodeCall: BuildOptions = {
   outdir: dist,
   bundle: true,
   write: false,
-  entryPoints: {'node-call': 'isolate/node-call.ts'},
+  entryPoints: {'node-call': 'worker/runtime/guest/node-call.ts'},
   platform: 'neutral',
   format: 'iife',
   globalName: 'svcCall',
@@ -104,10 +104,10 @@ const nodeCall: BuildOptions = {
   logLevel: 'warning',
 };
 
-const threads = globSync('{router,worker}/**/*.thread.ts', {cwd: root});
+const threads = globSync('{engine,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {
-  analysis: 'worker/functions/deployments/analysis/main.ts',
-  isolates: 'worker/functions/isolate-process/main.ts',
+  analysis: 'worker/runtime/analysis/main.ts',
+  isolates: 'worker/runtime/isolate-process/main.ts',
   sandboxes: 'worker/control/host/main.ts',
 };
 for (const thread of threads) processes[basename(thread, '.ts')] = thread;
@@ -126,7 +126,7 @@ const results = await Promise.all([
   build({...common, entryPoints: processes, plugins: [wireChecks(root)]}),
   build({
     ...common,
-    entryPoints: {'wire-faults': 'worker/wire/faults.ts'},
+    entryPoints: {'wire-faults': 'engine/wire/faults.ts'},
     format: 'cjs',
     outExtension: {'.js': '.cjs'},
     banner: {},
@@ -134,7 +134,7 @@ const results = await Promise.all([
   build({...realmBundle, outdir: dist}),
   build(nodeCall),
   // On the oldest Node that modules ask for.
-  build({...common, entryPoints: {'node-child': 'worker/functions/node-runtime/main.ts'}, target: 'node20'}),
+  build({...common, entryPoints: {'node-child': 'worker/runtime/node/main.ts'}, target: 'node20'}),
   build(sdk),
 ]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.
 

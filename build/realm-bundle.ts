@@ -7,13 +7,13 @@ import {fileURLToPath} from 'node:url';
 import type {BuildOptions} from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const web = join(root, 'isolate/globals/web');
+const web = join(root, 'worker/runtime/guest/globals/web');
 
 export const realmBundle = {
   absWorkingDir: root,
   bundle: true,
   write: false,
-  entryPoints: {realm: 'isolate/kernel.ts'},
+  entryPoints: {realm: 'worker/runtime/guest/kernel.ts'},
   platform: 'neutral',
   mainFields: ['module', 'main'],
   conditions: ['import', 'default'],

@@ -1,8 +1,8 @@
 /**
  * An esbuild plugin for the worker: wire types are checked by code that typebox generates now, so that typebox itself is not
  * in the memory of every tenant. Each schema that a module of `shared/protocol` exports becomes `{check, schema}`, the
- * schema without its descriptions and made when it is first asked for, and `worker/wire/generated-check.ts` takes the place of
- * `worker/wire/check.ts`. All schemas, one way; a test holds that both ways say the same of any value.
+ * schema without its descriptions and made when it is first asked for, and `engine/wire/generated-check.ts` takes the place of
+ * `engine/wire/check.ts`. All schemas, one way; a test holds that both ways say the same of any value.
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -17,7 +17,7 @@ export function wireChecks(root: string): Plugin {
   return {
     name: 'wire checks',
     setup({onResolve, onLoad}) {
-      onResolve({filter: /^\.\/wire\/check\.ts$/}, () => ({path: join(root, 'worker/wire/generated-check.ts')}));
+      onResolve({filter: /^\.\/wire\/check\.ts$/}, () => ({path: join(root, 'engine/wire/generated-check.ts')}));
       onLoad({filter: PROTOCOL}, async ({path}) => {
         if (!readFileSync(path, 'utf8').includes("from 'typebox'")) return undefined;
         const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>;

@@ -7,8 +7,8 @@
 import {join} from 'node:path';
 import type {Command} from 'commander';
 import {acquireOwnerLock, OwnerLockHeld} from '../shared/owner-lock.ts';
-import {tenantDirectoryName} from '../supervisor/directory-name.ts';
-import type {FoundDirectory} from '../supervisor/tenant-files.ts';
+import {tenantDirectoryName} from '../supervisor/files/directory-name.ts';
+import type {FoundDirectory} from '../supervisor/files/tenant-files.ts';
 import {adopt, isWhole} from './data-directory/adopt.ts';
 import {type FilePeek, peekAt} from './data-directory/peek.ts';
 import {repairTenant} from './data-directory/repair.ts';

@@ -24,21 +24,21 @@ import {KeyRing} from './auth/key-ring.ts';
 import {refusedRequest} from './auth/refusal.ts';
 import {Refusals} from './auth/refusals.ts';
 import {ControlChannel} from './control-channel.ts';
-import {Callers} from './http/callers.ts';
+import {Callers} from './edge/callers.ts';
+import {Intake} from './edge/intake.ts';
+import {ShippedFiles} from './edge/shipped-files.ts';
 import type {Exchange} from './http/exchange.ts';
-import {Intake} from './http/intake.ts';
 import {OriginRule} from './http/origin.ts';
-import {ShippedFiles} from './http/shipped-files.ts';
+import {Traffic} from './http/traffic.ts';
+import {SocketHub} from './live/tenant-live.ts';
 import {RouterFigures} from './metrics/figures.ts';
 import {metricsHandler} from './metrics/listener.ts';
-import {Traffic} from './metrics/traffic.ts';
 import {RateLimits} from './rates/rate-limits.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
 import {TenantDirectory} from './tenants/directory.ts';
 import {FunctionSockets} from './ws/function-sockets.ts';
 import {Sockets} from './ws/sockets.ts';
-import {SocketHub} from './ws/tenant-live.ts';
 
 const METRICS_HOST = '127.0.0.1';
 

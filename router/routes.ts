@@ -2,8 +2,8 @@
  * Every method and path, who may call it, and who answers: the operations, which a tenant's worker answers (their table is
  * shared/operations.ts), and what the router answers itself, which is in a table beside it.
  */
-import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {assert} from '../shared/assert.ts';
+import {ServiceError} from '../shared/errors.ts';
 import {
   OPERATIONS,
   type Operation,
@@ -11,8 +11,8 @@ import {
   ROUTER_OPERATIONS,
   type RouterOperation,
   traitsOf,
-} from '../../shared/operations.ts';
-import {RIGHTS, type Rights} from '../../shared/rights.ts';
+} from '../shared/operations.ts';
+import {RIGHTS, type Rights} from '../shared/rights.ts';
 
 export type Route = {
   /** Position in ROUTES: the key of its metrics. */

@@ -1,7 +1,7 @@
 /**
  * What it takes to ask for an operation: THE table of rights, beside that of the operations and as complete, because an operation
  * without a row here is not compiled. Keys are judged by it and by nothing else: scopes, tenants and tables in the router
- * (`router/auth/rights.ts`), what only a body tells in the worker (`worker/body-rights.ts`). What the audit log has a record of
+ * (`router/auth/rights.ts`), what only a body tells in the worker (`worker/api/body-rights.ts`). What the audit log has a record of
  * is said here, too.
  *
  * An operation needs the scopes of all that it does: what contains another operation needs that one's as well. `schedule` is about when

@@ -6,6 +6,9 @@ import fc from 'fast-check';
 import type {TSchema} from 'typebox';
 import {describe, expect, test} from 'vitest';
 import {wireChecks} from '../build/wire-checks.ts';
+import {wireCheck} from '../engine/wire/check.ts';
+import {faults} from '../engine/wire/faults.ts';
+import type {GeneratedType} from '../engine/wire/generated-check.ts';
 import * as deployments from '../shared/protocol/deployments.ts';
 import * as documents from '../shared/protocol/documents.ts';
 import * as environment from '../shared/protocol/environment.ts';
@@ -18,9 +21,6 @@ import * as schema from '../shared/protocol/schema.ts';
 import * as services from '../shared/protocol/services.ts';
 import * as sessions from '../shared/protocol/sessions.ts';
 import * as settings from '../shared/protocol/settings.ts';
-import {wireCheck} from '../worker/wire/check.ts';
-import {faults} from '../worker/wire/faults.ts';
-import type {GeneratedType} from '../worker/wire/generated-check.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const MODULES = {

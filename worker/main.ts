@@ -24,8 +24,8 @@ import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {mayHoldIsolates} from '../shared/node-flags.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
-import {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {rehearse} from './rehearsal.ts';
+import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
 
 /** Standard ones, and the channel. */

@@ -15,7 +15,7 @@ import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../sh
 import type {RequestMeta, ResponseMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
-import {WorkerEgress} from './functions/egress/worker-egress.ts';
+import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
 
 const TENANT = 'rehearsal';

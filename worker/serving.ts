@@ -1,10 +1,11 @@
 /** A tenant that is open and the socket on which routers reach it: what a worker has once it is no spare any more. */
+
+import {Reserve} from '../engine/storage/reserve.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {LinkShare} from './ipc/link-share.ts';
 import {RouterLink} from './ipc/router-link.ts';
 import {WorkerSocket} from './ipc/worker-socket.ts';
-import {Reserve} from './storage/reserve.ts';
 import {Tenant, type Upwards} from './tenant.ts';
 import {become} from './user.ts';
 

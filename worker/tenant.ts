@@ -4,6 +4,52 @@
  */
 import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
+import {BackgroundWrites} from '../engine/commit/background.ts';
+import {CleanMark} from '../engine/commit/clean-mark.ts';
+import type {Stage} from '../engine/commit/commit.ts';
+import {CommitGroups} from '../engine/commit/group.ts';
+import {Linger} from '../engine/commit/linger.ts';
+import {StorageQuota} from '../engine/commit/storage-quota.ts';
+import {SyncPlace} from '../engine/commit/sync-place.ts';
+import {TableCounts} from '../engine/commit/table-counts.ts';
+import {Writer} from '../engine/commit/writer.ts';
+import {JournalReader} from '../engine/journal/read-page.ts';
+import {JournalRetention} from '../engine/journal/retention.ts';
+import {LiveIndex} from '../engine/live/live-index.ts';
+import {LiveQueries} from '../engine/live/live-queries.ts';
+import {WorkerMetrics} from '../engine/metrics.ts';
+import type {LiveScan} from '../engine/reads/scan-message.ts';
+import {type LiveTaker, ScanPool} from '../engine/reads/scan-pool.ts';
+import {AllWork} from '../engine/scheduler/all-work.ts';
+import {CronRunReader} from '../engine/scheduler/cron-runs.ts';
+import {CronReader} from '../engine/scheduler/crons.ts';
+import {JobReader} from '../engine/scheduler/jobs.ts';
+import {ScheduleRunner} from '../engine/scheduler/runner.ts';
+import {BackFill} from '../engine/schema/back-fill.ts';
+import {SchemaChanges} from '../engine/schema/change.ts';
+import {TableList} from '../engine/schema/table-list.ts';
+import {Scrub} from '../engine/scrub/scrub.ts';
+import {ScrubPass} from '../engine/scrub/scrub-pass.ts';
+import {Catalog} from '../engine/storage/catalog.ts';
+import type {Connection} from '../engine/storage/connection.ts';
+import {placeOf, reportDamageTo} from '../engine/storage/damage.ts';
+import {leaveSyncsToUs, openReader, storageFailure, syncEachCommit} from '../engine/storage/database.ts';
+import {FileWatch} from '../engine/storage/file-watch.ts';
+import {damagedError} from '../engine/storage/identity.ts';
+import {keepLogFiles, LogNote} from '../engine/storage/log-note.ts';
+import {LogSync} from '../engine/storage/log-sync.ts';
+import {checkInBackground} from '../engine/storage/quick-check.ts';
+import {Reader} from '../engine/storage/reader.ts';
+import type {Reserve} from '../engine/storage/reserve.ts';
+import type {TableInfo} from '../engine/storage/rows.ts';
+import {storedSettings} from '../engine/storage/stored-settings.ts';
+import {
+  checkFileIsThere,
+  isDiskReadOnly,
+  openFailure,
+  openTenantFile,
+  openTenantFileForReading,
+} from '../engine/storage/tenant-file.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
 import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
@@ -12,62 +58,16 @@ import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {rewriteFile} from '../shared/rewrite-file.ts';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
-import {Imports} from './bulk/imports.ts';
-import {Tasks} from './bulk/tasks.ts';
-import {BackgroundWrites} from './commit/background.ts';
-import {CleanMark} from './commit/clean-mark.ts';
-import type {Stage} from './commit/commit.ts';
-import {CommitGroups} from './commit/group.ts';
-import {Linger} from './commit/linger.ts';
-import {StorageQuota} from './commit/storage-quota.ts';
-import {SyncPlace} from './commit/sync-place.ts';
-import {TableCounts} from './commit/table-counts.ts';
-import {Writer} from './commit/writer.ts';
+import {Imports} from './api/bulk/import/imports.ts';
+import {Tasks} from './api/bulk/tasks/tasks.ts';
+import {Dispatch} from './api/dispatch.ts';
+import {Followers} from './api/follow/followers.ts';
+import {JournalFollowers} from './api/follow/journal-followers.ts';
+import {ResultFollowers} from './api/follow/result-followers.ts';
 import {ControlGate} from './control/gate.ts';
-import {Dispatch} from './dispatch.ts';
-import {Followers} from './follow/followers.ts';
-import {JournalFollowers} from './follow/journal-followers.ts';
-import {ResultFollowers} from './follow/result-followers.ts';
-import type {WorkerEgress} from './functions/egress/worker-egress.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
-import {storedSettings} from './functions/stored-settings.ts';
-import {JournalReader} from './journal/read-page.ts';
-import {JournalRetention} from './journal/retention.ts';
-import {LiveIndex} from './live/live-index.ts';
-import {LiveQueries} from './live/live-queries.ts';
-import {WorkerMetrics} from './metrics.ts';
-import type {LiveScan} from './reads/scan-message.ts';
-import {type LiveTaker, ScanPool} from './reads/scan-pool.ts';
-import {AllWork} from './scheduler/all-work.ts';
-import {CronRunReader} from './scheduler/cron-runs.ts';
-import {CronReader} from './scheduler/crons.ts';
-import {JobReader} from './scheduler/jobs.ts';
-import {ScheduleRunner} from './scheduler/runner.ts';
-import {BackFill} from './schema/back-fill.ts';
-import {SchemaChanges} from './schema/change.ts';
-import {TableList} from './schema/table-list.ts';
-import {Scrub} from './scrub/scrub.ts';
-import {ScrubPass} from './scrub/scrub-pass.ts';
-import {Catalog} from './storage/catalog.ts';
-import type {Connection} from './storage/connection.ts';
-import {placeOf, reportDamageTo} from './storage/damage.ts';
-import {leaveSyncsToUs, openReader, storageFailure, syncEachCommit} from './storage/database.ts';
-import {FileWatch} from './storage/file-watch.ts';
-import {damagedError} from './storage/identity.ts';
-import {keepLogFiles, LogNote} from './storage/log-note.ts';
-import {LogSync} from './storage/log-sync.ts';
-import {checkInBackground} from './storage/quick-check.ts';
-import {Reader} from './storage/reader.ts';
-import type {Reserve} from './storage/reserve.ts';
-import type {TableInfo} from './storage/rows.ts';
-import {
-  checkFileIsThere,
-  isDiskReadOnly,
-  openFailure,
-  openTenantFile,
-  openTenantFileForReading,
-} from './storage/tenant-file.ts';
+import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
 
 /** What a tenant tells the supervisor. */
 export type Upwards = {

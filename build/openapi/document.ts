@@ -1,21 +1,21 @@
 /**
  * The OpenAPI 3.1 document of the whole API, made of three tables when svc is built: operations (`shared/operations.ts`), their
- * wire types (`shared/operation-types.ts`) and what is said of them (`shared/operation-texts.ts`).
+ * wire types (`shared/operation-types.ts`) and what is said of them (`build/openapi/operation-texts.ts`).
  */
 import {globSync} from 'node:fs';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {BODY_BYTES_MAX, URL_BYTES_MAX} from '../../shared/limits.ts';
-import {type Example, TAGS} from '../../shared/operation-texts/text.ts';
-import {OPERATION_TEXTS} from '../../shared/operation-texts.ts';
 import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
 import {RIGHTS} from '../../shared/rights.ts';
 import {ErrorResponses, errorCodesOf, RATE_LIMIT} from './error-codes.ts';
 import {linksBySource} from './links.ts';
+import {OPERATION_TEXTS} from './operation-texts.ts';
 import {HEADER_PARAMETERS, parametersOf} from './parameters.ts';
 import {type DescribedRoute, describedRoutes, type Name} from './routes.ts';
 import {type Schema, Schemas} from './schemas.ts';
+import {type Example, TAGS} from './texts/text.ts';
 
 export type OpenApiDocument = {
   readonly openapi: string;

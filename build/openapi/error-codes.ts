@@ -1,7 +1,7 @@
 /** Which errors an operation can answer with, by its row and its text, and what each means. */
 import {ERROR_STATUS, type ErrorCode} from '../../shared/errors.ts';
-import {OPERATION_TEXTS} from '../../shared/operation-texts.ts';
 import {OPERATIONS, type Operation, type RouterOperation} from '../../shared/operations.ts';
+import {OPERATION_TEXTS} from './operation-texts.ts';
 import type {DescribedRoute} from './routes.ts';
 import type {Schema} from './schemas.ts';
 

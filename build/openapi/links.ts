@@ -2,10 +2,11 @@
  * Which operation makes what another one takes, as links of the responses: a reader sees what to call next, and whoever drives
  * all operations from the document finds what to call first.
  */
-import type {Example} from '../../shared/operation-texts/text.ts';
-import {OPERATION_TEXTS} from '../../shared/operation-texts.ts';
+
+import {OPERATION_TEXTS} from './operation-texts.ts';
 import type {DescribedRoute} from './routes.ts';
 import type {Schema} from './schemas.ts';
+import type {Example} from './texts/text.ts';
 
 /** By the id of the operation that is called first; of a link the name is the id of the one that follows. */
 export function linksBySource(routes: readonly DescribedRoute[]): ReadonlyMap<string, Schema> {

@@ -3,15 +3,16 @@
  * description, its errors, an example. `GET /api/openapi.json` is made of the three when svc is built; no running service loads
  * this. An operation without a text does not compile; one whose example is not what it does fails a test.
  */
-import {BULK_TEXTS} from './operation-texts/bulk.ts';
-import {SANDBOX_TEXTS, SERVICE_TEXTS} from './operation-texts/control.ts';
-import {DOCUMENT_TEXTS, QUERY_TEXTS, TENANT_TEXTS} from './operation-texts/documents.ts';
-import {JOURNAL_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './operation-texts/followed.ts';
-import {DEPLOYMENT_TEXTS, FUNCTION_TEXTS} from './operation-texts/functions.ts';
-import {KEY_TEXTS} from './operation-texts/keys.ts';
-import {SERVER_TEXTS} from './operation-texts/server.ts';
-import type {OperationTexts} from './operation-texts/text.ts';
-import type {Operation, RouterOperation} from './operations.ts';
+
+import type {Operation, RouterOperation} from '../../shared/operations.ts';
+import {BULK_TEXTS} from './texts/bulk.ts';
+import {SANDBOX_TEXTS, SERVICE_TEXTS} from './texts/control.ts';
+import {DOCUMENT_TEXTS, QUERY_TEXTS, TENANT_TEXTS} from './texts/documents.ts';
+import {JOURNAL_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './texts/followed.ts';
+import {DEPLOYMENT_TEXTS, FUNCTION_TEXTS} from './texts/functions.ts';
+import {KEY_TEXTS} from './texts/keys.ts';
+import {SERVER_TEXTS} from './texts/server.ts';
+import type {OperationTexts} from './texts/text.ts';
 
 export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...SERVER_TEXTS,

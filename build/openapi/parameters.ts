@@ -8,16 +8,16 @@ import {
   REQUEST_ID_CHARS_MAX,
   TABLE_NAME_CHARS_MAX,
 } from '../../shared/limits.ts';
-import type {Example} from '../../shared/operation-texts/text.ts';
-import {OPERATION_TEXTS} from '../../shared/operation-texts.ts';
 import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types.ts';
 import type {OPERATIONS, Operation} from '../../shared/operations.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {SERVICE_NAME} from '../../shared/protocol/services.ts';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
+import {OPERATION_TEXTS} from './operation-texts.ts';
 import type {DescribedRoute, Name} from './routes.ts';
 import type {Schema, Schemas} from './schemas.ts';
+import type {Example} from './texts/text.ts';
 
 type Parameter = {description: string; schema: Schema; example: string};
 /** `how` of a function's schedule is no part of a path. */

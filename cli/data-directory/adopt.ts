@@ -10,8 +10,8 @@
 import {existsSync, renameSync, rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
-import {type TenantRow, writeRegistry} from '../../supervisor/registry.ts';
-import {planStart, type TenantDirectory} from '../../supervisor/start-plan.ts';
+import {type TenantRow, writeRegistry} from '../../supervisor/files/registry.ts';
+import {planStart, type TenantDirectory} from '../../supervisor/start/start-plan.ts';
 import {CommandFailure} from '../failure.ts';
 import {peekAt} from './peek.ts';
 import {setAside} from './set-aside.ts';

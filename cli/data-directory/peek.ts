@@ -1,10 +1,10 @@
 /** A tenant's file as an operator wants to know it before deciding about its directory: whose it is, how much, how old. */
 import {join} from 'node:path';
+import {openReader} from '../../engine/storage/database.ts';
+import {readIdentity, type StoredIdentity} from '../../engine/storage/identity.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {irregularFiles, statFile} from '../../supervisor/regular-file.ts';
-import {fileStateOf} from '../../supervisor/tenant-files.ts';
-import {openReader} from '../../worker/storage/database.ts';
-import {readIdentity, type StoredIdentity} from '../../worker/storage/identity.ts';
+import {irregularFiles, statFile} from '../../supervisor/files/regular-file.ts';
+import {fileStateOf} from '../../supervisor/files/tenant-files.ts';
 
 export type FilePeek = {
   /** Null: nobody has opened the file since files say whose they are, or it cannot be read. */

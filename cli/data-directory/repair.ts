@@ -1,14 +1,14 @@
 /** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
 import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
+import {findLostLog} from '../../engine/storage/log-note.ts';
+import {findLogDamage} from '../../engine/storage/wal-log.ts';
+import {BeyondRepair, repairFile} from '../../engine/verify/repair-file.ts';
+import {verifyFile} from '../../engine/verify/verify-file.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {DAMAGED_FILE, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {irregularFiles, readNote, statFile} from '../../supervisor/regular-file.ts';
-import {makeDirectory} from '../../supervisor/tenant-files.ts';
-import {findLostLog} from '../../worker/storage/log-note.ts';
-import {findLogDamage} from '../../worker/storage/wal-log.ts';
-import {BeyondRepair, repairFile} from '../../worker/verify/repair-file.ts';
-import {verifyFile} from '../../worker/verify/verify-file.ts';
+import {irregularFiles, readNote, statFile} from '../../supervisor/files/regular-file.ts';
+import {makeDirectory} from '../../supervisor/files/tenant-files.ts';
 import {CommandFailure} from '../failure.ts';
 
 /** `left`: findings of svc verify afterwards. The tenant is let in again when SQLite finds its file whole. */

@@ -2,7 +2,7 @@
 import {existsSync, renameSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
-import {makeDirectory} from '../../supervisor/tenant-files.ts';
+import {makeDirectory} from '../../supervisor/files/tenant-files.ts';
 
 /** Moves a file or directory there, on disk when this resolves, under its own name or one with a number. @returns where */
 export async function setAside(data: string, path: string): Promise<string> {

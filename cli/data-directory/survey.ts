@@ -5,9 +5,9 @@
  */
 import {existsSync, statSync} from 'node:fs';
 import {join} from 'node:path';
-import {RegistryUnusable, readRegistry, type StoredRow} from '../../supervisor/registry.ts';
-import {planStart, type StartPlan} from '../../supervisor/start-plan.ts';
-import {type FoundDirectory, scanTenants} from '../../supervisor/tenant-files.ts';
+import {RegistryUnusable, readRegistry, type StoredRow} from '../../supervisor/files/registry.ts';
+import {type FoundDirectory, scanTenants} from '../../supervisor/files/tenant-files.ts';
+import {planStart, type StartPlan} from '../../supervisor/start/start-plan.ts';
 
 export type Survey = {
   registryPath: string;

@@ -3,7 +3,6 @@
  * settings and the names of variables. The events of the journal after it bring all of this up to date.
  */
 import {ROWS_SUMMED_BY_SCRUB_MAX} from '../../shared/limits.ts';
-import {ACTIVE_KEY, journalDeployment, storedSettings} from '../functions/stored-settings.ts';
 import {CronReader} from '../scheduler/crons.ts';
 import {JobReader} from '../scheduler/jobs.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -11,6 +10,7 @@ import {storedMeta} from '../storage/meta.ts';
 import {checkedRowOf} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';
 import type {DeploymentRow} from '../storage/statements.ts';
+import {ACTIVE_KEY, journalDeployment, storedSettings} from '../storage/stored-settings.ts';
 import {SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {arrayPieces} from './pieces.ts';
 

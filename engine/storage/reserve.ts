@@ -1,6 +1,6 @@
 /**
  * Opening a file on a full disk: the little space it takes comes from the reserve that the supervisor keeps
- * (supervisor/disk-reserve.ts). Others may take what is given back before we do, so it is tried a few times.
+ * (supervisor/files/disk-reserve.ts). Others may take what is given back before we do, so it is tried a few times.
  */
 import {closeSync, fstatSync, ftruncateSync, openSync} from 'node:fs';
 import {ServiceError} from '../../shared/errors.ts';

@@ -2,9 +2,9 @@
 import type {Static} from 'typebox';
 import type {JournalDeployment} from '../../shared/protocol/journal.ts';
 import type {SettingsBody} from '../../shared/protocol/settings.ts';
-import type {Connection} from '../storage/connection.ts';
-import {storedMeta} from '../storage/meta.ts';
-import type {DeploymentRow} from '../storage/statements.ts';
+import type {Connection} from './connection.ts';
+import {storedMeta} from './meta.ts';
+import type {DeploymentRow} from './statements.ts';
 
 export type TenantFunctionSettings = Static<typeof SettingsBody>;
 

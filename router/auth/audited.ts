@@ -4,7 +4,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {AUDIT_PAGE_RECORDS_MAX, AUDIT_SUBJECT_CHARS_MAX} from '../../shared/limits.ts';
-import {decodedOrSame, type Route} from '../http/routes.ts';
+import {decodedOrSame, type Route} from '../routes.ts';
 import type {Asker} from './credentials.ts';
 
 /** What is looked at of a request. */

@@ -4,7 +4,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {misplacedCredential} from '../../shared/own-credential.ts';
-import {decodedOrSame, type Route} from '../http/routes.ts';
+import {decodedOrSame, type Route} from '../routes.ts';
 import {cutSecret} from './audited.ts';
 import type {Asker} from './credentials.ts';
 import {bearerToken} from './secret.ts';

@@ -1,8 +1,8 @@
 /** `If-Match` and `If-None-Match` of a request. One that nothing judges is refused: its client relies on it. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
+import type {Route} from '../routes.ts';
 import {listOf} from './forwarded-header.ts';
-import type {Route} from './routes.ts';
 
 /** Header values; empty: there is none. */
 type Conditions = {readonly ifMatch: string; readonly ifNoneMatch: string};

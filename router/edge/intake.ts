@@ -28,7 +28,6 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
-import {answerKeys, whoAmI} from '../auth/key-handlers.ts';
 import {noteRefusal, refuseMisplaced, toldOf} from '../auth/refusal.ts';
 import {
   judgeOperation,
@@ -40,23 +39,24 @@ import {
   refuseKeyInUrl,
 } from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
+import {announcedBody} from '../http/announced-body.ts';
+import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
+import {type OriginRule, pageHeaders, preflightHeaders} from '../http/origin.ts';
+import {RequestIds} from '../http/request-id.ts';
+import {lackingMeta, limitedMeta, ownedMeta, requestMeta, vouchedMeta} from '../http/request-meta.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
+import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
-import {createTenant, deleteTenant, listTenants} from '../tenants/handlers.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
-import {announcedBody} from './announced-body.ts';
 import type {Callers} from './callers.ts';
 import {conditionsOf} from './conditions.ts';
 import {deploymentMeta} from './deployment-meta.ts';
-import {Exchange, type ExchangeObserver} from './exchange.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
-import {type OriginRule, pageHeaders, preflightHeaders} from './origin.ts';
-import {RequestIds} from './request-id.ts';
-import {lackingMeta, limitedMeta, ownedMeta, requestMeta, vouchedMeta} from './request-meta.ts';
-import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from './routes.ts';
+import {answerKeys, whoAmI} from './key-handlers.ts';
 import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
+import {createTenant, deleteTenant, listTenants} from './tenant-handlers.ts';
 
 export type IntakeParts = {
   credentials: Credentials;

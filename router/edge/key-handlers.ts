@@ -7,9 +7,9 @@ import {ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.t
 import {KeyBody, RotateBody} from '../../shared/protocol/keys.ts';
 import {SCOPES} from '../../shared/rights.ts';
 import {parseJson} from '../../shared/values/json.ts';
+import type {Asker} from '../auth/credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
-import type {Asker} from './credentials.ts';
 
 const keyBody = Compile(KeyBody);
 const rotateBody = Compile(RotateBody);

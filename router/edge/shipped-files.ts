@@ -11,8 +11,8 @@ import {gunzipSync} from 'node:zlib';
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
-import type {Exchange} from './exchange.ts';
-import {JSON_TYPE} from './reply-head.ts';
+import type {Exchange} from '../http/exchange.ts';
+import {JSON_TYPE} from '../http/reply-head.ts';
 
 export type ShippedRequest = {ifNoneMatch: string; acceptEncoding: string};
 

@@ -8,7 +8,7 @@ import {parseJson} from '../../shared/values/json.ts';
 import {judgeTenant, maySeeTenant} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
-import type {TenantDirectory} from './directory.ts';
+import type {TenantDirectory} from '../tenants/directory.ts';
 
 const createBody = Compile(CreateTenantBody);
 

@@ -28,6 +28,7 @@ import {BODY_BYTES_MAX, CALL_BODY_BYTES_READ, FRAME_META_BYTES_MAX, LARGE_REPLY_
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import type {Asker} from '../auth/credentials.ts';
 import {noteRefusal, type Refusal} from '../auth/refusal.ts';
+import type {Route} from '../routes.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
@@ -36,7 +37,6 @@ import {ArrivingBody} from './arriving-body.ts';
 import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
-import type {Route} from './routes.ts';
 import {StreamedReply} from './streamed-reply.ts';
 import {Upload} from './upload.ts';
 

@@ -4,8 +4,8 @@
  */
 
 import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
-import type {Exchange, ExchangeObserver} from '../http/exchange.ts';
-import {ROUTES} from '../http/routes.ts';
+import {ROUTES} from '../routes.ts';
+import type {Exchange, ExchangeObserver} from './exchange.ts';
 
 /** Seconds; from a read served from memory to a write behind a stalled disk. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];

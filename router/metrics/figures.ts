@@ -1,8 +1,8 @@
-/** What one router counts, as it reports it to the supervisor, which adds up those of all (supervisor/metrics-page.ts). */
+/** What one router counts, as it reports it to the supervisor, which adds up those of all (supervisor/metrics/metrics-page.ts). */
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
+import type {Traffic} from '../http/traffic.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {LongestDelay} from './longest-delay.ts';
-import type {Traffic} from './traffic.ts';
 
 export class RouterFigures {
   readonly #place: number;

@@ -7,13 +7,13 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {RouterToSupervisor, SupervisorToRouter, TenantSuspects, WorkerAddress} from '../../shared/ipc/control.ts';
 import {ACTIVITY_INTERVAL_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {PipeTraffic} from '../live/pipe-traffic.ts';
+import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
+import type {PipeEnd} from '../live/tenant-pipes.ts';
 import {limitsOfOne, type RouterLimits} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import {RouterBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import type {PipeTraffic} from '../ws/pipe-traffic.ts';
-import type {LiveConnection, SocketHub} from '../ws/tenant-live.ts';
-import type {PipeEnd} from '../ws/tenant-pipes.ts';
 import {PlacedTenant} from './placed-tenant.ts';
 
 type Send = (message: RouterToSupervisor) => void;

@@ -21,13 +21,13 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {PipeTraffic} from '../live/pipe-traffic.ts';
+import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
+import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes} from '../workers/forwarded.ts';
 import {HeldBytes, type RouterBytes} from '../workers/held-bytes.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
-import type {PipeTraffic} from '../ws/pipe-traffic.ts';
-import {type SocketHub, TenantLive} from '../ws/tenant-live.ts';
-import {TenantPipes} from '../ws/tenant-pipes.ts';
 import {Suspects} from './suspects.ts';
 
 export type TenantParts = {

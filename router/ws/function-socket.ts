@@ -16,10 +16,10 @@ import {
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
 } from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
+import {CloseCode} from '../live/close-code.ts';
+import type {PipeEnd, TenantPipes} from '../live/tenant-pipes.ts';
 import type {Allowance} from '../rates/rate-limits.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
-import {CloseCode} from './close-code.ts';
-import type {PipeEnd, TenantPipes} from './tenant-pipes.ts';
 
 export type FunctionSocketData = {
   socket: FunctionSocket | null;

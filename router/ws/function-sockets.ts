@@ -15,18 +15,18 @@ import {
 import type {MetricJson} from '../../shared/metric-json.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
-import type {Callers} from '../http/callers.ts';
+import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
-import {decodedOrSame} from '../http/routes.ts';
+import {CloseCode} from '../live/close-code.ts';
+import {PipeTraffic} from '../live/pipe-traffic.ts';
+import {SocketShares} from '../live/socket-shares.ts';
 import {type RateLimits, spendAll} from '../rates/rate-limits.ts';
+import {decodedOrSame} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
-import {CloseCode} from './close-code.ts';
 import {FunctionSocket, type FunctionSocketData} from './function-socket.ts';
 import {checkOffered} from './offered-protocols.ts';
-import {PipeTraffic} from './pipe-traffic.ts';
-import {SocketShares} from './socket-shares.ts';
 
 export type FunctionSocketParts = {
   directory: TenantDirectory;

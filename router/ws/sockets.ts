@@ -23,16 +23,16 @@ import {
 } from '../auth/failed-credentials.ts';
 import {noteRefusal, toldOf} from '../auth/refusal.ts';
 import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
-import type {Callers} from '../http/callers.ts';
+import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
+import {SocketTraffic} from '../live/socket-traffic.ts';
 import {type Allowance, type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';
 import {checkOffered, offeredKey} from './offered-protocols.ts';
-import {SocketTraffic} from './socket-traffic.ts';
 
 const NEEDS_CREDENTIAL = 'the upgrade needs the access token, the admin token or a key';
 /** "Service restart": clients reconnect at once. */

@@ -1,5 +1,5 @@
 /**
- * What the process that analyses an upload answers (worker/functions/deployments/analysis). It runs code of tenants, so its answer is checked as
+ * What the process that analyses an upload answers (worker/runtime/analysis). It runs code of tenants, so its answer is checked as
  * any input from outside is.
  */
 import {type Static, Type} from 'typebox';

@@ -1,7 +1,7 @@
 /** The data directory: made if it is missing, and owned by one server at a time. */
 import {accessSync, constants} from 'node:fs';
 import {join} from 'node:path';
-import {acquireOwnerLock, type OwnerLock, OwnerLockHeld} from '../shared/owner-lock.ts';
+import {acquireOwnerLock, type OwnerLock, OwnerLockHeld} from '../../shared/owner-lock.ts';
 import {StartError} from './start-error.ts';
 import {makeDirectory} from './tenant-files.ts';
 

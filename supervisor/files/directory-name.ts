@@ -3,8 +3,8 @@
  * encoding of the id, never the id: on a file system that ignores case, `Acme` and `acme` must not meet. Both names have the
  * same length, so that a deletion needs no room in the directory above.
  */
-import {assert} from '../shared/assert.ts';
-import {TENANT_ID} from '../shared/protocol/tenants.ts';
+import {assert} from '../../shared/assert.ts';
+import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 
 export type DirectoryName = {kind: 'tenant' | 'deleted'; id: string; generation: number};
 

@@ -1,12 +1,12 @@
 /**
  * A little space kept for the day the disk is full: to read a sleeping tenant, SQLite needs a log index of 32 KiB beside its
- * file. A worker that finds no space for it gives a piece of this file back and tries again at once (worker/storage/
+ * file. A worker that finds no space for it gives a piece of this file back and tries again at once (engine/storage/
  * reserve.ts); here the file is made, and made whole again when there is space.
  */
 import {closeSync, fsyncSync, openSync, statfsSync, statSync, writeSync} from 'node:fs';
 import {dirname} from 'node:path';
-import {RESERVE_BYTES, RESERVE_LOOK_MS, RESERVE_SPARE_BYTES} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
+import {RESERVE_BYTES, RESERVE_LOOK_MS, RESERVE_SPARE_BYTES} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
 
 export class DiskReserve {
   readonly path: string;

@@ -5,7 +5,7 @@
  */
 import {chmodSync} from 'node:fs';
 import Database from 'better-sqlite3';
-import {assert} from '../shared/assert.ts';
+import {assert} from '../../shared/assert.ts';
 import {storageRefusal} from './storage-refusal.ts';
 
 /** `tables`: statements that make them. */

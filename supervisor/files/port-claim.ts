@@ -10,8 +10,8 @@
  * that of the port on any address, because a server on all addresses and one on a single address share, too.
  */
 import {createServer, type ListenOptions, type Server} from 'node:net';
-import {portTaken} from '../shared/ipc/control.ts';
-import {FREE_PORT_ATTEMPTS} from '../shared/limits.ts';
+import {portTaken} from '../../shared/ipc/control.ts';
+import {FREE_PORT_ATTEMPTS} from '../../shared/limits.ts';
 import {StartError} from './start-error.ts';
 
 export class PortClaim {

@@ -17,10 +17,10 @@
 import {statSync} from 'node:fs';
 import {crc32} from 'node:zlib';
 import Database from 'better-sqlite3';
-import {assert} from '../shared/assert.ts';
-import {NO_EGRESS_SETTINGS} from '../shared/egress/settings.ts';
-import {ServiceError} from '../shared/errors.ts';
-import type {EgressSettings} from '../shared/ipc/egress.ts';
+import {assert} from '../../shared/assert.ts';
+import {NO_EGRESS_SETTINGS} from '../../shared/egress/settings.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {EgressSettings} from '../../shared/ipc/egress.ts';
 import {storageRefusal} from './storage-refusal.ts';
 
 export type TenantRow = {

@@ -12,12 +12,12 @@
 import {chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
-import {assert} from '../shared/assert.ts';
-import type {WorkerUser} from '../shared/ipc/control.ts';
-import {EGRESS_PATH_CHARS, SOCKET_LOOK_MS, SOCKET_PATH_BYTES_MAX} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
-import {ensurePrivateDirectory, isPrivateDirectory} from '../shared/private-directory.ts';
-import {closedTo, letPass} from './confinement/users.ts';
+import {assert} from '../../shared/assert.ts';
+import type {WorkerUser} from '../../shared/ipc/control.ts';
+import {EGRESS_PATH_CHARS, SOCKET_LOOK_MS, SOCKET_PATH_BYTES_MAX} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import {ensurePrivateDirectory, isPrivateDirectory} from '../../shared/private-directory.ts';
+import {closedTo, letPass} from '../confinement/users.ts';
 import {StartError} from './start-error.ts';
 import {removeTree} from './tenant-files.ts';
 

@@ -4,8 +4,8 @@
  * left in doubt is written once more.
  */
 import Database from 'better-sqlite3';
-import {isUnwritable, unwritableError} from '../shared/disk-errors.ts';
-import {ServiceError} from '../shared/errors.ts';
+import {isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
+import {ServiceError} from '../../shared/errors.ts';
 
 /** Null: it says nothing about the storage. */
 export function storageRefusal(caught: unknown): ServiceError | null {

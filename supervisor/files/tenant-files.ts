@@ -12,8 +12,8 @@ import {randomBytes} from 'node:crypto';
 import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {syncDirectory} from '../shared/sync-directory.ts';
-import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {syncDirectory} from '../../shared/sync-directory.ts';
+import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
 import {firstEntries, readNote, statFile} from './regular-file.ts';
 

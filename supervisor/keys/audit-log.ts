@@ -4,10 +4,10 @@
  * an outcome is one whose server ended meanwhile.
  */
 import Database from 'better-sqlite3';
-import {ServiceError} from '../shared/errors.ts';
-import type {AuditedAction, AuditedOutcome} from '../shared/ipc/audit.ts';
-import {AUDIT_OUTCOME_MS, AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {AuditedAction, AuditedOutcome} from '../../shared/ipc/audit.ts';
+import {AUDIT_OUTCOME_MS, AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
 import {type AuditStore, openAuditStore} from './audit-store.ts';
 
 type Outcome = {at: number; kind: 'outcome'} & AuditedOutcome;

@@ -7,9 +7,9 @@
 import {hash, randomBytes} from 'node:crypto';
 import {open, readFile, rename} from 'node:fs/promises';
 import {join} from 'node:path';
-import {ACCESS_TOKEN_PREFIX, ADMIN_TOKEN_PREFIX} from '../shared/own-credential.ts';
-import {syncDirectory} from '../shared/sync-directory.ts';
-import {StartError} from './start-error.ts';
+import {ACCESS_TOKEN_PREFIX, ADMIN_TOKEN_PREFIX} from '../../shared/own-credential.ts';
+import {syncDirectory} from '../../shared/sync-directory.ts';
+import {StartError} from '../files/start-error.ts';
 
 export type Credentials = {
   accessTokenSha256: string;

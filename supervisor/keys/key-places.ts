@@ -8,9 +8,9 @@
  *
  * A family stays one when members of it end: each knows its first key, whether or not that one is still there.
  */
-import {ServiceError} from '../shared/errors.ts';
-import type {KeyRecord} from '../shared/ipc/keys.ts';
-import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../shared/limits.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {KeyRecord} from '../../shared/ipc/keys.ts';
+import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../../shared/limits.ts';
 
 type Records = ReadonlyMap<string, KeyRecord>;
 

@@ -7,8 +7,8 @@
  */
 import {crc32} from 'node:zlib';
 import type Database from 'better-sqlite3';
-import type {KeyRecord} from '../shared/ipc/keys.ts';
-import {changeOwn, keepSpare, openOwnDatabase} from './own-database.ts';
+import type {KeyRecord} from '../../shared/ipc/keys.ts';
+import {changeOwn, keepSpare, openOwnDatabase} from '../files/own-database.ts';
 
 const FORM = {
   /** ASCII "svcK". */

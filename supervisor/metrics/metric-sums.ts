@@ -1,5 +1,5 @@
 /** Figures of processes that ended, added up: what counts, and no gauges. */
-import type {MetricJson} from '../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
 
 export function countsOf(report: readonly MetricJson[]): MetricJson[] {
   return report.filter(({type}) => type !== 'gauge');

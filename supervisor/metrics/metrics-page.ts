@@ -8,11 +8,11 @@
  * shown with its last figures. All report every METRICS_REPORT_MS, whether or not anyone scrapes: a process that is killed takes no more with it.
  */
 import {AggregatorRegistry} from 'prom-client';
-import {EgressMetrics} from '../shared/egress/metrics.ts';
-import {METRICS_REPORT_MS} from '../shared/limits.ts';
-import type {MetricJson} from '../shared/metric-json.ts';
+import {EgressMetrics} from '../../shared/egress/metrics.ts';
+import {METRICS_REPORT_MS} from '../../shared/limits.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
+import {type Reporter, WorkerFigures} from '../tenants/worker-figures.ts';
 import {countsOf, sumOfCounts} from './metric-sums.ts';
-import {type Reporter, WorkerFigures} from './worker-figures.ts';
 
 export type Reporters = {
   /** By place; null: it does not answer. */

@@ -1,11 +1,11 @@
 /** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The page adds it to what the others count. */
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
-import type {MetricJson} from '../shared/metric-json.ts';
-import {BUILD, VERSION} from '../shared/version.ts';
-import {KILL_REASONS, type KillReason} from './child.ts';
-import type {Wall} from './confinement/layers.ts';
-import {PROCESS_KINDS, type ProcessKind, ProcessUse} from './process-use.ts';
-import type {Residence} from './residence.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
+import {BUILD, VERSION} from '../../shared/version.ts';
+import type {Wall} from '../confinement/layers.ts';
+import {KILL_REASONS, type KillReason} from '../processes/child.ts';
+import {PROCESS_KINDS, type ProcessKind, ProcessUse} from '../processes/process-use.ts';
+import type {Residence} from '../tenants/residence.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'moving', 'closing', 'resting', 'deleting'] as const;
 const PROCESSES = ['router', 'worker', 'egress'] as const;

@@ -17,10 +17,10 @@ import {
   ROUTER_LINES_PER_SECOND_MAX,
   WORKER_LINES_AT_ONCE_MAX,
   WORKER_LINES_PER_SECOND_MAX,
-} from '../shared/limits.ts';
-import {LOG_LEVELS, type LogFields, type Logger, type LogLevel} from '../shared/log.ts';
-import type {RateLimit} from '../shared/rate-limit.ts';
-import {TokenBucket} from '../shared/token-bucket.ts';
+} from '../../shared/limits.ts';
+import {LOG_LEVELS, type LogFields, type Logger, type LogLevel} from '../../shared/log.ts';
+import type {RateLimit} from '../../shared/rate-limit.ts';
+import {TokenBucket} from '../../shared/token-bucket.ts';
 
 export type ChildKind = 'router' | 'worker' | 'egress';
 

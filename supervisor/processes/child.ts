@@ -18,10 +18,10 @@ import {
   PROCESS_BYTES_MAX,
   SILENCE_MS_MAX,
   STARTUP_TIMEOUT_MS,
-} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
-import {NODE_VERSIONS} from '../shared/node-version.ts';
-import {ownBytes} from '../shared/own-memory.ts';
+} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import {NODE_VERSIONS} from '../../shared/node-version.ts';
+import {ownBytes} from '../../shared/own-memory.ts';
 import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
 import {type ChildKind, ChildOutput} from './child-output.ts';
 import type {KillPace} from './kill-pace.ts';

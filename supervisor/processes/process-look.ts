@@ -3,7 +3,7 @@
  * Linux tell nothing here: null.
  */
 import {readdirSync, readFileSync} from 'node:fs';
-import {PAGE_BYTES} from '../shared/own-memory.ts';
+import {PAGE_BYTES} from '../../shared/own-memory.ts';
 
 /** The kernel counts CPU time for user programs in hundredths of a second, whatever its own clock. */
 const CLOCK_TICK_MS = 10;

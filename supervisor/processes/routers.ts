@@ -2,10 +2,10 @@
  * All router processes of the service: one, or several that share the port. Each is started, watched and replaced by itself;
  * to the rest of the supervisor they are places 0 to n - 1. The first one has the metrics listener, too.
  */
-import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts';
-import type {MetricJson} from '../shared/metric-json.ts';
+import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
+import type {MetricJson} from '../../shared/metric-json.ts';
+import {PortClaim} from '../files/port-claim.ts';
 import {KillPace} from './kill-pace.ts';
-import {PortClaim} from './port-claim.ts';
 import {type Listening, type RouterMessage, type RouterOptions, RouterProcess} from './router-process.ts';
 
 export type RoutersOptions = Omit<RouterOptions, 'settings' | 'pace' | 'onMessage' | 'onEnd'> & {

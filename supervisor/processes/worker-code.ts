@@ -13,10 +13,10 @@ import {existsSync, readdirSync, readFileSync, type Stats, statSync} from 'node:
 import {chmod, copyFile, link, mkdir, mkdtemp, readdir, rename, rm} from 'node:fs/promises';
 import {createRequire} from 'node:module';
 import {basename, dirname, join, sep} from 'node:path';
-import type {Logger} from '../shared/log.ts';
-import {type Confinement, findConfinement} from './confinement/confinement.ts';
-import {closedTo, type UsersNeed, type UsersSetting} from './confinement/users.ts';
-import {runBases} from './run-directory.ts';
+import type {Logger} from '../../shared/log.ts';
+import {type Confinement, findConfinement} from '../confinement/confinement.ts';
+import {closedTo, type UsersNeed, type UsersSetting} from '../confinement/users.ts';
+import {runBases} from '../files/run-directory.ts';
 
 export type WorkerCode = {
   /** Node. */

@@ -2,10 +2,10 @@
  * What a worker says, taken as outside input: code of a tenant may have left its isolate, and this process is everybody's. Each field
  * is what its type says before anybody looks at it. Policies, vouchers and reports are checked by who takes them.
  */
-import {isErrorObject} from '../shared/errors.ts';
-import type {WorkerToSupervisor} from '../shared/ipc/control.ts';
-import {WORKER_REPORT_CHARS_MAX} from '../shared/limits.ts';
-import {NODE_VERSIONS, type NodeVersion} from '../shared/node-version.ts';
+import {isErrorObject} from '../../shared/errors.ts';
+import type {WorkerToSupervisor} from '../../shared/ipc/control.ts';
+import {WORKER_REPORT_CHARS_MAX} from '../../shared/limits.ts';
+import {NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
 
 /** Null: no worker says this. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {

@@ -5,26 +5,26 @@
  * because a starting process takes the processor from those that serve.
  */
 
-import {Answers} from '../shared/answers.ts';
+import {Answers} from '../../shared/answers.ts';
 import {
   LAST_REPORT_ID,
   type SupervisorToWorker,
   type TenantSettings,
   type WorkerToSupervisor,
   type WorkerUser,
-} from '../shared/ipc/control.ts';
+} from '../../shared/ipc/control.ts';
 import {
   METRICS_TIMEOUT_MS,
   SPARE_PAUSE_MS_MAX,
   SPARE_PAUSE_MS_MIN,
   WORKER_MESSAGE_MS,
   WORKER_MESSAGES_AT_ONCE,
-} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
-import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../shared/node-flags.ts';
+} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
+import type {WorkerGroups} from '../confinement/groups.ts';
+import {endAllOf} from '../confinement/leftovers.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
-import type {WorkerGroups} from './confinement/groups.ts';
-import {endAllOf} from './confinement/leftovers.ts';
 import type {KillPace} from './kill-pace.ts';
 import {workerMessageIn} from './worker-message.ts';
 

@@ -3,11 +3,11 @@
  * sight of them. Then nothing is changed, not even by opening the file: SQLite would remove a log without its database.
  */
 import {statSync} from 'node:fs';
-import {tenantDirectoryName} from './directory-name.ts';
-import {Registry, RegistryUnusable, type TenantRow} from './registry.ts';
-import {StartError} from './start-error.ts';
+import {tenantDirectoryName} from '../files/directory-name.ts';
+import {Registry, RegistryUnusable, type TenantRow} from '../files/registry.ts';
+import {StartError} from '../files/start-error.ts';
+import {type FoundDirectory, noteUnused, type TenantFiles} from '../files/tenant-files.ts';
 import {registryRefusal} from './start-refusal.ts';
-import {type FoundDirectory, noteUnused, type TenantFiles} from './tenant-files.ts';
 
 /** @throws StartError */
 export function openRegistry(path: string, files: TenantFiles): Registry {

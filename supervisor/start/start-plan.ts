@@ -15,10 +15,10 @@
  *
  * A directory with a tenant's file is removed for one reason alone: it is called `d_…`, which a deletion did.
  */
-import {TENANT_ID} from '../shared/protocol/tenants.ts';
-import {tenantDirectoryName} from './directory-name.ts';
-import type {StoredRow} from './registry.ts';
-import type {FoundDirectory} from './tenant-files.ts';
+import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {tenantDirectoryName} from '../files/directory-name.ts';
+import type {StoredRow} from '../files/registry.ts';
+import type {FoundDirectory} from '../files/tenant-files.ts';
 
 /** A directory whose name says whose it is. */
 export type TenantDirectory = FoundDirectory & {id: string; generation: number};

@@ -3,9 +3,9 @@
  * the quarantine judge it. Nobody is told of the next worker before that, so that a call which is refused from now on is not sent
  * to it; but a router that says nothing is waited for DEATH_REPORT_MS only.
  */
-import type {TenantSuspects, UserCall} from '../shared/ipc/control.ts';
-import {DEATH_REPORT_MS} from '../shared/limits.ts';
-import {Quarantine, type Refusal} from '../shared/quarantine.ts';
+import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
+import {DEATH_REPORT_MS} from '../../shared/limits.ts';
+import {Quarantine, type Refusal} from '../../shared/quarantine.ts';
 
 export type Verdict = {isHeld: boolean; refused: Refusal[]};
 

@@ -1,11 +1,11 @@
 /** What the supervisor holds of one tenant in memory: its state and, while it has one, its worker. */
-import type {ErrorObject} from '../shared/errors.ts';
-import type {WorkerAddress} from '../shared/ipc/control.ts';
-import type {DoorKey} from '../shared/ipc/egress.ts';
+import type {ErrorObject} from '../../shared/errors.ts';
+import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import type {DoorKey} from '../../shared/ipc/egress.ts';
+import type {Worker} from '../processes/worker-pool.ts';
 import type {Deaths} from './deaths.ts';
 import type {Residence} from './residence.ts';
 import type {Reporter} from './worker-figures.ts';
-import type {Worker} from './worker-pool.ts';
 import {WorkerUsers} from './worker-users.ts';
 
 export type PlacedTenant = {id: string; generation: number; createdMs: number};

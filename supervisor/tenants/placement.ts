@@ -6,16 +6,16 @@
  * sees the state the one before left.
  */
 import {performance} from 'node:perf_hooks';
-import {assert, unreachable} from '../shared/assert.ts';
-import {ServiceError} from '../shared/errors.ts';
-import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../shared/ipc/control.ts';
-import {DRAIN_MS} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
+import {assert, unreachable} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
+import {DRAIN_MS} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Registry} from '../files/registry.ts';
 import {Deaths, type Verdict} from './deaths.ts';
 import {DueTimer} from './due-timer.ts';
 import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
 import {type PostingEnd, type PostingParts, type PostingSettings, Postings} from './postings.ts';
-import type {Registry} from './registry.ts';
 import {type Effect, type Input, type Residence, step} from './residence.ts';
 import {Slots} from './slots.ts';
 import type {Reporter} from './worker-figures.ts';

@@ -7,22 +7,22 @@
  */
 import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
-import {assert, unreachable} from '../shared/assert.ts';
-import {type ErrorObject, errorEnvelope, ServiceError} from '../shared/errors.ts';
-import type {WorkerUser} from '../shared/ipc/control.ts';
-import type {Logger} from '../shared/log.ts';
-import type {NodeVersion} from '../shared/node-version.ts';
-import type {ChildEnd} from './child.ts';
-import type {SupervisorMetrics} from './metrics.ts';
+import {assert, unreachable} from '../../shared/assert.ts';
+import {type ErrorObject, errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import type {WorkerUser} from '../../shared/ipc/control.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {NodeVersion} from '../../shared/node-version.ts';
+import type {RunDirectory} from '../files/run-directory.ts';
+import type {TenantFiles} from '../files/tenant-files.ts';
+import type {SupervisorMetrics} from '../metrics/metrics.ts';
+import type {ChildEnd} from '../processes/child.ts';
+import type {Worker, WorkerMessage, WorkerPool} from '../processes/worker-pool.ts';
 import type {Place} from './place.ts';
 import type {Input} from './residence.ts';
-import type {RunDirectory} from './run-directory.ts';
 import type {TenantCode} from './tenant-code.ts';
 import type {TenantEgress} from './tenant-egress.ts';
-import type {TenantFiles} from './tenant-files.ts';
 import {NoUser, type TenantUsers} from './tenant-users.ts';
 import type {Reporter} from './worker-figures.ts';
-import type {Worker, WorkerMessage, WorkerPool} from './worker-pool.ts';
 
 export type PostingSettings = {
   journalKeepRecords: number;

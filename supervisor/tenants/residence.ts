@@ -23,9 +23,9 @@
  *   worker reported. After a death the mark stands, so the tenant is wanted again by itself: no due job is forgotten.
  * - `fail` answers a wake the router asked for and is never sent otherwise: a router sees a dead worker by its own link.
  */
-import {unreachable} from '../shared/assert.ts';
-import type {ErrorCode, ErrorObject} from '../shared/errors.ts';
-import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../shared/limits.ts';
+import {unreachable} from '../../shared/assert.ts';
+import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
+import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../../shared/limits.ts';
 
 export type Residence =
   | {state: 'asleep'; deaths: number}

@@ -3,10 +3,10 @@
  * side: a tenant that it does not name as one without code has some, and a worker that finds a deployment where it cannot hold isolates
  * says so instead of serving.
  */
-import {ServiceError} from '../shared/errors.ts';
-import type {Logger} from '../shared/log.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Registry} from '../files/registry.ts';
 import type {Place} from './place.ts';
-import type {Registry} from './registry.ts';
 
 export class TenantCode {
   readonly #registry: Registry;

@@ -7,16 +7,16 @@
  * believed once: before any of its code has run in the worker that reads it.
  */
 import {randomBytes} from 'node:crypto';
-import {egressSettingsIn} from '../shared/egress/settings.ts';
-import {isVouchedFor} from '../shared/egress/voucher.ts';
-import {ServiceError} from '../shared/errors.ts';
-import type {WorkerUser} from '../shared/ipc/control.ts';
-import type {DoorKey, EgressSettings} from '../shared/ipc/egress.ts';
-import type {Logger} from '../shared/log.ts';
-import {parseJson} from '../shared/values/json.ts';
-import type {EgressProcess} from './egress-process.ts';
+import {egressSettingsIn} from '../../shared/egress/settings.ts';
+import {isVouchedFor} from '../../shared/egress/voucher.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {WorkerUser} from '../../shared/ipc/control.ts';
+import type {DoorKey, EgressSettings} from '../../shared/ipc/egress.ts';
+import type {Logger} from '../../shared/log.ts';
+import {parseJson} from '../../shared/values/json.ts';
+import type {Registry} from '../files/registry.ts';
+import type {EgressProcess} from '../processes/egress-process.ts';
 import type {PlacedTenant} from './place.ts';
-import type {Registry} from './registry.ts';
 
 export type TenantEgressParts = {
   registry: Pick<Registry, 'egressOf' | 'setEgress'>;

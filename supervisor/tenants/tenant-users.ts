@@ -7,14 +7,14 @@
  */
 import {lstatSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
-import type {WorkerUser} from '../shared/ipc/control.ts';
-import type {Logger} from '../shared/log.ts';
-import {endAllOf, isAnyLeft, type UserTest} from './confinement/leftovers.ts';
-import {giveTo, TooManyEntries} from './confinement/ownership.ts';
-import type {UserRange} from './confinement/user-numbers.ts';
-import {UserNumbers} from './confinement/user-numbers.ts';
-import {isShared} from './confinement/users.ts';
-import {scanTenants} from './tenant-files.ts';
+import type {WorkerUser} from '../../shared/ipc/control.ts';
+import type {Logger} from '../../shared/log.ts';
+import {endAllOf, isAnyLeft, type UserTest} from '../confinement/leftovers.ts';
+import {giveTo, TooManyEntries} from '../confinement/ownership.ts';
+import type {UserRange} from '../confinement/user-numbers.ts';
+import {UserNumbers} from '../confinement/user-numbers.ts';
+import {isShared} from '../confinement/users.ts';
+import {scanTenants} from '../files/tenant-files.ts';
 
 /** No id is left, or an owner cannot be changed: the tenant is not opened with more than it should have. */
 export class NoUser extends Error {

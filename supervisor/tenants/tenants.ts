@@ -17,17 +17,17 @@
  * Neither depends on the registry being there afterwards. Step 1 of a deletion needs no space and step 2 makes some, so a
  * tenant can be deleted from a full disk; a row that cannot be removed even then stays until the next start, and d_ with it.
  */
-import {assert} from '../shared/assert.ts';
-import {isNoSpace, isUnwritable, unwritableError} from '../shared/disk-errors.ts';
-import {ServiceError} from '../shared/errors.ts';
-import type {SupervisorToRouter} from '../shared/ipc/control.ts';
-import {TENANTS_MAX} from '../shared/limits.ts';
-import type {Logger} from '../shared/log.ts';
-import {TENANT_ID} from '../shared/protocol/tenants.ts';
+import {assert} from '../../shared/assert.ts';
+import {isNoSpace, isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
+import {TENANTS_MAX} from '../../shared/limits.ts';
+import type {Logger} from '../../shared/log.ts';
+import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import type {Registry} from '../files/registry.ts';
+import type {TenantFiles} from '../files/tenant-files.ts';
+import {planStart, type StartPlan} from '../start/start-plan.ts';
 import type {Placement} from './placement.ts';
-import type {Registry} from './registry.ts';
-import {planStart, type StartPlan} from './start-plan.ts';
-import type {TenantFiles} from './tenant-files.ts';
 
 export type TenantsParts = {
   registry: Registry;

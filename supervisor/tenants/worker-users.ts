@@ -2,7 +2,7 @@
  * Which routers use a worker, and what they had under way when it ended. Each router has a link of its own, so only all of them
  * together know whether a worker is idle, and which calls its death may be held against.
  */
-import type {UserCall} from '../shared/ipc/control.ts';
+import type {UserCall} from '../../shared/ipc/control.ts';
 
 export class WorkerUsers {
   /** Asked for the worker and not told where it is. */

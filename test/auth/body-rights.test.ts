@@ -2,7 +2,7 @@ import {Buffer} from 'node:buffer';
 import {describe, expect, test} from 'vitest';
 import type {Operation} from '../../shared/operations.ts';
 import {RIGHTS, type Scope} from '../../shared/rights.ts';
-import {judgeBodyScope, judgeBodyTables} from '../../worker/body-rights.ts';
+import {judgeBodyScope, judgeBodyTables} from '../../worker/api/body-rights.ts';
 
 const judge = (op: Operation, body: unknown) => () =>
   judgeBodyTables(op, ['mine', 'ours'], Buffer.from(JSON.stringify(body)));

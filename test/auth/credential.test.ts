@@ -1,7 +1,7 @@
 import {readFileSync, statSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {ROUTES} from '../../router/http/routes.ts';
+import {ROUTES} from '../../router/routes.ts';
 import {rawRequest} from '../harness/raw.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {PassThrough} from 'node:stream';
 import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {ROUTES} from '../../router/http/routes.ts';
+import {ROUTES} from '../../router/routes.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
 import {SCOPES, type Scope} from '../../shared/rights.ts';
 import {svc} from '../harness/command.ts';

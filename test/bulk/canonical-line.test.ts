@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../../shared/limits.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
-import {CanonicalTexts} from '../../worker/bulk/canonical-line.ts';
+import {CanonicalTexts} from '../../worker/api/bulk/import/canonical-line.ts';
 
 /** Of each line; null: it takes the long way. */
 function taken(lines: readonly string[]): (string | null)[] {

@@ -1,8 +1,8 @@
 /** What one step of an export reads and keeps: other requests of the tenant are served between two of them. */
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {exportPieces} from '../../worker/bulk/export.ts';
-import {insertEffect} from '../../worker/commit/mutation.ts';
-import {PIECE_CHARS} from '../../worker/journal/pieces.ts';
+import {insertEffect} from '../../engine/commit/mutation.ts';
+import {PIECE_CHARS} from '../../engine/journal/pieces.ts';
+import {exportPieces} from '../../worker/api/bulk/export/export.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const LENGTH = 10_000;

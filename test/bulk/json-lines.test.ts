@@ -2,7 +2,7 @@
 import {Buffer, isUtf8} from 'node:buffer';
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {jsonLines} from '../../worker/bulk/json-lines.ts';
+import {jsonLines} from '../../worker/api/bulk/import/json-lines.ts';
 
 type Seen = [line: number, what: 'document' | 'refused' | 'end'];
 

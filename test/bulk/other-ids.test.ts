@@ -3,11 +3,11 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
-import {lineOf} from '../../worker/bulk/import-line.ts';
-import {Writer} from '../../worker/commit/writer.ts';
-import {Catalog} from '../../worker/storage/catalog.ts';
-import {openWriter} from '../../worker/storage/database.ts';
-import {IdFactory} from '../../worker/storage/ids.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {Catalog} from '../../engine/storage/catalog.ts';
+import {openWriter} from '../../engine/storage/database.ts';
+import {IdFactory} from '../../engine/storage/ids.ts';
+import {lineOf} from '../../worker/api/bulk/import/import-line.ts';
 
 test('ids of another tenant are looked up, before and after the file is opened again; others say their table', () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-ids-'));

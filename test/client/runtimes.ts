@@ -5,8 +5,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {createLogger} from '../../shared/log.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
-import {NodeInstalls} from '../../supervisor/node-installs.ts';
-import {NodeBinaries} from '../../worker/functions/node-runtime/node-binary.ts';
+import {NodeInstalls} from '../../supervisor/processes/node-installs.ts';
+import {NodeBinaries} from '../../worker/runtime/node/node-binary.ts';
 import {run} from '../react/project.ts';
 
 const HOME = join(tmpdir(), 'svc-test-runtimes');

@@ -4,9 +4,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, expect, test} from 'vitest';
-import {Writer} from '../../worker/commit/writer.ts';
-import {Catalog} from '../../worker/storage/catalog.ts';
-import {openWriter} from '../../worker/storage/database.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {Catalog} from '../../engine/storage/catalog.ts';
+import {openWriter} from '../../engine/storage/database.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-counts-'));
 let files = 0;

@@ -5,15 +5,15 @@ import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
 import {describe, expect, onTestFinished, test, vi} from 'vitest';
+import {CommitGroups} from '../../engine/commit/group.ts';
+import {Linger} from '../../engine/commit/linger.ts';
+import {insertEffect} from '../../engine/commit/mutation.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {WorkerMetrics} from '../../engine/metrics.ts';
+import {Catalog} from '../../engine/storage/catalog.ts';
+import {openWriter} from '../../engine/storage/database.ts';
 import {LINGER_MS_MAX, LINGER_SYNC_MS_MIN, LINGER_SYNCS, LINGER_WRITES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
-import {CommitGroups} from '../../worker/commit/group.ts';
-import {Linger} from '../../worker/commit/linger.ts';
-import {insertEffect} from '../../worker/commit/mutation.ts';
-import {Writer} from '../../worker/commit/writer.ts';
-import {WorkerMetrics} from '../../worker/metrics.ts';
-import {Catalog} from '../../worker/storage/catalog.ts';
-import {openWriter} from '../../worker/storage/database.ts';
 
 /** A generator of numbers from 0 to 1. */
 function randomFrom(seed: number): () => number {

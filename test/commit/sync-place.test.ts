@@ -1,6 +1,7 @@
 /** The thread that writes syncs while the disk is quick, and a slow disk holds it up a bounded number of times. */
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
+import {SyncPlace} from '../../engine/commit/sync-place.ts';
 import {
   SYNC_IN_THREAD_BYTES_MAX,
   SYNC_IN_THREAD_MS_MAX,
@@ -10,7 +11,6 @@ import {
   SYNC_POOL_GROUPS_MIN,
   SYNC_POOL_MS_MAX,
 } from '../../shared/limits.ts';
-import {SyncPlace} from '../../worker/commit/sync-place.ts';
 
 /** Both hand-overs. */
 const HAND_OVER_MS = 0.3;

@@ -3,11 +3,11 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import type {Connection} from '../../engine/storage/connection.ts';
+import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
 import {ControlGate} from '../../worker/control/gate.ts';
 import {serviceRecords} from '../../worker/control/record-table.ts';
-import type {Connection} from '../../worker/storage/connection.ts';
-import {openWriter} from '../../worker/storage/database.ts';
 import {until} from '../harness/until.ts';
 
 type GateParts = ConstructorParameters<typeof ControlGate>[0];

@@ -3,7 +3,7 @@ import {copyFileSync, mkdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from '../../worker/storage/tables.sql.ts';
+import {APPLICATION_ID, CREATE_FUNCTION_TABLES, CREATE_TABLES} from '../../engine/storage/tables.sql.ts';
 import {svc} from '../harness/command.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';

@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {STORAGE_VERSION} from '../../worker/storage/migrations.ts';
+import {STORAGE_VERSION} from '../../engine/storage/migrations.ts';
 import {pageText} from '../harness/docs-project.ts';
 import {Service} from '../harness/service.ts';
 import {runExamples} from './shell-examples.ts';

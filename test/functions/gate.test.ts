@@ -1,8 +1,8 @@
 /** When the function platform is loaded, and what happens when that fails. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import type {Commit} from '../../engine/commit/commit.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
-import type {Commit} from '../../worker/commit/commit.ts';
 import {FunctionGate, type LoadPlatform} from '../../worker/functions/gate.ts';
 import type {FunctionPlatform, PlatformParts} from '../../worker/functions/platform.ts';
 

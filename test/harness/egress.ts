@@ -7,7 +7,7 @@ import {Doors} from '../../egress/doors.ts';
 import type {Resolve} from '../../egress/policy.ts';
 import type {EgressDoor, EgressSettings} from '../../shared/ipc/egress.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
-import {Egress} from '../../worker/functions/egress/connector.ts';
+import {Egress} from '../../worker/runtime/egress/connector.ts';
 
 export class TestEgress {
   readonly directory = mkdtempSync(join(tmpdir(), 'svc-egress-'));

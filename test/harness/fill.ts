@@ -1,8 +1,8 @@
 /** Many documents, written into a tenant's file as its worker would write them, while nobody has it open. */
 import {join} from 'node:path';
-import {Writer} from '../../worker/commit/writer.ts';
-import {Catalog} from '../../worker/storage/catalog.ts';
-import {openWriter} from '../../worker/storage/database.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {Catalog} from '../../engine/storage/catalog.ts';
+import {openWriter} from '../../engine/storage/database.ts';
 import type {Service} from './service.ts';
 
 const WRITES_A_GROUP = 5_000;

@@ -3,10 +3,10 @@
  * have (crons by expression, indexes that failed).
  */
 import type Database from 'better-sqlite3';
-import {LAYOUT_VERSION} from '../../worker/storage/migrations.ts';
-import {rowChecksum} from '../../worker/storage/row-checksum.ts';
-import {noteLayout} from '../../worker/storage/row-sums.ts';
-import {ADD_ROW_SUMS, CREATE_TABLES} from '../../worker/storage/tables.sql.ts';
+import {LAYOUT_VERSION} from '../../engine/storage/migrations.ts';
+import {rowChecksum} from '../../engine/storage/row-checksum.ts';
+import {noteLayout} from '../../engine/storage/row-sums.ts';
+import {ADD_ROW_SUMS, CREATE_TABLES} from '../../engine/storage/tables.sql.ts';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string | ((db: Database.Database) => void)> = {

@@ -1,11 +1,11 @@
 /** A tenant's file in a directory of its own, with a writer, a catalog and a reader on it as a worker has them, and no process. */
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
-import type {Stage} from '../../worker/commit/commit.ts';
-import {Writer} from '../../worker/commit/writer.ts';
-import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../worker/storage/catalog.ts';
-import {openReader, openWriter} from '../../worker/storage/database.ts';
-import {Reader} from '../../worker/storage/reader.ts';
+import type {Stage} from '../../engine/commit/commit.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../engine/storage/catalog.ts';
+import {openReader, openWriter} from '../../engine/storage/database.ts';
+import {Reader} from '../../engine/storage/reader.ts';
 import {makeMemoryDirectory} from './memory-directory.ts';
 
 export class TenantParts {

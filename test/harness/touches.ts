@@ -1,8 +1,6 @@
 /** Whether a write concerns a read, worked out the slow way: every place of the document against every interval. */
 import {Buffer} from 'node:buffer';
-import {encodeKey} from '../../shared/values/key-encoding.ts';
-import {valueAt} from '../../shared/values/paths.ts';
-import {parseFields} from '../../worker/documents/document.ts';
+import {parseFields} from '../../engine/documents/document.ts';
 import {
   ANY_TABLE,
   BY_CREATION,
@@ -11,9 +9,11 @@ import {
   entryPlace,
   idPlace,
   type ReadSet,
-} from '../../worker/reads/read-set.ts';
-import type {CatalogTable} from '../../worker/storage/catalog.ts';
-import type {DocumentRow} from '../../worker/storage/rows.ts';
+} from '../../engine/reads/read-set.ts';
+import type {CatalogTable} from '../../engine/storage/catalog.ts';
+import type {DocumentRow} from '../../engine/storage/rows.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {valueAt} from '../../shared/values/paths.ts';
 
 /** Whether the document, as it was before the write or is after it, lies in what was read. */
 export function touches({intervals, absentTables}: ReadSet, table: CatalogTable, row: DocumentRow): boolean {

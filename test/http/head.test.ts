@@ -1,7 +1,7 @@
 /** HEAD is answered wherever GET is, with the same headers and no body, and its connection goes on. */
 import {Agent, request as httpRequest} from 'node:http';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {ROUTES} from '../../router/http/routes.ts';
+import {ROUTES} from '../../router/routes.ts';
 import {App} from '../functions/app.ts';
 import {Service} from '../harness/service.ts';
 

@@ -3,7 +3,7 @@
  * tenant's worker is the same process afterwards, and nothing was written.
  */
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {ROUTES} from '../../router/http/routes.ts';
+import {ROUTES} from '../../router/routes.ts';
 import {OPERATION_TYPES} from '../../shared/operation-types.ts';
 import {journalPage} from '../harness/journal.ts';
 import {rawRequest, sendAndLeave, usualLines} from '../harness/raw.ts';

@@ -3,8 +3,8 @@ import {Buffer} from 'node:buffer';
 import {describe, expect, test} from 'vitest';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
+import {HANDLERS} from '../../worker/api/operations/handlers.ts';
 import {decoded, kept, type Request} from '../../worker/ipc/decode.ts';
-import {HANDLERS} from '../../worker/operations/handlers.ts';
 
 const NOTHING = Buffer.alloc(0);
 const request = (meta: RequestMeta): Request => decoded(meta, NOTHING, null);

@@ -1,7 +1,7 @@
 /** A set of document numbers against the language's own. */
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {DocumentSet} from '../../worker/live/document-set.ts';
+import {DocumentSet} from '../../engine/live/document-set.ts';
 
 const doc = fc.oneof(
   fc.nat({max: 9_000}).map(at => 2 ** 37 + at),

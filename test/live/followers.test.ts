@@ -1,5 +1,9 @@
 /** Followers of a tenant, without a service: what they cost while they do not read. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {insertEffect} from '../../engine/commit/mutation.ts';
+import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
+import {JournalReader} from '../../engine/journal/read-page.ts';
+import {WorkerMetrics} from '../../engine/metrics.ts';
 import {EventBoundary} from '../../router/http/event-boundary.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
@@ -9,12 +13,8 @@ import {
   STREAM_WINDOW_BYTES,
 } from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
-import {insertEffect} from '../../worker/commit/mutation.ts';
-import {Followers} from '../../worker/follow/followers.ts';
-import {JournalFollowers} from '../../worker/follow/journal-followers.ts';
-import {OutgoingBody} from '../../worker/ipc/outgoing-body.ts';
-import {JournalReader} from '../../worker/journal/read-page.ts';
-import {WorkerMetrics} from '../../worker/metrics.ts';
+import {Followers} from '../../worker/api/follow/followers.ts';
+import {JournalFollowers} from '../../worker/api/follow/journal-followers.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 /** A body, and how it ended: `whole`, or why it was cut; null while it is open. */

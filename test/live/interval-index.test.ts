@@ -1,7 +1,7 @@
 /** The index of held stretches against a list that is gone through. */
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {type Interval, IntervalIndex} from '../../worker/live/interval-index.ts';
+import {type Interval, IntervalIndex} from '../../engine/live/interval-index.ts';
 
 /** Few letters, so that bounds and places meet; what continues another is behind it, as with keys. */
 const place = fc.string({unit: fc.constantFrom('\0', 'a', 'b', '\xff'), maxLength: 4});

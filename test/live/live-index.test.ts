@@ -1,16 +1,16 @@
 /** Who is told of a written document, against the slow way: every place of it against everything that is watched. */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
+import {type Change, Commit} from '../../engine/commit/commit.ts';
+import {LiveIndex, type Watch, type Watcher} from '../../engine/live/live-index.ts';
+import {stretchesOf} from '../../engine/live/query-stretch.ts';
+import {compileFilters, matches} from '../../engine/reads/filter.ts';
+import {find} from '../../engine/reads/find.ts';
+import {orderOf} from '../../engine/reads/order.ts';
+import {BY_ID, packed, type ReadSet} from '../../engine/reads/read-set.ts';
 import {LIVE_STRETCHES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {type Change, Commit} from '../../worker/commit/commit.ts';
-import {LiveIndex, type Watch, type Watcher} from '../../worker/live/live-index.ts';
-import {stretchesOf} from '../../worker/live/query-stretch.ts';
-import {compileFilters, matches} from '../../worker/reads/filter.ts';
-import {find} from '../../worker/reads/find.ts';
-import {orderOf} from '../../worker/reads/order.ts';
-import {BY_ID, packed, type ReadSet} from '../../worker/reads/read-set.ts';
 
 import {TenantDatabase} from '../functions/database/tenant-database.ts';
 import {fields, shape, withoutNegativeZero} from '../harness/naive-query.ts';

@@ -1,15 +1,15 @@
 /** What the results of live queries may take together: whoever makes it too much ends, on a socket and as a stream of events. */
 import {afterAll, beforeEach, describe, expect, test} from 'vitest';
+import {insertEffect} from '../../engine/commit/mutation.ts';
+import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
+import {LiveIndex} from '../../engine/live/live-index.ts';
+import {type LiveHolder, LiveQueries} from '../../engine/live/live-queries.ts';
+import {LiveQuery} from '../../engine/live/live-query.ts';
+import {WorkerMetrics} from '../../engine/metrics.ts';
 import {LIVE_RESERVE_DOCUMENTS} from '../../shared/limits.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
-import {insertEffect} from '../../worker/commit/mutation.ts';
-import {Followers} from '../../worker/follow/followers.ts';
-import {ResultFollowers} from '../../worker/follow/result-followers.ts';
-import {OutgoingBody} from '../../worker/ipc/outgoing-body.ts';
-import {LiveIndex} from '../../worker/live/live-index.ts';
-import {type LiveHolder, LiveQueries} from '../../worker/live/live-queries.ts';
-import {LiveQuery} from '../../worker/live/live-query.ts';
-import {WorkerMetrics} from '../../worker/metrics.ts';
+import {Followers} from '../../worker/api/follow/followers.ts';
+import {ResultFollowers} from '../../worker/api/follow/result-followers.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const BYTES_MAX = 20_000;

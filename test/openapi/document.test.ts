@@ -2,7 +2,7 @@
 import {fileURLToPath} from 'node:url';
 import {beforeAll, describe, expect, test} from 'vitest';
 import {openApiDocument} from '../../build/openapi/document.ts';
-import {ROUTES} from '../../router/http/routes.ts';
+import {ROUTES} from '../../router/routes.ts';
 import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types.ts';
 import {ApiDocument, type Json, type MediaType, type Operation} from './api-document.ts';
 import {documentFaults, SchemaCheck} from './schema-check.ts';

@@ -8,6 +8,8 @@ import {request as httpRequest} from 'node:http';
 import {setImmediate} from 'node:timers/promises';
 import type {TSchema} from 'typebox';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {faults} from '../../engine/wire/faults.ts';
+import {checkWireType, wireType} from '../../engine/wire-type.ts';
 import {ERROR_STATUS} from '../../shared/errors.ts';
 import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types.ts';
 import {
@@ -22,8 +24,6 @@ import {
 import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
 import {RIGHTS} from '../../shared/rights.ts';
-import {faults} from '../../worker/wire/faults.ts';
-import {checkWireType, wireType} from '../../worker/wire-type.ts';
 import {App} from '../functions/app.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {type Ask, filled, type Refused, type Sample, type Samples, samplesOf} from './samples.ts';

@@ -1,5 +1,10 @@
 /** What a query may cost: how much it reads, holds and answers. The storage is an array that counts what is read of it. */
 import {describe, expect, test} from 'vitest';
+import {compileFilters} from '../../engine/reads/filter.ts';
+import {orderOf} from '../../engine/reads/order.ts';
+import {planQuery} from '../../engine/reads/plan.ts';
+import {listTable, runPage, runQuery} from '../../engine/reads/run.ts';
+import type {DocumentRow, QueryReader, TableInfo} from '../../engine/storage/rows.ts';
 import {
   DOCUMENT_BYTES_MAX,
   ORDER_KEYS_BYTES_MAX,
@@ -8,11 +13,6 @@ import {
   SCAN_CHARS_MAX,
   SCAN_ROWS_CHARS,
 } from '../../shared/limits.ts';
-import {compileFilters} from '../../worker/reads/filter.ts';
-import {orderOf} from '../../worker/reads/order.ts';
-import {planQuery} from '../../worker/reads/plan.ts';
-import {listTable, runPage, runQuery} from '../../worker/reads/run.ts';
-import type {DocumentRow, QueryReader, TableInfo} from '../../worker/storage/rows.ts';
 
 const DOCS = 2 ** 37;
 

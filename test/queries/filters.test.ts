@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
+import {compileFilters, matches} from '../../engine/reads/filter.ts';
 import {FILTER_VALUES_MAX, FILTERS_MAX} from '../../shared/limits.ts';
 import type {FilterClause, FilterOperator} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {compileFilters, matches} from '../../worker/reads/filter.ts';
 
 function holds(json: string, ...clauses: [field: string, op: FilterOperator, value: string][]): boolean {
   const filters = clauses.map(([field, op, value]) => ({field, op, value: JSON.parse(value) as unknown}));

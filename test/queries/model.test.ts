@@ -5,16 +5,16 @@
 import {createHash} from 'node:crypto';
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
+import {LiveCount} from '../../engine/live/live-count.ts';
+import type {Pace} from '../../engine/reads/pace.ts';
+import {runBatch, runCount, runPage, runQuery} from '../../engine/reads/run.ts';
+import {shapeText} from '../../engine/reads/shape.ts';
+import {refreshInfo} from '../../engine/storage/catalog.ts';
+import type {EntryPlace} from '../../engine/storage/rows.ts';
 import type {Explained, FilterClause, QueryObject} from '../../shared/protocol/queries.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {LiveCount} from '../../worker/live/live-count.ts';
-import type {Pace} from '../../worker/reads/pace.ts';
-import {runBatch, runCount, runPage, runQuery} from '../../worker/reads/run.ts';
-import {shapeText} from '../../worker/reads/shape.ts';
-import {refreshInfo} from '../../worker/storage/catalog.ts';
-import type {EntryPlace} from '../../worker/storage/rows.ts';
 import {type Doc, fields, naiveResult, shape} from '../harness/naive-query.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 

@@ -1,8 +1,7 @@
 /** A read set that is too large is watched by larger stretches: of bounded size, and whatever touches the one touches the other. */
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../shared/limits.ts';
-import {coarse, readSetBytes} from '../../worker/reads/coarse.ts';
+import {coarse, readSetBytes} from '../../engine/reads/coarse.ts';
 import {
   ANY_TABLE,
   BY_CREATION,
@@ -12,7 +11,8 @@ import {
   idPlace,
   oneByte,
   type PackedReadSet,
-} from '../../worker/reads/read-set.ts';
+} from '../../engine/reads/read-set.ts';
+import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../shared/limits.ts';
 
 const TABLES = [1, 2, 3];
 const INDEXES = [5, 6];

@@ -5,9 +5,9 @@
  */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
+import {runPage, runQuery} from '../../engine/reads/run.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {runPage, runQuery} from '../../worker/reads/run.ts';
 import {draft, naiveRows, queryOf, rangeOf} from '../functions/database/naive-index.ts';
 import {type Db, type Doc, type FilterBuilder, TenantDatabase} from '../functions/database/tenant-database.ts';
 import {fields, naiveResult, shape, withoutNegativeZero} from '../harness/naive-query.ts';

@@ -4,15 +4,15 @@
  */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
+import {documentText, parseDocument} from '../../engine/documents/document.ts';
+import {compileFilters, matches} from '../../engine/reads/filter.ts';
+import {type Found, find} from '../../engine/reads/find.ts';
+import {orderKey} from '../../engine/reads/order.ts';
+import type {Position} from '../../engine/reads/position.ts';
+import {BY_CREATION, BY_ID} from '../../engine/reads/read-set.ts';
+import type {DocumentRow} from '../../engine/storage/rows.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {documentText, parseDocument} from '../../worker/documents/document.ts';
-import {compileFilters, matches} from '../../worker/reads/filter.ts';
-import {type Found, find} from '../../worker/reads/find.ts';
-import {orderKey} from '../../worker/reads/order.ts';
-import type {Position} from '../../worker/reads/position.ts';
-import {BY_CREATION, BY_ID} from '../../worker/reads/read-set.ts';
-import type {DocumentRow} from '../../worker/storage/rows.ts';
 import {TenantDatabase} from '../functions/database/tenant-database.ts';
 import {fields, shape, withoutNegativeZero} from '../harness/naive-query.ts';
 import {touches} from '../harness/touches.ts';

@@ -4,8 +4,8 @@ import type {HttpRequest} from 'uWebSockets.js';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import {describe, expect, test} from 'vitest';
-import {Callers} from '../../router/http/callers.ts';
-import {externalUrl} from '../../router/http/external-url.ts';
+import {Callers} from '../../router/edge/callers.ts';
+import {externalUrl} from '../../router/edge/external-url.ts';
 import {parseAddress} from '../../shared/egress/address.ts';
 import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../../shared/limits.ts';
 

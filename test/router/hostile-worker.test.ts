@@ -6,8 +6,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {SocketHub, TenantLive} from '../../router/live/tenant-live.ts';
 import {connectToWorker} from '../../router/workers/worker-socket.ts';
-import {SocketHub, TenantLive} from '../../router/ws/tenant-live.ts';
 import {
   FRAME_HEADER_BYTES,
   FrameFlag,

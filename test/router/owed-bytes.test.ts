@@ -3,13 +3,13 @@ import type {TemplatedApp, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {describe, expect, test} from 'vitest';
+import {SocketTraffic} from '../../router/live/socket-traffic.ts';
+import {SocketHub, TenantLive} from '../../router/live/tenant-live.ts';
+import type {TenantPipes} from '../../router/live/tenant-pipes.ts';
 import type {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
 import type {WorkerLink} from '../../router/workers/link.ts';
 import {Connection, type SocketData} from '../../router/ws/connection.ts';
 import {FunctionSocket, type FunctionSocketData} from '../../router/ws/function-socket.ts';
-import {SocketTraffic} from '../../router/ws/socket-traffic.ts';
-import {SocketHub, TenantLive} from '../../router/ws/tenant-live.ts';
-import type {TenantPipes} from '../../router/ws/tenant-pipes.ts';
 import {OwedBytes} from '../../shared/owed-bytes.ts';
 
 const MAX = 1_000_000;

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {ROUTES} from '../../router/http/routes.ts';
+import {ROUTES} from '../../router/routes.ts';
 import {
   OPERATIONS,
   type Operation,

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {decodeParameter, findPath, isDeploymentPath, ROUTES} from '../../router/http/routes.ts';
+import {decodeParameter, findPath, isDeploymentPath, ROUTES} from '../../router/routes.ts';
 
 describe('a path finds its entry of the route table, with its parameters as they stand', () => {
   test.each([

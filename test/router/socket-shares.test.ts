@@ -1,7 +1,7 @@
 /** Who has a function socket when there are as many as there may be: no tenant keeps out another, and silent ones go first. */
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {SocketShares} from '../../router/ws/socket-shares.ts';
+import {SocketShares} from '../../router/live/socket-shares.ts';
 
 const MAX = 12;
 type Socket = {tenant: string; isUsed: boolean; n: number};

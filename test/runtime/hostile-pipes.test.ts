@@ -11,13 +11,13 @@ import {createLogger} from '../../shared/log.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
 import {checkedFromHost} from '../../worker/control/sandbox-message.ts';
 import {SandboxProcess} from '../../worker/control/sandbox-process.ts';
-import {analyze} from '../../worker/functions/deployments/analysis/analysis.ts';
-import {checkedFromAnalysis} from '../../worker/functions/deployments/analysis/analysis-message.ts';
-import {checkedMessage} from '../../worker/functions/isolate-process/checked-message.ts';
-import {IsolateProcess} from '../../worker/functions/isolate-process/isolate-process.ts';
-import {NODE_MAIN} from '../../worker/functions/node-runtime/code-directory.ts';
-import {checkedFromNode} from '../../worker/functions/node-runtime/node-message.ts';
-import {NodeProcess} from '../../worker/functions/node-runtime/node-process.ts';
+import {analyze} from '../../worker/runtime/analysis/analysis.ts';
+import {checkedFromAnalysis} from '../../worker/runtime/analysis/analysis-message.ts';
+import {checkedMessage} from '../../worker/runtime/isolate-process/checked-message.ts';
+import {IsolateProcess} from '../../worker/runtime/isolate-process/isolate-process.ts';
+import {NODE_MAIN} from '../../worker/runtime/node/code-directory.ts';
+import {checkedFromNode} from '../../worker/runtime/node/node-message.ts';
+import {NodeProcess} from '../../worker/runtime/node/node-process.ts';
 import {
   analysisAnswer,
   bareFromIsolates,

@@ -4,6 +4,10 @@
  */
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {insertEffect} from '../../engine/commit/mutation.ts';
+import {deleteCron} from '../../engine/scheduler/crons.ts';
+import {cancelJob, insertFunctionJob, scheduleJob} from '../../engine/scheduler/jobs.ts';
+import {failureText} from '../../engine/scheduler/work.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
   BACKGROUND_RETRY_MS,
@@ -12,10 +16,6 @@ import {
   JOBS_PENDING_BYTES_MAX,
   SCHEDULED_ERROR_CHARS_MAX,
 } from '../../shared/limits.ts';
-import {insertEffect} from '../../worker/commit/mutation.ts';
-import {deleteCron} from '../../worker/scheduler/crons.ts';
-import {cancelJob, insertFunctionJob, scheduleJob} from '../../worker/scheduler/jobs.ts';
-import {failureText} from '../../worker/scheduler/work.ts';
 import {Schedule, START_MS, WORK} from './movable-schedule.ts';
 
 const MINUTE = 60_000;

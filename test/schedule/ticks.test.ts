@@ -1,8 +1,8 @@
 /** When a cron by expression is due: the days and hours of a clock on some wall. */
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
+import {firstTick, rhythmOf, tickAfter} from '../../engine/scheduler/ticks.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {firstTick, rhythmOf, tickAfter} from '../../worker/scheduler/ticks.ts';
 
 const MINUTE = 60_000;
 const rhythm = (expression: string, time_zone?: string) =>

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {checkChosenId, decodeId, IdFactory} from '../../worker/storage/ids.ts';
+import {checkChosenId, decodeId, IdFactory} from '../../engine/storage/ids.ts';
 
 describe('an id that the caller chose has 1 to 128 printable characters without /, and is not like ours', () => {
   test.each([

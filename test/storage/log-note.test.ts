@@ -3,8 +3,8 @@ import {existsSync, mkdtempSync, rmSync, statSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
+import {findLostLog, keepLogFiles, LogNote} from '../../engine/storage/log-note.ts';
 import {LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {findLostLog, keepLogFiles, LogNote} from '../../worker/storage/log-note.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-note-'));
 const log = join(directory, `${TENANT_FILE}-wal`);

@@ -4,17 +4,17 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
-import {Writer} from '../../worker/commit/writer.ts';
-import {createCron, runCronNow} from '../../worker/scheduler/crons.ts';
-import {scheduleJob} from '../../worker/scheduler/jobs.ts';
-import {addIndexes} from '../../worker/schema/install.ts';
-import {Catalog} from '../../worker/storage/catalog.ts';
-import type {Connection} from '../../worker/storage/connection.ts';
-import {openWriter} from '../../worker/storage/database.ts';
-import {claimFile} from '../../worker/storage/identity.ts';
-import {STORAGE_VERSION} from '../../worker/storage/migrations.ts';
-import {verifyFile} from '../../worker/verify/verify-file.ts';
+import {insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {createCron, runCronNow} from '../../engine/scheduler/crons.ts';
+import {scheduleJob} from '../../engine/scheduler/jobs.ts';
+import {addIndexes} from '../../engine/schema/install.ts';
+import {Catalog} from '../../engine/storage/catalog.ts';
+import type {Connection} from '../../engine/storage/connection.ts';
+import {openWriter} from '../../engine/storage/database.ts';
+import {claimFile} from '../../engine/storage/identity.ts';
+import {STORAGE_VERSION} from '../../engine/storage/migrations.ts';
+import {verifyFile} from '../../engine/verify/verify-file.ts';
 import {makeOlder} from '../harness/older-file.ts';
 
 /** Before it a file has no timeline, which is its own for ever. */

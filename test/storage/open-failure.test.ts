@@ -2,7 +2,7 @@
 import {tmpdir} from 'node:os';
 import Database from 'better-sqlite3';
 import {expect, test} from 'vitest';
-import {openFailure} from '../../worker/storage/tenant-file.ts';
+import {openFailure} from '../../engine/storage/tenant-file.ts';
 
 const failed = (code: string) => openFailure(new Database.SqliteError('disk I/O error', code), tmpdir());
 

@@ -1,10 +1,10 @@
 /** Rows that are kept in memory: what is found there is what the file holds, whichever way a row was found before. */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
+import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
+import {RowCache} from '../../engine/storage/row-cache.ts';
+import type {DocumentRow} from '../../engine/storage/rows.ts';
 import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../shared/limits.ts';
-import {deleteEffect, insertEffect, patchEffect} from '../../worker/commit/mutation.ts';
-import {RowCache} from '../../worker/storage/row-cache.ts';
-import type {DocumentRow} from '../../worker/storage/rows.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const tenant = new TenantParts();

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
+import {checkTableSchema, compileSchema} from '../../engine/storage/table-check.ts';
 import type {FieldType, TableSchema} from '../../shared/protocol/schema.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {checkTableSchema, compileSchema} from '../../worker/storage/table-check.ts';
 
 describe('a document against a table schema: undeclared fields pass, null passes where a field is not required', () => {
   const check = (type: FieldType, required: boolean, json: string) =>

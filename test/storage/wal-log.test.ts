@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import Database from 'better-sqlite3';
 import {afterAll, describe, expect, test} from 'vitest';
-import {findLogDamage} from '../../worker/storage/wal-log.ts';
+import {findLogDamage} from '../../engine/storage/wal-log.ts';
 
 const WRITER = fileURLToPath(new URL('log-writer.cjs', import.meta.url));
 const KILLS = 100;

@@ -4,9 +4,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
 import type {AuditPage} from '../../shared/protocol/audit.ts';
-import {AuditLog} from '../../supervisor/audit-log.ts';
-import {AuditStore} from '../../supervisor/audit-store.ts';
-import {KeyStore} from '../../supervisor/key-store.ts';
+import {AuditLog} from '../../supervisor/keys/audit-log.ts';
+import {AuditStore} from '../../supervisor/keys/audit-store.ts';
+import {KeyStore} from '../../supervisor/keys/key-store.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 
 let folder: string;

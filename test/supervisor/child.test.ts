@@ -5,9 +5,9 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {CHILD_LINE_BYTES_MAX, KILLS_AT_ONCE_MAX, WORKER_LINES_AT_ONCE_MAX} from '../../shared/limits.ts';
 import {createLogger, type LogFormat} from '../../shared/log.ts';
-import {Child, type ChildEnd, type KillReason} from '../../supervisor/child.ts';
-import {KillPace} from '../../supervisor/kill-pace.ts';
-import type {ProcessLook} from '../../supervisor/process-look.ts';
+import {Child, type ChildEnd, type KillReason} from '../../supervisor/processes/child.ts';
+import {KillPace} from '../../supervisor/processes/kill-pace.ts';
+import type {ProcessLook} from '../../supervisor/processes/process-look.ts';
 
 const TICK_MS = 50;
 const LIMITS = {tickMs: TICK_MS, servingMs: 8 * TICK_MS, startingMs: 1_000 * TICK_MS, silenceMs: 10_000 * TICK_MS};

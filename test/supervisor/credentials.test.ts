@@ -3,8 +3,8 @@ import {chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} f
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {childEnvironment} from '../../supervisor/child.ts';
-import {loadCredentials} from '../../supervisor/credentials.ts';
+import {loadCredentials} from '../../supervisor/keys/credentials.ts';
+import {childEnvironment} from '../../supervisor/processes/child.ts';
 
 let data: string;
 let file: string;

@@ -3,8 +3,8 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
-import {DueTimer} from '../../supervisor/due-timer.ts';
-import {Registry} from '../../supervisor/registry.ts';
+import {Registry} from '../../supervisor/files/registry.ts';
+import {DueTimer} from '../../supervisor/tenants/due-timer.ts';
 
 const DAY_MS = 86_400_000;
 const NOW_MS = 1_800_000_000_000;

@@ -9,7 +9,7 @@ import {WORKER_GROUP_BYTES_MAX, WORKER_THREADS_MAX} from '../../shared/limits.ts
 import {createLogger} from '../../shared/log.ts';
 import {findGroups, WorkerGroups} from '../../supervisor/confinement/groups.ts';
 import {isDemanded} from '../../supervisor/confinement/layers.ts';
-import {requireAll} from '../../supervisor/start-refusal.ts';
+import {requireAll} from '../../supervisor/start/start-refusal.ts';
 import {until} from '../harness/until.ts';
 
 let base: string;

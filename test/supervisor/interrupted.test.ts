@@ -7,10 +7,10 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
-import type {PlacedTenant} from '../../supervisor/place.ts';
-import {Registry} from '../../supervisor/registry.ts';
-import {realSteps, type Steps, TenantFiles} from '../../supervisor/tenant-files.ts';
-import {Tenants} from '../../supervisor/tenants.ts';
+import {Registry} from '../../supervisor/files/registry.ts';
+import {realSteps, type Steps, TenantFiles} from '../../supervisor/files/tenant-files.ts';
+import type {PlacedTenant} from '../../supervisor/tenants/place.ts';
+import {Tenants} from '../../supervisor/tenants/tenants.ts';
 
 const log = createLogger({}, {level: 'error', write: () => undefined});
 const CONTENT = 'documents';

@@ -9,7 +9,7 @@ import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Actor, Grant, KeyRequest} from '../../shared/ipc/keys.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
 import type {Scope} from '../../shared/rights.ts';
-import {Keys} from '../../supervisor/keys.ts';
+import {Keys} from '../../supervisor/keys/keys.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 
 let folder: string;

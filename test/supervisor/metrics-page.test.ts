@@ -2,7 +2,7 @@ import {expect, onTestFinished, test, vi} from 'vitest';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
 import {METRICS_REPORT_MS} from '../../shared/limits.ts';
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
-import {MetricsPage} from '../../supervisor/metrics-page.ts';
+import {MetricsPage} from '../../supervisor/metrics/metrics-page.ts';
 
 function counter(value: number): MetricJson {
   return {name: 'c_total', help: 'counts', type: 'counter', aggregator: 'sum', values: [{labels: {route: '/'}, value}]};

@@ -5,7 +5,7 @@ import {afterEach, beforeEach, expect, onTestFinished, test} from 'vitest';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {REFUSAL_RECORDS_PER_MINUTE_MAX} from '../../shared/limits.ts';
 import type {RefusalPage} from '../../shared/protocol/audit.ts';
-import {RefusalLog} from '../../supervisor/refusal-log.ts';
+import {RefusalLog} from '../../supervisor/keys/refusal-log.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 
 let folder: string;

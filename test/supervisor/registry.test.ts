@@ -5,8 +5,8 @@ import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
-import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from '../../supervisor/directory-name.ts';
-import {Registry, readRegistry} from '../../supervisor/registry.ts';
+import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
+import {Registry, readRegistry} from '../../supervisor/files/registry.ts';
 
 let directory: string;
 let path: string;

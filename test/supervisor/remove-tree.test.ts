@@ -3,7 +3,7 @@ import {mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync}
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test} from 'vitest';
-import {removeTree, TenantFiles} from '../../supervisor/tenant-files.ts';
+import {removeTree, TenantFiles} from '../../supervisor/files/tenant-files.ts';
 import {makeDeepTree} from '../harness/deep-tree.ts';
 
 test('what is deeper than a path may be long is removed, and nothing that its links point to', async () => {

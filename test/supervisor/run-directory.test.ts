@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
-import {RunDirectory} from '../../supervisor/run-directory.ts';
+import {RunDirectory} from '../../supervisor/files/run-directory.ts';
 import {makeDeepTree} from '../harness/deep-tree.ts';
 import {until} from '../harness/until.ts';
 

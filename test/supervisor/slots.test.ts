@@ -6,9 +6,9 @@ import {
   WAKE_SLOW_MS,
   WAKES_AT_ONCE_MAX,
 } from '../../shared/limits.ts';
-import {Place} from '../../supervisor/place.ts';
-import type {Residence} from '../../supervisor/residence.ts';
-import {Slots} from '../../supervisor/slots.ts';
+import {Place} from '../../supervisor/tenants/place.ts';
+import type {Residence} from '../../supervisor/tenants/residence.ts';
+import {Slots} from '../../supervisor/tenants/slots.ts';
 
 const NOW_MS = 10_000;
 let slots: Slots;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {deletedDirectoryName, tenantDirectoryName} from '../../supervisor/directory-name.ts';
-import type {StoredRow} from '../../supervisor/registry.ts';
-import {planStart, type StartPlan} from '../../supervisor/start-plan.ts';
-import type {FoundDirectory} from '../../supervisor/tenant-files.ts';
+import {deletedDirectoryName, tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
+import type {StoredRow} from '../../supervisor/files/registry.ts';
+import type {FoundDirectory} from '../../supervisor/files/tenant-files.ts';
+import {planStart, type StartPlan} from '../../supervisor/start/start-plan.ts';
 
 function row(id: string, generation: number): StoredRow {
   return {id, generation, awake: 0, next_due_ms: null, created_ms: 5, file_ms: null, isSound: true};

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
 
-const MODULE = fileURLToPath(new URL('../../worker/storage/tenant-file.ts', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../engine/storage/tenant-file.ts', import.meta.url));
 /** Root may write any file: the look is taken as nobody then, who need not be able to read our own files. */
 const NOBODY = 65_534;
 const AS_NOBODY = `process.setgid(${NOBODY}); process.setuid(${NOBODY});`;

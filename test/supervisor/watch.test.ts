@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../../shared/limits.ts';
-import {KillPace} from '../../supervisor/kill-pace.ts';
-import {type Doing, type ProcessLook, parseThreadStat} from '../../supervisor/process-look.ts';
-import {HEARD, type Watch, type WatchLimits, watch} from '../../supervisor/watch.ts';
+import {KillPace} from '../../supervisor/processes/kill-pace.ts';
+import {type Doing, type ProcessLook, parseThreadStat} from '../../supervisor/processes/process-look.ts';
+import {HEARD, type Watch, type WatchLimits, watch} from '../../supervisor/processes/watch.ts';
 
 const LIMITS: WatchLimits = {tickMs: 1_000, servingMs: 8_000, startingMs: 30_000, silenceMs: 120_000};
 

@@ -16,7 +16,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
-import {openCopy, type WorkerCode} from '../../supervisor/worker-code.ts';
+import {openCopy, type WorkerCode} from '../../supervisor/processes/worker-code.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {missingWall} from '../harness/walls.ts';

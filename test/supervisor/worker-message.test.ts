@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {workerMessageIn} from '../../supervisor/worker-message.ts';
+import {workerMessageIn} from '../../supervisor/processes/worker-message.ts';
 
 const VALID = [
   {type: 'spare'},

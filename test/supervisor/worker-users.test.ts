@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {Deaths, type Verdict} from '../../supervisor/deaths.ts';
-import {WorkerUsers} from '../../supervisor/worker-users.ts';
+import {Deaths, type Verdict} from '../../supervisor/tenants/deaths.ts';
+import {WorkerUsers} from '../../supervisor/tenants/worker-users.ts';
 
 const call = (key: string) => ({name: 'a:b', key});
 

@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {type CheckedColumns, rowChecksum} from '../../worker/storage/row-checksum.ts';
+import {type CheckedColumns, rowChecksum} from '../../engine/storage/row-checksum.ts';
 import {svc} from '../harness/command.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';

@@ -111,7 +111,7 @@ function userOf(pid: number): number {
   return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
-/** As `supervisor/child.ts` starts a worker. */
+/** As `supervisor/processes/child.ts` starts a worker. */
 async function attack(attempts: Record<string, Try>): Promise<{answers: Record<string, string>; status: string}> {
   const user = {id: statSync(own).uid, group: statSync(service.data).gid};
   const setting = {first: user.group, last: user.group + 100_000};

@@ -19,7 +19,7 @@ import {TENANT_DIRECTORY_ENTRIES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {endAllOf, isAnyLeft} from '../../supervisor/confinement/leftovers.ts';
 import {giveTo} from '../../supervisor/confinement/ownership.ts';
-import {NoUser, TenantUsers} from '../../supervisor/tenant-users.ts';
+import {NoUser, TenantUsers} from '../../supervisor/tenants/tenant-users.ts';
 import {until} from '../harness/until.ts';
 
 const [FIRST, ID, OTHER] = [1_900_000_000, 1_900_000_001, 1_900_000_002];

@@ -3,11 +3,11 @@
  * be judged is refused; and what else a body asks for, for a key that lacks the scope of that.
  */
 import type {Buffer} from 'node:buffer';
-import {assert} from '../shared/assert.ts';
-import {ServiceError} from '../shared/errors.ts';
-import type {Operation} from '../shared/operations.ts';
-import {type BodyScope, type BodyTables, RIGHTS, type Scope} from '../shared/rights.ts';
-import {parseJson} from '../shared/values/json.ts';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {Operation} from '../../shared/operations.ts';
+import {type BodyScope, type BodyTables, RIGHTS, type Scope} from '../../shared/rights.ts';
+import {parseJson} from '../../shared/values/json.ts';
 
 /**
  * @param allowed the key's

@@ -4,25 +4,24 @@
  * assertion or a storage error is not caught: it ends the process.
  */
 import {Buffer} from 'node:buffer';
-import {asServiceError, ServiceError} from '../shared/errors.ts';
-import type {RequestMeta} from '../shared/ipc/operations.ts';
-import type {Logger} from '../shared/log.ts';
-import type {Operation} from '../shared/operations.ts';
-import {LiveQueryObject} from '../shared/protocol/queries.ts';
-import {parseJson} from '../shared/values/json.ts';
+import type {IncomingBody} from '../../engine/io/incoming-body.ts';
+import type {LiveQueries} from '../../engine/live/live-queries.ts';
+import type {WorkerMetrics} from '../../engine/metrics.ts';
+import {refusalOf} from '../../engine/storage/failure.ts';
+import {checkWireType, wireType} from '../../engine/wire-type.ts';
+import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import type {RequestMeta} from '../../shared/ipc/operations.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {Operation} from '../../shared/operations.ts';
+import {LiveQueryObject} from '../../shared/protocol/queries.ts';
+import {parseJson} from '../../shared/values/json.ts';
+import {Asked} from '../ipc/asked.ts';
+import {decoded} from '../ipc/decode.ts';
+import type {RouterLink} from '../ipc/router-link.ts';
 import {judgeBodyScope, judgeBodyTables} from './body-rights.ts';
-import {Asked} from './ipc/asked.ts';
-import {decoded} from './ipc/decode.ts';
-import type {IncomingBody} from './ipc/incoming-body.ts';
-import type {RouterLink} from './ipc/router-link.ts';
-import type {LiveQueries} from './live/live-queries.ts';
-import type {WorkerMetrics} from './metrics.ts';
 import {type Answer, type Handler, Later, type Outcome, Streamed} from './operations/answer.ts';
 import {HANDLERS} from './operations/handlers.ts';
 import type {OpenTenant} from './operations/open-tenant.ts';
-import {refusalOf} from './storage/failure.ts';
-
-import {checkWireType, wireType} from './wire-type.ts';
 
 export type DispatchParts = {
   tenant: OpenTenant;

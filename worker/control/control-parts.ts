@@ -1,11 +1,12 @@
 /** What services, sandboxes and sessions of one tenant are given. */
+
+import type {BackgroundWrites} from '../../engine/commit/background.ts';
+import type {CommitGroups} from '../../engine/commit/group.ts';
+import type {WorkerMetrics} from '../../engine/metrics.ts';
+import type {Connection} from '../../engine/storage/connection.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {BackgroundWrites} from '../commit/background.ts';
-import type {CommitGroups} from '../commit/group.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
-import type {WorkerMetrics} from '../metrics.ts';
-import type {Connection} from '../storage/connection.ts';
 
 export type ControlParts = {
   /** Of the tenant. */

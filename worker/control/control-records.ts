@@ -5,9 +5,9 @@
  * They are no part of the journal: what a sandbox held is nowhere but in its process, and a replica could not go on with it.
  */
 import {Buffer} from 'node:buffer';
+import type {Writer} from '../../engine/commit/writer.ts';
+import {storageDamaged} from '../../engine/storage/damage.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {Writer} from '../commit/writer.ts';
-import {storageDamaged} from '../storage/damage.ts';
 import type {RecordTable} from './record-table.ts';
 
 type Kept = {readonly created_at: number};

@@ -1,5 +1,5 @@
 /** Service control of one tenant: its services, its sandboxes and its sessions, and the clock that ends the last two. */
-import type {Commit, Stage} from '../commit/commit.ts';
+import type {Commit, Stage} from '../../engine/commit/commit.ts';
 import type {ControlParts} from './control-parts.ts';
 import {Sandboxes} from './sandboxes.ts';
 import {Services} from './services/services.ts';

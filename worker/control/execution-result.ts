@@ -2,7 +2,7 @@
 import {ServiceError} from '../../shared/errors.ts';
 import {SANDBOX_VALUE_CHARS_MAX} from '../../shared/limits.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
-import type {RunFault} from '../functions/actions/action-run.ts';
+import type {RunFault} from '../runtime/actions/action-run.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
 /** Without what is known of it besides. */

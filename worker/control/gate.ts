@@ -3,10 +3,11 @@
  * session. What was left `running` by a process that died is said to have failed then, before anybody is answered. A tenant with services
  * loads it when it is opened, because they start by themselves.
  */
+
+import type {Commit, Stage} from '../../engine/commit/commit.ts';
+import type {Gauges} from '../../engine/metrics.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from '../../shared/limits.ts';
-import type {Commit, Stage} from '../commit/commit.ts';
-import type {Gauges} from '../metrics.ts';
 import type {Control} from './control.ts';
 import type {ControlParts} from './control-parts.ts';
 import {hasServices} from './record-table.ts';

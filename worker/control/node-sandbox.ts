@@ -1,6 +1,6 @@
 /**
  * A sandbox with `runtime: "node"`, seen from the worker: a Node process of its own, confined as those of actions are, that executes code
- * one after another (functions/node-runtime/child-sandbox.ts). All that it says is outside input.
+ * one after another (runtime/node/child-sandbox.ts). All that it says is outside input.
  *
  * Between executions its process stands still, so what they left running takes no time and connects to nobody. Where that cannot be done
  * safely (node-process.ts, `rest`), what it computes then counts for the next execution.
@@ -15,11 +15,11 @@ import {
   SANDBOX_PROCESS_NICENESS,
   SANDBOX_VALUE_CHARS_MAX,
 } from '../../shared/limits.ts';
-import {ActionLines} from '../functions/actions/action-lines.ts';
-import type {RunFault} from '../functions/actions/action-run.ts';
-import {ConsoleLines} from '../functions/console-lines.ts';
-import {errorIn, type Framed, type FromNode} from '../functions/node-runtime/node-message.ts';
-import {type NodeCode, type NodeEnd, NodeProcess} from '../functions/node-runtime/node-process.ts';
+import {ActionLines} from '../runtime/actions/action-lines.ts';
+import type {RunFault} from '../runtime/actions/action-run.ts';
+import {ConsoleLines} from '../runtime/console-lines.ts';
+import {errorIn, type Framed, type FromNode} from '../runtime/node/node-message.ts';
+import {type NodeCode, type NodeEnd, NodeProcess} from '../runtime/node/node-process.ts';
 import {Hearing} from '../runtime/process/hearing.ts';
 import {isJson} from '../runtime/process/is-json.ts';
 import type {Lifeline} from '../runtime/process/lifeline.ts';

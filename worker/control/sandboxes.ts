@@ -8,6 +8,7 @@
  * - So a sandbox is never found empty: either it is the one that was made, or executions are refused.
  */
 import {randomBytes} from 'node:crypto';
+import type {Writer} from '../../engine/commit/writer.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
   NODE_SANDBOXES_MAX,
@@ -19,7 +20,6 @@ import {
   SANDBOXES_MAX,
 } from '../../shared/limits.ts';
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import type {Writer} from '../commit/writer.ts';
 import {askedOf} from './asked-sandbox.ts';
 import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';

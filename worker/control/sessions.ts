@@ -6,6 +6,8 @@
  *   answer: a process that ends in that moment leaves the lease that was there before.
  * - A session outlives its worker. Its sandbox does not: what is executed then is refused, and never runs in an empty one.
  */
+
+import type {Writer} from '../../engine/commit/writer.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
   SANDBOX_TTL_MS_MAX,
@@ -17,7 +19,6 @@ import {
 import type {ExecuteBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {SessionBody, SessionRecord} from '../../shared/protocol/sessions.ts';
 import {newSessionId} from '../../shared/session-id.ts';
-import type {Writer} from '../commit/writer.ts';
 import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
 import {controlRecords} from './record-table.ts';

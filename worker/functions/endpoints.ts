@@ -4,6 +4,9 @@
  * status is `error`.
  */
 import type {Buffer} from 'node:buffer';
+import type {CommitGroups} from '../../engine/commit/group.ts';
+import {cancelJob, cancelOwnJob, insertFunctionJob} from '../../engine/scheduler/jobs.ts';
+import {bodyType, decodeBody, wireType} from '../../engine/wire-type.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
@@ -14,15 +17,12 @@ import {
   RunAtBody,
 } from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
-import type {CommitGroups} from '../commit/group.ts';
 import type {Credentials, Request} from '../ipc/decode.ts';
-import {cancelJob, cancelOwnJob, insertFunctionJob} from '../scheduler/jobs.ts';
-import {bodyType, decodeBody, wireType} from '../wire-type.ts';
+import {CallError, findFunction, type LiveDeployment} from '../runtime/call.ts';
+import type {Caller} from '../runtime/execution.ts';
+import {functionReply} from '../runtime/function-reply.ts';
 import type {Identity} from './auth/identity.ts';
 import type {Verifier} from './auth/verifier.ts';
-import {CallError, findFunction, type LiveDeployment} from './call.ts';
-import type {Caller} from './execution.ts';
-import {functionReply} from './function-reply.ts';
 import type {Functions} from './functions.ts';
 import {checkedJob} from './mutations/mutation-scheduler.ts';
 

@@ -8,27 +8,34 @@
  * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
  */
 
+import type {CommitGroups} from '../../engine/commit/group.ts';
+import type {Writer} from '../../engine/commit/writer.ts';
+import type {WorkerMetrics} from '../../engine/metrics.ts';
+import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import {FUNCTION_MS_MAX, MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import type {Writer} from '../commit/writer.ts';
-import type {WorkerMetrics} from '../metrics.ts';
-import {insertFunctionJob} from '../scheduler/jobs.ts';
-import {ActionLines} from './actions/action-lines.ts';
-import type {ActionRunner} from './actions/action-link.ts';
-import type {ActionRequest, MainOperation} from './actions/action-message.ts';
-import {CallError, type CallOrigin, checkArguments, findFunction, type LiveDeployment, shownPath} from './call.ts';
-import {type CallResult, ended, finished, NO_LINES} from './call-result.ts';
-import type {Caller, Execution} from './execution.ts';
-import {nestedError} from './function-reply.ts';
-import type {SyncResult} from './isolate/sync-runner.ts';
-import type {ExecutionLog} from './log/execution-log.ts';
+import {ActionLines} from '../runtime/actions/action-lines.ts';
+import type {ActionRunner} from '../runtime/actions/action-link.ts';
+import type {ActionRequest, MainOperation} from '../runtime/actions/action-message.ts';
+import {
+  CallError,
+  type CallOrigin,
+  checkArguments,
+  findFunction,
+  type LiveDeployment,
+  shownPath,
+} from '../runtime/call.ts';
+import {type CallResult, ended, finished, NO_LINES} from '../runtime/call-result.ts';
+import type {Caller, Execution} from '../runtime/execution.ts';
+import {nestedError} from '../runtime/function-reply.ts';
+import type {SyncResult} from '../runtime/isolate/sync-runner.ts';
+import type {ExecutionLog} from '../runtime/log/execution-log.ts';
+import type {ProcessMemory} from '../runtime/process-memory.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
-import type {ProcessMemory} from './process-memory.ts';
 import type {Results} from './results/results.ts';
 import {newSeed} from './seed.ts';
 

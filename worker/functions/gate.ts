@@ -8,17 +8,18 @@
  *
  * Who needs it while it is loading waits for the one load under way.
  */
+
+import type {Commit, Stage} from '../../engine/commit/commit.ts';
+import type {Writer} from '../../engine/commit/writer.ts';
+import {ACTIVE_KEY, storedSettings} from '../../engine/storage/stored-settings.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {Commit, Stage} from '../commit/commit.ts';
-import type {Writer} from '../commit/writer.ts';
 import type {Request} from '../ipc/decode.ts';
 import {crossOriginHeaders} from './cross-origin.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
-import {ACTIVE_KEY, storedSettings} from './stored-settings.ts';
 
 /** How the platform comes to be; another one in tests. */
 export type LoadPlatform = (parts: PlatformParts) => Promise<FunctionPlatform>;
@@ -26,7 +27,7 @@ export type LoadPlatform = (parts: PlatformParts) => Promise<FunctionPlatform>;
 const load: LoadPlatform = async parts => {
   const {path, writer, log, metrics} = parts;
   const [{FunctionIsolates}, life] = await Promise.all([
-    import('./isolate-process/function-isolates.ts'),
+    import('../runtime/isolate-process/function-isolates.ts'),
     import('../runtime/process/lifeline.ts').then(({lifeline}) => lifeline()),
   ]);
   const isolates = new FunctionIsolates({

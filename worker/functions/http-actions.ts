@@ -3,24 +3,24 @@
  * answer: an app decides itself about CORS, methods and authorization. A route that is missing is 404, whatever the method.
  */
 
+import type {IncomingBody} from '../../engine/io/incoming-body.ts';
+import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {HTTP_UPLOADS_MAX} from '../../shared/limits.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
 import type {Request} from '../ipc/decode.ts';
-import type {IncomingBody} from '../ipc/incoming-body.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import {ActionLines} from '../runtime/actions/action-lines.ts';
+import type {ActionLink, HttpActionRunner} from '../runtime/actions/action-link.ts';
+import type {ActionRequest} from '../runtime/actions/action-message.ts';
+import type {LiveDeployment} from '../runtime/call.ts';
+import {type CallResult, ended, inSources} from '../runtime/call-result.ts';
+import type {Caller, Outcome} from '../runtime/execution.ts';
+import {shownError} from '../runtime/function-reply.ts';
 import {ActionResponse} from './action-response.ts';
-import {ActionLines} from './actions/action-lines.ts';
-import type {ActionLink, HttpActionRunner} from './actions/action-link.ts';
-import type {ActionRequest} from './actions/action-message.ts';
 import type {Verifier} from './auth/verifier.ts';
-import type {LiveDeployment} from './call.ts';
-import {type CallResult, ended, inSources} from './call-result.ts';
 import {scopedCookie} from './cookie-scope.ts';
-import type {Caller, Outcome} from './execution.ts';
-import {shownError} from './function-reply.ts';
 import type {Functions} from './functions.ts';
 
 /** Where a request is answered. */

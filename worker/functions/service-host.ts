@@ -9,17 +9,17 @@ import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import {NODE_VERSION_DEFAULT, type NodeVersion} from '../../shared/node-version.ts';
 import type {NodePart} from '../../shared/protocol/functions.ts';
 import type {ServiceSource} from '../../shared/protocol/services.ts';
-import {ActionLines} from './actions/action-lines.ts';
-import type {MainOperation} from './actions/action-message.ts';
-import type {LiveDeployment} from './call.ts';
-import type {CodeStore} from './code-store.ts';
-import {nestedError} from './function-reply.ts';
+import {ActionLines} from '../runtime/actions/action-lines.ts';
+import type {MainOperation} from '../runtime/actions/action-message.ts';
+import type {LiveDeployment} from '../runtime/call.ts';
+import type {CodeStore} from '../runtime/code-store.ts';
+import {nestedError} from '../runtime/function-reply.ts';
+import {digestOfPart} from '../runtime/node/code-directory.ts';
+import type {NodeCode} from '../runtime/node/node-process.ts';
+import type {NodeRuntime} from '../runtime/node/node-runtime.ts';
 import type {Functions} from './functions.ts';
-import {digestOfPart} from './node-runtime/code-directory.ts';
-import type {NodeCode} from './node-runtime/node-process.ts';
-import type {NodeRuntime} from './node-runtime/node-runtime.ts';
 import {ServiceWatch} from './service-watch.ts';
-import type {HeldQueries} from './sync/held-queries.ts';
+import type {HeldQueries} from './sync/queries/held-queries.ts';
 
 /** Which code, in which version of Node. */
 export type ServiceCode = {source: ServiceSource; node_version: NodeVersion | null};

@@ -1,8 +1,8 @@
 /** A live query of a service: tells each new result once the one before was taken, and then the newest alone. */
-import type {Result} from './sync/answer.ts';
-import type {HeldQueries} from './sync/held-queries.ts';
-import type {HeldQuery, Holder} from './sync/held-query.ts';
-import type {Asked} from './sync/query-runs.ts';
+import type {Result} from './sync/queries/answer.ts';
+import type {HeldQueries} from './sync/queries/held-queries.ts';
+import type {HeldQuery, Holder} from './sync/queries/held-query.ts';
+import type {Asked} from './sync/queries/query-runs.ts';
 
 export class ServiceWatch implements Holder {
   readonly identity = null;

@@ -1,11 +1,11 @@
 /** What an operator decides about a tenant's functions: where they may connect to, and which pages may call them. */
 
+import type {CommitGroups} from '../../engine/commit/group.ts';
+import type {Writer} from '../../engine/commit/writer.ts';
+import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from '../../engine/storage/stored-settings.ts';
 import {checkEgressPattern} from '../../shared/egress/pattern.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import type {Writer} from '../commit/writer.ts';
-import type {WorkerEgress} from './egress/worker-egress.ts';
-import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from './stored-settings.ts';
+import type {WorkerEgress} from '../runtime/egress/worker-egress.ts';
 
 /** The body of a request as it came, and the voucher for it. */
 export type OperatorsWord = {body: string; voucher: string};

@@ -3,13 +3,13 @@
  * and what pages of other origins may read carries CORS headers. Whoever answers knows none of it.
  */
 import type {Buffer} from 'node:buffer';
+import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {BOOTSTRAPS_MAX} from '../../shared/limits.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from './decode.ts';
-import type {OutgoingBody} from './outgoing-body.ts';
 import type {RouterLink} from './router-link.ts';
 
 /** Knows which headers an answer carries so that a page may read it. */

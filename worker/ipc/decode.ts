@@ -1,8 +1,8 @@
 /** A request as handlers see it. The letters of the wire end here. */
 import {Buffer} from 'node:buffer';
+import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
 import {type OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
-import type {IncomingBody} from './incoming-body.ts';
 
 /** Of an operation's path, by name; not validated yet. */
 export type Params<O extends Operation> = {readonly [name in (typeof OPERATIONS)[O]['params'][number]]: string};

@@ -4,8 +4,8 @@
  * When it refuses to go on (a document is damaged), the client is answered the error if nothing has left yet; else the body is cut short, visibly.
  */
 import {Buffer} from 'node:buffer';
+import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {OutgoingBody} from './outgoing-body.ts';
 
 export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): void {
   body.onCancel = () => void pieces.return?.();

@@ -11,6 +11,9 @@
 import {Buffer} from 'node:buffer';
 import {timingSafeEqual} from 'node:crypto';
 import type {Socket} from 'node:net';
+import {IncomingBody} from '../../engine/io/incoming-body.ts';
+import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
+import type {LiveHolder} from '../../engine/live/live-queries.ts';
 import {assert} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
@@ -19,10 +22,7 @@ import {appHeaders, headersFault} from '../../shared/ipc/response-headers.ts';
 import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX, SLICE_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
-import type {LiveHolder} from '../live/live-queries.ts';
-import {IncomingBody} from './incoming-body.ts';
 import type {LinkShare} from './link-share.ts';
-import {OutgoingBody} from './outgoing-body.ts';
 import {parseRequestMeta} from './request-meta.ts';
 import {StreamedBodies} from './streamed-bodies.ts';
 

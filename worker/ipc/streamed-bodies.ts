@@ -1,11 +1,11 @@
 /** The bodies of one connection that travel in pieces, either way, by the stream of their exchange. */
 import {Buffer} from 'node:buffer';
+import {IncomingBody} from '../../engine/io/incoming-body.ts';
+import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {errorEnvelope} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {Logger} from '../../shared/log.ts';
-import {IncomingBody} from './incoming-body.ts';
 import type {LinkShare} from './link-share.ts';
-import {OutgoingBody} from './outgoing-body.ts';
 import {feed} from './piece-stream.ts';
 
 /** Sends a frame, soon. The body is taken over. */

@@ -1,8 +1,9 @@
 /** What came of a call: for its caller, and for the log. */
-import {RETURNED_BY, type RealmError} from '../../isolate/host-call.ts';
+
 import type {FunctionEntry, LogEntry} from '../../shared/protocol/functions.ts';
 import {CallError, checkReturned, type LiveDeployment, shownPath} from './call.ts';
 import type {Outcome} from './execution.ts';
+import {RETURNED_BY, type RealmError} from './guest/host-call.ts';
 import type {SourcePositions} from './source-positions.ts';
 
 export type CallResult = CallLines &

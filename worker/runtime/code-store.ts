@@ -2,11 +2,12 @@
  * Where realms get a deployment's files from: the tenant's own file, over any connection to it. A deployment's files never
  * change, what two deployments have in common is stored once, and a file is held against its digest when it is loaded.
  */
+
+import type {Connection} from '../../engine/storage/connection.ts';
+import {reading, storageDamaged} from '../../engine/storage/damage.ts';
+import {digestOf} from '../../engine/storage/file-digest.ts';
 import {assert} from '../../shared/assert.ts';
 import {REALMS_PER_ISOLATE_MAX} from '../../shared/limits.ts';
-import type {Connection} from '../storage/connection.ts';
-import {reading, storageDamaged} from '../storage/damage.ts';
-import {digestOf} from './deployments/file-digest.ts';
 import type {DeploymentCode} from './execution.ts';
 import type {CodeSource} from './isolate/realm.ts';
 

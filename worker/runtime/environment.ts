@@ -1,15 +1,15 @@
 /** Environment variables of a tenant: what its functions see as `process.env`, from the next call on. */
 import {Buffer} from 'node:buffer';
+import type {CommitGroups} from '../../engine/commit/group.ts';
+import type {Writer} from '../../engine/commit/writer.ts';
+import {storageDamaged} from '../../engine/storage/damage.ts';
+import {isSoundRow, rowChecksum, rowDamage} from '../../engine/storage/row-checksum.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {
   ENVIRONMENT_NAME_CHARS_MAX,
   ENVIRONMENT_VALUE_BYTES_MAX,
   ENVIRONMENT_VARIABLES_MAX,
 } from '../../shared/limits.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import type {Writer} from '../commit/writer.ts';
-import {storageDamaged} from '../storage/damage.ts';
-import {isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 

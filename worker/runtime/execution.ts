@@ -1,6 +1,7 @@
 /** One run of a function, as the hosts of queries, mutations and actions take it and what they give back. */
-import type {RealmError} from '../../isolate/host-call.ts';
+
 import type {ErrorObject} from '../../shared/errors.ts';
+import type {RealmError} from './guest/host-call.ts';
 
 /** Who is asking, for `ctx.auth`. `invalid`: a header was there and is no token of this tenant, and why (HTTP actions only). */
 export type Caller = {identity: string | null} | {invalid: string};

@@ -3,7 +3,6 @@
  * when something failed, never on the way of a call that succeeds.
  */
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
-import type {RealmError} from '../../isolate/host-call.ts';
 import {
   ERROR_STACK_CHARS_MAX,
   LOG_STACK_FRAMES_MAX,
@@ -11,6 +10,7 @@ import {
   SOURCE_MAPS_KEEP,
   STACK_FRAMES_SHOWN,
 } from '../../shared/limits.ts';
+import type {RealmError} from './guest/host-call.ts';
 
 /** Sources of ours in a bundle, and of packages. */
 const SDK_SOURCE = /^svc:/;

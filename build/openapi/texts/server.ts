@@ -1,5 +1,5 @@
 /** Texts of what a router answers itself, tenants apart. */
-import {HELLO_TIMEOUT_MS} from '../limits.ts';
+import {HELLO_TIMEOUT_MS} from '../../../shared/limits.ts';
 import type {OperationTexts} from './text.ts';
 
 export const SERVER_TEXTS: OperationTexts<

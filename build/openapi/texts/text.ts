@@ -1,6 +1,6 @@
 /** What is said of an operation to whoever calls it, beside what follows from its row and its wire types. */
-import type {ErrorCode} from '../errors.ts';
-import type {Operation, RouterOperation} from '../operations.ts';
+import type {ErrorCode} from '../../../shared/errors.ts';
+import type {Operation, RouterOperation} from '../../../shared/operations.ts';
 
 /** What operations are listed under, in the order of the list. Markdown. */
 export const TAGS = {

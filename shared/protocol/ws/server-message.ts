@@ -1,4 +1,4 @@
-/** What the server sends on /ws, tagged by `type`. `subscription_result` is built from text, see router/ws/live-topic.ts. */
+/** What the server sends on /ws, tagged by `type`. `subscription_result` is built from text, see router/live/live-topic.ts. */
 import type {ErrorObject} from '../../errors.ts';
 
 export type ServerMessage =

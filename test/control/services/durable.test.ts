@@ -6,23 +6,23 @@ import {existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {BackgroundWrites} from '../../../engine/commit/background.ts';
+import {CommitGroups} from '../../../engine/commit/group.ts';
+import {Writer} from '../../../engine/commit/writer.ts';
+import {WorkerMetrics} from '../../../engine/metrics.ts';
+import {Catalog} from '../../../engine/storage/catalog.ts';
+import type {Connection} from '../../../engine/storage/connection.ts';
+import {openWriter} from '../../../engine/storage/database.ts';
+import {metaRow, SET_META} from '../../../engine/storage/meta.ts';
+import {ACTIVE_KEY} from '../../../engine/storage/stored-settings.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
-import {BackgroundWrites} from '../../../worker/commit/background.ts';
-import {CommitGroups} from '../../../worker/commit/group.ts';
-import {Writer} from '../../../worker/commit/writer.ts';
+import {guardedByKey} from '../../../worker/api/operations/written.ts';
 import type {ControlParts} from '../../../worker/control/control-parts.ts';
 import {serviceRecords} from '../../../worker/control/record-table.ts';
 import {Services} from '../../../worker/control/services/services.ts';
 import type {FunctionPlatform} from '../../../worker/functions/platform.ts';
-import {ACTIVE_KEY} from '../../../worker/functions/stored-settings.ts';
-import {WorkerMetrics} from '../../../worker/metrics.ts';
-import {guardedByKey} from '../../../worker/operations/written.ts';
-import {Catalog} from '../../../worker/storage/catalog.ts';
-import type {Connection} from '../../../worker/storage/connection.ts';
-import {openWriter} from '../../../worker/storage/database.ts';
-import {metaRow, SET_META} from '../../../worker/storage/meta.ts';
 
 type HostAsked = PromiseWithResolvers<FunctionPlatform>;
 

@@ -2,12 +2,12 @@
 import {beforeEach, expect, test, vi} from 'vitest';
 import {SERVICE_FAILURES_LOGGED_MAX} from '../../../shared/limits.ts';
 import {ServiceProcess, type ServiceProcessEvents} from '../../../worker/control/services/service-process.ts';
-import type {NodeProcessEvents} from '../../../worker/functions/node-runtime/node-process.ts';
+import type {NodeProcessEvents} from '../../../worker/runtime/node/node-process.ts';
 
 let said: NodeProcessEvents['onMessage'];
 let answers: string[];
 
-vi.mock('../../../worker/functions/node-runtime/node-process.ts', () => ({
+vi.mock('../../../worker/runtime/node/node-process.ts', () => ({
   NodeProcess: class {
     readonly pid = undefined;
     constructor(_: unknown, events: NodeProcessEvents) {

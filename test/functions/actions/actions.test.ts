@@ -1,5 +1,5 @@
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
+import {ActionLines} from '../../../worker/runtime/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
 const APP = `

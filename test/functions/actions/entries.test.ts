@@ -1,6 +1,6 @@
 /** Entries of an action into its isolate: one for the start and one for each answer, so a long action has many. */
 import {expect, test} from 'vitest';
-import {Realm} from '../../../worker/functions/isolate/realm.ts';
+import {Realm} from '../../../worker/runtime/isolate/realm.ts';
 
 test('they leave no time-outs, which isolated-vm keeps for as long as an action may take', async () => {
   const options: unknown[] = [];

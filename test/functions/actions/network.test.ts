@@ -4,7 +4,7 @@ import {createServer, type IncomingMessage, type Server, type ServerResponse} fr
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
-import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
+import {ActionLines} from '../../../worker/runtime/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
 const APP = `

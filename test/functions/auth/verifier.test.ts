@@ -2,7 +2,7 @@ import type {JWTPayload} from 'jose';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import {Verifier} from '../../../worker/functions/auth/verifier.ts';
-import {egressFetch} from '../../../worker/functions/egress/fetch.ts';
+import {egressFetch} from '../../../worker/runtime/egress/fetch.ts';
 import {TestEgress} from '../../harness/egress.ts';
 import {IdentityProvider} from './identity-provider.ts';
 import {rejectionOf} from './rejections.ts';

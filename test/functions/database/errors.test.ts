@@ -1,7 +1,7 @@
 /** What every wrong use of `ctx.db` says, and that a call that failed has changed nothing. */
 import {afterAll, describe, expect, test} from 'vitest';
-import {HostOp} from '../../../isolate/host-call.ts';
-import {state} from '../../../isolate/state.ts';
+import {HostOp} from '../../../worker/runtime/guest/host-call.ts';
+import {state} from '../../../worker/runtime/guest/state.ts';
 import {type Db, errorOf, type FilterBuilder, type RangeBuilder, TenantDatabase} from './tenant-database.ts';
 
 const tenant = new TenantDatabase();

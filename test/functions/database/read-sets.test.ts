@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
-import {ANY_TABLE, BY_ID} from '../../../worker/reads/read-set.ts';
-import type {DocumentRow} from '../../../worker/storage/rows.ts';
+import {ANY_TABLE, BY_ID} from '../../../engine/reads/read-set.ts';
+import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {touches} from '../../harness/touches.ts';
 import {draft, fields, INDEXES, queryOf, rangeOf} from './naive-index.ts';
 import {type Db, type Query, type RangeBuilder, TenantDatabase} from './tenant-database.ts';

@@ -3,8 +3,8 @@
  * process or the commit group.
  */
 import {afterAll, describe, expect, test} from 'vitest';
-import {HostOp} from '../../../isolate/host-call.ts';
-import {state} from '../../../isolate/state.ts';
+import {HostOp} from '../../../worker/runtime/guest/host-call.ts';
+import {state} from '../../../worker/runtime/guest/state.ts';
 import {TenantDatabase} from './tenant-database.ts';
 
 const tenant = new TenantDatabase();

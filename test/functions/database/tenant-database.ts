@@ -3,14 +3,15 @@
  * straight to a HostDatabase over a real file. Queries read over a connection of their own, mutations over the writer's, as
  * they do in a worker.
  */
-import {databaseReader, databaseWriter} from '../../../isolate/database.ts';
-import {state} from '../../../isolate/state.ts';
+
+import {FLAG_FLOATS} from '../../../engine/documents/document.ts';
+import type {CatalogTable} from '../../../engine/storage/catalog.ts';
+import {Reader} from '../../../engine/storage/reader.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {encodeDocument} from '../../../shared/values/wire-value.ts';
-import {FLAG_FLOATS} from '../../../worker/documents/document.ts';
-import {HostDatabase} from '../../../worker/functions/database/host-database.ts';
-import type {CatalogTable} from '../../../worker/storage/catalog.ts';
-import {Reader} from '../../../worker/storage/reader.ts';
+import {HostDatabase} from '../../../worker/runtime/database/host-database.ts';
+import {databaseReader, databaseWriter} from '../../../worker/runtime/guest/database.ts';
+import {state} from '../../../worker/runtime/guest/state.ts';
 import {TenantParts} from '../../harness/tenant-parts.ts';
 
 export type Doc = Record<string, Value> & {_id: string; _creationTime: number; _updateTime: number};

@@ -1,10 +1,10 @@
 import {describe, expect, test, vi} from 'vitest';
+import type {TenantFunctionSettings} from '../../../engine/storage/stored-settings.ts';
 import {
   ENVIRONMENT_NAME_CHARS_MAX,
   ENVIRONMENT_VALUE_BYTES_MAX,
   ENVIRONMENT_VARIABLES_MAX,
 } from '../../../shared/limits.ts';
-import type {TenantFunctionSettings} from '../../../worker/functions/stored-settings.ts';
 import {refusalOf, TenantDeployments} from './tenant-deployments.ts';
 
 describe('environment variables', () => {

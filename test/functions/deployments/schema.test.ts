@@ -1,8 +1,8 @@
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {describe, expect, test} from 'vitest';
+import {allSchemasText} from '../../../engine/schema/read.ts';
 import type {SchemaDefinition, SchemaTable} from '../../../shared/protocol/functions.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
-import {allSchemasText} from '../../../worker/schema/read.ts';
 import {EMPTY_UPLOAD, errorsOf, refusalOf, TenantDeployments} from './tenant-deployments.ts';
 
 const NUMBER: ValidatorJson = {type: 'number'};

@@ -9,6 +9,17 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {onTestFinished} from 'vitest';
 import {bundleProject} from '../../../cli/project/bundle.ts';
+import {BackgroundWrites} from '../../../engine/commit/background.ts';
+import type {Commit} from '../../../engine/commit/commit.ts';
+import {CommitGroups} from '../../../engine/commit/group.ts';
+import {Writer} from '../../../engine/commit/writer.ts';
+import {WorkerMetrics} from '../../../engine/metrics.ts';
+import {BackFill} from '../../../engine/schema/back-fill.ts';
+import {SchemaChanges} from '../../../engine/schema/change.ts';
+import {Catalog} from '../../../engine/storage/catalog.ts';
+import {openReader, openWriter} from '../../../engine/storage/database.ts';
+import {digestOf} from '../../../engine/storage/file-digest.ts';
+import {Reader} from '../../../engine/storage/reader.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {
@@ -22,27 +33,16 @@ import type {
   SchemaDefinition,
 } from '../../../shared/protocol/functions.ts';
 import type {JournalEvent} from '../../../shared/protocol/journal.ts';
-import {BackgroundWrites} from '../../../worker/commit/background.ts';
-import type {Commit} from '../../../worker/commit/commit.ts';
-import {CommitGroups} from '../../../worker/commit/group.ts';
-import {Writer} from '../../../worker/commit/writer.ts';
+import {Deployments} from '../../../worker/functions/deployments/deployments.ts';
+import {Settings} from '../../../worker/functions/settings.ts';
 import {
   type Analysed,
   type AnalysedFile,
   type AnalysisOptions,
   analyze,
-} from '../../../worker/functions/deployments/analysis/analysis.ts';
-import {decodeUpload} from '../../../worker/functions/deployments/deployment-upload.ts';
-import {Deployments} from '../../../worker/functions/deployments/deployments.ts';
-import {digestOf} from '../../../worker/functions/deployments/file-digest.ts';
-import {Environment} from '../../../worker/functions/environment.ts';
-import {Settings} from '../../../worker/functions/settings.ts';
-import {WorkerMetrics} from '../../../worker/metrics.ts';
-import {BackFill} from '../../../worker/schema/back-fill.ts';
-import {SchemaChanges} from '../../../worker/schema/change.ts';
-import {Catalog} from '../../../worker/storage/catalog.ts';
-import {openReader, openWriter} from '../../../worker/storage/database.ts';
-import {Reader} from '../../../worker/storage/reader.ts';
+} from '../../../worker/runtime/analysis/analysis.ts';
+import {decodeUpload} from '../../../worker/runtime/analysis/deployment-upload.ts';
+import {Environment} from '../../../worker/runtime/environment.ts';
 import {promptSync} from '../../harness/prompt-sync.ts';
 
 const MAIN = fileURLToPath(new URL('../../../dist/analysis.js', import.meta.url));

@@ -1,6 +1,8 @@
 /** The two kinds of bodies at the worker's end, without a connection: who waits for whom, and what is counted. */
 import {Buffer} from 'node:buffer';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {IncomingBody} from '../../../engine/io/incoming-body.ts';
+import {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import {parseResponseMeta} from '../../../router/workers/response-meta.ts';
 import {corsHeaders, preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {MalformedFrame} from '../../../shared/ipc/frame.ts';
@@ -10,8 +12,6 @@ import {
   STREAM_STALL_MS,
   STREAM_WINDOW_BYTES,
 } from '../../../shared/limits.ts';
-import {IncomingBody} from '../../../worker/ipc/incoming-body.ts';
-import {OutgoingBody} from '../../../worker/ipc/outgoing-body.ts';
 import {feed} from '../../../worker/ipc/piece-stream.ts';
 
 describe('an outgoing body', () => {

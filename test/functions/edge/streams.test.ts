@@ -3,8 +3,8 @@ import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import {request} from 'undici';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import {STREAM_HELD_BYTES_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
-import type {OutgoingBody} from '../../../worker/ipc/outgoing-body.ts';
 import {ACCESS, type Arrived, Edge, received} from './edge.ts';
 
 let edge: Edge;

@@ -17,7 +17,7 @@ import {
   EGRESS_LINKS_PER_TENANT_MAX,
   EGRESS_LOOKUPS_PER_TENANT_MAX,
 } from '../../../shared/limits.ts';
-import {WayOut} from '../../../worker/functions/egress/way-out.ts';
+import {WayOut} from '../../../worker/runtime/egress/way-out.ts';
 import {TestEgress} from '../../harness/egress.ts';
 import {until} from '../../harness/until.ts';
 

@@ -9,8 +9,8 @@ import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import type {EgressSettings} from '../../../shared/ipc/egress.ts';
 import {EGRESS_ORIGINS_MAX, EGRESS_REDIRECTS_MAX, EGRESS_SOCKET_MESSAGE_BYTES_MAX} from '../../../shared/limits.ts';
-import type {Egress} from '../../../worker/functions/egress/connector.ts';
-import {type EgressRequest, type EgressResponse, egressFetch} from '../../../worker/functions/egress/fetch.ts';
+import type {Egress} from '../../../worker/runtime/egress/connector.ts';
+import {type EgressRequest, type EgressResponse, egressFetch} from '../../../worker/runtime/egress/fetch.ts';
 import {TestEgress} from '../../harness/egress.ts';
 
 type Seen = {method: string; url: string; headers: IncomingMessage['headers']; body: string};

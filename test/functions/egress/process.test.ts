@@ -5,7 +5,7 @@ import {type AddressInfo, createServer as createTcpServer, type Socket} from 'no
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {metaRow, SET_META} from '../../../worker/storage/meta.ts';
+import {metaRow, SET_META} from '../../../engine/storage/meta.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {missingWall} from '../../harness/walls.ts';

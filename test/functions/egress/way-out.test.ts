@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {EgressAnswer, EgressQuestion} from '../../../shared/ipc/egress.ts';
-import {WayOut} from '../../../worker/functions/egress/way-out.ts';
+import {WayOut} from '../../../worker/runtime/egress/way-out.ts';
 
 let directory: string;
 let server: Server;

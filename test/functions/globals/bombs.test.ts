@@ -6,7 +6,7 @@ import {spawnSync} from 'node:child_process';
 import {tmpdir} from 'node:os';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {HostOp} from '../../../isolate/host-call.ts';
+import {HostOp} from '../../../worker/runtime/guest/host-call.ts';
 import {Sandbox} from './sandbox.ts';
 import {loop, memory} from './wasm.ts';
 

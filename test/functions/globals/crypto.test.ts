@@ -2,7 +2,7 @@
 import {webcrypto} from 'node:crypto';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {CRYPTO_INPUT_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
-import {cryptoCall} from '../../../worker/functions/crypto-host.ts';
+import {cryptoCall} from '../../../worker/runtime/crypto/crypto-host.ts';
 import {TestRealm} from './realm.ts';
 
 let realm: TestRealm;

@@ -7,9 +7,9 @@ import {join} from 'node:path';
 import {build} from 'esbuild';
 import ivm from 'isolated-vm';
 import {realmBundle} from '../../../build/realm-bundle.ts';
-import {HostOp} from '../../../isolate/host-call.ts';
-import type {Phase} from '../../../isolate/state.ts';
-import {cryptoCall} from '../../../worker/functions/crypto-host.ts';
+import {cryptoCall} from '../../../worker/runtime/crypto/crypto-host.ts';
+import {HostOp} from '../../../worker/runtime/guest/host-call.ts';
+import type {Phase} from '../../../worker/runtime/guest/state.ts';
 
 // As workers are started; V8 takes its time zone from the process.
 process.env.TZ = 'UTC';
@@ -48,7 +48,7 @@ const ENTRY = `
 let bundle: Promise<string> | null = null;
 
 async function bundled(): Promise<string> {
-  const globals = join(realmBundle.absWorkingDir, 'isolate/globals');
+  const globals = join(realmBundle.absWorkingDir, 'worker/runtime/guest/globals');
   const {entryPoints: _, ...options} = realmBundle;
   const result = await build({
     ...options,

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {FUNCTION_RESULT_BYTES_MAX, ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
-import {checkedMessage} from '../../../worker/functions/isolate-process/checked-message.ts';
+import {checkedMessage} from '../../../worker/runtime/isolate-process/checked-message.ts';
 import {FrameReceiver, FrameSender} from '../../../worker/runtime/process/frames.ts';
 
 const RUN = {

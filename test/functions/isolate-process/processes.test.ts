@@ -6,9 +6,9 @@ import {fileURLToPath} from 'node:url';
 import {afterAll, expect, onTestFinished, test} from 'vitest';
 import type {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
-import type {Execution} from '../../../worker/functions/execution.ts';
-import {FunctionIsolates} from '../../../worker/functions/isolate-process/function-isolates.ts';
-import type {IsolateProcessOptions} from '../../../worker/functions/isolate-process/isolate-process.ts';
+import type {Execution} from '../../../worker/runtime/execution.ts';
+import {FunctionIsolates} from '../../../worker/runtime/isolate-process/function-isolates.ts';
+import type {IsolateProcessOptions} from '../../../worker/runtime/isolate-process/isolate-process.ts';
 import {until} from '../../harness/until.ts';
 
 const MAIN = fileURLToPath(new URL('../../../dist/isolates.js', import.meta.url));

@@ -1,9 +1,9 @@
 /** What functions may make the host keep or look at. */
 import {describe, expect, test} from 'vitest';
 import {ERROR_MESSAGE_CHARS_MAX, LOG_CALL_CHARS_MAX, LOG_LINE_CHARS_MAX} from '../../../shared/limits.ts';
-import {ActionLines} from '../../../worker/functions/actions/action-lines.ts';
-import {LOG_OVERFLOW} from '../../../worker/functions/console-lines.ts';
-import {SourcePositions} from '../../../worker/functions/source-positions.ts';
+import {ActionLines} from '../../../worker/runtime/actions/action-lines.ts';
+import {LOG_OVERFLOW} from '../../../worker/runtime/console-lines.ts';
+import {SourcePositions} from '../../../worker/runtime/source-positions.ts';
 import {handler, TestRunner} from './runner.ts';
 
 describe('errors are cut before they leave the isolate', () => {

@@ -7,7 +7,7 @@ import {
   FUNCTIONS_SHORT_IDLE_MS,
   PROCESS_BYTES_MAX,
 } from '../../../shared/limits.ts';
-import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
+import {ProcessMemory} from '../../../worker/runtime/process-memory.ts';
 
 let memory: ProcessMemory;
 afterEach(() => memory.close());

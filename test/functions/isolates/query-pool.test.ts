@@ -4,10 +4,10 @@ import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {BroadcastChannel} from 'node:worker_threads';
 import {afterAll, expect, test} from 'vitest';
-import type {Execution} from '../../../worker/functions/execution.ts';
-import {ProcessMemory} from '../../../worker/functions/process-memory.ts';
-import {PROGRESS_TAKEN} from '../../../worker/functions/queries/query-batch.ts';
-import {QueryPool} from '../../../worker/functions/queries/query-pool.ts';
+import type {Execution} from '../../../worker/runtime/execution.ts';
+import {ProcessMemory} from '../../../worker/runtime/process-memory.ts';
+import {PROGRESS_TAKEN} from '../../../worker/runtime/queries/query-batch.ts';
+import {QueryPool} from '../../../worker/runtime/queries/query-pool.ts';
 import {until} from '../../harness/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-query-pool-'));

@@ -3,12 +3,12 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {onTestFinished} from 'vitest';
-import {HostDatabase} from '../../../worker/functions/database/host-database.ts';
-import type {Clocks} from '../../../worker/functions/deadline.ts';
-import {type SyncResult, SyncRunner} from '../../../worker/functions/isolate/sync-runner.ts';
-import {Catalog} from '../../../worker/storage/catalog.ts';
-import {openWriter} from '../../../worker/storage/database.ts';
-import {Reader} from '../../../worker/storage/reader.ts';
+import {Catalog} from '../../../engine/storage/catalog.ts';
+import {openWriter} from '../../../engine/storage/database.ts';
+import {Reader} from '../../../engine/storage/reader.ts';
+import {HostDatabase} from '../../../worker/runtime/database/host-database.ts';
+import type {Clocks} from '../../../worker/runtime/deadline.ts';
+import {type SyncResult, SyncRunner} from '../../../worker/runtime/isolate/sync-runner.ts';
 
 export type RunnerOptions = {wallMsMax?: number; clocks?: Clocks};
 

@@ -5,7 +5,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {LOG_FAILURES_BURST, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
-import {executionFiles} from '../../../worker/functions/log/execution-log.ts';
+import {executionFiles} from '../../../worker/runtime/log/execution-log.ts';
 import {svc} from '../../harness/command.ts';
 import {Service} from '../../harness/service.ts';
 import {expectError} from '../../harness/tenant.ts';

@@ -4,8 +4,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
-import {CodeDirectories} from '../../../worker/functions/node-runtime/code-directory.ts';
-import {PackageStore} from '../../../worker/functions/node-runtime/package-store.ts';
+import {CodeDirectories} from '../../../worker/runtime/node/code-directory.ts';
+import {PackageStore} from '../../../worker/runtime/node/package-store.ts';
 
 let tenant: string;
 let directories: CodeDirectories;

@@ -4,8 +4,8 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {expect, onTestFinished, test} from 'vitest';
 import {NODE_UNREAD_BYTES_MAX} from '../../../shared/limits.ts';
-import {NODE_MAIN} from '../../../worker/functions/node-runtime/code-directory.ts';
-import {type NodeEnd, NodeProcess} from '../../../worker/functions/node-runtime/node-process.ts';
+import {NODE_MAIN} from '../../../worker/runtime/node/code-directory.ts';
+import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';
 
 const MIB = 1024 * 1024;
 const SENT_MAX = (2 * NODE_UNREAD_BYTES_MAX) / MIB;

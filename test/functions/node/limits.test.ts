@@ -2,16 +2,12 @@
 import {EventEmitter} from 'node:events';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {ACTION_CPU_MS_MAX, ACTION_MS_MAX, NODE_IDLE_MS, NODE_LOOK_MS} from '../../../shared/limits.ts';
-import type {ActionLink} from '../../../worker/functions/actions/action-link.ts';
-import type {ActionRequest} from '../../../worker/functions/actions/action-message.ts';
-import {NodeMember} from '../../../worker/functions/node-runtime/node-member.ts';
-import {frame} from '../../../worker/functions/node-runtime/node-message.ts';
-import {
-  type NodeEnd,
-  NodeProcess,
-  type NodeProcessEvents,
-} from '../../../worker/functions/node-runtime/node-process.ts';
-import {NodeRun} from '../../../worker/functions/node-runtime/node-run.ts';
+import type {ActionLink} from '../../../worker/runtime/actions/action-link.ts';
+import type {ActionRequest} from '../../../worker/runtime/actions/action-message.ts';
+import {NodeMember} from '../../../worker/runtime/node/node-member.ts';
+import {frame} from '../../../worker/runtime/node/node-message.ts';
+import {type NodeEnd, NodeProcess, type NodeProcessEvents} from '../../../worker/runtime/node/node-process.ts';
+import {NodeRun} from '../../../worker/runtime/node/node-run.ts';
 
 /** Of the process that is played, in the kernel's ticks of 10 ms. */
 const played = vi.hoisted(() => ({ticks: 0, channel: null as unknown as EventEmitter}));

@@ -4,8 +4,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {createLogger} from '../../../shared/log.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../../../shared/node-version.ts';
-import {NodeInstalls} from '../../../supervisor/node-installs.ts';
-import {NodeBinaries} from '../../../worker/functions/node-runtime/node-binary.ts';
+import {NodeInstalls} from '../../../supervisor/processes/node-installs.ts';
+import {NodeBinaries} from '../../../worker/runtime/node/node-binary.ts';
 
 /** Installed once on a machine, as a server does it, for all tests. */
 const VERSIONS = join(tmpdir(), 'svc-test-node');

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {NODE_VERSIONS} from '../../../shared/node-version.ts';
-import {NodeBinaries} from '../../../worker/functions/node-runtime/node-binary.ts';
+import {NodeBinaries} from '../../../worker/runtime/node/node-binary.ts';
 
 test('a Node that cannot be had is refused in the words of the request that wants it', async () => {
   const version = NODE_VERSIONS.find(other => !process.versions.node.startsWith(`${other}.`))!;

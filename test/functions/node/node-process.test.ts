@@ -1,7 +1,7 @@
 /** A Node process that does not come to be: its owner is told, and nothing else ends. */
 import {EventEmitter} from 'node:events';
 import {expect, test, vi} from 'vitest';
-import {type NodeEnd, NodeProcess} from '../../../worker/functions/node-runtime/node-process.ts';
+import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';
 
 vi.mock('node:child_process', async importActual => ({
   ...(await importActual<typeof import('node:child_process')>()),

@@ -21,7 +21,7 @@ import {
   PACKAGES_KEPT_BYTES_MAX,
   PACKAGES_UNPACKED_BYTES_MAX,
 } from '../../../shared/limits.ts';
-import {PackageStore} from '../../../worker/functions/node-runtime/package-store.ts';
+import {PackageStore} from '../../../worker/runtime/node/package-store.ts';
 import {pax, type TarEntry, tarball} from './tar.ts';
 
 let tenant: string;

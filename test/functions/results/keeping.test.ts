@@ -1,12 +1,12 @@
 /** When a result may be kept or shared, whatever is committed between a run's snapshot and its end. */
 import {describe, expect, test} from 'vitest';
-import {type Change, Commit, CommittedEvent, Side} from '../../../worker/commit/commit.ts';
-import type {Execution} from '../../../worker/functions/execution.ts';
-import type {QueryRun} from '../../../worker/functions/queries/query-batch.ts';
+import {type Change, Commit, CommittedEvent, Side} from '../../../engine/commit/commit.ts';
+import {LiveIndex} from '../../../engine/live/live-index.ts';
+import {WorkerMetrics} from '../../../engine/metrics.ts';
+import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, oneByte} from '../../../engine/reads/read-set.ts';
 import {Results} from '../../../worker/functions/results/results.ts';
-import {LiveIndex} from '../../../worker/live/live-index.ts';
-import {WorkerMetrics} from '../../../worker/metrics.ts';
-import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, oneByte} from '../../../worker/reads/read-set.ts';
+import type {Execution} from '../../../worker/runtime/execution.ts';
+import type {QueryRun} from '../../../worker/runtime/queries/query-batch.ts';
 
 type Answer = {ok: true; value: string; lines: string[]} | {ok: false; lines: string[]};
 type Waiting = {execution: Execution; end: (run: Partial<QueryRun>) => Promise<void>; fail: (error: Error) => void};

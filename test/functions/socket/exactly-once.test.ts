@@ -1,9 +1,9 @@
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {type CheckedColumns, rowChecksum} from '../../../engine/storage/row-checksum.ts';
 import {CLIENT_MUTATIONS_SETTLED_AT_ONCE, DEATHS_BEFORE_REST} from '../../../shared/limits.ts';
 import {TENANT_FILE} from '../../../shared/tenant-directory.ts';
-import {type CheckedColumns, rowChecksum} from '../../../worker/storage/row-checksum.ts';
 import {FunctionSocket, type MutationResult} from '../../harness/function-socket.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';

@@ -2,9 +2,9 @@
 import {afterEach, describe, expect, onTestFinished, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../shared/limits.ts';
-import {HeldQueries} from '../../../worker/functions/sync/held-queries.ts';
-import type {HeldQuery} from '../../../worker/functions/sync/held-query.ts';
-import type {Ran} from '../../../worker/functions/sync/query-runs.ts';
+import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
+import type {HeldQuery} from '../../../worker/functions/sync/queries/held-query.ts';
+import type {Ran} from '../../../worker/functions/sync/queries/query-runs.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 

@@ -1,13 +1,13 @@
 /** What is held for many sockets, with runs that the test plays: nobody waits behind who has left, and nothing of them stays. */
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterEach, expect, test, vi} from 'vitest';
+import {LiveIndex} from '../../../engine/live/live-index.ts';
+import {WorkerMetrics} from '../../../engine/metrics.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../shared/limits.ts';
-import {HeldQueries} from '../../../worker/functions/sync/held-queries.ts';
-import type {HeldQuery, Holder} from '../../../worker/functions/sync/held-query.ts';
-import type {QueryRuns, Ran, Run} from '../../../worker/functions/sync/query-runs.ts';
-import {LiveIndex} from '../../../worker/live/live-index.ts';
-import {WorkerMetrics} from '../../../worker/metrics.ts';
+import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
+import type {HeldQuery, Holder} from '../../../worker/functions/sync/queries/held-query.ts';
+import type {QueryRuns, Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 
 afterEach(() => vi.useRealTimers());
 

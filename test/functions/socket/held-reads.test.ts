@@ -1,5 +1,6 @@
 /** What the queries that sockets hold take, and what happens where that is too much. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {
   FUNCTION_SOCKETS_MAX,
   HELD_QUERIES_BYTES_MAX,
@@ -8,9 +9,8 @@ import {
   LIVE_RUN_AGAIN_MS,
   QUERIES_PER_SOCKET_MAX,
 } from '../../../shared/limits.ts';
-import {HeldQueries} from '../../../worker/functions/sync/held-queries.ts';
+import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
 import type {SocketLink} from '../../../worker/ipc/router-link.ts';
-import type {PackedReadSet} from '../../../worker/reads/read-set.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 

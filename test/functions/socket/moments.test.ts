@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {commonMoment} from '../../../worker/functions/sync/moments.ts';
+import {commonMoment} from '../../../worker/functions/sync/queries/moments.ts';
 
 const moment = fc.nat(12);
 const interval = fc

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
 import {LIVE_RUN_AGAIN_MS_MAX} from '../../../shared/limits.ts';
-import type {Ran, Run} from '../../../worker/functions/sync/query-runs.ts';
+import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 
 const TRIALS = 60 * Number(process.env.SVC_TRIALS ?? 2);

@@ -3,7 +3,7 @@
  * 3.7), whoever its client becomes, whoever shares it, and however it is run.
  */
 import {beforeEach, describe, expect, test} from 'vitest';
-import type {Run} from '../../../worker/functions/sync/query-runs.ts';
+import type {Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 import type {Sync} from '../../../worker/functions/sync/sync.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';

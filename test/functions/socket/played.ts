@@ -1,14 +1,15 @@
 /** The function socket's side of a worker, without the rest of it: queries run, tokens are verified and calls are made as the test plays it. */
+
+import {Commit} from '../../../engine/commit/commit.ts';
+import {LiveIndex} from '../../../engine/live/live-index.ts';
+import {type Gauges, WorkerMetrics} from '../../../engine/metrics.ts';
+import {ANY_TABLE, BY_ID, type PackedReadSet} from '../../../engine/reads/read-set.ts';
 import type {ServerMessage, Transition} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
-import {Commit} from '../../../worker/commit/commit.ts';
-import type {HeldQueriesParts} from '../../../worker/functions/sync/held-queries.ts';
-import type {Ran, Run} from '../../../worker/functions/sync/query-runs.ts';
+import type {HeldQueriesParts} from '../../../worker/functions/sync/queries/held-queries.ts';
+import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 import {Sync, type SyncParts} from '../../../worker/functions/sync/sync.ts';
 import type {SocketLink} from '../../../worker/ipc/router-link.ts';
-import {LiveIndex} from '../../../worker/live/live-index.ts';
-import {type Gauges, WorkerMetrics} from '../../../worker/metrics.ts';
-import {ANY_TABLE, BY_ID, type PackedReadSet} from '../../../worker/reads/read-set.ts';
 
 /** Reads of documents by their ids. */
 export function reads(...ids: string[]): PackedReadSet {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {applyDelta, textDelta} from '../../../worker/functions/sync/text-delta.ts';
+import {applyDelta, textDelta} from '../../../worker/functions/sync/session/text-delta.ts';
 
 /** Texts that share much, as results that follow each other do, of halves of surrogate pairs, too. */
 const text = fc.string({unit: fc.constantFrom('a', 'b', '"', '\ud83d', '\ude00', 'é'), maxLength: 30});

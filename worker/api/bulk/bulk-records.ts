@@ -1,9 +1,16 @@
 /** Records of imports and tasks: written in the commits whose work they count, so they are never ahead of it nor behind. */
-import {ServiceError} from '../../shared/errors.ts';
-import type {Writer} from '../commit/writer.ts';
-import type {Connection} from '../storage/connection.ts';
-import {reading, reportDamage} from '../storage/damage.ts';
-import {type CheckedColumns, checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
+
+import type {Writer} from '../../../engine/commit/writer.ts';
+import type {Connection} from '../../../engine/storage/connection.ts';
+import {reading, reportDamage} from '../../../engine/storage/damage.ts';
+import {
+  type CheckedColumns,
+  checkedRowOf,
+  isSoundRow,
+  rowChecksum,
+  rowDamage,
+} from '../../../engine/storage/row-checksum.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 
 type Kind = 'import' | 'task';
 type Row = CheckedColumns<'bulk_records'> & {id: string; record: string};

@@ -5,10 +5,10 @@
  * than there is, has to go.
  */
 import {Buffer} from 'node:buffer';
-import {errorEnvelope, type ServiceError} from '../../shared/errors.ts';
-import type {HeaderList} from '../../shared/ipc/operations.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import {errorEnvelope, type ServiceError} from '../../../shared/errors.ts';
+import type {HeaderList} from '../../../shared/ipc/operations.ts';
+import type {OwedBytes} from '../../../shared/owed-bytes.ts';
 
 /** A proxy that gathers answers would hold events back: nginx looks at the last of them, others at the type. */
 export const EVENT_HEADERS: HeaderList = [

@@ -3,11 +3,11 @@
  * because its request is under way. Now and then each is told that its stream lives, unless it has not taken what it was told before.
  */
 import {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
-import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../../shared/limits.ts';
-import {OwedBytes} from '../../shared/owed-bytes.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
-import type {WorkerMetrics} from '../metrics.ts';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import type {WorkerMetrics} from '../../../engine/metrics.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../../../shared/limits.ts';
+import {OwedBytes} from '../../../shared/owed-bytes.ts';
 import {EventStream} from './event-stream.ts';
 
 export type FollowedKind = 'journal' | 'query';

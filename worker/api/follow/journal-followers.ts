@@ -10,15 +10,15 @@
  */
 import {Buffer} from 'node:buffer';
 import {setImmediate as turn} from 'node:timers/promises';
-import {asServiceError} from '../../shared/errors.ts';
-import {FOLLOWER_READ_BYTES, STREAM_PIECE_BYTES_MAX} from '../../shared/limits.ts';
-import type {Logger} from '../../shared/log.ts';
-import type {Commit, Stage} from '../commit/commit.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
-import {cutUp} from '../journal/pieces.ts';
-import type {JournalReader} from '../journal/read-page.ts';
-import {refusalOf} from '../storage/failure.ts';
-import type {Reader} from '../storage/reader.ts';
+import type {Commit, Stage} from '../../../engine/commit/commit.ts';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import {cutUp} from '../../../engine/journal/pieces.ts';
+import type {JournalReader} from '../../../engine/journal/read-page.ts';
+import {refusalOf} from '../../../engine/storage/failure.ts';
+import type {Reader} from '../../../engine/storage/reader.ts';
+import {asServiceError} from '../../../shared/errors.ts';
+import {FOLLOWER_READ_BYTES, STREAM_PIECE_BYTES_MAX} from '../../../shared/limits.ts';
+import type {Logger} from '../../../shared/log.ts';
 import {type EventStream, eventText} from './event-stream.ts';
 import type {Followers} from './followers.ts';
 import type {JournalStreamRequest} from './parameters.ts';

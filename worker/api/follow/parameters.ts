@@ -1,7 +1,8 @@
 /** The query strings of streams of events. Unlike those of pages, what they do not know is refused by its name. */
-import {ServiceError} from '../../shared/errors.ts';
-import {FOLLOWED_TABLES_MAX} from '../../shared/limits.ts';
-import {checkTableName} from '../documents/table-name.ts';
+
+import {checkTableName} from '../../../engine/documents/table-name.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {FOLLOWED_TABLES_MAX} from '../../../shared/limits.ts';
 
 /** `after`: null is from the oldest record kept on. `tables`: null is all. `limit`: null is none. */
 export type JournalStreamRequest = {

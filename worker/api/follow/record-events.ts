@@ -3,8 +3,8 @@
  * and which tables a record concerns, which only its JSON says.
  */
 import {Buffer} from 'node:buffer';
-import {FOLLOWED_RECORDS_KEPT, STREAM_PIECE_BYTES_MAX} from '../../shared/limits.ts';
-import type {Commit} from '../commit/commit.ts';
+import type {Commit} from '../../../engine/commit/commit.ts';
+import {FOLLOWED_RECORDS_KEPT, STREAM_PIECE_BYTES_MAX} from '../../../shared/limits.ts';
 import {eventText} from './event-stream.ts';
 
 /** Which records a reader wants: those that concern one of these tables. */

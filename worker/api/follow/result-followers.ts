@@ -3,10 +3,10 @@
  * (`live/live-queries.ts`). A reader that has not taken what it was sent is owed the newest result and nothing else.
  */
 import {Buffer} from 'node:buffer';
-import type {ServiceError} from '../../shared/errors.ts';
-import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
-import type {LiveHolder, LiveQueries} from '../live/live-queries.ts';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import type {LiveHolder, LiveQueries} from '../../../engine/live/live-queries.ts';
+import type {ServiceError} from '../../../shared/errors.ts';
+import type {LiveQueryObject} from '../../../shared/protocol/queries.ts';
 import {type EventStream, eventText} from './event-stream.ts';
 import type {Followers} from './followers.ts';
 

@@ -1,11 +1,11 @@
 /** What a handler answers with. None of it knows a link or a status: a socket's frame or a call from within can be answered as well. */
 import type {Buffer} from 'node:buffer';
-import type {ServiceError} from '../../shared/errors.ts';
-import type {HeaderList} from '../../shared/ipc/operations.ts';
-import type {AnswerOf, VariantOf} from '../../shared/operation-types.ts';
-import type {Operation} from '../../shared/operations.ts';
-import type {Request} from '../ipc/decode.ts';
-import type {OutgoingBody} from '../ipc/outgoing-body.ts';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import type {ServiceError} from '../../../shared/errors.ts';
+import type {HeaderList} from '../../../shared/ipc/operations.ts';
+import type {AnswerOf, VariantOf} from '../../../shared/operation-types.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import type {Request} from '../../ipc/decode.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /**

@@ -1,16 +1,17 @@
 /** Work on many documents: imports, exports, tasks and drops of tables. */
-import {ServiceError} from '../../shared/errors.ts';
-import type {Operation} from '../../shared/operations.ts';
-import {ExportQuery} from '../../shared/protocol/exports.ts';
-import {ImportQuery} from '../../shared/protocol/imports.ts';
-import {TaskBody} from '../../shared/protocol/tasks.ts';
-import {namedColumns} from '../bulk/csv-text.ts';
-import {type ExportAsked, exportPieces} from '../bulk/export.ts';
-import type {ImportBody} from '../bulk/imports.ts';
-import type {Writer} from '../commit/writer.ts';
-import type {Request} from '../ipc/decode.ts';
-import {parseListParameters} from '../scheduler/list-page.ts';
-import {bodyType, decodeBody, wireType} from '../wire-type.ts';
+
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {parseListParameters} from '../../../engine/scheduler/list-page.ts';
+import {bodyType, decodeBody, wireType} from '../../../engine/wire-type.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import {ExportQuery} from '../../../shared/protocol/exports.ts';
+import {ImportQuery} from '../../../shared/protocol/imports.ts';
+import {TaskBody} from '../../../shared/protocol/tasks.ts';
+import type {Request} from '../../ipc/decode.ts';
+import {namedColumns} from '../bulk/export/csv-text.ts';
+import {type ExportAsked, exportPieces} from '../bulk/export/export.ts';
+import type {ImportBody} from '../bulk/import/imports.ts';
 import {type Handlers, json, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {decodeQuery} from './query-string.ts';

@@ -1,11 +1,12 @@
 /** Services, sandboxes and sessions. Service control is loaded with the first of these. */
-import type {Operation} from '../../shared/operations.ts';
-import {ExecuteBody, SandboxBody} from '../../shared/protocol/sandboxes.ts';
-import {ServiceBody, ServiceUpdateBody} from '../../shared/protocol/services.ts';
-import {SessionBody} from '../../shared/protocol/sessions.ts';
-import type {Control} from '../control/control.ts';
-import {kept, type Request} from '../ipc/decode.ts';
-import {bodyType, decodeBody} from '../wire-type.ts';
+
+import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import {ExecuteBody, SandboxBody} from '../../../shared/protocol/sandboxes.ts';
+import {ServiceBody, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
+import {SessionBody} from '../../../shared/protocol/sessions.ts';
+import type {Control} from '../../control/control.ts';
+import {kept, type Request} from '../../ipc/decode.ts';
 import {type Answer, type Handler, type Handlers, json, Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {doneAfter, guardedByKey} from './written.ts';

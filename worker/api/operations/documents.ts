@@ -1,11 +1,7 @@
 /** Documents and queries of the native API. */
 import {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
-import type {Operation} from '../../shared/operations.ts';
-import {InsertBody, PatchBody, PutBody, UpsertBody} from '../../shared/protocol/documents.ts';
-import {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
-import type {Fields} from '../commit/commit.ts';
-import {CHANGES, changesIn} from '../commit/field-changes.ts';
+import type {Fields} from '../../../engine/commit/commit.ts';
+import {CHANGES, changesIn} from '../../../engine/commit/field-changes.ts';
 import {
   deleteEffect,
   documentNotFound,
@@ -13,17 +9,21 @@ import {
   patchEffect,
   putEffect,
   upsertByEffect,
-} from '../commit/mutation.ts';
-import {documentText} from '../documents/document.ts';
-import {checkTableName} from '../documents/table-name.ts';
-import {type Condition, entityTag, isKnown, NO_CONDITION, parseTags} from '../documents/version.ts';
+} from '../../../engine/commit/mutation.ts';
+import {documentText} from '../../../engine/documents/document.ts';
+import {checkTableName} from '../../../engine/documents/table-name.ts';
+import {type Condition, entityTag, isKnown, NO_CONDITION, parseTags} from '../../../engine/documents/version.ts';
+import {HAND_OVER, InlinePace} from '../../../engine/reads/pace.ts';
+import {runScan} from '../../../engine/reads/run.ts';
+import type {RequestScan} from '../../../engine/reads/scan-message.ts';
+import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import {InsertBody, PatchBody, PutBody, UpsertBody} from '../../../shared/protocol/documents.ts';
+import {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../../../shared/protocol/queries.ts';
+import type {Request} from '../../ipc/decode.ts';
 import {EVENT_HEADERS} from '../follow/event-stream.ts';
 import {queryInUrl, queryStreamLimit} from '../follow/parameters.ts';
-import type {Request} from '../ipc/decode.ts';
-import {HAND_OVER, InlinePace} from '../reads/pace.ts';
-import {runScan} from '../reads/run.ts';
-import type {RequestScan} from '../reads/scan-message.ts';
-import {bodyType, decodeBody} from '../wire-type.ts';
 import {type Handlers, Later, Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {done, written} from './written.ts';

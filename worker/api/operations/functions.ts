@@ -1,15 +1,15 @@
 /** What needs the function platform, which is loaded with the first of these. */
 import {Buffer} from 'node:buffer';
-import {preflightHeaders} from '../../shared/ipc/cors.ts';
-import {DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
-import type {Operation} from '../../shared/operations.ts';
-import {PackagesBody} from '../../shared/protocol/deployments.ts';
-import {VariableBody} from '../../shared/protocol/environment.ts';
-import {SettingsChange} from '../../shared/protocol/settings.ts';
-import type {FunctionPlatform} from '../functions/platform.ts';
-import {kept, type Request} from '../ipc/decode.ts';
-import {IncomingBody} from '../ipc/incoming-body.ts';
-import {bodyType, decodeBody} from '../wire-type.ts';
+import {IncomingBody} from '../../../engine/io/incoming-body.ts';
+import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
+import {preflightHeaders} from '../../../shared/ipc/cors.ts';
+import {DEPLOYMENT_BYTES_MAX} from '../../../shared/limits.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import {PackagesBody} from '../../../shared/protocol/deployments.ts';
+import {VariableBody} from '../../../shared/protocol/environment.ts';
+import {SettingsChange} from '../../../shared/protocol/settings.ts';
+import type {FunctionPlatform} from '../../functions/platform.ts';
+import {kept, type Request} from '../../ipc/decode.ts';
 import {type Answer, type Handler, type Handlers, json, Streamed, type StreamTarget, variant} from './answer.ts';
 import {doneAfter} from './written.ts';
 

@@ -1,11 +1,12 @@
 /** The journal: pages of it, and where a follower begins. */
-import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
-import type {Operation} from '../../shared/operations.ts';
+
+import {bootstrapPieces} from '../../../engine/journal/bootstrap.ts';
+import {cutUp} from '../../../engine/journal/pieces.ts';
+import {parseJournalParameters} from '../../../engine/journal/read-page.ts';
+import {RESULT_BYTES_MAX} from '../../../shared/limits.ts';
+import type {Operation} from '../../../shared/operations.ts';
 import {EVENT_HEADERS} from '../follow/event-stream.ts';
 import {journalStreamRequest} from '../follow/parameters.ts';
-import {bootstrapPieces} from '../journal/bootstrap.ts';
-import {cutUp} from '../journal/pieces.ts';
-import {parseJournalParameters} from '../journal/read-page.ts';
 import {type Handlers, Streamed} from './answer.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
 

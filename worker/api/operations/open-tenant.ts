@@ -1,22 +1,23 @@
 /** What handlers need of the open tenant. */
-import type {Imports} from '../bulk/imports.ts';
-import type {Tasks} from '../bulk/tasks.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import type {ControlGate} from '../control/gate.ts';
+
+import type {CommitGroups} from '../../../engine/commit/group.ts';
+import type {JournalReader} from '../../../engine/journal/read-page.ts';
+import type {ScanPool} from '../../../engine/reads/scan-pool.ts';
+import type {AllWork} from '../../../engine/scheduler/all-work.ts';
+import type {CronRunReader} from '../../../engine/scheduler/cron-runs.ts';
+import type {CronReader} from '../../../engine/scheduler/crons.ts';
+import type {JobReader} from '../../../engine/scheduler/jobs.ts';
+import type {SchemaChanges} from '../../../engine/schema/change.ts';
+import type {TableList} from '../../../engine/schema/table-list.ts';
+import type {Catalog} from '../../../engine/storage/catalog.ts';
+import type {Reader} from '../../../engine/storage/reader.ts';
+import type {TableInfo} from '../../../engine/storage/rows.ts';
+import type {ControlGate} from '../../control/gate.ts';
+import type {FunctionGate} from '../../functions/gate.ts';
+import type {Imports} from '../bulk/import/imports.ts';
+import type {Tasks} from '../bulk/tasks/tasks.ts';
 import type {JournalFollowers} from '../follow/journal-followers.ts';
 import type {ResultFollowers} from '../follow/result-followers.ts';
-import type {FunctionGate} from '../functions/gate.ts';
-import type {JournalReader} from '../journal/read-page.ts';
-import type {ScanPool} from '../reads/scan-pool.ts';
-import type {AllWork} from '../scheduler/all-work.ts';
-import type {CronRunReader} from '../scheduler/cron-runs.ts';
-import type {CronReader} from '../scheduler/crons.ts';
-import type {JobReader} from '../scheduler/jobs.ts';
-import type {SchemaChanges} from '../schema/change.ts';
-import type {TableList} from '../schema/table-list.ts';
-import type {Catalog} from '../storage/catalog.ts';
-import type {Reader} from '../storage/reader.ts';
-import type {TableInfo} from '../storage/rows.ts';
 
 export type OpenTenant = {
   path: string;

@@ -1,7 +1,7 @@
 /** A query string as its wire type: parameters that it does not name are refused by name, and so is one that comes twice. */
 import type {Static, TObject} from 'typebox';
-import {ServiceError} from '../../shared/errors.ts';
-import {checkWireType, type WireType} from '../wire-type.ts';
+import {checkWireType, type WireType} from '../../../engine/wire-type.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 
 const INTEGER = /^-?\d{1,15}$/;
 

@@ -2,7 +2,7 @@
  * `{"$ref": n}` inside an operation of a transaction: the id that operation n wrote. Each is found, judged and taken out before
  * anything runs, for values may have no such key, and its place is filled in when the operation is made.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 
 /** Where operations may have them. */
 const MEMBERS = ['id', 'fields', 'patch', 'append', 'remove', 'mutation'];

@@ -1,14 +1,14 @@
 /** Scheduled jobs and crons. */
 
-import {ServiceError} from '../../shared/errors.ts';
-import type {Operation} from '../../shared/operations.ts';
-import {CronEnvelope, CronPatchEnvelope, ScheduleEnvelope} from '../../shared/protocol/schedule.ts';
-import {changeCron, checkCronName, createCron, deleteCron, runCronNow} from '../scheduler/crons.ts';
-import {cancelJob, scheduleJob} from '../scheduler/jobs.ts';
-import {parseListParameters} from '../scheduler/list-page.ts';
-import {rhythmOf} from '../scheduler/ticks.ts';
-import {checkedMutation} from '../scheduler/work.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
+import {changeCron, checkCronName, createCron, deleteCron, runCronNow} from '../../../engine/scheduler/crons.ts';
+import {cancelJob, scheduleJob} from '../../../engine/scheduler/jobs.ts';
+import {parseListParameters} from '../../../engine/scheduler/list-page.ts';
+import {rhythmOf} from '../../../engine/scheduler/ticks.ts';
+import {checkedMutation} from '../../../engine/scheduler/work.ts';
+import {decodeBody, wireType} from '../../../engine/wire-type.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import {CronEnvelope, CronPatchEnvelope, ScheduleEnvelope} from '../../../shared/protocol/schedule.ts';
 import type {Handlers} from './answer.ts';
 import {done, written} from './written.ts';
 

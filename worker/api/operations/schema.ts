@@ -1,9 +1,10 @@
 /** Table schemas. */
-import type {Operation} from '../../shared/operations.ts';
-import {RenameBody, TableSchema} from '../../shared/protocol/schema.ts';
-import type {Writer} from '../commit/writer.ts';
-import {allSchemasText, schemaText} from '../schema/read.ts';
-import {bodyType, decodeBody} from '../wire-type.ts';
+
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {allSchemasText, schemaText} from '../../../engine/schema/read.ts';
+import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
+import type {Operation} from '../../../shared/operations.ts';
+import {RenameBody, TableSchema} from '../../../shared/protocol/schema.ts';
 import {type Handlers, json} from './answer.ts';
 import {done, doneAfter, guardedByKey} from './written.ts';
 

@@ -1,5 +1,5 @@
 /** An answer that is read from a snapshot of its own while it is sent. The snapshot may hold a commit that is not durable yet: nothing leaves before that is. */
-import type {HeaderList} from '../../shared/ipc/operations.ts';
+import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import {Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 

@@ -4,21 +4,8 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Static} from 'typebox';
-import {unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
-import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../shared/limits.ts';
-import {positioned} from '../../shared/positioned-error.ts';
-import {
-  DeleteOperation,
-  InsertOperation,
-  PatchOperation,
-  ReplaceOperation,
-  ScheduleOperationEnvelope,
-  type TransactionEnvelope,
-  UpsertOperation,
-} from '../../shared/protocol/transactions.ts';
-import type {Fields} from '../commit/commit.ts';
-import {CHANGES, changesIn} from '../commit/field-changes.ts';
+import type {Fields} from '../../../engine/commit/commit.ts';
+import {CHANGES, changesIn} from '../../../engine/commit/field-changes.ts';
 import {
   deleteEffect,
   insertEffect,
@@ -28,13 +15,26 @@ import {
   replaceEffect,
   upsertByEffect,
   upsertEffect,
-} from '../commit/mutation.ts';
-import type {Writer} from '../commit/writer.ts';
-import {type Condition, NO_CONDITION, versionOf, versionTags} from '../documents/version.ts';
-import {scheduleJob} from '../scheduler/jobs.ts';
-import {checkedMutation} from '../scheduler/work.ts';
-import type {DocumentRow} from '../storage/rows.ts';
-import {checkWireType, wireType} from '../wire-type.ts';
+} from '../../../engine/commit/mutation.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {type Condition, NO_CONDITION, versionOf, versionTags} from '../../../engine/documents/version.ts';
+import {scheduleJob} from '../../../engine/scheduler/jobs.ts';
+import {checkedMutation} from '../../../engine/scheduler/work.ts';
+import type {DocumentRow} from '../../../engine/storage/rows.ts';
+import {checkWireType, wireType} from '../../../engine/wire-type.ts';
+import {unreachable} from '../../../shared/assert.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../../shared/limits.ts';
+import {positioned} from '../../../shared/positioned-error.ts';
+import {
+  DeleteOperation,
+  InsertOperation,
+  PatchOperation,
+  ReplaceOperation,
+  ScheduleOperationEnvelope,
+  type TransactionEnvelope,
+  UpsertOperation,
+} from '../../../shared/protocol/transactions.ts';
 import {fillReferences, takeReferences} from './references.ts';
 
 const insertOperation = wireType(InsertOperation);

@@ -4,12 +4,12 @@
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {ServiceError} from '../../shared/errors.ts';
-import {SLICE_MS} from '../../shared/limits.ts';
-import {TransactionEnvelope} from '../../shared/protocol/transactions.ts';
-import {firstReply, keepReply} from '../commit/idempotency.ts';
-import type {Writer} from '../commit/writer.ts';
-import {decodeBody, wireType} from '../wire-type.ts';
+import {firstReply, keepReply} from '../../../engine/commit/idempotency.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {decodeBody, wireType} from '../../../engine/wire-type.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {SLICE_MS} from '../../../shared/limits.ts';
+import {TransactionEnvelope} from '../../../shared/protocol/transactions.ts';
 import type {Handlers} from './answer.ts';
 import {madeInTurn, type Step, stepOf} from './transaction-steps.ts';
 import {onceRequestOf} from './written.ts';

@@ -1,5 +1,5 @@
 /** An answer that is given once a write is on disk. */
-import {type Operation, traitsOf} from '../../shared/operations.ts';
+
 import {
   checkIdempotencyKey,
   type FirstReply,
@@ -7,9 +7,10 @@ import {
   once,
   ownedKey,
   requestDigest,
-} from '../commit/idempotency.ts';
-import type {Writer} from '../commit/writer.ts';
-import type {Request} from '../ipc/decode.ts';
+} from '../../../engine/commit/idempotency.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {type Operation, traitsOf} from '../../../shared/operations.ts';
+import type {Request} from '../../ipc/decode.ts';
 import {type Answer, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 

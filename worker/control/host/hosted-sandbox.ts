@@ -1,17 +1,18 @@
 /**
  * One sandbox in the process of its tenant's sandboxes: an isolate of its own with one realm, which lives from execution to
- * execution. An execution is entered as an action is (functions/actions/action-run.ts). One that had to be ended while its
+ * execution. An execution is entered as an action is (runtime/actions/action-run.ts). One that had to be ended while its
  * code ran leaves the realm in no known state: the sandbox is `broken` then, and its isolate gone.
  */
-import type {HostCall} from '../../../isolate/host-call.ts';
-import {ActionLines} from '../../functions/actions/action-lines.ts';
-import {refusal} from '../../functions/actions/action-message.ts';
-import {ActionRun, type ActionRunParts, type RunFault, type RunIsolate} from '../../functions/actions/action-run.ts';
-import type {EntryGate} from '../../functions/actions/entry-gate.ts';
-import {SANDBOX_FILE} from '../../functions/code-body.ts';
-import type {Egress} from '../../functions/egress/connector.ts';
-import type {Outcome, Refused} from '../../functions/execution.ts';
-import {type CodeSource, type Realm, RealmHost} from '../../functions/isolate/realm.ts';
+
+import {ActionLines} from '../../runtime/actions/action-lines.ts';
+import {refusal} from '../../runtime/actions/action-message.ts';
+import {ActionRun, type ActionRunParts, type RunFault, type RunIsolate} from '../../runtime/actions/action-run.ts';
+import type {EntryGate} from '../../runtime/actions/entry-gate.ts';
+import {SANDBOX_FILE} from '../../runtime/code-body.ts';
+import type {Egress} from '../../runtime/egress/connector.ts';
+import type {Outcome, Refused} from '../../runtime/execution.ts';
+import type {HostCall} from '../../runtime/guest/host-call.ts';
+import {type CodeSource, type Realm, RealmHost} from '../../runtime/isolate/realm.ts';
 import {brokenBy, type Came, cutOff, failed, ownFrames, returned, shownMs} from '../execution-result.ts';
 import type {ExecutionRequest, ExecutionResult} from '../sandbox-message.ts';
 

@@ -8,8 +8,8 @@
  */
 import {unreachable} from '../../../shared/assert.ts';
 import {ISOLATE_FRAME_BYTES_MAX, SANDBOX_VALUE_CHARS_MAX} from '../../../shared/limits.ts';
-import {EntryGate} from '../../functions/actions/entry-gate.ts';
-import {NewestEgress} from '../../functions/egress/newest.ts';
+import {EntryGate} from '../../runtime/actions/entry-gate.ts';
+import {NewestEgress} from '../../runtime/egress/newest.ts';
 import {WorkerPipe} from '../../runtime/process/worker-pipe.ts';
 import type {Failed, Sent, ToHost} from '../sandbox-message.ts';
 import {HostedSandbox} from './hosted-sandbox.ts';

@@ -15,9 +15,9 @@ import {
 } from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
-import {LogFiles} from '../../functions/log/log-files.ts';
-import {NewestEntries} from '../../functions/log/newest-entries.ts';
-import {historyCount, type LogTarget, sendLog} from '../../functions/log/read-log.ts';
+import {LogFiles} from '../../runtime/log/log-files.ts';
+import {NewestEntries} from '../../runtime/log/newest-entries.ts';
+import {historyCount, type LogTarget, sendLog} from '../../runtime/log/read-log.ts';
 
 type Level = ServiceLogEntry['level'];
 type Follower = {onLine: (line: string) => void; onEnd: () => void};

@@ -3,6 +3,8 @@
  * asks for through its ctx is done here. All that it says is outside input, and no more of it is heard in one moment than the
  * worker can do beside its own work.
  */
+
+import {refusalOf} from '../../../engine/storage/failure.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
@@ -15,16 +17,15 @@ import {
   SERVICE_WATCHES_MAX,
 } from '../../../shared/limits.ts';
 import type {ExitReason} from '../../../shared/protocol/services.ts';
-import {isOneOf, MAIN_OPERATIONS, refusal} from '../../functions/actions/action-message.ts';
-import {fieldsOf, numberOf, textOf} from '../../functions/actions/operation-input.ts';
-import {PendingOperations} from '../../functions/actions/pending-operations.ts';
-import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../functions/node-runtime/node-message.ts';
-import {type NodeEnd, NodeProcess} from '../../functions/node-runtime/node-process.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
+import {isOneOf, MAIN_OPERATIONS, refusal} from '../../runtime/actions/action-message.ts';
+import {fieldsOf, numberOf, textOf} from '../../runtime/actions/operation-input.ts';
+import {PendingOperations} from '../../runtime/actions/pending-operations.ts';
+import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../runtime/node/node-message.ts';
+import {type NodeEnd, NodeProcess} from '../../runtime/node/node-process.ts';
 import {Hearing} from '../../runtime/process/hearing.ts';
 import type {Lifeline} from '../../runtime/process/lifeline.ts';
-import {refusalOf} from '../../storage/failure.ts';
 
 export type ServiceExitReport = {reason: ExitReason; message: string | null};
 

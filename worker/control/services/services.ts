@@ -7,6 +7,11 @@
  * - A service whose `desired_state` is `running` is started by every worker of its tenant, unless it had `failed`. Its process ends with its
  *   worker, so there are never two.
  */
+
+import type {Commit} from '../../../engine/commit/commit.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {refusalOf} from '../../../engine/storage/failure.ts';
+import {activatedMs} from '../../../engine/storage/stored-settings.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   SERVICE_CLOSE_MS_MAX,
@@ -16,12 +21,8 @@ import {
 } from '../../../shared/limits.ts';
 import {NODE_VERSION_DEFAULT} from '../../../shared/node-version.ts';
 import type {ServiceBody, ServiceRecord, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
-import type {Commit} from '../../commit/commit.ts';
-import type {Writer} from '../../commit/writer.ts';
-import type {LogTarget} from '../../functions/log/read-log.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
-import {activatedMs} from '../../functions/stored-settings.ts';
-import {refusalOf} from '../../storage/failure.ts';
+import type {LogTarget} from '../../runtime/log/read-log.ts';
 import type {ControlParts} from '../control-parts.ts';
 import {ControlRecords} from '../control-records.ts';
 import {checkEnvironment} from '../environment-check.ts';

@@ -1,9 +1,10 @@
 /** The deployment that serves: its functions by path, with their validators compiled when they are first needed. */
+
+import type {DeploymentRow} from '../../../engine/storage/statements.ts';
 import type {FunctionEntry, Manifest} from '../../../shared/protocol/functions.ts';
 import {type Check, compileValidator, type IdCheck} from '../../../shared/values/validate.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
-import type {DeploymentRow} from '../../storage/statements.ts';
-import type {FunctionTable} from '../call.ts';
+import type {FunctionTable} from '../../runtime/call.ts';
 
 export class ActiveDeployment implements FunctionTable {
   readonly id: number;

@@ -10,6 +10,19 @@
 import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import type Database from 'better-sqlite3';
+import type {CommitGroups} from '../../../engine/commit/group.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import type {SchemaChanges} from '../../../engine/schema/change.ts';
+import {SchemaMismatch} from '../../../engine/schema/deploy.ts';
+import {schemaChanges} from '../../../engine/schema/deploy-changes.ts';
+import {reading, storageDamaged} from '../../../engine/storage/damage.ts';
+import {digestOf} from '../../../engine/storage/file-digest.ts';
+import {storedMeta} from '../../../engine/storage/meta.ts';
+import type {Reader} from '../../../engine/storage/reader.ts';
+import {checkedDeployment, manifestCrc, rowChecksum} from '../../../engine/storage/row-checksum.ts';
+import {checkSums} from '../../../engine/storage/row-sums.ts';
+import type {DeploymentRow} from '../../../engine/storage/statements.ts';
+import {ACTIVE_KEY, journalDeployment} from '../../../engine/storage/stored-settings.ts';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
@@ -26,26 +39,13 @@ import type {
   Manifest,
   NodePart,
 } from '../../../shared/protocol/functions.ts';
-import type {CommitGroups} from '../../commit/group.ts';
-import type {Writer} from '../../commit/writer.ts';
-import type {SchemaChanges} from '../../schema/change.ts';
-import {SchemaMismatch} from '../../schema/deploy.ts';
-import {schemaChanges} from '../../schema/deploy-changes.ts';
-import {reading, storageDamaged} from '../../storage/damage.ts';
-import {storedMeta} from '../../storage/meta.ts';
-import type {Reader} from '../../storage/reader.ts';
-import {checkedDeployment, manifestCrc, rowChecksum} from '../../storage/row-checksum.ts';
-import {checkSums} from '../../storage/row-sums.ts';
-import type {DeploymentRow} from '../../storage/statements.ts';
-import type {Environment} from '../environment.ts';
-import {ACTIVE_KEY, journalDeployment} from '../stored-settings.ts';
+import type {Analysed, AnalysedFile} from '../../runtime/analysis/analysis.ts';
+import type {AnalysisTask, UploadFacts} from '../../runtime/analysis/analysis-message.ts';
+import {DeploysUnderWay, type TellStep} from '../../runtime/analysis/deploy-progress.ts';
+import {refusal} from '../../runtime/analysis/deployment-upload.ts';
+import type {NodeAnalysisOptions, NodeModules, NodeUpload} from '../../runtime/analysis/node-modules.ts';
+import type {Environment} from '../../runtime/environment.ts';
 import {ActiveDeployment} from './active-deployment.ts';
-import type {Analysed, AnalysedFile} from './analysis/analysis.ts';
-import type {AnalysisTask, UploadFacts} from './analysis/analysis-message.ts';
-import {DeploysUnderWay, type TellStep} from './deploy-progress.ts';
-import {refusal} from './deployment-upload.ts';
-import {digestOf} from './file-digest.ts';
-import type {NodeAnalysisOptions, NodeModules, NodeUpload} from './node-modules.ts';
 
 export type DeploymentParts = {
   writer: Writer;

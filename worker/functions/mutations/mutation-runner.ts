@@ -2,17 +2,18 @@
  * Runs mutations on the worker's main thread, inside a commit group: each in the savepoint its write has there, reading and
  * writing through the one writer. So mutations run one after another and never conflict.
  */
+
+import type {Writer} from '../../../engine/commit/writer.ts';
+import type {Connection} from '../../../engine/storage/connection.ts';
+import {Reader} from '../../../engine/storage/reader.ts';
 import {FUNCTION_IDLE_MS, MUTATION_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {mayHoldIsolates} from '../../../shared/node-flags.ts';
-import type {Writer} from '../../commit/writer.ts';
-import type {Connection} from '../../storage/connection.ts';
-import {Reader} from '../../storage/reader.ts';
-import type {FunctionTable} from '../call.ts';
-import {CodeStore} from '../code-store.ts';
-import {HostDatabase} from '../database/host-database.ts';
-import type {Execution} from '../execution.ts';
-import {isolateLibrary} from '../isolate/realm.ts';
-import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
+import type {FunctionTable} from '../../runtime/call.ts';
+import {CodeStore} from '../../runtime/code-store.ts';
+import {HostDatabase} from '../../runtime/database/host-database.ts';
+import type {Execution} from '../../runtime/execution.ts';
+import {isolateLibrary} from '../../runtime/isolate/realm.ts';
+import {type SyncResult, SyncRunner} from '../../runtime/isolate/sync-runner.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
 export class MutationRunner {

@@ -3,6 +3,9 @@
  * What the realm checked is checked again; its texts come from outside.
  */
 
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {insertFunctionJob, removeJob} from '../../../engine/scheduler/jobs.ts';
+import {decodeId} from '../../../engine/storage/ids.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   SCHEDULE_DISTANCE_MS_MAX,
@@ -11,11 +14,8 @@ import {
   SCHEDULED_JOBS_PER_MUTATION_MAX,
 } from '../../../shared/limits.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
-import type {Writer} from '../../commit/writer.ts';
-import {insertFunctionJob, removeJob} from '../../scheduler/jobs.ts';
-import {decodeId} from '../../storage/ids.ts';
-import {canonicalPath, type FunctionTable, shownPath} from '../call.ts';
-import type {FunctionScheduler} from '../isolate/invocation-host.ts';
+import {canonicalPath, type FunctionTable, shownPath} from '../../runtime/call.ts';
+import type {FunctionScheduler} from '../../runtime/isolate/invocation-host.ts';
 
 /** A scheduling call was wrong. The message is what user code catches. */
 export class ScheduleRefused extends ServiceError {

@@ -3,9 +3,10 @@
  * that of the newest commit only if none since its snapshot touches what it read. Keys of documents are kept for that, not the documents,
  * and only as long as a query is under way that began before.
  */
+
+import type {Change, Commit, Side} from '../../../engine/commit/commit.ts';
+import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../../engine/reads/read-set.ts';
 import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../../../shared/limits.ts';
-import type {Change, Commit, Side} from '../../commit/commit.ts';
-import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../reads/read-set.ts';
 
 type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number; sequenceBefore: number};
 

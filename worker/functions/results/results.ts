@@ -15,14 +15,14 @@
  * - Deployments, the environment, indexes and schemas are not in read sets: when they change, nothing is kept.
  */
 import {hash} from 'node:crypto';
+import type {Commit, Stage} from '../../../engine/commit/commit.ts';
+import type {LiveIndex, Watch, Watcher} from '../../../engine/live/live-index.ts';
+import type {WorkerMetrics} from '../../../engine/metrics.ts';
+import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
 import {RESULT_INTERVALS_MAX, RESULT_KEPT_BYTES_MAX, RESULTS_BYTES_MAX} from '../../../shared/limits.ts';
-import type {Commit, Stage} from '../../commit/commit.ts';
-import type {LiveIndex, Watch, Watcher} from '../../live/live-index.ts';
-import type {WorkerMetrics} from '../../metrics.ts';
-import type {PackedReadSet} from '../../reads/read-set.ts';
-import type {Execution} from '../execution.ts';
-import type {QueryRun} from '../queries/query-batch.ts';
+import type {Execution} from '../../runtime/execution.ts';
+import type {QueryRun} from '../../runtime/queries/query-batch.ts';
 import {RecentChanges} from './recent-changes.ts';
 
 export type ResultParts = {

@@ -4,18 +4,18 @@
  * text, once for each router.
  */
 import {Buffer} from 'node:buffer';
+import type {Commit, Stage} from '../../../engine/commit/commit.ts';
+import type {SocketFailure, WorkerMetrics} from '../../../engine/metrics.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {FUNCTION_SOCKETS_MAX, SLICE_MS, SOCKETS_WAITING_CHARS_MAX} from '../../../shared/limits.ts';
 import {OwedBytes} from '../../../shared/owed-bytes.ts';
-import type {Commit, Stage} from '../../commit/commit.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
-import type {SocketFailure, WorkerMetrics} from '../../metrics.ts';
-import {caughtError} from './caught.ts';
-import {readMessage} from './client-frame.ts';
-import {ClientSocket} from './client-socket.ts';
-import {HeldQueries, type HeldQueriesParts} from './held-queries.ts';
-import {Session, type SessionParts} from './session.ts';
-import {type Move, messagesOf, moveKey, transitionText} from './transition.ts';
+import {caughtError} from './queries/caught.ts';
+import {HeldQueries, type HeldQueriesParts} from './queries/held-queries.ts';
+import {readMessage} from './session/client-frame.ts';
+import {ClientSocket} from './session/client-socket.ts';
+import {Session, type SessionParts} from './session/session.ts';
+import {type Move, messagesOf, moveKey, transitionText} from './session/transition.ts';
 
 export type SyncParts = HeldQueriesParts &
   Pick<SessionParts, 'verify' | 'clock' | 'timeline' | 'isOpen' | 'call' | 'mutate' | 'shown'> & {

@@ -4,7 +4,6 @@
  * changed built-ins, is never used again.
  */
 
-import type {HostCall} from '../../../isolate/host-call.ts';
 import {
   ACTION_ISOLATE_IDLE_MS,
   ACTION_ISOLATES_IDLE_MAX,
@@ -12,6 +11,7 @@ import {
   ISOLATE_MEMORY_MB,
 } from '../../../shared/limits.ts';
 import type {DeploymentCode} from '../execution.ts';
+import type {HostCall} from '../guest/host-call.ts';
 import {type CodeSource, type Realm, RealmHost} from '../isolate/realm.ts';
 import {refusal} from './action-message.ts';
 

@@ -1,7 +1,7 @@
 /** What an action asks of the worker's main thread, and who answers it there. */
 import type {Buffer} from 'node:buffer';
+import {storageFailure} from '../../../engine/storage/database.ts';
 import {AssertionError} from '../../../shared/assert.ts';
-import {storageFailure} from '../../storage/database.ts';
 import type {Outcome} from '../execution.ts';
 import type {ActionLines} from './action-lines.ts';
 import {type ActionRequest, type HttpOperation, type MainOperation, refusal} from './action-message.ts';

@@ -9,6 +9,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {MessagePort} from 'node:worker_threads';
 import type {Piscina} from 'piscina';
+import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   ACTION_ARGUMENTS_CHARS_MAX,
@@ -19,7 +20,6 @@ import {
   ACTIONS_MAX,
   FUNCTION_IDLE_MS,
 } from '../../../shared/limits.ts';
-import {errorOfThread} from '../../storage/damage.ts';
 import type {Outcome, Refused} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import type {ActionAnswers} from './action-link.ts';

@@ -8,7 +8,6 @@
  * What the isolate asks arrives in `#answer`, on this thread, while the isolate waits; nothing there may throw or take long.
  */
 import {randomBytes} from 'node:crypto';
-import {type CodeInvocation, type HostCall, HostOp} from '../../../isolate/host-call.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {
   ACTION_CPU_CHECK_MS,
@@ -17,9 +16,10 @@ import {
   FUNCTION_LOAD_MS_MAX,
 } from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
-import {cryptoCall} from '../crypto-host.ts';
+import {cryptoCall} from '../crypto/crypto-host.ts';
 import type {Egress} from '../egress/connector.ts';
 import {type Caller, type Outcome, type Refused, unverified} from '../execution.ts';
+import {type CodeInvocation, type HostCall, HostOp} from '../guest/host-call.ts';
 import {realmError} from '../isolate/invocation-host.ts';
 import type {Realm, RealmHost} from '../isolate/realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';

@@ -3,7 +3,6 @@
  * the client takes it. What comes from the isolate is outside input: nothing in a head may break out of its line.
  */
 
-import type {HttpResponseHead} from '../../../isolate/actions/http-action.ts';
 import {isHeaderName, isHeaderValue} from '../../../shared/http-headers.ts';
 import {appHeaders, headersFault} from '../../../shared/ipc/response-headers.ts';
 import {
@@ -11,6 +10,7 @@ import {
   HTTP_ACTION_RESPONSE_BYTES_MAX,
   HTTP_ACTION_RESPONSE_BYTES_WARNING,
 } from '../../../shared/limits.ts';
+import type {HttpResponseHead} from '../guest/actions/http-action.ts';
 import type {ActionLines} from './action-lines.ts';
 import {type HttpOperation, refusal} from './action-message.ts';
 

@@ -1,6 +1,6 @@
 /** Parameters of operations as the isolate sends them: outside input, looked at field by field. */
-import type {FetchCall} from '../../../isolate/actions/network.ts';
-import type {SocketCall} from '../../../isolate/actions/web-socket.ts';
+import type {FetchCall} from '../guest/actions/network.ts';
+import type {SocketCall} from '../guest/actions/web-socket.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

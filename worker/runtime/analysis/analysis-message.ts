@@ -3,11 +3,11 @@
  * worker checks all that it says, paths included, since files for Node are written below a directory by their paths.
  */
 import type {Buffer} from 'node:buffer';
-import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../../shared/limits.ts';
-import {AnalysisAnswer} from '../../../../shared/protocol/analysis.ts';
-import type {Fields} from '../../../runtime/process/frames.ts';
-import {wireType} from '../../../wire-type.ts';
-import {isBelow, isPackagePath} from '../deployment-upload.ts';
+import {wireType} from '../../../engine/wire-type.ts';
+import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../shared/limits.ts';
+import {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
+import type {Fields} from '../process/frames.ts';
+import {isBelow, isPackagePath} from './deployment-upload.ts';
 
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};
 

@@ -8,7 +8,7 @@
 import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {ServiceError} from '../../../shared/errors.ts';
 import {
   ANALYSIS_DATA_BYTES_MAX,
   ANALYSIS_LOOK_MS,
@@ -16,13 +16,12 @@ import {
   ANALYSIS_PROCESS_BYTES_MAX,
   ISOLATE_FRAME_BYTES_MAX,
   ISOLATE_UNREAD_BYTES_MAX,
-} from '../../../../shared/limits.ts';
-import {ISOLATE_FLAGS} from '../../../../shared/node-flags.ts';
-import type {AnalysisAnswer} from '../../../../shared/protocol/analysis.ts';
-import type {Manifest} from '../../../../shared/protocol/functions.ts';
-import {ConfinedProcess, type ProcessEnd} from '../../../runtime/process/confined-process.ts';
-import {dataLimit, lifeline} from '../../../runtime/process/lifeline.ts';
-import {refusal} from '../deployment-upload.ts';
+} from '../../../shared/limits.ts';
+import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
+import type {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
+import type {Manifest} from '../../../shared/protocol/functions.ts';
+import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
+import {dataLimit, lifeline} from '../process/lifeline.ts';
 import {
   type AnalysisTask,
   checkedFromAnalysis,
@@ -30,6 +29,7 @@ import {
   type ToAnalysis,
   type UploadFacts,
 } from './analysis-message.ts';
+import {refusal} from './deployment-upload.ts';
 
 type Accepted = AnalysisAnswer & {ok: true};
 

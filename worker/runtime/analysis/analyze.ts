@@ -3,14 +3,13 @@
  * is wrong is collected, so that one deploy tells all of it. It runs in a process that does nothing else (`main.ts`).
  */
 import {init} from 'es-module-lexer';
-import {type HostCall, HostOp} from '../../../../isolate/host-call.ts';
 import {
   ANALYSIS_MEMORY_MB,
   ANALYSIS_MS_MAX,
   DEPLOYMENT_ERROR_CHARS_MAX,
   DEPLOYMENT_ERRORS_SHOWN,
   FUNCTION_LOAD_MS_MAX,
-} from '../../../../shared/limits.ts';
+} from '../../../shared/limits.ts';
 import type {
   AuthProvider,
   DeploymentError,
@@ -19,13 +18,14 @@ import type {
   HttpRoute,
   Manifest,
   SchemaDefinition,
-} from '../../../../shared/protocol/functions.ts';
-import {cryptoCall} from '../../crypto-host.ts';
-import {type AnalysisTarget, type Realm, RealmHost} from '../../isolate/realm.ts';
-import {failureOf, isOutOfMemory, isTimeOut} from '../../isolate/realm-failure.ts';
-import {SourcePositions} from '../../source-positions.ts';
-import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from '../manifest.ts';
+} from '../../../shared/protocol/functions.ts';
+import {cryptoCall} from '../crypto/crypto-host.ts';
+import {type HostCall, HostOp} from '../guest/host-call.ts';
+import {type AnalysisTarget, type Realm, RealmHost} from '../isolate/realm.ts';
+import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
+import {SourcePositions} from '../source-positions.ts';
 import {CodeHashes} from './code-hashes.ts';
+import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from './manifest.ts';
 
 export type ModulesToAnalyze = {
   upload: Pick<DeploymentUpload, 'files' | 'modules' | 'runtimes' | 'schema' | 'authConfig'>;

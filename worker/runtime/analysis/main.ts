@@ -4,16 +4,16 @@
  * the machine runs out of memory. Its worker bounds its time and memory, and ends it.
  */
 import {Buffer} from 'node:buffer';
-import {assert} from '../../../../shared/assert.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
-import {ANALYSIS_ANSWER_BYTES_MAX, ISOLATE_FRAME_BYTES_MAX} from '../../../../shared/limits.ts';
-import type {AnalysisAnswer} from '../../../../shared/protocol/analysis.ts';
-import type {BundleFile} from '../../../../shared/protocol/functions.ts';
-import {WorkerPipe} from '../../../runtime/process/worker-pipe.ts';
-import {decodeUpload, nodeFilesOf, refusal} from '../deployment-upload.ts';
-import {digestOf} from '../file-digest.ts';
+import {digestOf} from '../../../engine/storage/file-digest.ts';
+import {assert} from '../../../shared/assert.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {ANALYSIS_ANSWER_BYTES_MAX, ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import type {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
+import type {BundleFile} from '../../../shared/protocol/functions.ts';
+import {WorkerPipe} from '../process/worker-pipe.ts';
 import type {AnalysisTask, SentAnalysis, ToAnalysis} from './analysis-message.ts';
 import {analyze} from './analyze.ts';
+import {decodeUpload, nodeFilesOf, refusal} from './deployment-upload.ts';
 
 /** The files follow the answer. */
 type Answered = {answer: Buffer; files: BundleFile[]};

@@ -1,7 +1,7 @@
 /** What a deploy needs of the Node runtime: its modules looked at, and what old ones left taken away. */
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {FunctionEntry, NodePart, UploadedPackage} from '../../../shared/protocol/functions.ts';
-import type {AnalysedFile} from './analysis/analysis.ts';
+import type {AnalysedFile} from './analysis.ts';
 import type {TellStep} from './deploy-progress.ts';
 
 /** What an upload has for Node. */

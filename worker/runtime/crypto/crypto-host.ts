@@ -7,14 +7,14 @@
  * and the usages forbid is refused there.
  */
 import {createHash, createHmac, timingSafeEqual} from 'node:crypto';
-import {AssertionError} from '../../shared/assert.ts';
-import {CRYPTO_INPUT_BYTES_MAX, CRYPTO_PARAMETERS_CHARS_MAX, PBKDF2_WORK_MAX} from '../../shared/limits.ts';
-import {asymmetricDecrypt, asymmetricEncrypt, asymmetricSign, asymmetricVerify} from './crypto/asymmetric.ts';
-import {symmetricDecrypt, symmetricEncrypt} from './crypto/ciphers.ts';
-import {CryptoRefusal} from './crypto/crypto-refusal.ts';
-import {derivationWork, deriveBits} from './crypto/derivation.ts';
-import {exportKey, generateKey, importKey} from './crypto/keys.ts';
-import {type CryptoParameters, checkedParameters, hashOf, secretOf} from './crypto/parameters.ts';
+import {AssertionError} from '../../../shared/assert.ts';
+import {CRYPTO_INPUT_BYTES_MAX, CRYPTO_PARAMETERS_CHARS_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
+import {asymmetricDecrypt, asymmetricEncrypt, asymmetricSign, asymmetricVerify} from './asymmetric.ts';
+import {symmetricDecrypt, symmetricEncrypt} from './ciphers.ts';
+import {CryptoRefusal} from './crypto-refusal.ts';
+import {derivationWork, deriveBits} from './derivation.ts';
+import {exportKey, generateKey, importKey} from './keys.ts';
+import {type CryptoParameters, checkedParameters, hashOf, secretOf} from './parameters.ts';
 
 type Operation = (parameters: CryptoParameters, bytes: Uint8Array) => string;
 

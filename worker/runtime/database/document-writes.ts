@@ -3,17 +3,17 @@
  * again by us. Everything that can be wrong is known before the first change, so a call that fails has changed nothing.
  */
 import {Buffer} from 'node:buffer';
+import type {Fields} from '../../../engine/commit/commit.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {FLAG_FLOATS, parseFields} from '../../../engine/documents/document.ts';
+import {isTableName} from '../../../engine/documents/table-name.ts';
+import {decodeId} from '../../../engine/storage/ids.ts';
+import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DOCUMENT_BYTES_MAX, DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import {mergeFields} from '../../../shared/values/json.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../../shared/values/wire-value.ts';
-import type {Fields} from '../../commit/commit.ts';
-import type {Writer} from '../../commit/writer.ts';
-import {FLAG_FLOATS, parseFields} from '../../documents/document.ts';
-import {isTableName} from '../../documents/table-name.ts';
-import {decodeId} from '../../storage/ids.ts';
-import type {DocumentRow} from '../../storage/rows.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
 import {parseRealmJson} from './realm-json.ts';

@@ -2,12 +2,13 @@
  * Filter expressions (`filter(q => …)`), compiled once a query and evaluated against parsed documents. Comparisons go by the
  * one total order and never fail; arithmetic wants numbers and `and`, `or`, `not` want booleans.
  */
+
+import {COMPARISONS, type Predicate} from '../../../engine/reads/filter.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {FILTER_NODES_MAX, NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
 import {compareValues} from '../../../shared/values/order.ts';
 import {compilePath, type FieldPath, valueAt} from '../../../shared/values/paths.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import {COMPARISONS, type Predicate} from '../../reads/filter.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 

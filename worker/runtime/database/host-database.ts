@@ -4,18 +4,18 @@
  * failed assertions are thrown, for whoever runs the invocation.
  */
 
-import {HostOp} from '../../../isolate/host-call.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
+import {storedDocumentText} from '../../../engine/documents/document.ts';
+import {ReadLog} from '../../../engine/reads/read-log.ts';
+import type {ReadSet} from '../../../engine/reads/read-set.ts';
+import type {FunctionReader} from '../../../engine/storage/function-reader.ts';
+import {decodeId} from '../../../engine/storage/ids.ts';
+import {DOCS_PER_TABLE} from '../../../engine/storage/tables.sql.ts';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {DOCUMENT_ID_CHARS_MAX} from '../../../shared/limits.ts';
-import type {Writer} from '../../commit/writer.ts';
-import {storedDocumentText} from '../../documents/document.ts';
-import {ReadLog} from '../../reads/read-log.ts';
-import type {ReadSet} from '../../reads/read-set.ts';
-import type {FunctionReader} from '../../storage/function-reader.ts';
-import {decodeId} from '../../storage/ids.ts';
-import {DOCS_PER_TABLE} from '../../storage/tables.sql.ts';
 import type {Deadline} from '../deadline.ts';
+import {HostOp} from '../guest/host-call.ts';
 import {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
 import {DocumentWrites} from './document-writes.ts';

@@ -3,9 +3,9 @@
  * into what they mean: values the leading fields are fixed to, and bounds on the next one.
  */
 
-import type {QueryRangeOp} from '../../../isolate/host-call.ts';
+import type {IndexRange} from '../../../engine/reads/range.ts';
 import type {Value} from '../../../shared/values/value.ts';
-import type {IndexRange} from '../../reads/range.ts';
+import type {QueryRangeOp} from '../guest/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 

@@ -1,8 +1,9 @@
 /** A query that hands its rows over in pieces: `collect`, `take` and the like, and `for await`. */
+
+import {storedDocumentText} from '../../../engine/documents/document.ts';
+import type {ReadSet} from '../../../engine/reads/read-set.ts';
+import type {Scan} from '../../../engine/reads/scan.ts';
 import {QUERY_PIECE_CHARS} from '../../../shared/limits.ts';
-import {storedDocumentText} from '../../documents/document.ts';
-import type {ReadSet} from '../../reads/read-set.ts';
-import type {Scan} from '../../reads/scan.ts';
 import type {Budget} from './budget.ts';
 import type {QueryPlan} from './query-plan.ts';
 

@@ -1,4 +1,12 @@
 /** One page of a query: `paginate(options)`. The rules are those of the reference's section 3.7. */
+
+import {storedDocumentText} from '../../../engine/documents/document.ts';
+import {type Cursor, decodeCursor, encodeCursor} from '../../../engine/reads/cursor.ts';
+import {comparePositions, type Position} from '../../../engine/reads/position.ts';
+import {positionOn, readOf} from '../../../engine/reads/read-path.ts';
+import type {ReadSet} from '../../../engine/reads/read-set.ts';
+import type {Scan} from '../../../engine/reads/scan.ts';
+import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {assert} from '../../../shared/assert.ts';
 import {
   FUNCTION_PAGE_ITEMS_MAX,
@@ -8,13 +16,6 @@ import {
   PAGE_SPLIT_RECOMMENDED_ITEMS,
   PAGE_SPLIT_RECOMMENDED_PART,
 } from '../../../shared/limits.ts';
-import {storedDocumentText} from '../../documents/document.ts';
-import {type Cursor, decodeCursor, encodeCursor} from '../../reads/cursor.ts';
-import {comparePositions, type Position} from '../../reads/position.ts';
-import {positionOn, readOf} from '../../reads/read-path.ts';
-import type {ReadSet} from '../../reads/read-set.ts';
-import type {Scan} from '../../reads/scan.ts';
-import type {DocumentRow} from '../../storage/rows.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
 import type {QueryPlan} from './query-plan.ts';

@@ -1,16 +1,17 @@
 /** What a realm asks of a query (QuerySpec), checked and made into a path that is read. */
-import type {QuerySpec} from '../../../isolate/host-call.ts';
-import {parseDocument} from '../../documents/document.ts';
-import {isTableName} from '../../documents/table-name.ts';
-import {bindingOf} from '../../reads/cursor.ts';
-import type {Predicate} from '../../reads/filter.ts';
-import type {Position} from '../../reads/position.ts';
-import {WHOLE} from '../../reads/range.ts';
-import type {ReadPath} from '../../reads/read-path.ts';
-import {Scan} from '../../reads/scan.ts';
-import {idSegments, indexSegments, type Segment, tableSegments} from '../../reads/segments.ts';
-import type {FunctionReader} from '../../storage/function-reader.ts';
-import type {DocumentRow, TableInfo} from '../../storage/rows.ts';
+
+import {parseDocument} from '../../../engine/documents/document.ts';
+import {isTableName} from '../../../engine/documents/table-name.ts';
+import {bindingOf} from '../../../engine/reads/cursor.ts';
+import type {Predicate} from '../../../engine/reads/filter.ts';
+import type {Position} from '../../../engine/reads/position.ts';
+import {WHOLE} from '../../../engine/reads/range.ts';
+import type {ReadPath} from '../../../engine/reads/read-path.ts';
+import {Scan} from '../../../engine/reads/scan.ts';
+import {idSegments, indexSegments, type Segment, tableSegments} from '../../../engine/reads/segments.ts';
+import type {FunctionReader} from '../../../engine/storage/function-reader.ts';
+import type {DocumentRow, TableInfo} from '../../../engine/storage/rows.ts';
+import type {QuerySpec} from '../guest/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {compileExpressions} from './filter-expressions.ts';
 import {indexRange} from './index-range.ts';

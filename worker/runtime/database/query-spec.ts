@@ -1,5 +1,5 @@
 /** What a realm asks for with a query: its shape is checked here, what it means where it is used. */
-import type {FilterExpression, QueryRangeOp, QuerySpec} from '../../../isolate/host-call.ts';
+import type {FilterExpression, QueryRangeOp, QuerySpec} from '../guest/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {parseRealmJson} from './realm-json.ts';
 

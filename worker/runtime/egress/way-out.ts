@@ -113,7 +113,7 @@ export class WayOut {
     const id = ++this.#lastId;
     return await new Promise((resolve, reject) => {
       this.#answers.set(id, {resolve, reject});
-      // Whoever looks whether anything is under way finds that it is (node-runtime/child-sandbox.ts).
+      // Whoever looks whether anything is under way finds that it is (node/child-sandbox.ts).
       link.ref();
       this.#say(link, {...asked, id} as EgressQuestion);
     });

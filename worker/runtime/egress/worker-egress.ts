@@ -24,7 +24,7 @@ export class WorkerEgress {
 
   /**
    * For code that is about to run. @param policy as this worker knows it: with another one, connections are made anew.
-   * @returns the same one as long as the policy says the same: processes are kept for who has it (node-runtime/node-member.ts)
+   * @returns the same one as long as the policy says the same: processes are kept for who has it (node/node-member.ts)
    */
   door(policy: EgressSettings): EgressDoor {
     if (!this.#isWanted) this.#send({type: 'egress_wanted'});

@@ -6,7 +6,7 @@
  * spread them into objects of their own and wrap them in proxies. What is not there fails by name; that sits on the
  * prototype, so spreading does not touch it.
  */
-import {decodeValue, encodeDocument, encodePatch} from '../shared/values/wire-value.ts';
+import {decodeValue, encodeDocument, encodePatch} from '../../../shared/values/wire-value.ts';
 import {HostOp} from './host-call.ts';
 import {QueryInitializer} from './query-builder.ts';
 import {hostText, state} from './state.ts';

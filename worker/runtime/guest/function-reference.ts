@@ -1,5 +1,5 @@
 /** What a function passes to name another one, and the arguments for it. */
-import {encodeValue} from '../shared/values/wire-value.ts';
+import {encodeValue} from '../../../shared/values/wire-value.ts';
 
 /** The sdk puts the path here; the realm does not import the sdk. */
 const FUNCTION_NAME = Symbol.for('svc.functionName');

@@ -7,7 +7,7 @@
  * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
  */
 
-import {decodeValue} from '../shared/values/wire-value.ts';
+import {decodeValue} from '../../../shared/values/wire-value.ts';
 import {asyncCall, settleCall} from './actions/async-call.ts';
 import {ActionContext, actionContext} from './actions/context.ts';
 import {runHttpAction} from './actions/http-action.ts';

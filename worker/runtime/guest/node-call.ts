@@ -3,7 +3,7 @@
  * host protocol. A Node process runs many calls at once, and this state is of one: the process evaluates the whole script
  * anew for each call (`dist/node-call.js` makes one when it is run).
  */
-import {decodeValue} from '../shared/values/wire-value.ts';
+import {decodeValue} from '../../../shared/values/wire-value.ts';
 import {settleCall} from './actions/async-call.ts';
 import {actionContext} from './actions/context.ts';
 import {analyzeModule} from './analyze.ts';

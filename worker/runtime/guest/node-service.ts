@@ -7,7 +7,7 @@
  * `ctx.onChange(query, args, listener, onError?)` calls its listener with each new result, one after another: while a listener
  * works, the host keeps the newest result back and forgets the others. Without `onError` a query that fails is a line in the log.
  */
-import {decodeValue} from '../shared/values/wire-value.ts';
+import {decodeValue} from '../../../shared/values/wire-value.ts';
 import {asyncCall, notifyHost, settleCall} from './actions/async-call.ts';
 import {ActionContext} from './actions/context.ts';
 import {encodeArguments, functionPath} from './function-reference.ts';

@@ -4,7 +4,7 @@
  *   initializer ──withIndex | order | filter──▶ query ──…──▶ query ──collect | take | first | unique | paginate──▶ closed
  *                                                 └──for await──▶ open ──end | break──▶ closed
  */
-import {decodeValue} from '../shared/values/wire-value.ts';
+import {decodeValue} from '../../../shared/values/wire-value.ts';
 import {filterExpression} from './filter-builder.ts';
 import {type FilterExpression, HostOp, type QuerySpec} from './host-call.ts';
 import {rangeOf} from './range-builder.ts';

@@ -1,7 +1,8 @@
 /** What the process of the isolates says, as outside input: looked at field by field before anybody works with it. */
+
+import type {DamageCheck} from '../../../engine/storage/damage.ts';
 import {ERROR_STATUS, type ErrorObject} from '../../../shared/errors.ts';
 import {FUNCTION_RESULT_BYTES_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
-import type {DamageCheck} from '../../storage/damage.ts';
 import {HTTP_OPERATIONS, isOneOf, MAIN_OPERATIONS} from '../actions/action-message.ts';
 import type {FromIsolates} from './isolate-message.ts';
 

@@ -1,14 +1,14 @@
 /** Calls as they wait for the process of the isolates: what it is sent, and what becomes of what it answers. */
 import {hash} from 'node:crypto';
+import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {UserCall} from '../../../shared/ipc/control.ts';
 import {ACTION_CALLS_MAX} from '../../../shared/limits.ts';
-import {isJson} from '../../runtime/process/is-json.ts';
-import {errorOfThread} from '../../storage/damage.ts';
 import type {ActionAnswers} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import type {Execution, Outcome} from '../execution.ts';
+import {isJson} from '../process/is-json.ts';
 import type {QueryRun} from '../queries/query-batch.ts';
 import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
 

@@ -19,7 +19,7 @@ import {
   PROCESS_BYTES_MAX,
 } from '../../../shared/limits.ts';
 import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
-import {ConfinedProcess, type ProcessEnd} from '../../runtime/process/confined-process.ts';
+import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall} from './isolate-calls.ts';
 import type {FromIsolates, ToIsolates} from './isolate-message.ts';

@@ -1,5 +1,5 @@
 /**
- * The kernel's script (`dist/realm.js`, bundled from `realm/kernel.ts`), read once a thread. V8's code cache of it is kept
+ * The kernel's script (`dist/realm.js`, bundled from `guest/kernel.ts`), read once a thread. V8's code cache of it is kept
  * in memory, so that only the first realm of a thread pays for the parse.
  */
 import {existsSync, readFileSync} from 'node:fs';

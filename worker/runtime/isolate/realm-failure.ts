@@ -1,9 +1,9 @@
 /** What isolated-vm throws when an entry into an isolate did not return, told apart. */
 
-import type {RealmError} from '../../../isolate/host-call.ts';
+import {storageFailure} from '../../../engine/storage/database.ts';
 import {AssertionError} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {storageFailure} from '../../storage/database.ts';
+import type {RealmError} from '../guest/host-call.ts';
 
 const TIMED_OUT = 'Script execution timed out.';
 

@@ -9,9 +9,9 @@ import {createHash} from 'node:crypto';
 import {createRequire} from 'node:module';
 import {posix} from 'node:path';
 import type ivm from 'isolated-vm';
-import type {CodeInvocation, HostCall, Invocation, RealmUse} from '../../../isolate/host-call.ts';
 import {assert} from '../../../shared/assert.ts';
 import {asFunction, LINES_BEFORE, notABody} from '../code-body.ts';
+import type {CodeInvocation, HostCall, Invocation, RealmUse} from '../guest/host-call.ts';
 import {compileKernel} from './kernel-script.ts';
 import {timeOut} from './realm-failure.ts';
 

@@ -9,6 +9,7 @@
  *   many realms, one after another         ──▶ the isolate is replaced when the next one is made
  */
 import {isDeepStrictEqual} from 'node:util';
+import {type PackedReadSet, packed} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
 import {
   FUNCTION_LOAD_MS_MAX,
@@ -20,7 +21,6 @@ import {
   REALMS_MADE_PER_ISOLATE_MAX,
   REALMS_PER_ISOLATE_MAX,
 } from '../../../shared/limits.ts';
-import {type PackedReadSet, packed} from '../../reads/read-set.ts';
 import type {HostDatabase} from '../database/host-database.ts';
 import {type Clocks, Deadline} from '../deadline.ts';
 import type {DeploymentCode, Execution, Outcome} from '../execution.ts';

@@ -3,10 +3,10 @@
  * @throws op.invalid_input 400, session.overloaded 503
  */
 import {Buffer} from 'node:buffer';
+import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import {LOG_CHARS_KEEP, LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
-import type {OutgoingBody} from '../../ipc/outgoing-body.ts';
 import type {ExecutionLog} from './execution-log.ts';
 import {EVERY_ENTRY, readFilter} from './log-filter.ts';
 

@@ -7,7 +7,7 @@
  *   dns.lookup                        the addresses that the egress process finds, of those that may be connected to
  *   TCP handles, UDP, listening, other Unix sockets, questions to name servers   refused
  *
- * This is what makes the way easy. What makes it the only one is that the process has no network (supervisor/confinement.ts).
+ * This is what makes the way easy. What makes it the only one is that the process has no network (supervisor/confinement/confinement.ts).
  */
 import dgram from 'node:dgram';
 import dns from 'node:dns';

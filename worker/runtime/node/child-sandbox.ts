@@ -4,9 +4,9 @@
  */
 import type {Socket} from 'node:net';
 import {constants, Script} from 'node:vm';
-import {type HostCall, HostOp} from '../../../isolate/host-call.ts';
-import type {NodeCall, openCall} from '../../../isolate/node-call.ts';
 import {asFunction, LINES_BEFORE, notABody, SANDBOX_FILE} from '../code-body.ts';
+import {type HostCall, HostOp} from '../guest/host-call.ts';
+import type {NodeCall, openCall} from '../guest/node-call.ts';
 import type {FromNode} from './node-message.ts';
 
 /** An execution under way, or one that is over and left something running. */

@@ -1,7 +1,7 @@
 /** The service of a Node process: one module's default export, called once, until its signal or its own end. */
-import {type HostCall, HostOp} from '../../../isolate/host-call.ts';
-import type {openService} from '../../../isolate/node-call.ts';
-import type {NodeService} from '../../../isolate/node-service.ts';
+import {type HostCall, HostOp} from '../guest/host-call.ts';
+import type {openService} from '../guest/node-call.ts';
+import type {NodeService} from '../guest/node-service.ts';
 import {type FromNode, SERVICE_ACTION} from './node-message.ts';
 
 export type ChildServiceParts = {

@@ -3,7 +3,7 @@
  * It lives as long as that pipe does, and runs on the oldest Node that modules may ask for.
  *
  * Before any code of the deployment is loaded, what Node's permission model leaves open is closed (`narrowed.ts`,
- * `child-egress.ts`). Each call has a kernel of its own (`isolate/node-call.ts`); which call code belongs to is
+ * `child-egress.ts`). Each call has a kernel of its own (`worker/runtime/guest/node-call.ts`); which call code belongs to is
  * known from its async context.
  */
 import {AsyncLocalStorage} from 'node:async_hooks';
@@ -13,12 +13,12 @@ import {Socket} from 'node:net';
 import {dirname, join} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {Script} from 'node:vm';
-import {type HostCall, HostOp, type RealmError} from '../../../isolate/host-call.ts';
-import type * as nodeCall from '../../../isolate/node-call.ts';
-import type {NodeCall} from '../../../isolate/node-call.ts';
 import {NODE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
-import {FrameReceiver} from '../../runtime/process/frames.ts';
 import {unverified} from '../execution.ts';
+import {type HostCall, HostOp, type RealmError} from '../guest/host-call.ts';
+import type * as nodeCall from '../guest/node-call.ts';
+import type {NodeCall} from '../guest/node-call.ts';
+import {FrameReceiver} from '../process/frames.ts';
 import {closeNetwork} from './child-egress.ts';
 import {ChildSandbox, type Execution} from './child-sandbox.ts';
 import {ChildService} from './child-service.ts';

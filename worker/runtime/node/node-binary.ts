@@ -1,7 +1,7 @@
 /**
  * Where a version of Node comes from, in this order: the path in SVC_NODE_<version>, the server's own executable, what was
  * installed into the data directory, and at last the npm registry, from which the supervisor installs it there: a worker has
- * no network (supervisor/node-installs.ts).
+ * no network (supervisor/processes/node-installs.ts).
  */
 import {execFile} from 'node:child_process';
 import {existsSync} from 'node:fs';

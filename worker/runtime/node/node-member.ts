@@ -1,7 +1,7 @@
 /** One process of a pool with the calls that it has under way. */
 
-import {isJson} from '../../runtime/process/is-json.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
+import {isJson} from '../process/is-json.ts';
 import type {Framed, FromNode} from './node-message.ts';
 import type {NodeCode, NodeEnd, NodeProcess, NodeProcessEvents} from './node-process.ts';
 import type {NodeRun} from './node-run.ts';

@@ -5,10 +5,10 @@
  */
 
 import {Buffer} from 'node:buffer';
-import type {RealmError} from '../../../isolate/host-call.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
-import {type Fields, objectIn} from '../../runtime/process/frames.ts';
 import type {Caller} from '../execution.ts';
+import type {RealmError} from '../guest/host-call.ts';
+import {type Fields, objectIn} from '../process/frames.ts';
 
 /** `text` of each is '' where nothing is said of it. */
 export type ToNode =

@@ -15,11 +15,11 @@ import {
   NODE_IDLE_MS,
   NODE_PROCESSES_MAX,
 } from '../../../shared/limits.ts';
-import {confiningLifeline} from '../../runtime/process/lifeline.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {UNAVAILABLE} from '../actions/action-outcome.ts';
 import type {Outcome} from '../execution.ts';
+import {confiningLifeline} from '../process/lifeline.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {NodeMember} from './node-member.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';

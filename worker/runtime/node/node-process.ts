@@ -21,9 +21,9 @@ import {
 } from '../../../shared/limits.ts';
 import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
-import {ConfinedProcess, type ProcessEnd} from '../../runtime/process/confined-process.ts';
-import {confined, type Lifeline} from '../../runtime/process/lifeline.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
+import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
+import {confined, type Lifeline} from '../process/lifeline.ts';
 import {NODE_MAIN} from './code-directory.ts';
 import {checkedFromNode, type Framed, type FromNode, type ToNode} from './node-message.ts';
 

@@ -2,10 +2,11 @@
  * One call in a Node process, seen from the worker: what it asks of the main thread is done over the same link as an isolate's
  * action, its lines are held to the same limits, and it ends once.
  */
+
+import {storageFailure} from '../../../engine/storage/database.ts';
 import {AssertionError} from '../../../shared/assert.ts';
 import type {ServiceError} from '../../../shared/errors.ts';
 import {ACTION_MS_MAX} from '../../../shared/limits.ts';
-import {storageFailure} from '../../storage/database.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import {type ActionRequest, isOneOf, MAIN_OPERATIONS, refusal} from '../actions/action-message.ts';
 import {checkedResult, failure, timedOut, UNAVAILABLE, unawaitedWarning} from '../actions/action-outcome.ts';

@@ -4,16 +4,16 @@
  */
 
 import {dirname} from 'node:path';
+import type {WorkerMetrics} from '../../../engine/metrics.ts';
 import {assert} from '../../../shared/assert.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
-import type {WorkerMetrics} from '../../metrics.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
+import type {AnalysedNode, NodeModules} from '../analysis/node-modules.ts';
 import type {CodeStore} from '../code-store.ts';
-import type {AnalysedNode, NodeModules} from '../deployments/node-modules.ts';
 import type {Outcome} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {CodeDirectories} from './code-directory.ts';

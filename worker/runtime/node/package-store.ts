@@ -25,6 +25,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {storageDamaged} from '../../../engine/storage/damage.ts';
+import {storageFullError} from '../../../engine/storage/database.ts';
 import {isNoSpace} from '../../../shared/disk-errors.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
@@ -35,8 +37,6 @@ import {
   PACKAGES_UNPACKED_BYTES_MAX,
 } from '../../../shared/limits.ts';
 import type {NodePackage} from '../../../shared/protocol/functions.ts';
-import {storageDamaged} from '../../storage/damage.ts';
-import {storageFullError} from '../../storage/database.ts';
 import {filesOf, TarballFault} from './tarball.ts';
 
 /** A package as it lies unpacked. */

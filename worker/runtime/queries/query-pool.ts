@@ -12,6 +12,7 @@
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Piscina} from 'piscina';
+import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {
   FUNCTION_IDLE_MARGIN_MS,
@@ -27,7 +28,6 @@ import {
   QUERY_WALL_MS_MAX,
   QUERY_WEDGED_MS,
 } from '../../../shared/limits.ts';
-import {errorOfThread} from '../../storage/damage.ts';
 import type {Execution} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {holdsUp, NOT_SEEN, type Running, seen} from './held-up.ts';

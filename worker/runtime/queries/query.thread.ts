@@ -3,12 +3,12 @@
  * opened when the batch begins, so they see every write that was acknowledged before they were asked for.
  */
 import {workerData} from 'node:worker_threads';
+import {Catalog} from '../../../engine/storage/catalog.ts';
+import {reading} from '../../../engine/storage/damage.ts';
+import {openReader} from '../../../engine/storage/database.ts';
+import {Reader} from '../../../engine/storage/reader.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
-import {Catalog} from '../../storage/catalog.ts';
-import {reading} from '../../storage/damage.ts';
-import {openReader} from '../../storage/database.ts';
-import {Reader} from '../../storage/reader.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
 import type {Execution} from '../execution.ts';

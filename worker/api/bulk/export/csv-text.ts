@@ -3,12 +3,13 @@
  * field that is not there the cell is empty. So a value that is read by the same rule (`cells=json` of an import) is the one that was
  * written, and a sheet shows text and numbers as they are.
  */
-import {ServiceError} from '../../shared/errors.ts';
-import {CSV_COLUMNS_MAX, IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
-import type {Value} from '../../shared/values/value.ts';
-import {type ParsedDocument, parseDocument, parseFields} from '../documents/document.ts';
-import {PIECE_CHARS} from '../journal/pieces.ts';
-import type {DocumentRow} from '../storage/rows.ts';
+
+import {type ParsedDocument, parseDocument, parseFields} from '../../../../engine/documents/document.ts';
+import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
+import type {DocumentRow} from '../../../../engine/storage/rows.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import {CSV_COLUMNS_MAX, IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
+import type {Value} from '../../../../shared/values/value.ts';
 
 const SYSTEM_FIELDS = ['_id', '_creationTime', '_updateTime'];
 /** What has none of these stands in a cell as it is. A reader takes a mark of byte order away from the beginning. */

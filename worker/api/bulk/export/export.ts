@@ -4,17 +4,17 @@
  * much is written is cut here, once the log is EXPORT_LOG_BYTES_MAX long.
  */
 import {statSync} from 'node:fs';
-import {ServiceError} from '../../shared/errors.ts';
-import {EXPORT_LOG_BYTES_MAX} from '../../shared/limits.ts';
-import {documentText, FLAG_FLOATS, storedDocumentText} from '../documents/document.ts';
-import {checkTableName} from '../documents/table-name.ts';
-import {PIECE_CHARS} from '../journal/pieces.ts';
-import {JournalReader} from '../journal/read-page.ts';
-import {tableRows} from '../journal/table-rows.ts';
-import {storedSchema} from '../schema/read.ts';
-import {Catalog} from '../storage/catalog.ts';
-import type {Connection} from '../storage/connection.ts';
-import {openReader} from '../storage/database.ts';
+import {documentText, FLAG_FLOATS, storedDocumentText} from '../../../../engine/documents/document.ts';
+import {checkTableName} from '../../../../engine/documents/table-name.ts';
+import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
+import {JournalReader} from '../../../../engine/journal/read-page.ts';
+import {tableRows} from '../../../../engine/journal/table-rows.ts';
+import {storedSchema} from '../../../../engine/schema/read.ts';
+import {Catalog} from '../../../../engine/storage/catalog.ts';
+import type {Connection} from '../../../../engine/storage/connection.ts';
+import {openReader} from '../../../../engine/storage/database.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import {EXPORT_LOG_BYTES_MAX} from '../../../../shared/limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';
 
 /** `table` null: all of them, lines are `{"table", "document"}`. `columns` null: those that the documents have. */

@@ -1,11 +1,12 @@
 /** One line of an import: what it does, or what is wrong with it. All that can be said against it without the data is said here. */
-import {ServiceError} from '../../shared/errors.ts';
-import type {ImportMode} from '../../shared/protocol/imports.ts';
-import type {Fields} from '../commit/commit.ts';
-import {insertEffect, newDocument, putEffect} from '../commit/mutation.ts';
-import type {NewDocument} from '../commit/new-documents.ts';
-import type {Writer} from '../commit/writer.ts';
-import {decodeId} from '../storage/ids.ts';
+
+import type {Fields} from '../../../../engine/commit/commit.ts';
+import {insertEffect, newDocument, putEffect} from '../../../../engine/commit/mutation.ts';
+import type {NewDocument} from '../../../../engine/commit/new-documents.ts';
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {decodeId} from '../../../../engine/storage/ids.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import type {ImportMode} from '../../../../shared/protocol/imports.ts';
 import {restoreEffect, restoreSchemaEffect} from './restore.ts';
 
 export type ImportLine = {

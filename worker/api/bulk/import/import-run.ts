@@ -8,7 +8,10 @@
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {ServiceError} from '../../shared/errors.ts';
+import type {CommitGroups} from '../../../../engine/commit/group.ts';
+import {NewDocuments} from '../../../../engine/commit/new-documents.ts';
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
 import {
   BULK_DOCUMENTS_A_STEP,
   BULK_ERROR_CHARS,
@@ -16,11 +19,8 @@ import {
   GROUP_WORK_MS_MAX,
   IMPORT_COMMIT_BYTES,
   IMPORT_COMMIT_LINES,
-} from '../../shared/limits.ts';
-import type {ImportResult} from '../../shared/protocol/imports.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import {NewDocuments} from '../commit/new-documents.ts';
-import type {Writer} from '../commit/writer.ts';
+} from '../../../../shared/limits.ts';
+import type {ImportResult} from '../../../../shared/protocol/imports.ts';
 import type {ImportLine} from './import-line.ts';
 
 export type ImportSettings = {

@@ -3,9 +3,14 @@
  * behind the last line that is in. The newest request has the import: one that is cut may not know it yet.
  */
 import type {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
-import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../shared/limits.ts';
-import {isPrintableName} from '../../shared/printable-name.ts';
+import type {CommitGroups} from '../../../../engine/commit/group.ts';
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {checkTableName} from '../../../../engine/documents/table-name.ts';
+import type {Catalog} from '../../../../engine/storage/catalog.ts';
+import type {Connection} from '../../../../engine/storage/connection.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../../../shared/limits.ts';
+import {isPrintableName} from '../../../../shared/printable-name.ts';
 import type {
   CellRule,
   ImportList,
@@ -13,13 +18,8 @@ import type {
   ImportQuery,
   ImportRecord,
   ImportResult,
-} from '../../shared/protocol/imports.ts';
-import type {CommitGroups} from '../commit/group.ts';
-import type {Writer} from '../commit/writer.ts';
-import {checkTableName} from '../documents/table-name.ts';
-import type {Catalog} from '../storage/catalog.ts';
-import type {Connection} from '../storage/connection.ts';
-import {BulkRecords, damagedOnes} from './bulk-records.ts';
+} from '../../../../shared/protocol/imports.ts';
+import {BulkRecords, damagedOnes} from '../bulk-records.ts';
 import type {ImportLine, LineTarget} from './import-line.ts';
 import {ImportRun} from './import-run.ts';
 import {jsonLines} from './json-lines.ts';

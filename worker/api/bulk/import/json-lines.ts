@@ -4,8 +4,8 @@
  * held than one line and one piece.
  */
 import {Buffer, isUtf8} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
-import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
 import {CanonicalTexts} from './canonical-line.ts';
 import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
 

@@ -3,21 +3,22 @@
  * schemas with their indexes. A document's time must come after those of the documents that its table has: numbers and creation times
  * of a table have one order.
  */
-import {ServiceError} from '../../shared/errors.ts';
-import {TableSchema} from '../../shared/protocol/schema.ts';
-import {checkDocumentSize, checkFields, storedText} from '../../shared/values/json.ts';
-import type {Value} from '../../shared/values/value.ts';
-import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../shared/values/wire-value.ts';
-import type {Fields} from '../commit/commit.ts';
-import type {Writer} from '../commit/writer.ts';
-import {FLAG_FLOATS} from '../documents/document.ts';
-import {checkTableName} from '../documents/table-name.ts';
-import {install, isSame} from '../schema/install.ts';
-import {hasDocuments, isThere, refuseDeployed, schemaEvent} from '../schema/read.ts';
-import {type CatalogTable, OTHER_IDS} from '../storage/catalog.ts';
-import {checkChosenId, decodeId} from '../storage/ids.ts';
-import {checkTableSchema} from '../storage/table-check.ts';
-import {checkWireType, wireType} from '../wire-type.ts';
+
+import type {Fields} from '../../../../engine/commit/commit.ts';
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {FLAG_FLOATS} from '../../../../engine/documents/document.ts';
+import {checkTableName} from '../../../../engine/documents/table-name.ts';
+import {install, isSame} from '../../../../engine/schema/install.ts';
+import {hasDocuments, isThere, refuseDeployed, schemaEvent} from '../../../../engine/schema/read.ts';
+import {type CatalogTable, OTHER_IDS} from '../../../../engine/storage/catalog.ts';
+import {checkChosenId, decodeId} from '../../../../engine/storage/ids.ts';
+import {checkTableSchema} from '../../../../engine/storage/table-check.ts';
+import {checkWireType, wireType} from '../../../../engine/wire-type.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import {TableSchema} from '../../../../shared/protocol/schema.ts';
+import {checkDocumentSize, checkFields, storedText} from '../../../../shared/values/json.ts';
+import type {Value} from '../../../../shared/values/value.ts';
+import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../../../shared/values/wire-value.ts';
 
 /** Times of documents are multiples of it. */
 const TIMES_A_MS = 2 ** 10;

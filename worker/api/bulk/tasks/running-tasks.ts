@@ -2,8 +2,9 @@
  * Which tasks run, in memory. Records of tasks that ended are kept, and each may have 64 KiB: to read all of them before each
  * slice would cost more than the slice. A change counts from the write that makes it, and is undone when that is rolled back.
  */
-import {ServiceError} from '../../shared/errors.ts';
-import type {Writer} from '../commit/writer.ts';
+
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
 
 export type RunningTask = {readonly id: string; readonly created_at: number; readonly table: string};
 

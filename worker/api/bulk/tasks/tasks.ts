@@ -14,7 +14,21 @@
  */
 import {Buffer} from 'node:buffer';
 import {setTimeout as delay} from 'node:timers/promises';
-import {ServiceError} from '../../shared/errors.ts';
+import type {BackgroundWrites} from '../../../../engine/commit/background.ts';
+import {CHANGES, changesIn, checkChanges} from '../../../../engine/commit/field-changes.ts';
+import {patchEffect} from '../../../../engine/commit/mutation.ts';
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {parseDocument} from '../../../../engine/documents/document.ts';
+import {checkTableName} from '../../../../engine/documents/table-name.ts';
+import {compileFilters, matches} from '../../../../engine/reads/filter.ts';
+import {type ListRequest, notAListCursor, rowsAsked} from '../../../../engine/scheduler/list-page.ts';
+import type {SchemaChanges} from '../../../../engine/schema/change.ts';
+import {hasDocuments, isThere, noTable, refuseDeployed} from '../../../../engine/schema/read.ts';
+import type {CatalogTable} from '../../../../engine/storage/catalog.ts';
+import type {Connection} from '../../../../engine/storage/connection.ts';
+import {decodeId} from '../../../../engine/storage/ids.ts';
+import {DOCS_PER_TABLE} from '../../../../engine/storage/tables.sql.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
 import {
   BACKGROUND_RETRY_MS,
   BULK_ERROR_CHARS,
@@ -23,25 +37,11 @@ import {
   TASK_DOCUMENTS_AT_ONCE,
   TASKS_KEPT_MAX,
   TASKS_RUNNING_MAX,
-} from '../../shared/limits.ts';
-import type {FieldChanges} from '../../shared/protocol/documents.ts';
-import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
-import type {Task, TaskBody, TaskList} from '../../shared/protocol/tasks.ts';
-import type {BackgroundWrites} from '../commit/background.ts';
-import {CHANGES, changesIn, checkChanges} from '../commit/field-changes.ts';
-import {patchEffect} from '../commit/mutation.ts';
-import type {Writer} from '../commit/writer.ts';
-import {parseDocument} from '../documents/document.ts';
-import {checkTableName} from '../documents/table-name.ts';
-import {compileFilters, matches} from '../reads/filter.ts';
-import {type ListRequest, notAListCursor, rowsAsked} from '../scheduler/list-page.ts';
-import type {SchemaChanges} from '../schema/change.ts';
-import {hasDocuments, isThere, noTable, refuseDeployed} from '../schema/read.ts';
-import type {CatalogTable} from '../storage/catalog.ts';
-import type {Connection} from '../storage/connection.ts';
-import {decodeId} from '../storage/ids.ts';
-import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
-import {BulkRecords, damagedOnes} from './bulk-records.ts';
+} from '../../../../shared/limits.ts';
+import type {FieldChanges} from '../../../../shared/protocol/documents.ts';
+import type {PaginatedQueryBody} from '../../../../shared/protocol/queries.ts';
+import type {Task, TaskBody, TaskList} from '../../../../shared/protocol/tasks.ts';
+import {BulkRecords, damagedOnes} from '../bulk-records.ts';
 import {type RunningTask, RunningTasks} from './running-tasks.ts';
 
 type TaskRecord = Task & {

@@ -3,11 +3,12 @@
  * what it read. While nothing has, it is open: valid at every later version. Only an answer whose reads are watched can be open. When it is
  * replaced its watch ends, so it is closed: those who still hold it (a gather, a session's next move) must not take it for valid later.
  */
-import {assert} from '../../../shared/assert.ts';
-import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
-import {textDigest} from '../../../shared/values/text-digest.ts';
-import type {Change} from '../../commit/commit.ts';
-import type {Watch, Watcher} from '../../live/live-index.ts';
+
+import type {Change} from '../../../../engine/commit/commit.ts';
+import type {Watch, Watcher} from '../../../../engine/live/live-index.ts';
+import {assert} from '../../../../shared/assert.ts';
+import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
+import {textDigest} from '../../../../shared/values/text-digest.ts';
 
 /** Later than every moment there is. */
 export const OPEN = Number.POSITIVE_INFINITY;

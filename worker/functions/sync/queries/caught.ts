@@ -3,10 +3,11 @@
  * the log has it with its stack, a metric counts it, and the worker goes on with the others. Otherwise a client that comes back with what it
  * had asked for would end one worker after another.
  */
-import {ServiceError} from '../../../shared/errors.ts';
-import type {Logger} from '../../../shared/log.ts';
-import type {SocketFailure, WorkerMetrics} from '../../metrics.ts';
-import {refusalOf} from '../../storage/failure.ts';
+
+import type {SocketFailure, WorkerMetrics} from '../../../../engine/metrics.ts';
+import {refusalOf} from '../../../../engine/storage/failure.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import type {Logger} from '../../../../shared/log.ts';
 
 export type CaughtParts = {log: Pick<Logger, 'error'>; metrics: Pick<WorkerMetrics, 'socketFailed'>};
 

@@ -10,8 +10,12 @@
  * meanwhile, and those that come out equal are the ones that were shown.
  */
 import {hash} from 'node:crypto';
-import {assert} from '../../../shared/assert.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import type {Commit} from '../../../../engine/commit/commit.ts';
+import type {LiveIndex} from '../../../../engine/live/live-index.ts';
+import type {WorkerMetrics} from '../../../../engine/metrics.ts';
+import {coarse, readSetBytes} from '../../../../engine/reads/coarse.ts';
+import {assert} from '../../../../shared/assert.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
 import {
   HELD_QUERIES_BYTES_MAX,
   HELD_QUERIES_MAX,
@@ -19,14 +23,10 @@ import {
   LIVE_REFUSALS_HIDDEN_MAX,
   LIVE_RUNS_MAX,
   LIVE_RUNS_OF_ONE_MAX,
-} from '../../../shared/limits.ts';
-import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
-import type {Commit} from '../../commit/commit.ts';
-import type {LiveIndex} from '../../live/live-index.ts';
-import type {WorkerMetrics} from '../../metrics.ts';
-import {coarse, readSetBytes} from '../../reads/coarse.ts';
-import {canonicalPath} from '../call.ts';
-import {RecentChanges} from '../results/recent-changes.ts';
+} from '../../../../shared/limits.ts';
+import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
+import {canonicalPath} from '../../../runtime/call.ts';
+import {RecentChanges} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {becauseOf, causeOf} from './because.ts';
 import {type CaughtParts, caughtError} from './caught.ts';

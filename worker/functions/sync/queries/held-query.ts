@@ -11,8 +11,8 @@
  * Where the page of its first answer ended, it ends in all that follow (the reference, 3.7): those who share an answer share its end, and who
  * is told apart has one of their own. As long as ends differ, answers are not shared, whether or not a run looked.
  */
-import {assert} from '../../../shared/assert.ts';
-import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
+import {assert} from '../../../../shared/assert.ts';
+import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import type {Answer} from './answer.ts';
 import type {Asked} from './query-runs.ts';
 

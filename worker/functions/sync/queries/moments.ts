@@ -1,5 +1,5 @@
 /** Moments, as sequences of the journal, in which several things are right at once. */
-import type {DataVersion} from '../../../shared/protocol/function-socket/server-message.ts';
+import type {DataVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
 
 export type Interval = {readonly from: number; readonly to: number};
 

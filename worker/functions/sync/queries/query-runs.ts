@@ -3,18 +3,18 @@
  * whatever comes of it, and nobody is told of it before it is durable. Each is an execution like any other: logged and counted.
  */
 import {randomBytes} from 'node:crypto';
-import {ServiceError} from '../../../shared/errors.ts';
-import type {FunctionEntry, LogEntry} from '../../../shared/protocol/functions.ts';
-import type {CommitGroups} from '../../commit/group.ts';
-import {ReadLog} from '../../reads/read-log.ts';
-import {type PackedReadSet, packed} from '../../reads/read-set.ts';
-import type {Catalog} from '../../storage/catalog.ts';
-import {CallError, checkArguments, findFunction, type LiveDeployment, shownPath} from '../call.ts';
-import {type CallResult, ended, finished, NO_LINES} from '../call-result.ts';
-import type {Execution} from '../execution.ts';
-import type {QueryRun} from '../queries/query-batch.ts';
-import type {Results} from '../results/results.ts';
-import {newSeed} from '../seed.ts';
+import type {CommitGroups} from '../../../../engine/commit/group.ts';
+import {ReadLog} from '../../../../engine/reads/read-log.ts';
+import {type PackedReadSet, packed} from '../../../../engine/reads/read-set.ts';
+import type {Catalog} from '../../../../engine/storage/catalog.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import type {FunctionEntry, LogEntry} from '../../../../shared/protocol/functions.ts';
+import {CallError, checkArguments, findFunction, type LiveDeployment, shownPath} from '../../../runtime/call.ts';
+import {type CallResult, ended, finished, NO_LINES} from '../../../runtime/call-result.ts';
+import type {Execution} from '../../../runtime/execution.ts';
+import type {QueryRun} from '../../../runtime/queries/query-batch.ts';
+import type {Results} from '../../results/results.ts';
+import {newSeed} from '../../seed.ts';
 
 export type QueryRunParts = {
   pool: {

@@ -2,7 +2,7 @@
  * Who makes a call: who its client had said that it was when it sent the call. It is run as them or not at all, however long it waits and
  * whoever its client is by then: what one user asked for is never done in the name of another, nor in nobody's.
  */
-import type {Identity} from '../auth/identity.ts';
+import type {Identity} from '../../auth/identity.ts';
 
 export type Caller = {
   /** `iss|sub`, the same in all tokens of one user; '': nobody; null: a token was refused that names nobody. */

@@ -1,7 +1,8 @@
 /** A message of a client, as bytes: what it says, or how it breaks the protocol. */
 import type {Buffer} from 'node:buffer';
 import type {TSchema} from 'typebox';
-import {asServiceError, ServiceError} from '../../../shared/errors.ts';
+import {checkWireType, type WireType, wireType} from '../../../../engine/wire-type.ts';
+import {asServiceError, ServiceError} from '../../../../shared/errors.ts';
 import {
   Action,
   Authenticate,
@@ -10,9 +11,8 @@ import {
   type ClientMessage,
   Mutation,
   QuerySet,
-} from '../../../shared/protocol/function-socket/client-message.ts';
-import {parseJson} from '../../../shared/values/json.ts';
-import {checkWireType, type WireType, wireType} from '../../wire-type.ts';
+} from '../../../../shared/protocol/function-socket/client-message.ts';
+import {parseJson} from '../../../../shared/values/json.ts';
 
 /** Each by itself: what is wrong is told of the message that was meant. */
 const MESSAGES: ReadonlyMap<unknown, WireType<TSchema>> = new Map<ClientMessage['type'], WireType<TSchema>>([

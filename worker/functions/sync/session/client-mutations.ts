@@ -9,19 +9,19 @@
  * A client says which of its mutations it will not ask for again; the rest is kept as long as an `Idempotency-Key`.
  */
 import {hash} from 'node:crypto';
-import {ServiceError} from '../../../shared/errors.ts';
+import type {CommitGroups} from '../../../../engine/commit/group.ts';
+import type {Writer} from '../../../../engine/commit/writer.ts';
+import {reading} from '../../../../engine/storage/damage.ts';
+import {checkedRowOf, LOST_REQUEST, rowChecksum} from '../../../../engine/storage/row-checksum.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
 import {
   CLIENT_MUTATIONS_SETTLED_AT_ONCE,
   IDEMPOTENCY_EXPIRE_AT_ONCE,
   IDEMPOTENCY_KEEP_MS,
-} from '../../../shared/limits.ts';
-import type {CommitGroups} from '../../commit/group.ts';
-import type {Writer} from '../../commit/writer.ts';
-import {reading} from '../../storage/damage.ts';
-import {checkedRowOf, LOST_REQUEST, rowChecksum} from '../../storage/row-checksum.ts';
-import type {Identity} from '../auth/identity.ts';
-import {NO_LINES} from '../call-result.ts';
-import type {Functions, Succeeded} from '../functions.ts';
+} from '../../../../shared/limits.ts';
+import {NO_LINES} from '../../../runtime/call-result.ts';
+import type {Identity} from '../../auth/identity.ts';
+import type {Functions, Succeeded} from '../../functions.ts';
 import type {MutationCall, MutationOutcome} from './session-calls.ts';
 
 export type ClientMutationParts = {

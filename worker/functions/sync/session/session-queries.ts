@@ -2,16 +2,17 @@
  * What one session watches: its claims on held queries, under the numbers that its client gave them. One that finds no room has an error for
  * its result, and is tried again when there may be some.
  */
-import {ServiceError} from '../../../shared/errors.ts';
-import {QUERIES_PER_SOCKET_MAX, SOCKET_RESULTS_CHARS_MAX} from '../../../shared/limits.ts';
-import type {QueryChange} from '../../../shared/protocol/function-socket/client-message.ts';
-import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
-import type {SocketFailure} from '../../metrics.ts';
-import {Answer, errorResult, type Result} from './answer.ts';
-import type {HeldQueries} from './held-queries.ts';
-import type {HeldQuery, Holder} from './held-query.ts';
-import type {Asked} from './query-runs.ts';
-import type {Waiter} from './room.ts';
+
+import type {SocketFailure} from '../../../../engine/metrics.ts';
+import {ServiceError} from '../../../../shared/errors.ts';
+import {QUERIES_PER_SOCKET_MAX, SOCKET_RESULTS_CHARS_MAX} from '../../../../shared/limits.ts';
+import type {QueryChange} from '../../../../shared/protocol/function-socket/client-message.ts';
+import {checkWireValue, encodeValue, ValueError} from '../../../../shared/values/wire-value.ts';
+import {Answer, errorResult, type Result} from '../queries/answer.ts';
+import type {HeldQueries} from '../queries/held-queries.ts';
+import type {HeldQuery, Holder} from '../queries/held-query.ts';
+import type {Asked} from '../queries/query-runs.ts';
+import type {Waiter} from '../queries/room.ts';
 
 const TOO_LONG_TEXT = `the results of a socket's queries have at most ${SOCKET_RESULTS_CHARS_MAX} characters together`;
 

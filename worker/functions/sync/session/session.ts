@@ -13,28 +13,28 @@
  *      └──its token has ended, and a result that looks at it is new──▶ refused
  */
 import {randomUUID} from 'node:crypto';
-import {assert, unreachable} from '../../../shared/assert.ts';
-import {AwakeTimeout} from '../../../shared/awake-timeout.ts';
-import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
+import type {SocketFailure} from '../../../../engine/metrics.ts';
+import {assert, unreachable} from '../../../../shared/assert.ts';
+import {AwakeTimeout} from '../../../../shared/awake-timeout.ts';
+import {errorEnvelope, ServiceError} from '../../../../shared/errors.ts';
 import {
   HELLO_TIMEOUT_MS,
   MOMENTS_MISSED_MAX,
   TOKEN_VERIFY_AGAIN_MS,
   TOKEN_VERIFY_AGAIN_MS_MAX,
-} from '../../../shared/limits.ts';
-import type {ClientHello, ClientMessage, QuerySet} from '../../../shared/protocol/function-socket/client-message.ts';
-import type {ServerMessage, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
-import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
-import {BUILD, VERSION} from '../../../shared/version.ts';
-import type {SocketFailure} from '../../metrics.ts';
-import {claimedUser} from '../auth/unverified.ts';
-import {type Answer, isShownAlike} from './answer.ts';
+} from '../../../../shared/limits.ts';
+import type {ClientHello, ClientMessage, QuerySet} from '../../../../shared/protocol/function-socket/client-message.ts';
+import type {ServerMessage, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
+import {FUNCTION_PROTOCOL} from '../../../../shared/protocol/function-socket/version.ts';
+import {BUILD, VERSION} from '../../../../shared/version.ts';
+import {claimedUser} from '../../auth/unverified.ts';
+import {type Answer, isShownAlike} from '../queries/answer.ts';
+import {type CaughtParts, caughtError} from '../queries/caught.ts';
+import type {HeldQueries} from '../queries/held-queries.ts';
+import type {HeldQuery} from '../queries/held-query.ts';
+import {commonMoment, momentSeen} from '../queries/moments.ts';
 import {type Caller, callerOf, isGood, isSameUser, refusedCaller} from './caller.ts';
-import {type CaughtParts, caughtError} from './caught.ts';
 import type {ClientSocket} from './client-socket.ts';
-import type {HeldQueries} from './held-queries.ts';
-import type {HeldQuery} from './held-query.ts';
-import {commonMoment, momentSeen} from './moments.ts';
 import {type CallParts, type RunsAs, SessionCalls} from './session-calls.ts';
 import {SessionQueries, type Subscription} from './session-queries.ts';
 import type {Move, Update} from './transition.ts';

@@ -2,7 +2,7 @@
  * What changed between two texts, as far as one cut says it: what both begin and end with stays. It is found in one pass, so it may be
  * looked for whenever a result changes.
  */
-import type {TextDelta} from '../../../shared/protocol/function-socket/server-message.ts';
+import type {TextDelta} from '../../../../shared/protocol/function-socket/server-message.ts';
 
 export function textDelta(before: string, after: string): TextDelta {
   const most = Math.min(before.length, after.length);

@@ -6,9 +6,9 @@ import {
   DELTA_CHARS_MIN,
   TRANSITION_CHARS_MAX,
   TRANSITION_PIECE_CHARS,
-} from '../../../shared/limits.ts';
-import type {Because, StateVersion} from '../../../shared/protocol/function-socket/server-message.ts';
-import {type Answer, isStable, type Result} from './answer.ts';
+} from '../../../../shared/limits.ts';
+import type {Because, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
+import {type Answer, isStable, type Result} from '../queries/answer.ts';
 import {textDelta} from './text-delta.ts';
 
 /** What a client is told of one query. */

@@ -2,7 +2,7 @@
  * The `ctx` of actions and HTTP actions. Every call of another function is a transaction of its own, done when its promise
  * resolves. A context is dead once its action ended.
  */
-import {decodeValue} from '../../shared/values/wire-value.ts';
+import {decodeValue} from '../../../../shared/values/wire-value.ts';
 import {authOf, Context} from '../context.ts';
 import {encodeArguments, functionPath} from '../function-reference.ts';
 import {schedulerFor} from '../scheduler.ts';
