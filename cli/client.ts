@@ -13,14 +13,9 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {type Dispatcher, Pool} from 'undici';
 import type {ErrorObject} from '../shared/errors.ts';
-import {
-  COMMAND_ATTEMPTS_MAX,
-  COMMAND_RETRY_MS,
-  COMMAND_RETRY_MS_MAX,
-  COMMAND_TIMEOUT_MS,
-  REST_MS,
-} from '../shared/limits.ts';
+import {REST_MS} from '../supervisor/limits.ts';
 import {CommandFailure} from './failure.ts';
+import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, COMMAND_TIMEOUT_MS} from './limits.ts';
 import {notedDataDirectory} from './server-note.ts';
 
 export type ServerOptions = {url: string; data?: string};

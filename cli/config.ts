@@ -4,19 +4,19 @@
  */
 import {resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import {
-  CORES_PER_ROUTER,
-  JOURNAL_KEEP_RECORDS_DEFAULT,
-  ROUTERS_MAX,
-  SERVICES_MEMORY_MB_MAX,
-  TENANT_STORAGE_BYTES_DEFAULT,
-} from '../shared/limits.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
 import {isLoopback} from '../shared/loopback.ts';
 import type {RateLimit} from '../shared/rate-limit.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import {coresToUse} from './cores.ts';
 import {allowedOrigins, rateLimit, trustedProxies} from './edge-settings.ts';
+import {
+  CORES_PER_ROUTER,
+  JOURNAL_KEEP_RECORDS_DEFAULT,
+  ROUTERS_MAX,
+  SERVICES_MEMORY_MB_MAX,
+  TENANT_STORAGE_BYTES_DEFAULT,
+} from './limits.ts';
 
 export type StartOptions = {
   port: number;

@@ -2,8 +2,8 @@
 import {InvalidArgumentError} from 'commander';
 import {parseRange} from '../shared/address-range.ts';
 import {parseAddress} from '../shared/egress/address.ts';
-import {RATE_LIMIT_BURST_MAX, RATE_LIMIT_PER_SECOND_MAX, RATE_LIMIT_PER_SECOND_MIN} from '../shared/limits.ts';
 import type {RateLimit} from '../shared/rate-limit.ts';
+import {RATE_LIMIT_BURST_MAX, RATE_LIMIT_PER_SECOND_MAX, RATE_LIMIT_PER_SECOND_MIN} from './limits.ts';
 
 /** What apps in a shell of their own have (`capacitor://localhost`, `tauri://localhost`): URLs know no origin of those. */
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d{1,5})?$/;

@@ -1,9 +1,10 @@
 /** Logs of a server as a command reads them: line by line, and on and on across restarts of the tenant and the server. */
 import {createInterface} from 'node:readline';
 import {setTimeout as delay} from 'node:timers/promises';
-import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, LOG_ENTRIES_KEEP} from '../shared/limits.ts';
+import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import {RefusedRequest} from './client.ts';
 import {CommandFailure} from './failure.ts';
+import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX} from './limits.ts';
 import type {Target} from './project/target.ts';
 
 /** The lines of one answer; ends with the connection. @throws CommandFailure */

@@ -2,12 +2,12 @@
 import {randomUUID} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Command} from 'commander';
-import {TASK_LOOK_MS} from '../shared/limits.ts';
 import type {ListedTables} from '../shared/protocol/schema.ts';
 import type {FoundTask, StartedTask, Task} from '../shared/protocol/tasks.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
+import {TASK_LOOK_MS} from './limits.ts';
 import {pathOf, type Target, type TargetOptions} from './project/target.ts';
 import {TransientLine} from './transient-line.ts';
 

@@ -12,7 +12,7 @@ import {
   EGRESS_CONNECTIONS_PER_TENANT_MAX,
   EGRESS_LINKS_PER_TENANT_MAX,
   EGRESS_QUESTIONS_PER_SECOND_MAX,
-} from '../shared/limits.ts';
+} from './limits.ts';
 import {Link} from './link.ts';
 import type {LookupQueue} from './lookup-queue.ts';
 import {EgressPolicy, type Resolve} from './policy.ts';

@@ -3,14 +3,14 @@ import {readdir, rm} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
+import type {MetricJson} from '../shared/metric-json.ts';
+import {Door, type DoorParts} from './door.ts';
 import {
   EGRESS_DOOR_AGAIN_MS,
   EGRESS_LOOKUPS_MAX,
   EGRESS_LOOKUPS_PER_TENANT_MAX,
   EGRESS_LOOKUPS_WAITING_MAX,
-} from '../shared/limits.ts';
-import type {MetricJson} from '../shared/metric-json.ts';
-import {Door, type DoorParts} from './door.ts';
+} from './limits.ts';
 import {LookupQueue} from './lookup-queue.ts';
 import {systemNames} from './system-names.ts';
 

@@ -6,7 +6,7 @@ import type {Socket} from 'node:net';
 import {isIP} from 'node:net';
 import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressAnswer, EgressQuestion} from '../shared/ipc/egress.ts';
-import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from '../shared/limits.ts';
+import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from './limits.ts';
 import {failureOf, Outgoing} from './outgoing.ts';
 import type {EgressPolicy} from './policy.ts';
 

@@ -12,13 +12,8 @@ import {connect, createServer, isIP, type LookupFunction, type Server, type Sock
 import {join} from 'node:path';
 import {EgressRefused} from '../shared/egress/refused.ts';
 import type {EgressFailure} from '../shared/ipc/egress.ts';
-import {
-  EGRESS_CLAIM_MS_MAX,
-  EGRESS_CONNECT_TIMEOUT_MS,
-  EGRESS_IDLE_MS_MAX,
-  EGRESS_PATH_CHARS,
-  EGRESS_WINDOW_BYTES,
-} from '../shared/limits.ts';
+import {EGRESS_CLAIM_MS_MAX, EGRESS_CONNECT_TIMEOUT_MS, EGRESS_PATH_CHARS} from '../shared/limits.ts';
+import {EGRESS_IDLE_MS_MAX, EGRESS_WINDOW_BYTES} from './limits.ts';
 
 export type OutgoingEvents = {
   open(path: string, address: string, port: number): void;

@@ -1,7 +1,7 @@
 /** Addresses of the machine's own interfaces, public ones too: what listens there may be meant for the machine alone. */
 import {networkInterfaces} from 'node:os';
 import {parseAddress} from '../shared/egress/address.ts';
-import {EGRESS_OWN_ADDRESSES_LOOK_MS} from '../shared/limits.ts';
+import {EGRESS_OWN_ADDRESSES_LOOK_MS} from './limits.ts';
 
 let known: ReadonlySet<string> = new Set();
 let lookedMs = Number.NEGATIVE_INFINITY;

@@ -16,7 +16,7 @@ import {
 } from '../shared/egress/pattern.ts';
 import {EgressRefused} from '../shared/egress/refused.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
-import {EGRESS_ADDRESSES_MAX} from '../shared/limits.ts';
+import {EGRESS_ADDRESSES_MAX} from './limits.ts';
 import {ownAddresses} from './own-addresses.ts';
 
 /** All addresses of a name; rejects when it has none, and when the look-up is given up. */

@@ -12,7 +12,7 @@ import {
   EGRESS_LOOKUP_TRIES,
   EGRESS_SEARCH_DOMAINS_MAX,
   EGRESS_SYSTEM_FILE_LOOK_MS,
-} from '../shared/limits.ts';
+} from './limits.ts';
 import type {Resolve} from './policy.ts';
 
 export type SystemNamesParts = {

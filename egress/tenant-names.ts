@@ -2,7 +2,7 @@
  * Names that one tenant looks up: each in the queue of all tenants, several wishes for one name once. A failure is
  * remembered for a moment, so code that tries again and again asks no name server.
  */
-import {EGRESS_LOOKUP_FAILURE_MS, EGRESS_LOOKUP_FAILURES_KEPT} from '../shared/limits.ts';
+import {EGRESS_LOOKUP_FAILURE_MS, EGRESS_LOOKUP_FAILURES_KEPT} from './limits.ts';
 import {type LookupQueue, QueueFull} from './lookup-queue.ts';
 import type {Resolve} from './policy.ts';
 

@@ -14,7 +14,7 @@ import {
   type RouterToSupervisor,
   type SupervisorToRouter,
 } from '../shared/ipc/control.ts';
-import {HEARTBEAT_INTERVAL_MS, REFUSAL_LOOK_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
+import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
@@ -30,6 +30,7 @@ import {ShippedFiles} from './edge/shipped-files.ts';
 import type {Exchange} from './http/exchange.ts';
 import {OriginRule} from './http/origin.ts';
 import {Traffic} from './http/traffic.ts';
+import {REFUSAL_LOOK_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
 import {RouterFigures} from './metrics/figures.ts';
 import {metricsHandler} from './metrics/listener.ts';

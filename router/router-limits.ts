@@ -2,11 +2,12 @@
  * What of the service's limits one router may use. A limit is one of the whole service: each of its routers has an equal share,
  * so that together they stay within it without asking each other. A share is never too small for one request of any size.
  */
+
+import {BODY_BYTES_MAX} from '../shared/limits.ts';
 import {
   AUTH_FAILURE_EARNED_MS,
   AUTH_FAILURES_AT_ONCE,
   AUTH_FAILURES_DELAYED_MAX,
-  BODY_BYTES_MAX,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
   FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
@@ -19,7 +20,7 @@ import {
   UNSENT_REPLY_BYTES_MAX,
   WAITING_BYTES_MAX,
   WAITING_REQUESTS_MAX,
-} from '../shared/limits.ts';
+} from './limits.ts';
 
 export type RouterLimits = {
   heldBytes: number;

@@ -15,6 +15,7 @@ import {TableCounts} from '../engine/commit/table-counts.ts';
 import {Writer} from '../engine/commit/writer.ts';
 import {JournalReader} from '../engine/journal/read-page.ts';
 import {JournalRetention} from '../engine/journal/retention.ts';
+import {CLOCK_STEP_MS} from '../engine/limits.ts';
 import {LiveIndex} from '../engine/live/live-index.ts';
 import {LiveQueries} from '../engine/live/live-queries.ts';
 import {WorkerMetrics} from '../engine/metrics.ts';
@@ -52,7 +53,6 @@ import {
 } from '../engine/storage/tenant-file.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
-import {CLOCK_STEP_MS, FILE_LOOK_MS, OWNER_WAIT_MS} from '../shared/limits.ts';
 import type {Logger} from '../shared/log.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
@@ -67,6 +67,7 @@ import {ResultFollowers} from './api/follow/result-followers.ts';
 import {ControlGate} from './control/gate.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
+import {FILE_LOOK_MS, OWNER_WAIT_MS} from './limits.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
 
 /** What a tenant tells the supervisor. */

@@ -1,8 +1,8 @@
 /** Tells what the server does with a deploy while it is waited for: it is asked, so that nothing is guessed. */
 import {setTimeout as delay} from 'node:timers/promises';
-import {DEPLOY_PROGRESS_MS} from '../../shared/limits.ts';
 import type {DeployProgress, DeployProgressList} from '../../shared/protocol/functions.ts';
 import {CommandFailure} from '../failure.ts';
+import {DEPLOY_PROGRESS_MS} from '../limits.ts';
 import {pathOf, type Target} from './target.ts';
 
 /** Runs `deploy`, and says each step of it that takes a moment. @param requestId of the deploy's request */

@@ -8,8 +8,8 @@
  * So a full disk costs the tenant its writes and nothing else, and what was parked goes on by itself once there is space.
  */
 import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
-import {BACKGROUND_RETRY_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {BACKGROUND_RETRY_MS} from '../limits.ts';
 import type {CommitGroups} from './group.ts';
 import type {Writer} from './writer.ts';
 

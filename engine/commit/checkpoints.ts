@@ -7,8 +7,8 @@
  * crash could take back.
  */
 import {performance} from 'node:perf_hooks';
-import {CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../limits.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';

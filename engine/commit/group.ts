@@ -23,14 +23,14 @@ import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {unwritableError} from '../../shared/disk-errors.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import type {Logger} from '../../shared/log.ts';
 import {
   GROUP_AHEAD_WRITES_MAX,
   GROUP_BYTES_MAX,
   GROUP_WORK_MS_MAX,
   GROUP_WRITES_MAX,
   WRITE_QUEUE_MAX,
-} from '../../shared/limits.ts';
-import type {Logger} from '../../shared/log.ts';
+} from '../limits.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';

@@ -5,7 +5,8 @@
  */
 import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
-import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS, IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
+import {IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
+import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../limits.ts';
 import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
 import type {Writer} from './writer.ts';
 

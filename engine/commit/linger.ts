@@ -8,13 +8,7 @@
  * run as were answered, for LINGER_SYNCS syncs and LINGER_MS_MAX at most. After waits in vain more and more groups do not wait.
  * So nobody waits alone: the write that a lone writer would wait for is its own next one.
  */
-import {
-  LINGER_MS_MAX,
-  LINGER_SKIPPED_MAX,
-  LINGER_SYNC_MS_MIN,
-  LINGER_SYNCS,
-  LINGER_WRITES_MAX,
-} from '../../shared/limits.ts';
+import {LINGER_MS_MAX, LINGER_SKIPPED_MAX, LINGER_SYNC_MS_MIN, LINGER_SYNCS, LINGER_WRITES_MAX} from '../limits.ts';
 
 /** Weight of the newest in the moving figures. */
 const NEWEST = 1 / 8;

@@ -4,8 +4,8 @@
  * record are written for all that have gathered. Whoever writes or reads anything else in between flushes before.
  */
 import {Buffer} from 'node:buffer';
-import {INSERT_ROWS_AT_ONCE} from '../../shared/limits.ts';
 import {parseFields} from '../documents/document.ts';
+import {INSERT_ROWS_AT_ONCE} from '../limits.ts';
 import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {documentChecksum} from '../storage/checksum.ts';
 import type {DocumentRow} from '../storage/rows.ts';

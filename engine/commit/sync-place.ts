@@ -18,7 +18,7 @@ import {
   SYNC_POOL_GROUPS_MAX,
   SYNC_POOL_GROUPS_MIN,
   SYNC_POOL_MS_MAX,
-} from '../../shared/limits.ts';
+} from '../limits.ts';
 
 export class SyncPlace {
   /** Groups that the pool still syncs; 0: the thread does. */

@@ -4,7 +4,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {COUNT_ROWS_AT_ONCE, SLICE_MS} from '../../shared/limits.ts';
+import {COUNT_ROWS_AT_ONCE, SLICE_MS} from '../limits.ts';
 import {type Catalog, type CatalogTable, isCounted} from '../storage/catalog.ts';
 import type {BackgroundWrites} from './background.ts';
 import type {Writer} from './writer.ts';

@@ -10,10 +10,10 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../../shared/limits.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {parseFields, storedDocumentText} from '../documents/document.ts';
 import {timeAfter} from '../documents/version.ts';
+import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../limits.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';

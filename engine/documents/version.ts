@@ -7,7 +7,7 @@
  * that something on the way has weakened (`W/"…"`) never matches; `If-None-Match` compares weakly.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {CONDITION_TAGS_MAX} from '../../shared/limits.ts';
+import {CONDITION_TAGS_MAX} from '../limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 
 type Tag = {readonly version: string; readonly isWeak: boolean};

@@ -10,12 +10,8 @@
  */
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
-import {
-  STREAM_HELD_BYTES_MAX,
-  STREAM_PIECE_BYTES_MAX,
-  STREAM_STALL_MS,
-  STREAM_WINDOW_BYTES,
-} from '../../shared/limits.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import {STREAM_HELD_BYTES_MAX, STREAM_PIECE_BYTES_MAX, STREAM_STALL_MS} from '../limits.ts';
 
 /** The link's side of it. */
 export interface BodySink {

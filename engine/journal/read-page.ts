@@ -15,7 +15,7 @@ import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
-import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
+import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
 import {tenantTimeline} from '../storage/identity.ts';

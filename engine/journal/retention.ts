@@ -3,8 +3,8 @@
  * that trimming never holds the writer for long; the digest before the floor is kept, so the chain can still be checked.
  */
 import {assert} from '../../shared/assert.ts';
-import {JOURNAL_TRIM_RECORDS} from '../../shared/limits.ts';
 import type {Writer} from '../commit/writer.ts';
+import {JOURNAL_TRIM_RECORDS} from '../limits.ts';
 
 export class JournalRetention {
   readonly #keepRecords: number;

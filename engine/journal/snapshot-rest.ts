@@ -2,7 +2,7 @@
  * What a bootstrap says besides schema and documents: scheduled work, deployments (what names their code, not the code),
  * settings and the names of variables. The events of the journal after it bring all of this up to date.
  */
-import {ROWS_SUMMED_BY_SCRUB_MAX} from '../../shared/limits.ts';
+import {ROWS_SUMMED_BY_SCRUB_MAX} from '../limits.ts';
 import {CronReader} from '../scheduler/crons.ts';
 import {JobReader} from '../scheduler/jobs.ts';
 import type {Connection} from '../storage/connection.ts';

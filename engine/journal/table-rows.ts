@@ -1,5 +1,5 @@
 /** The documents of a table of one snapshot, in creation order, about a piece of text at a time: many streams may wait for slow readers, each with what it has read. */
-import {BOOTSTRAP_ROWS_FIRST, BOOTSTRAP_ROWS_MOST} from '../../shared/limits.ts';
+import {BOOTSTRAP_ROWS_FIRST, BOOTSTRAP_ROWS_MOST} from '../limits.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, type StoredRow} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';

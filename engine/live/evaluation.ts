@@ -12,8 +12,8 @@
  */
 import {performance} from 'node:perf_hooks';
 import {ServiceError} from '../../shared/errors.ts';
-import {LIVE_CATCH_UP_DOCUMENTS_MAX, SCAN_INLINE_MS} from '../../shared/limits.ts';
 import {Side} from '../commit/commit.ts';
+import {LIVE_CATCH_UP_DOCUMENTS_MAX, SCAN_INLINE_MS} from '../limits.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {LiveResult} from './live-result.ts';

@@ -13,10 +13,10 @@
 import {hash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Change, Commit, Stage} from '../commit/commit.ts';
+import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../limits.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../reads/pace.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';

@@ -11,11 +11,12 @@
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {LIVE_RESERVE_DOCUMENTS, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Side} from '../commit/commit.ts';
 import {type ParsedDocument, parseDocument} from '../documents/document.ts';
+import {LIVE_RESERVE_DOCUMENTS} from '../limits.ts';
 import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
 import {find} from '../reads/find.ts';
 import {type Order, orderKey, orderOf} from '../reads/order.ts';

@@ -10,9 +10,9 @@
  * order: pages of one list do not hear of each other's documents.
  */
 import {Buffer} from 'node:buffer';
-import {LIVE_STRETCHES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {keySuccessor} from '../../shared/values/key-encoding.ts';
+import {LIVE_STRETCHES_MAX} from '../limits.ts';
 import {type Filter, isTest} from '../reads/filter.ts';
 import type {Order} from '../reads/order.ts';
 import {oneByte} from '../reads/read-set.ts';

@@ -1,7 +1,8 @@
 /** The rows of a scan that pass a filter. */
-import {SCAN_ROWS_BETWEEN_LOOKS} from '../../shared/limits.ts';
+
 import type {Value} from '../../shared/values/value.ts';
 import {parseDocument} from '../documents/document.ts';
+import {SCAN_ROWS_BETWEEN_LOOKS} from '../limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Predicate} from './filter.ts';
 import type {Pace} from './pace.ts';

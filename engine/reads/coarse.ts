@@ -4,7 +4,7 @@
  *
  *   as it was read ──▶ one stretch an index, from its first bound to its last ──▶ the whole of each table ──▶ every table there is
  */
-import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../shared/limits.ts';
+import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../limits.ts';
 import {ANY_TABLE, BY_CREATION, BY_ID, type PackedReadSet} from './read-set.ts';
 
 type Interval = PackedReadSet['intervals'][number];

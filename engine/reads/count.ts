@@ -2,9 +2,10 @@
  * How many documents match a query, and which. From entries of an index where the plan says all that the filters do, without
  * looking at a document; of a whole table from its count; else by reading.
  */
-import {COUNT_ENTRIES_AT_ONCE, COUNT_ENTRIES_OF_A_DOCUMENT} from '../../shared/limits.ts';
+
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import {COUNT_ENTRIES_AT_ONCE, COUNT_ENTRIES_OF_A_DOCUMENT} from '../limits.ts';
 import type {EntryPlace, QueryReader} from '../storage/rows.ts';
 import {compileFilters} from './filter.ts';
 import {openScans} from './find.ts';

@@ -11,7 +11,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {hash} from 'node:crypto';
-import {CURSOR_CHARS_MAX} from '../../shared/limits.ts';
+import {CURSOR_CHARS_MAX} from '../limits.ts';
 import {NO_KEY, type Position} from './position.ts';
 
 /** `isEnd`: made at the end of a scan; it goes on from there when documents are added behind it. */

@@ -1,11 +1,12 @@
 /** Filters as predicates, by the total order of all values: none ever fails on a value's type. */
 import {ServiceError} from '../../shared/errors.ts';
-import {FILTER_VALUES_MAX, FILTERS_MAX} from '../../shared/limits.ts';
+import {FILTERS_MAX} from '../../shared/limits.ts';
 import type {ComparisonOperator, FilterClause, FilterOperator} from '../../shared/protocol/queries.ts';
 import {checkValue} from '../../shared/values/json.ts';
 import {compareValues} from '../../shared/values/order.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
+import {FILTER_VALUES_MAX} from '../limits.ts';
 
 /** What is said of one field. The value of `in` and `not_in` is a list in the order of values. */
 export type FieldTest = {field: string; path: FieldPath; op: FilterOperator; value: Value};

@@ -6,9 +6,10 @@
  * is answered by RESULT_BYTES_MAX. How long it may take where it runs is for its `pace` to say.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {RESULT_BYTES_MAX, SCAN_ROWS_CHARS} from '../../shared/limits.ts';
+import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import {SCAN_ROWS_CHARS} from '../limits.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {Candidates} from './candidates.ts';
 import {compileFilters} from './filter.ts';

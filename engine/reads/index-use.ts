@@ -8,8 +8,8 @@
  * order of the query; where each of them by itself is in that order, they are merged.
  */
 import {Buffer} from 'node:buffer';
-import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../../shared/limits.ts';
 import {keySuccessor} from '../../shared/values/key-encoding.ts';
+import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../limits.ts';
 import type {IndexInfo, TableInfo} from '../storage/rows.ts';
 import type {FieldTest, Filter} from './filter.ts';
 import {keyPart, type Order} from './order.ts';

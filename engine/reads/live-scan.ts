@@ -1,8 +1,8 @@
 /** Makes a live query's result on a scan thread, in pieces that the main thread takes in one at a time. */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../../shared/limits.ts';
 import {parseDocument} from '../documents/document.ts';
+import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../limits.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {eachMatch} from './count.ts';
 import {find} from './find.ts';

@@ -4,7 +4,7 @@
  * always of one moment, and no query holds up the others.
  */
 import {performance} from 'node:perf_hooks';
-import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../../shared/limits.ts';
+import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../limits.ts';
 import type {TableInfo} from '../storage/rows.ts';
 
 export interface Pace {

@@ -9,9 +9,10 @@
  *
  * Paths in the order of the query are merged. A document that several branches would give is given by the first of them.
  */
-import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../../shared/limits.ts';
+
 import {compareUtf8} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
+import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../limits.ts';
 import type {IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
 import {type Choice, type FieldTest, type Filter, isTest, matches, type Predicate} from './filter.ts';
 import {bestIndex, type IndexUse, type Resume, stretchesOf} from './index-use.ts';

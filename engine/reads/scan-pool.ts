@@ -17,8 +17,8 @@ import {fileURLToPath} from 'node:url';
 import {Worker} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../../shared/limits.ts';
 import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
+import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../limits.ts';
 import {errorOfThread} from '../storage/damage.ts';
 import type {
   FromScanThread,

@@ -7,6 +7,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
+import {compareUtf8} from '../../shared/values/order.ts';
 import {
   SCAN_CHARS_MAX,
   SCAN_DOCUMENTS_MAX,
@@ -15,8 +16,7 @@ import {
   SCAN_ROWS_FIRST_FILTERED,
   SCAN_ROWS_LEAST,
   SCAN_ROWS_MOST,
-} from '../../shared/limits.ts';
-import {compareUtf8} from '../../shared/values/order.ts';
+} from '../limits.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {type Pace, UNHURRIED} from './pace.ts';
 import type {Position} from './position.ts';

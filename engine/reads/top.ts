@@ -5,7 +5,8 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {ORDER_KEYS_BYTES_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {ORDER_KEYS_BYTES_MAX} from '../limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Position} from './position.ts';
 

@@ -3,8 +3,9 @@
  * newest first. Always pages: a tenant may have a million jobs, and arguments, which may be long, are not in it.
  */
 import {Buffer} from 'node:buffer';
-import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
+import {PAGE_DOCUMENTS_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
 import {onFirstUse} from '../storage/on-first-use.ts';

@@ -1,8 +1,8 @@
 /** Histories of crons: what became of the newest runs of each. They are part of the write of the run, and not of the journal's state. */
 import type Database from 'better-sqlite3';
-import {CRON_RUNS_KEEP, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 import type {CronRun} from '../../shared/protocol/schedule.ts';
 import type {Writer} from '../commit/writer.ts';
+import {CRON_RUNS_KEEP, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading} from '../storage/damage.ts';
 import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';

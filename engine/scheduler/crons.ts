@@ -7,9 +7,10 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
-import {CLOCK_STEP_MS, CRON_NAME_CHARS_MAX, CRONS_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
+import {CRON_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
 import type {Writer} from '../commit/writer.ts';
+import {CLOCK_STEP_MS, CRONS_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, reportDamage} from '../storage/damage.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';

@@ -4,7 +4,8 @@
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {PAGE_DOCUMENTS_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {PAGE_DOCUMENTS_MAX} from '../limits.ts';
 
 /** Null: not given; if neither is, all of the list is asked for. `after`: a previous page's next_cursor. */
 export type ListRequest = {limit: number | null; after: string | null};

@@ -1,7 +1,7 @@
 /** Stored work that names a table: what a table that gets another name must not leave behind. */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {SLICE_MS} from '../../shared/limits.ts';
+import {SLICE_MS} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading} from '../storage/damage.ts';
 import type {Reader} from '../storage/reader.ts';

@@ -13,11 +13,12 @@
  * Anything but a refusal is a bug, and ends the process.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {BACKGROUND_RETRY_MS, CLOCK_CHECK_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../../shared/limits.ts';
+import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
+import {BACKGROUND_RETRY_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../limits.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {reportDamage} from '../storage/damage.ts';
 import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';

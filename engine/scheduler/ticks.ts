@@ -8,8 +8,8 @@
 import {createRequire} from 'node:module';
 import type {Cron} from 'croner';
 import {ServiceError} from '../../shared/errors.ts';
-import {CRON_EXPRESSIONS_READY_MAX} from '../../shared/limits.ts';
 import {CronExpression, Interval, type Schedule, type ShownSchedule} from '../../shared/protocol/schedule.ts';
+import {CRON_EXPRESSIONS_READY_MAX} from '../limits.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {checkWireType, wireType} from '../wire-type.ts';
 

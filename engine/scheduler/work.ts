@@ -1,12 +1,12 @@
 /** Scheduled work: a mutation object, checked when it is scheduled and made into an effect when it runs. */
 import {unreachable} from '../../shared/assert.ts';
 import type {ServiceError} from '../../shared/errors.ts';
-import {SCHEDULED_ERROR_CHARS_MAX} from '../../shared/limits.ts';
 import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
 import type {Fields} from '../commit/commit.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../commit/mutation.ts';
 import type {Writer} from '../commit/writer.ts';
+import {SCHEDULED_ERROR_CHARS_MAX} from '../limits.ts';
 import {checkWireType, wireType} from '../wire-type.ts';
 
 const insertMutation = wireType(InsertMutation);

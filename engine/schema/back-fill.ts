@@ -14,16 +14,11 @@
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
-import {
-  BACK_FILL_ENTRIES_AT_ONCE,
-  BACK_FILL_ROWS_AT_ONCE,
-  SCHEMA_OFFENDERS_SHOWN,
-  SLICE_MS,
-} from '../../shared/limits.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import {hasValues, sameAs} from '../commit/unique.ts';
 import type {Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
+import {BACK_FILL_ENTRIES_AT_ONCE, BACK_FILL_ROWS_AT_ONCE, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../limits.ts';
 import {type Catalog, type CatalogIndex, type CatalogTable, refreshInfo} from '../storage/catalog.ts';
 import {indexKey} from '../storage/index-key.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';

@@ -6,13 +6,13 @@
  * A native change installs its indexes as `building` and lets queries do without them until they are filled.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../../shared/limits.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {TableSchema} from '../../shared/protocol/schema.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {checkTableName} from '../documents/table-name.ts';
+import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../limits.ts';
 import {jobMadeSince, jobOfTable} from '../scheduler/named-tables.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import type {Reader} from '../storage/reader.ts';

@@ -6,10 +6,10 @@
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {ServiceError} from '../../shared/errors.ts';
-import {CHECK_LATE_DOCUMENTS_MAX, CHECK_ROWS_AT_ONCE, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../../shared/limits.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {parseFields} from '../documents/document.ts';
+import {CHECK_LATE_DOCUMENTS_MAX, CHECK_ROWS_AT_ONCE, SCHEMA_OFFENDERS_SHOWN, SLICE_MS} from '../limits.ts';
 import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {indexKey} from '../storage/index-key.ts';
 import type {Reader} from '../storage/reader.ts';

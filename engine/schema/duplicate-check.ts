@@ -5,9 +5,9 @@
 import type {Buffer} from 'node:buffer';
 import {hash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
-import {INDEX_BUILD_WAIT_DOCUMENTS} from '../../shared/limits.ts';
 import {hasValues} from '../commit/unique.ts';
 import {parseFields} from '../documents/document.ts';
+import {INDEX_BUILD_WAIT_DOCUMENTS} from '../limits.ts';
 import type {CatalogIndex} from '../storage/catalog.ts';
 import {indexKey} from '../storage/index-key.ts';
 import type {Reader} from '../storage/reader.ts';

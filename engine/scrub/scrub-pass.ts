@@ -13,8 +13,8 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
-import {ROWS_SUMMED_BY_SCRUB_MAX, ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 import {parseFields} from '../documents/document.ts';
+import {ROWS_SUMMED_BY_SCRUB_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {damagedDocument, isSound, type StoredRow} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';

@@ -11,6 +11,8 @@
  */
 import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
+import type {BackgroundWrites} from '../commit/background.ts';
+import type {Writer} from '../commit/writer.ts';
 import {
   ROW_CHECKSUMS_A_SLICE,
   SCRUB_FIRST_DOCUMENTS_MAX,
@@ -19,9 +21,7 @@ import {
   SCRUB_PERIOD_MS,
   SCRUB_REMEMBER_SLICES,
   SLICE_MS,
-} from '../../shared/limits.ts';
-import type {BackgroundWrites} from '../commit/background.ts';
-import type {Writer} from '../commit/writer.ts';
+} from '../limits.ts';
 import type {WorkerMetrics} from '../metrics.ts';
 import {addIndexes, dropIndexes} from '../schema/install.ts';
 import {documentChecksum} from '../storage/checksum.ts';

@@ -4,11 +4,11 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {TABLES_MAX} from '../../shared/limits.ts';
 import type {SchemaTable} from '../../shared/protocol/functions.ts';
 import type {Duplicate, FieldEntry} from '../../shared/protocol/schema.ts';
 import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
 import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
+import {TABLES_MAX} from '../limits.ts';
 import type {Connection} from './connection.ts';
 import {decodeId} from './ids.ts';
 import {storedMeta} from './meta.ts';

@@ -7,7 +7,7 @@
  */
 import Database from 'better-sqlite3';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
-import {DAMAGE_PLACES_MAX} from '../../shared/limits.ts';
+import {DAMAGE_PLACES_MAX} from '../limits.ts';
 
 /** Which check failed. */
 export type DamageCheck =

@@ -11,7 +11,7 @@ import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {READER_CACHE_KIB, READER_MMAP_BYTES, ROWS_SUMMED_MAX, WRITER_CACHE_KIB} from '../../shared/limits.ts';
+import {READER_CACHE_KIB, READER_MMAP_BYTES, ROWS_SUMMED_MAX, WRITER_CACHE_KIB} from '../limits.ts';
 import type {Connection} from './connection.ts';
 import {isEngineDamage} from './damage.ts';
 import {damagedError} from './identity.ts';

@@ -1,7 +1,7 @@
 import {ServiceError} from '../../shared/errors.ts';
-import {INDEX_KEY_BYTES_MAX} from '../../shared/limits.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {valueAt} from '../../shared/values/paths.ts';
+import {INDEX_KEY_BYTES_MAX} from '../limits.ts';
 import type {CatalogIndex} from './catalog.ts';
 
 /** The entry key of a document; a client's document with values too long for one is refused. */

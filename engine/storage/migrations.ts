@@ -2,7 +2,7 @@
  * Versions of the storage layout, in PRAGMA user_version. A step brings a file from the version before to its own, in one
  * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
  */
-import {ROW_CHECKSUMS_AT_ONCE} from '../../shared/limits.ts';
+import {ROW_CHECKSUMS_AT_ONCE} from '../limits.ts';
 import type {Connection} from './connection.ts';
 import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-checksums.ts';
 import {noteLayout} from './row-sums.ts';

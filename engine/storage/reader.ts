@@ -9,7 +9,7 @@
  * read one by one until it is enough: a row at a time from SQLite would take twice as long for the usual, short ones.
  */
 import type Database from 'better-sqlite3';
-import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../../shared/limits.ts';
+import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../limits.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
 import type {Connection} from './connection.ts';

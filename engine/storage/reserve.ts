@@ -4,7 +4,7 @@
  */
 import {closeSync, fstatSync, ftruncateSync, openSync} from 'node:fs';
 import {ServiceError} from '../../shared/errors.ts';
-import {RESERVE_PIECE_BYTES} from '../../shared/limits.ts';
+import {RESERVE_PIECE_BYTES} from '../limits.ts';
 import {openFailure} from './tenant-file.ts';
 
 const TRIES = 4;

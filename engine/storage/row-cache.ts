@@ -7,7 +7,7 @@
  * read: what is here is what the next snapshot holds.
  */
 import {assert} from '../../shared/assert.ts';
-import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../shared/limits.ts';
+import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../limits.ts';
 import type {DocumentRow} from './rows.ts';
 
 /** What a row costs beside its body. */

@@ -3,7 +3,7 @@
  * was a third of what an open costs. Reads that serve clients are in `reader.ts`, on their own connection.
  */
 import type Database from 'better-sqlite3';
-import {INSERT_ROWS_AT_ONCE} from '../../shared/limits.ts';
+import {INSERT_ROWS_AT_ONCE} from '../limits.ts';
 import type {StoredRow} from './checksum.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';

@@ -3,7 +3,7 @@
  * single bit apart. So it can be put back as it was, and the checksum is the proof.
  */
 import {Buffer} from 'node:buffer';
-import {REPAIR_ROW_BYTES_MAX} from '../../shared/limits.ts';
+import {REPAIR_ROW_BYTES_MAX} from '../limits.ts';
 import {type CheckedColumns, isSoundRow, type RowKind} from '../storage/row-checksum.ts';
 
 type Value = string | number | null | undefined;

@@ -12,7 +12,7 @@ import {addServerOptions, type ServerOptions, ServiceClient, tenantPath} from '.
 import {CommandFailure, reportFailure} from '../../cli/failure.ts';
 import {importLines, importOf} from '../../cli/transfer/import-run.ts';
 import {Progress, summary} from '../../cli/transfer/progress.ts';
-import {PAGE_DOCUMENTS_MAX} from '../../shared/limits.ts';
+import {PAGE_DOCUMENTS_MAX} from '../../engine/limits.ts';
 import type {JournalPage} from '../../shared/protocol/journal.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {StoredTableSchema, TableSchema} from '../../shared/protocol/schema.ts';

@@ -3,7 +3,8 @@ import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
-import {AUDIT_PAGE_RECORDS_MAX, AUDIT_SUBJECT_CHARS_MAX} from '../../shared/limits.ts';
+import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
+import {AUDIT_SUBJECT_CHARS_MAX} from '../limits.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
 import type {Asker} from './credentials.ts';
 

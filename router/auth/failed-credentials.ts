@@ -5,7 +5,7 @@
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_DELAY_MS, AUTH_FAILURE_EARNED_MS} from '../../shared/limits.ts';
+import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_DELAY_MS, AUTH_FAILURE_EARNED_MS} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
 
 /** As long as one failure counts. */

@@ -4,9 +4,9 @@
  */
 import type {Grant, KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
-import {KEY_LOOK_MS, KEY_USES_REPORT_MS} from '../../shared/limits.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 import type {Scope} from '../../shared/rights.ts';
+import {KEY_LOOK_MS, KEY_USES_REPORT_MS} from '../limits.ts';
 import {Secret, wholeHeader} from './secret.ts';
 
 /** Times are epoch milliseconds, and Infinity where there is no end. */

@@ -7,8 +7,8 @@
  * try. What finds no place is only counted.
  */
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
-import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
+import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../limits.ts';
 
 type Group = {
   last: RefusedRequest;

@@ -2,8 +2,8 @@
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
-import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
 import {type BodyScope, type QueryScope, type Rights, SCOPES, type Scope} from '../../shared/rights.ts';
+import {PAGE_KEY_LIFE_MS_MAX} from '../limits.ts';
 import type {Asker} from './credentials.ts';
 
 /** What the operation is tells already. @throws auth.forbidden 403 */

@@ -7,7 +7,7 @@ import type {HttpRequest} from 'uWebSockets.js';
 import {type AddressRange, isInRange, parseRange, rangeOf} from '../../shared/address-range.ts';
 import {assert} from '../../shared/assert.ts';
 import {type Address, parseAddress} from '../../shared/egress/address.ts';
-import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../../shared/limits.ts';
+import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../limits.ts';
 import {addressIn, fromTheRight, hopListsOf, parameterOf} from './forwarded-header.ts';
 
 /** Which of a request's `X-Forwarded-` headers count: all, because a trusted proxy sent it; none; or, where no proxy is named, the scheme. */

@@ -7,7 +7,7 @@
  *       └──client gone──▶ closed
  */
 import type {HttpResponse} from 'uWebSockets.js';
-import {DROPPED_BODY_BYTES_MAX, DROPPED_BODY_MS} from '../../shared/limits.ts';
+import {DROPPED_BODY_BYTES_MAX, DROPPED_BODY_MS} from '../limits.ts';
 
 export class UnwantedBody {
   readonly #res: HttpResponse;

@@ -13,7 +13,8 @@ import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
-import {STREAM_WINDOW_BYTES, UPLOAD_AWAKE_MS} from '../../shared/limits.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import {UPLOAD_AWAKE_MS} from '../limits.ts';
 import type {RequestUpload, UploadSink} from '../workers/forwarded.ts';
 
 export class Upload implements RequestUpload {

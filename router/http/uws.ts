@@ -4,7 +4,7 @@
  * addon that the bundle leaves outside.
  */
 import {createRequire} from 'node:module';
-import {HEADERS_BYTES_MAX} from '../../shared/limits.ts';
+import {HEADERS_BYTES_MAX} from '../limits.ts';
 
 process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(HEADERS_BYTES_MAX);
 

@@ -1,10 +1,10 @@
 /** The metrics page on a port of its own, loopback only and without credential: for a Prometheus on the same machine. */
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
-import {UNSENT_REPLY_BYTES_MAX} from '../../shared/limits.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/request-id.ts';
+import {UNSENT_REPLY_BYTES_MAX} from '../limits.ts';
 import type {Handler} from '../server.ts';
 
 export const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';

@@ -5,8 +5,8 @@
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterToSupervisor, SupervisorToRouter, TenantSuspects, WorkerAddress} from '../../shared/ipc/control.ts';
-import {ACTIVITY_INTERVAL_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {ACTIVITY_INTERVAL_MS} from '../limits.ts';
 import type {PipeTraffic} from '../live/pipe-traffic.ts';
 import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';

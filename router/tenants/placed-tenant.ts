@@ -19,8 +19,8 @@
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
-import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
 import type {PipeTraffic} from '../live/pipe-traffic.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';

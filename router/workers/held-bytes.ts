@@ -7,7 +7,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {TENANT_SHARE_BYTES} from '../../shared/limits.ts';
+import {TENANT_SHARE_BYTES} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
 
 /** Of what the router may hold; the rest is kept for small needs. */

@@ -1,6 +1,6 @@
 /** What becomes of each request that a link still holds when it closes; which is which is said in `link.ts`. */
 import {ServiceError} from '../../shared/errors.ts';
-import {READ_AGAIN_MS_MAX} from '../../shared/limits.ts';
+import {READ_AGAIN_MS_MAX} from '../limits.ts';
 import type {Forwarded} from './forwarded.ts';
 
 /** It never reached the worker, but a part of its body may have been given up with the link. */

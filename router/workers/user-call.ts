@@ -6,7 +6,7 @@ import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
-import {CALL_BODY_BYTES_READ} from '../../shared/limits.ts';
+import {CALL_BODY_BYTES_READ} from '../limits.ts';
 
 /** Long bodies that may say a function twice count as calls of one: whatever they say, they are alike in that. */
 const LONG_BODY = 'a function named twice';

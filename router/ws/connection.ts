@@ -16,12 +16,7 @@ import {Compile} from 'typebox/compile';
 import {unreachable} from '../../shared/assert.ts';
 import {AwakeTimeout} from '../../shared/awake-timeout.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
-import {
-  HELLO_TIMEOUT_MS,
-  SOCKET_FRAME_BYTES_MAX,
-  SOCKET_FRAMES_AT_ONCE,
-  SOCKET_FRAMES_PER_SECOND,
-} from '../../shared/limits.ts';
+import {HELLO_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {ClientMessage} from '../../shared/protocol/ws/client-message.ts';
 import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
@@ -31,6 +26,7 @@ import {parseJson} from '../../shared/values/json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
 import type {Asker} from '../auth/credentials.ts';
 import {judgeTable} from '../auth/rights.ts';
+import {SOCKET_FRAME_BYTES_MAX, SOCKET_FRAMES_AT_ONCE, SOCKET_FRAMES_PER_SECOND} from '../limits.ts';
 import {type Allowance, spendAll} from '../rates/rate-limits.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import {droppedRequestId} from './frame-head.ts';

@@ -9,13 +9,13 @@ import type {WebSocket} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
+import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../shared/limits.ts';
+import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {
-  FUNCTION_SOCKET_CREDIT_BYTES,
   FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
   FUNCTION_SOCKET_PING_MS,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
-} from '../../shared/limits.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
+} from '../limits.ts';
 import {CloseCode} from '../live/close-code.ts';
 import type {PipeEnd, TenantPipes} from '../live/tenant-pipes.ts';
 import type {Allowance} from '../rates/rate-limits.ts';

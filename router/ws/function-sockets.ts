@@ -6,18 +6,18 @@
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  FUNCTION_SOCKET_LOOK_MS,
-  FUNCTION_SOCKET_MESSAGE_BYTES_READ,
-  SOCKET_IDLE_SECONDS,
-  SOCKET_OWED_BYTES_MAX,
-} from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/request-id.ts';
+import {
+  FUNCTION_SOCKET_LOOK_MS,
+  FUNCTION_SOCKET_MESSAGE_BYTES_READ,
+  SOCKET_IDLE_SECONDS,
+  SOCKET_OWED_BYTES_MAX,
+} from '../limits.ts';
 import {CloseCode} from '../live/close-code.ts';
 import {PipeTraffic} from '../live/pipe-traffic.ts';
 import {SocketShares} from '../live/socket-shares.ts';

@@ -4,12 +4,6 @@
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  FUNCTION_SOCKET_LOOK_MS,
-  SOCKET_FRAME_BYTES_READ,
-  SOCKET_IDLE_SECONDS,
-  SOCKET_OWED_BYTES_MAX,
-} from '../../shared/limits.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
@@ -27,6 +21,12 @@ import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
+import {
+  FUNCTION_SOCKET_LOOK_MS,
+  SOCKET_FRAME_BYTES_READ,
+  SOCKET_IDLE_SECONDS,
+  SOCKET_OWED_BYTES_MAX,
+} from '../limits.ts';
 import {SocketTraffic} from '../live/socket-traffic.ts';
 import {type Allowance, type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';

@@ -6,8 +6,8 @@
  */
 import type {WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
-import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../shared/limits.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
+import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../limits.ts';
 import type {LiveHolder, Slot} from '../live/live-topic.ts';
 
 /** The connection that has them. */

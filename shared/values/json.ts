@@ -5,9 +5,10 @@
  */
 import {Buffer, isAscii, isUtf8} from 'node:buffer';
 import {ServiceError} from '../errors.ts';
-import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../limits.ts';
+import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX} from '../limits.ts';
 import {canonicalText, traitsOf} from './canonical-json.ts';
 import {checkParsed, type ParsedFault, type Policy} from './parsed-json.ts';
+import {NESTING_LEVELS_MAX} from './value-limits.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -4,12 +4,7 @@
  */
 import {readFileSync} from 'node:fs';
 import {readingOnly} from '../../shared/landlock.ts';
-import {
-  WORKER_DATA_BYTES_MAX,
-  WORKER_DESCRIPTORS_MAX,
-  WORKER_OOM_ADJUSTMENT,
-  WORKER_THREADS_MAX,
-} from '../../shared/limits.ts';
+import {WORKER_DATA_BYTES_MAX, WORKER_DESCRIPTORS_MAX, WORKER_OOM_ADJUSTMENT, WORKER_THREADS_MAX} from '../limits.ts';
 import {failureOf, type Layer, stack, type Wall} from './layers.ts';
 import type {UserRange} from './user-numbers.ts';
 import {findUsers, type UsersNeed} from './users.ts';

@@ -12,14 +12,14 @@ import {existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSy
 import {totalmem} from 'node:os';
 import {join, relative} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import type {Logger} from '../../shared/log.ts';
 import {
   LEFTOVER_LOOK_MS,
   LEFTOVER_LOOKS_MAX,
   WORKER_GROUP_BYTES_MAX,
   WORKER_GROUP_SHARE_MAX,
   WORKER_THREADS_MAX,
-} from '../../shared/limits.ts';
-import type {Logger} from '../../shared/log.ts';
+} from '../limits.ts';
 
 const CONTROLLERS = ['memory', 'pids'];
 

@@ -4,7 +4,7 @@
  * a user namespace may allow what nobody may.
  */
 import {execFile} from 'node:child_process';
-import {CONFINEMENT_TRY_MS_MAX} from '../../shared/limits.ts';
+import {CONFINEMENT_TRY_MS_MAX} from '../limits.ts';
 
 export type Layer = {
   /** The wall that it is a part of. */

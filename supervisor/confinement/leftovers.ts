@@ -7,7 +7,7 @@
  */
 import {readdirSync, readFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
-import {LEFTOVER_LOOK_MS, LEFTOVER_LOOKS_MAX} from '../../shared/limits.ts';
+import {LEFTOVER_LOOK_MS, LEFTOVER_LOOKS_MAX} from '../limits.ts';
 
 /** Whether a number of the system's is of the users that are meant. */
 export type UserTest = (uid: number) => boolean;

@@ -7,8 +7,8 @@
  */
 import {lchownSync, lstatSync, readdirSync} from 'node:fs';
 import {join} from 'node:path';
-import {TENANT_DIRECTORY_ENTRIES_MAX} from '../../shared/limits.ts';
 import {firstEntries} from '../files/regular-file.ts';
+import {TENANT_DIRECTORY_ENTRIES_MAX} from '../limits.ts';
 
 /** The first level holds more than svc puts there, and a look at all of it would keep other tenants waiting. */
 export class TooManyEntries extends Error {

@@ -4,8 +4,8 @@
  */
 import {readFileSync, renameSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {USER_NUMBERS_NOTED} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {USER_NUMBERS_NOTED} from '../limits.ts';
 
 export type UserRange = {first: number; last: number};
 

@@ -9,7 +9,7 @@
 import {randomInt} from 'node:crypto';
 import {chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
-import {TENANTS_MAX} from '../../shared/limits.ts';
+import {TENANTS_MAX} from '../limits.ts';
 import {failureOf} from './layers.ts';
 import {USERS_FILE, type UserRange} from './user-numbers.ts';
 

@@ -5,8 +5,8 @@
  */
 import {closeSync, fsyncSync, openSync, statfsSync, statSync, writeSync} from 'node:fs';
 import {dirname} from 'node:path';
-import {RESERVE_BYTES, RESERVE_LOOK_MS, RESERVE_SPARE_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {RESERVE_BYTES, RESERVE_LOOK_MS, RESERVE_SPARE_BYTES} from '../limits.ts';
 
 export class DiskReserve {
   readonly path: string;

@@ -15,7 +15,7 @@ import {
   type Stats,
 } from 'node:fs';
 import {join} from 'node:path';
-import {TENANT_NOTE_BYTES_MAX} from '../../shared/limits.ts';
+import {TENANT_NOTE_BYTES_MAX} from '../limits.ts';
 
 /** `torn`: there is something, and it is no regular file of at most TENANT_NOTE_BYTES_MAX. */
 export type Note = {is: 'missing'} | {is: 'torn'; why: string} | {is: 'file'; text: string};

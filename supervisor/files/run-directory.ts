@@ -14,10 +14,11 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
 import type {WorkerUser} from '../../shared/ipc/control.ts';
-import {EGRESS_PATH_CHARS, SOCKET_LOOK_MS, SOCKET_PATH_BYTES_MAX} from '../../shared/limits.ts';
+import {EGRESS_PATH_CHARS, SOCKET_LOOK_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {ensurePrivateDirectory, isPrivateDirectory} from '../../shared/private-directory.ts';
 import {closedTo, letPass} from '../confinement/users.ts';
+import {SOCKET_PATH_BYTES_MAX} from '../limits.ts';
 import {StartError} from './start-error.ts';
 import {removeTree} from './tenant-files.ts';
 

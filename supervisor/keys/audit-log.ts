@@ -6,8 +6,9 @@
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditedOutcome} from '../../shared/ipc/audit.ts';
-import {AUDIT_OUTCOME_MS, AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
+import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import {AUDIT_OUTCOME_MS} from '../limits.ts';
 import {type AuditStore, openAuditStore} from './audit-store.ts';
 
 type Outcome = {at: number; kind: 'outcome'} & AuditedOutcome;

@@ -9,10 +9,10 @@ import {existsSync, renameSync} from 'node:fs';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
-import {AUDIT_RECORDS_MAX, AUDIT_SPARE_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {changeOwn, DatabaseUnusable, keepSpare, openOwnDatabase} from '../files/own-database.ts';
+import {AUDIT_RECORDS_MAX, AUDIT_SPARE_BYTES} from '../limits.ts';
 
 const FORM = {
   /** ASCII "svcA". */

@@ -10,7 +10,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
-import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../../shared/limits.ts';
+import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../limits.ts';
 
 type Records = ReadonlyMap<string, KeyRecord>;
 

@@ -10,11 +10,11 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {type Actor, covers, type Grant, type KeyRecord, type KeyRequest} from '../../shared/ipc/keys.ts';
 import {newKeyId, newKeySecret} from '../../shared/key-secret.ts';
-import {KEY_USES_WRITE_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
 import {SCOPES} from '../../shared/rights.ts';
 import {DatabaseUnusable} from '../files/own-database.ts';
+import {KEY_USES_WRITE_MS} from '../limits.ts';
 import {familyOf, makeRoom} from './key-places.ts';
 import {KeyStore} from './key-store.ts';
 

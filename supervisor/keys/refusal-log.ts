@@ -9,14 +9,10 @@
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
-import {
-  AUDIT_PAGE_RECORDS_MAX,
-  REFUSAL_RECORDS_MAX,
-  REFUSAL_RECORDS_PER_MINUTE_MAX,
-  REFUSAL_WRITE_MS,
-} from '../../shared/limits.ts';
+import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {DatabaseUnusable} from '../files/own-database.ts';
+import {REFUSAL_RECORDS_MAX, REFUSAL_RECORDS_PER_MINUTE_MAX, REFUSAL_WRITE_MS} from '../limits.ts';
 import {type AuditStore, openAuditStore} from './audit-store.ts';
 
 const MINUTE_MS = 60_000;

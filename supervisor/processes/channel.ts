@@ -5,7 +5,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
-import {CONTROL_LINE_BYTES_MAX, CONTROL_UNREAD_BYTES_MAX} from '../../shared/limits.ts';
+import {CONTROL_LINE_BYTES_MAX, CONTROL_UNREAD_BYTES_MAX} from '../limits.ts';
 
 /** What tells Node in the child where its end is: the descriptor beside the standard ones. */
 export const CHANNEL_FD = 3;

@@ -6,21 +6,21 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Readable} from 'node:stream';
+import {LOG_CAUSES_MAX} from '../../shared/limits.ts';
+import {LOG_LEVELS, type LogFields, type Logger, type LogLevel} from '../../shared/log.ts';
+import type {RateLimit} from '../../shared/rate-limit.ts';
+import {TokenBucket} from '../../shared/token-bucket.ts';
 import {
   CHILD_LINE_BYTES_MAX,
   CHILD_LINE_FIELDS_MAX,
   CHILD_LINES_COUNTED_MS,
   CHILD_LINES_MUTED_MS,
-  LOG_CAUSES_MAX,
   LOG_UNWRITTEN_BYTES_MAX,
   ROUTER_LINES_AT_ONCE_MAX,
   ROUTER_LINES_PER_SECOND_MAX,
   WORKER_LINES_AT_ONCE_MAX,
   WORKER_LINES_PER_SECOND_MAX,
-} from '../../shared/limits.ts';
-import {LOG_LEVELS, type LogFields, type Logger, type LogLevel} from '../../shared/log.ts';
-import type {RateLimit} from '../../shared/rate-limit.ts';
-import {TokenBucket} from '../../shared/token-bucket.ts';
+} from '../limits.ts';
 
 export type ChildKind = 'router' | 'worker' | 'egress';
 

@@ -11,17 +11,11 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import type {Socket} from 'node:net';
 import {join, resolve} from 'node:path';
-import {
-  CHANNEL_END_MS,
-  HEARTBEAT_INTERVAL_MS,
-  HEARTBEAT_TIMEOUT_MS,
-  PROCESS_BYTES_MAX,
-  SILENCE_MS_MAX,
-  STARTUP_TIMEOUT_MS,
-} from '../../shared/limits.ts';
+import {HEARTBEAT_INTERVAL_MS, PROCESS_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {NODE_VERSIONS} from '../../shared/node-version.ts';
 import {ownBytes} from '../../shared/own-memory.ts';
+import {CHANNEL_END_MS, HEARTBEAT_TIMEOUT_MS, SILENCE_MS_MAX, STARTUP_TIMEOUT_MS} from '../limits.ts';
 import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
 import {type ChildKind, ChildOutput} from './child-output.ts';
 import type {KillPace} from './kill-pace.ts';

@@ -6,9 +6,9 @@
  */
 import {Answers} from '../../shared/answers.ts';
 import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../../shared/ipc/egress.ts';
-import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
+import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 

@@ -3,7 +3,7 @@
  * minute mean that the machine is the matter, and then each replacement would add to what it suffers from: the pauses
  * between kills double, until a minute without any.
  */
-import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../../shared/limits.ts';
+import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../limits.ts';
 
 export class KillPace {
   readonly #now: () => number;

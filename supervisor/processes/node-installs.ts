@@ -7,10 +7,11 @@ import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
-import {LAST_WORDS_CHARS, NODE_INSTALL_MS_MAX, NODE_INSTALL_PAUSE_MS} from '../../shared/limits.ts';
+import {LAST_WORDS_CHARS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {nodeExecutable, nodeHome, nodePackage} from '../../shared/node-package.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
+import {NODE_INSTALL_MS_MAX, NODE_INSTALL_PAUSE_MS} from '../limits.ts';
 
 export type NodeInstallsParts = {
   /** Of the server. */

@@ -8,7 +8,7 @@
 import {Buffer} from 'node:buffer';
 import {type FileHandle, open, readdir} from 'node:fs/promises';
 import {basename} from 'node:path';
-import {COMMAND_BYTES_READ, COMMANDS_READ_AT_ONCE} from '../../shared/limits.ts';
+import {COMMAND_BYTES_READ, COMMANDS_READ_AT_ONCE} from '../limits.ts';
 import {figuresOf, type ProcessFigures} from './process-look.ts';
 
 export const PROCESS_KINDS = [

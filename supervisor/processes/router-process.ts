@@ -6,10 +6,11 @@
 import {Answers} from '../../shared/answers.ts';
 import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspects} from '../../shared/ipc/control.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
-import {HEALTHY_MS, METRICS_TIMEOUT_MS, ROUTER_DRAIN_MS} from '../../shared/limits.ts';
+import {ROUTER_DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import {StartError} from '../files/start-error.ts';
+import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 

@@ -4,8 +4,8 @@
  */
 import {isErrorObject} from '../../shared/errors.ts';
 import type {WorkerToSupervisor} from '../../shared/ipc/control.ts';
-import {WORKER_REPORT_CHARS_MAX} from '../../shared/limits.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
+import {WORKER_REPORT_CHARS_MAX} from '../limits.ts';
 
 /** Null: no worker says this. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {

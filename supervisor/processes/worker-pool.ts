@@ -13,17 +13,17 @@ import {
   type WorkerToSupervisor,
   type WorkerUser,
 } from '../../shared/ipc/control.ts';
+import type {Logger} from '../../shared/log.ts';
+import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
+import type {WorkerGroups} from '../confinement/groups.ts';
+import {endAllOf} from '../confinement/leftovers.ts';
 import {
   METRICS_TIMEOUT_MS,
   SPARE_PAUSE_MS_MAX,
   SPARE_PAUSE_MS_MIN,
   WORKER_MESSAGE_MS,
   WORKER_MESSAGES_AT_ONCE,
-} from '../../shared/limits.ts';
-import type {Logger} from '../../shared/log.ts';
-import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
-import type {WorkerGroups} from '../confinement/groups.ts';
-import {endAllOf} from '../confinement/leftovers.ts';
+} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 import {workerMessageIn} from './worker-message.ts';

@@ -1,9 +1,9 @@
 /** Why the server does not start: on a data directory whose registry is not that of its tenants, or without a wall. For the operator. */
 import {dirname, join} from 'node:path';
-import {REFUSAL_DIRECTORIES_SHOWN} from '../../shared/limits.ts';
 import {isDemanded, type Wall} from '../confinement/layers.ts';
 import {StartError} from '../files/start-error.ts';
 import type {FoundDirectory} from '../files/tenant-files.ts';
+import {REFUSAL_DIRECTORIES_SHOWN} from '../limits.ts';
 
 /** @param finding what is wrong with the registry, as the end of a sentence that begins with its path */
 export function registryRefusal(

@@ -4,8 +4,8 @@
  * to it; but a router that says nothing is waited for DEATH_REPORT_MS only.
  */
 import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
-import {DEATH_REPORT_MS} from '../../shared/limits.ts';
 import {Quarantine, type Refusal} from '../../shared/quarantine.ts';
+import {DEATH_REPORT_MS} from '../limits.ts';
 
 export type Verdict = {isHeld: boolean; refused: Refusal[]};
 

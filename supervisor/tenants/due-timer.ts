@@ -3,8 +3,9 @@
  * least, because timers do not see it being set. When it was set back, every tenant with a due time is woken: only an open
  * tenant can move its crons to the new time.
  */
-import {CLOCK_CHECK_MS, CLOCK_SET_BACK_MS, DUE_AGAIN_MS} from '../../shared/limits.ts';
+import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import type {Registry} from '../files/registry.ts';
+import {CLOCK_SET_BACK_MS, DUE_AGAIN_MS} from '../limits.ts';
 
 export class DueTimer {
   readonly #registry: Registry;

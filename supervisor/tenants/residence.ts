@@ -25,7 +25,7 @@
  */
 import {unreachable} from '../../shared/assert.ts';
 import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
-import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../../shared/limits.ts';
+import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../limits.ts';
 
 export type Residence =
   | {state: 'asleep'; deaths: number}

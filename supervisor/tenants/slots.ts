@@ -8,13 +8,7 @@
  * it gives it up to one of them: when more tenants have services than there are slots, they take turns.
  */
 import type {ErrorObject} from '../../shared/errors.ts';
-import {
-  IN_USE_TURN_MS,
-  RECENT_TRAFFIC_MS,
-  SILENT_WAKES_MAX,
-  WAKE_SLOW_MS,
-  WAKES_AT_ONCE_MAX,
-} from '../../shared/limits.ts';
+import {IN_USE_TURN_MS, RECENT_TRAFFIC_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../limits.ts';
 import type {Place} from './place.ts';
 import {hasWorker, type Input} from './residence.ts';
 

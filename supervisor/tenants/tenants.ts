@@ -21,11 +21,11 @@ import {assert} from '../../shared/assert.ts';
 import {isNoSpace, isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
-import {TENANTS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import type {Registry} from '../files/registry.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
+import {TENANTS_MAX} from '../limits.ts';
 import {planStart, type StartPlan} from '../start/start-plan.ts';
 import type {Placement} from './placement.ts';
 

@@ -5,9 +5,10 @@
  * What counts up never goes down because a tenant falls asleep or a worker ends: what it reported last is kept. A worker that closes in
  * order reports last of all. What scrubs of tenants that are asleep found stays, too.
  */
-import {WORKER_SERIES_KEPT_MAX, WORKER_SERIES_MAX} from '../../shared/limits.ts';
+
 import {type MetricJson, metricsIn} from '../../shared/metric-json.ts';
 import {WORKER_METRICS, type WorkerMetricShape} from '../../shared/worker-metrics.ts';
+import {WORKER_SERIES_KEPT_MAX, WORKER_SERIES_MAX} from '../limits.ts';
 import {countsOf, seriesOf, sumOfCounts} from '../metrics/metric-sums.ts';
 
 /** One worker with a tenant. */

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {FailedCredentials} from '../../router/auth/failed-credentials.ts';
+import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_EARNED_MS, AUTH_FAILURES_AT_ONCE} from '../../router/limits.ts';
 import {limitsOfOne} from '../../router/router-limits.ts';
-import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_EARNED_MS, AUTH_FAILURES_AT_ONCE} from '../../shared/limits.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {expectError} from '../harness/tenant.ts';
 

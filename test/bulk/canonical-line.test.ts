@@ -2,8 +2,9 @@
 import {Buffer} from 'node:buffer';
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../../shared/limits.ts';
+import {DOCUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import {checkFields, storedText} from '../../shared/values/json.ts';
+import {NESTING_LEVELS_MAX} from '../../shared/values/value-limits.ts';
 import {CanonicalTexts} from '../../worker/api/bulk/import/canonical-line.ts';
 
 /** Of each line; null: it takes the long way. */

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
-import {IMPORT_COMMIT_LINES} from '../../shared/limits.ts';
+import {IMPORT_COMMIT_LINES} from '../../worker/api/limits.ts';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {isAlive, Service} from '../harness/service.ts';

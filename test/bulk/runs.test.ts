@@ -12,13 +12,13 @@ import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {TASK_BYTES_MAX, TASKS_KEPT_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import type {TaskBody} from '../../shared/protocol/tasks.ts';
 import {BulkRecords} from '../../worker/api/bulk/bulk-records.ts';
 import {type ImportLine, lineOf} from '../../worker/api/bulk/import/import-line.ts';
 import {ImportRun} from '../../worker/api/bulk/import/import-run.ts';
 import {Tasks} from '../../worker/api/bulk/tasks/tasks.ts';
+import {TASK_BYTES_MAX, TASKS_KEPT_MAX} from '../../worker/api/limits.ts';
 import {until} from '../harness/until.ts';
 
 const log = createLogger({});

@@ -1,8 +1,8 @@
 /** Clients whose service is behind a stock nginx or Caddy, each set up as docs/operating.md says. */
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {FUNCTION_SOCKET_LOOK_MS, FUNCTION_SOCKET_PING_MS} from '../../router/limits.ts';
 import {SvcClient} from '../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
-import {FUNCTION_SOCKET_LOOK_MS, FUNCTION_SOCKET_PING_MS} from '../../shared/limits.ts';
 import {App} from '../functions/app.ts';
 import {type ProxyKind, ReverseProxy} from '../harness/reverse-proxy.ts';
 import {Service} from '../harness/service.ts';

@@ -6,12 +6,12 @@ import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {BackgroundWrites} from '../../engine/commit/background.ts';
 import {CommitGroups} from '../../engine/commit/group.ts';
 import {Writer} from '../../engine/commit/writer.ts';
+import {BACKGROUND_RETRY_MS, WRITE_QUEUE_MAX} from '../../engine/limits.ts';
 import {WorkerMetrics} from '../../engine/metrics.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {BACKGROUND_RETRY_MS, WRITE_QUEUE_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 

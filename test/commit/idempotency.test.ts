@@ -7,11 +7,11 @@ import {CommitGroups} from '../../engine/commit/group.ts';
 import {keepReply, type OnceRequest, once, ownedKey} from '../../engine/commit/idempotency.ts';
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {Writer} from '../../engine/commit/writer.ts';
+import {IDEMPOTENCY_KEEP_MS} from '../../engine/limits.ts';
 import {WorkerMetrics} from '../../engine/metrics.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
-import {IDEMPOTENCY_KEEP_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {insertEffect, newDocument} from '../../engine/commit/mutation.ts';
 import {NewDocuments} from '../../engine/commit/new-documents.ts';
+import {INSERT_ROWS_AT_ONCE} from '../../engine/limits.ts';
 import {catalogIndex, refreshInfo} from '../../engine/storage/catalog.ts';
 import {isSound, type StoredRow} from '../../engine/storage/checksum.ts';
 import {recordDigest} from '../../engine/storage/record-digest.ts';
 import {compileSchema} from '../../engine/storage/table-check.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {INSERT_ROWS_AT_ONCE} from '../../shared/limits.ts';
 import {storedText} from '../../shared/values/json.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 

@@ -10,7 +10,7 @@ import {
   SYNC_POOL_GROUPS_MAX,
   SYNC_POOL_GROUPS_MIN,
   SYNC_POOL_MS_MAX,
-} from '../../shared/limits.ts';
+} from '../../engine/limits.ts';
 
 /** Both hand-overs. */
 const HAND_OVER_MS = 0.3;

@@ -10,7 +10,8 @@ import {createServer as createSocketServer, type Server as SocketServer} from 'n
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {LOG_CALL_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
+import {LOG_LINES_MAX} from '../../worker/runtime/guest/limits.ts';
+import {LOG_CALL_CHARS_MAX} from '../../worker/runtime/limits.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';

@@ -10,9 +10,10 @@ import {type AddressInfo, createServer as createSocketServer, type Server as Soc
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {LOG_CALL_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
 import {FROZEN_FLAGS} from '../../shared/node-flags.ts';
 import {NODE_VERSIONS} from '../../shared/node-version.ts';
+import {LOG_LINES_MAX} from '../../worker/runtime/guest/limits.ts';
+import {LOG_CALL_CHARS_MAX} from '../../worker/runtime/limits.ts';
 import {nodeVariables} from '../functions/node/node-app.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';

@@ -1,7 +1,7 @@
 /** How long the process of isolate sandboxes stays, by a clock that is set. Its processes are played. */
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
-import {SANDBOX_PROCESS_IDLE_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {SANDBOX_PROCESS_IDLE_MS} from '../../worker/control/limits.ts';
 import {SandboxHosts, type Wanted} from '../../worker/control/sandbox-hosts.ts';
 
 const processes = vi.hoisted(() => [] as {isOver: boolean}[]);

@@ -1,6 +1,7 @@
 /** Sandboxes over HTTP, as …/sandboxes has them: their records, their executions, and how they end. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {NODE_SANDBOXES_MAX, SANDBOX_CODE_CHARS_MAX, SANDBOXES_MAX} from '../../shared/limits.ts';
+import {SANDBOX_CODE_CHARS_MAX} from '../../shared/limits.ts';
+import {NODE_SANDBOXES_MAX, SANDBOXES_MAX} from '../../worker/control/limits.ts';
 import type {Reply} from '../harness/service.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';

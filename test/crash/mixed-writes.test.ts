@@ -3,7 +3,7 @@
  * acknowledged has happened exactly once, what was refused has not, and only what was left unanswered may be either.
  */
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {DEATHS_BEFORE_REST} from '../../shared/limits.ts';
+import {DEATHS_BEFORE_REST} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';

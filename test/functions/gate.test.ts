@@ -1,9 +1,9 @@
 /** When the function platform is loaded, and what happens when that fails. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import type {Commit} from '../../engine/commit/commit.ts';
-import {FUNCTIONS_WARM_DELAY_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {FunctionGate, type LoadPlatform} from '../../worker/functions/gate.ts';
+import {FUNCTIONS_WARM_DELAY_MS} from '../../worker/functions/limits.ts';
 import type {FunctionPlatform, PlatformParts} from '../../worker/functions/platform.ts';
 
 type Load = {succeed(): void; fail(error: Error): void};

@@ -1,6 +1,6 @@
 /** --trusted-proxy: whose a request is, for the log, for the budget of wrong credentials and for what apps see of it. */
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
-import {AUTH_FAILURES_AT_ONCE} from '../../shared/limits.ts';
+import {AUTH_FAILURES_AT_ONCE} from '../../router/limits.ts';
 import {App} from '../functions/app.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';

@@ -4,7 +4,7 @@
  */
 import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {SCANS_WAITING_MAX} from '../../shared/limits.ts';
+import {SCANS_WAITING_MAX} from '../../engine/limits.ts';
 import {fill} from '../harness/fill.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';

@@ -6,15 +6,11 @@ import {JournalReader} from '../../engine/journal/read-page.ts';
 import {WorkerMetrics} from '../../engine/metrics.ts';
 import {EventBoundary} from '../../router/http/event-boundary.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  FOLLOWER_HEARTBEAT_MS,
-  FOLLOWERS_MAX,
-  FOLLOWERS_OWED_BYTES_MAX,
-  STREAM_WINDOW_BYTES,
-} from '../../shared/limits.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {Followers} from '../../worker/api/follow/followers.ts';
 import {JournalFollowers} from '../../worker/api/follow/journal-followers.ts';
+import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../../worker/api/limits.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 /** A body, and how it ended: `whole`, or why it was cut; null while it is open. */

@@ -2,13 +2,13 @@
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {type Change, Commit} from '../../engine/commit/commit.ts';
+import {LIVE_STRETCHES_MAX} from '../../engine/limits.ts';
 import {LiveIndex, type Watch, type Watcher} from '../../engine/live/live-index.ts';
 import {stretchesOf} from '../../engine/live/query-stretch.ts';
 import {compileFilters, matches} from '../../engine/reads/filter.ts';
 import {find} from '../../engine/reads/find.ts';
 import {orderOf} from '../../engine/reads/order.ts';
 import {BY_ID, packed, type ReadSet} from '../../engine/reads/read-set.ts';
-import {LIVE_STRETCHES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
 

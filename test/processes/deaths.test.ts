@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {DEATHS_BEFORE_REST, REST_MS} from '../../shared/limits.ts';
+import {DEATHS_BEFORE_REST, REST_MS} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';

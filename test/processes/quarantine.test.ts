@@ -1,6 +1,7 @@
 /** Calls that are under way when their worker ends, on a real service: whoever makes them, the tenant goes on. */
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {DEATHS_BEFORE_REST, QUARANTINE_MS_MIN} from '../../shared/limits.ts';
+import {QUARANTINE_MS_MIN} from '../../shared/limits.ts';
+import {DEATHS_BEFORE_REST} from '../../supervisor/limits.ts';
 import {App} from '../functions/app.ts';
 import {RoutedClient, routersOf} from '../harness/routed.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';

@@ -1,7 +1,7 @@
 /** What a worker is started with, seen from outside. A wall that this machine does not give is skipped by name, with the reason. */
 import {openSync, readdirSync, readFileSync, readlinkSync} from 'node:fs';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {WORKER_DATA_BYTES_MAX, WORKER_DESCRIPTORS_MAX, WORKER_OOM_ADJUSTMENT} from '../../shared/limits.ts';
+import {WORKER_DATA_BYTES_MAX, WORKER_DESCRIPTORS_MAX, WORKER_OOM_ADJUSTMENT} from '../../supervisor/limits.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {missingWall} from '../harness/walls.ts';

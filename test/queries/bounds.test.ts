@@ -1,18 +1,12 @@
 /** What a query may cost: how much it reads, holds and answers. The storage is an array that counts what is read of it. */
 import {describe, expect, test} from 'vitest';
+import {ORDER_KEYS_BYTES_MAX, QUERY_STRETCHES_MAX, SCAN_CHARS_MAX, SCAN_ROWS_CHARS} from '../../engine/limits.ts';
 import {compileFilters} from '../../engine/reads/filter.ts';
 import {orderOf} from '../../engine/reads/order.ts';
 import {planQuery} from '../../engine/reads/plan.ts';
 import {listTable, runPage, runQuery} from '../../engine/reads/run.ts';
 import type {DocumentRow, QueryReader, TableInfo} from '../../engine/storage/rows.ts';
-import {
-  DOCUMENT_BYTES_MAX,
-  ORDER_KEYS_BYTES_MAX,
-  QUERY_STRETCHES_MAX,
-  RESULT_BYTES_MAX,
-  SCAN_CHARS_MAX,
-  SCAN_ROWS_CHARS,
-} from '../../shared/limits.ts';
+import {DOCUMENT_BYTES_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
 
 const DOCS = 2 ** 37;
 

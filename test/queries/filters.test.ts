@@ -1,6 +1,7 @@
 import {describe, expect, test} from 'vitest';
+import {FILTER_VALUES_MAX} from '../../engine/limits.ts';
 import {compileFilters, matches} from '../../engine/reads/filter.ts';
-import {FILTER_VALUES_MAX, FILTERS_MAX} from '../../shared/limits.ts';
+import {FILTERS_MAX} from '../../shared/limits.ts';
 import type {FilterClause, FilterOperator} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';
 

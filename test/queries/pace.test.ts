@@ -1,7 +1,7 @@
 /** When a query is handed to a scan thread, with the clocks in the test's hand. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../../engine/limits.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../../engine/reads/pace.ts';
-import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../../shared/limits.ts';
 
 const TABLE = {number: 1, lowDoc: 1, highDoc: 9, indexes: []};
 

@@ -1,6 +1,7 @@
 /** A read set that is too large is watched by larger stretches: of bounded size, and whatever touches the one touches the other. */
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
+import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../engine/limits.ts';
 import {coarse, readSetBytes} from '../../engine/reads/coarse.ts';
 import {
   ANY_TABLE,
@@ -12,7 +13,6 @@ import {
   oneByte,
   type PackedReadSet,
 } from '../../engine/reads/read-set.ts';
-import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../shared/limits.ts';
 
 const TABLES = [1, 2, 3];
 const INDEXES = [5, 6];

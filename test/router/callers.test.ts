@@ -6,8 +6,8 @@ import ipaddr from 'ipaddr.js';
 import {describe, expect, test} from 'vitest';
 import {Callers} from '../../router/edge/callers.ts';
 import {externalUrl} from '../../router/edge/external-url.ts';
+import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../../router/limits.ts';
 import {parseAddress} from '../../shared/egress/address.ts';
-import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../../shared/limits.ts';
 
 const TRUSTED = ['127.0.0.1', '10.0.0.0/8', '2001:db8:aa::/48'];
 const callers = new Callers(TRUSTED, false);

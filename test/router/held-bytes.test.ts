@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
+import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../router/limits.ts';
 import {limitsOfOne} from '../../router/router-limits.ts';
 import {HeldBytes, RouterBytes} from '../../router/workers/held-bytes.ts';
-import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../shared/limits.ts';
 
 /** Takes all it can get in pieces. */
 function takeAll(tenant: HeldBytes, piece = 64 * 1024): number {

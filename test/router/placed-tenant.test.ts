@@ -1,16 +1,16 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {limitsOfOne} from '../../router/router-limits.ts';
-import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
-import {RouterBytes} from '../../router/workers/held-bytes.ts';
-import {ServiceError} from '../../shared/errors.ts';
-import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {
   IN_FLIGHT_BYTES_MAX,
   READ_AGAIN_MS_MAX,
   WAITING_BYTES_MAX,
   WAITING_REQUESTS_MAX,
   WAKE_TIMEOUT_MS,
-} from '../../shared/limits.ts';
+} from '../../router/limits.ts';
+import {limitsOfOne} from '../../router/router-limits.ts';
+import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
+import {RouterBytes} from '../../router/workers/held-bytes.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {createLogger} from '../../shared/log.ts';
 import {Quarantine} from '../../shared/quarantine.ts';
 import {until} from '../harness/until.ts';

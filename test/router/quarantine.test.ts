@@ -1,10 +1,10 @@
 import {Buffer} from 'node:buffer';
 import {describe, expect, test} from 'vitest';
+import {CALL_BODY_BYTES_READ} from '../../router/limits.ts';
 import {Suspects} from '../../router/tenants/suspects.ts';
 import {functionCall, httpActionCall} from '../../router/workers/user-call.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import {
-  CALL_BODY_BYTES_READ,
   FUNCTION_DEATHS_MAX,
   HELD_DEATHS_MAX,
   QUARANTINE_MS_MAX,

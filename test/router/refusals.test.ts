@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {toldOf} from '../../router/auth/refusal.ts';
 import {Refusals} from '../../router/auth/refusals.ts';
+import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../../router/limits.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {newKeySecret} from '../../shared/key-secret.ts';
-import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../../shared/limits.ts';
 
 const REFUSED: RefusedRequest = {
   ...{operation: 'env.set', tenant: 'acme', code: 'auth.forbidden', key: 'k', key_name: 'ops', shown: null},

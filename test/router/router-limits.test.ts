@@ -1,12 +1,8 @@
 import {describe, expect, test} from 'vitest';
+import {ROUTERS_MAX} from '../../cli/limits.ts';
+import {FUNCTION_SOCKET_UNHANDLED_BYTES_MAX, SOCKETS_MAX} from '../../router/limits.ts';
 import {limitsOfOne, type RouterLimits} from '../../router/router-limits.ts';
-import {
-  BODY_BYTES_MAX,
-  FRAME_BODY_BYTES_MAX,
-  FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
-  ROUTERS_MAX,
-  SOCKETS_MAX,
-} from '../../shared/limits.ts';
+import {BODY_BYTES_MAX, FRAME_BODY_BYTES_MAX} from '../../shared/limits.ts';
 
 const COUNTS = Array.from({length: ROUTERS_MAX}, (_, i) => i + 1);
 const one = limitsOfOne(1);

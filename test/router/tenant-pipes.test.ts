@@ -1,13 +1,13 @@
 /** Messages of function sockets whose tenant sleeps: kept in order, counted with what they cost, and limited in number. */
 import {Buffer} from 'node:buffer';
 import {expect, test} from 'vitest';
+import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX} from '../../router/limits.ts';
 import {PipeTraffic} from '../../router/live/pipe-traffic.ts';
 import {TenantPipes} from '../../router/live/tenant-pipes.ts';
 import {limitsOfOne} from '../../router/router-limits.ts';
 import {HeldBytes, RouterBytes} from '../../router/workers/held-bytes.ts';
 import type {WorkerLink} from '../../router/workers/link.ts';
 import type {FunctionSocket} from '../../router/ws/function-socket.ts';
-import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX} from '../../shared/limits.ts';
 
 function newPipes() {
   const held = new HeldBytes(new RouterBytes(limitsOfOne(1)));

@@ -2,7 +2,8 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {Upload} from '../../router/http/upload.ts';
-import {STREAM_WINDOW_BYTES, UPLOAD_AWAKE_MS} from '../../shared/limits.ts';
+import {UPLOAD_AWAKE_MS} from '../../router/limits.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

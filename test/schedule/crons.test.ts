@@ -1,7 +1,8 @@
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {CRON_SECONDS_MAX, CRONS_MAX} from '../../shared/limits.ts';
+import {CRONS_MAX} from '../../engine/limits.ts';
+import {CRON_SECONDS_MAX} from '../../shared/limits.ts';
 import type {Cron, Mutation} from '../../shared/protocol/schedule.ts';
 import {makeOlder} from '../harness/older-file.ts';
 import {type Reply, Service} from '../harness/service.ts';

@@ -1,9 +1,9 @@
 /** Crons by expression, changes of crons, runs that are asked for and histories, on a real file with a clock that can be set. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {CRON_RUNS_KEEP} from '../../engine/limits.ts';
 import {CronRunReader} from '../../engine/scheduler/cron-runs.ts';
 import {type CronChange, changeCron, deleteCron, runCronNow} from '../../engine/scheduler/crons.ts';
 import {smallTablesFinding} from '../../engine/storage/row-sums.ts';
-import {CRON_RUNS_KEEP} from '../../shared/limits.ts';
 import type {CronRun} from '../../shared/protocol/schedule.ts';
 import {Schedule, START_MS} from './movable-schedule.ts';
 

@@ -5,17 +5,17 @@
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
+import {
+  BACKGROUND_RETRY_MS,
+  CLOCK_STEP_MS,
+  JOBS_PENDING_BYTES_MAX,
+  SCHEDULED_ERROR_CHARS_MAX,
+} from '../../engine/limits.ts';
 import {deleteCron} from '../../engine/scheduler/crons.ts';
 import {cancelJob, insertFunctionJob, scheduleJob} from '../../engine/scheduler/jobs.ts';
 import {failureText} from '../../engine/scheduler/work.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  BACKGROUND_RETRY_MS,
-  CLOCK_CHECK_MS,
-  CLOCK_STEP_MS,
-  JOBS_PENDING_BYTES_MAX,
-  SCHEDULED_ERROR_CHARS_MAX,
-} from '../../shared/limits.ts';
+import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {Schedule, START_MS, WORK} from './movable-schedule.ts';
 
 const MINUTE = 60_000;

@@ -1,8 +1,9 @@
 /** The reader on a real file: what a caller who says how much text it takes at once is given. */
 import {afterAll, describe, expect, test} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
+import {SCAN_ROW_BYTES, SCAN_ROWS_CHARS} from '../../engine/limits.ts';
 import type {DocumentRow} from '../../engine/storage/rows.ts';
-import {DOCUMENT_BYTES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_CHARS} from '../../shared/limits.ts';
+import {DOCUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const tenant = new TenantParts();

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
+import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../engine/limits.ts';
 import {RowCache} from '../../engine/storage/row-cache.ts';
 import type {DocumentRow} from '../../engine/storage/rows.ts';
-import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../shared/limits.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const tenant = new TenantParts();

@@ -5,10 +5,10 @@ import {existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {WORKER_GROUP_BYTES_MAX, WORKER_THREADS_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {findGroups, WorkerGroups} from '../../supervisor/confinement/groups.ts';
 import {isDemanded} from '../../supervisor/confinement/layers.ts';
+import {WORKER_GROUP_BYTES_MAX, WORKER_THREADS_MAX} from '../../supervisor/limits.ts';
 import {requireAll} from '../../supervisor/start/start-refusal.ts';
 import {until} from '../harness/until.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
-import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../../shared/limits.ts';
 import {familyOf, makeRoom} from '../../supervisor/keys/key-places.ts';
+import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../../supervisor/limits.ts';
 
 const NOW = 1_000;
 type Made = Pick<KeyRecord, 'created_by'> & Partial<KeyRecord>;

@@ -1,7 +1,7 @@
 import {expect, onTestFinished, test, vi} from 'vitest';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
-import {METRICS_REPORT_MS} from '../../shared/limits.ts';
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
+import {METRICS_REPORT_MS} from '../../supervisor/limits.ts';
 import {MetricsPage} from '../../supervisor/metrics/metrics-page.ts';
 
 function counter(value: number): MetricJson {

@@ -3,9 +3,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, onTestFinished, test} from 'vitest';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
-import {REFUSAL_RECORDS_PER_MINUTE_MAX} from '../../shared/limits.ts';
 import type {RefusalPage} from '../../shared/protocol/audit.ts';
 import {RefusalLog} from '../../supervisor/keys/refusal-log.ts';
+import {REFUSAL_RECORDS_PER_MINUTE_MAX} from '../../supervisor/limits.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 
 let folder: string;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../shared/limits.ts';
+import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../supervisor/limits.ts';
 import {hasWorker, type Input, type Residence, step} from '../../supervisor/tenants/residence.ts';
 
 const NOW_MS = 1_000_000;

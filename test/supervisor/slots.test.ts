@@ -5,7 +5,7 @@ import {
   SILENT_WAKES_MAX,
   WAKE_SLOW_MS,
   WAKES_AT_ONCE_MAX,
-} from '../../shared/limits.ts';
+} from '../../supervisor/limits.ts';
 import {Place} from '../../supervisor/tenants/place.ts';
 import type {Residence} from '../../supervisor/tenants/residence.ts';
 import {Slots} from '../../supervisor/tenants/slots.ts';

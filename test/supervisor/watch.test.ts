@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../../shared/limits.ts';
+import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../../supervisor/limits.ts';
 import {KillPace} from '../../supervisor/processes/kill-pace.ts';
 import {type Doing, type ProcessLook, parseThreadStat} from '../../supervisor/processes/process-look.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from '../../supervisor/processes/watch.ts';

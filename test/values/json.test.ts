@@ -1,7 +1,7 @@
 import {Buffer} from 'node:buffer';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../../shared/limits.ts';
+import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX} from '../../shared/limits.ts';
 import {
   checkDocumentSize,
   checkFields,
@@ -11,6 +11,7 @@ import {
   storedText,
 } from '../../shared/values/json.ts';
 import type {Value} from '../../shared/values/value.ts';
+import {NESTING_LEVELS_MAX} from '../../shared/values/value-limits.ts';
 import {checkWireDocument, encodeDocument} from '../../shared/values/wire-value.ts';
 import {nativeValue} from '../harness/values.ts';
 

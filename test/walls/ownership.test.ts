@@ -15,10 +15,10 @@ import {
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {TENANT_DIRECTORY_ENTRIES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {endAllOf, isAnyLeft} from '../../supervisor/confinement/leftovers.ts';
 import {giveTo} from '../../supervisor/confinement/ownership.ts';
+import {TENANT_DIRECTORY_ENTRIES_MAX} from '../../supervisor/limits.ts';
 import {NoUser, TenantUsers} from '../../supervisor/tenants/tenant-users.ts';
 import {until} from '../harness/until.ts';
 

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {SOCKET_FRAMES_AT_ONCE, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../shared/limits.ts';
+import {SOCKET_FRAMES_AT_ONCE, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../router/limits.ts';
 import {Opcode, RawSocket} from '../harness/raw-socket.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';

@@ -1,7 +1,7 @@
 /** What a page in a browser can send with an upgrade is its list of subprotocols: a key may be among them, if it is soon worth nothing. */
 import {WebSocket} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
-import {PAGE_KEY_LIFE_MS_MAX} from '../../shared/limits.ts';
+import {PAGE_KEY_LIFE_MS_MAX} from '../../router/limits.ts';
 import type {RefusalPage} from '../../shared/protocol/audit.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
 import {SCOPES} from '../../shared/rights.ts';

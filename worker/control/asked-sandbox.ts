@@ -1,5 +1,8 @@
 /** What somebody asks for who makes a sandbox. */
 import {ServiceError} from '../../shared/errors.ts';
+import {NODE_VERSION_DEFAULT} from '../../shared/node-version.ts';
+import type {SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
+import {checkEnvironment} from './environment-check.ts';
 import {
   NODE_SANDBOX_MEMORY_MB_DEFAULT,
   NODE_SANDBOX_MEMORY_MB_MAX,
@@ -10,10 +13,7 @@ import {
   SANDBOX_MEMORY_MB_MAX,
   SANDBOX_MEMORY_MB_MIN,
   SANDBOX_TTL_MS_DEFAULT,
-} from '../../shared/limits.ts';
-import {NODE_VERSION_DEFAULT} from '../../shared/node-version.ts';
-import type {SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {checkEnvironment} from './environment-check.ts';
+} from './limits.ts';
 
 export type Asked = Pick<
   SandboxRecord,

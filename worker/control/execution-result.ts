@@ -1,8 +1,8 @@
 /** What an execution came to, in the words that both runtimes of sandboxes have for it. */
 import {ServiceError} from '../../shared/errors.ts';
-import {SANDBOX_VALUE_CHARS_MAX} from '../../shared/limits.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
 import type {RunFault} from '../runtime/actions/action-run.ts';
+import {SANDBOX_VALUE_CHARS_MAX} from './limits.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
 /** Without what is known of it besides. */

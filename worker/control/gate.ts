@@ -7,9 +7,9 @@
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
 import type {Gauges} from '../../engine/metrics.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from '../../shared/limits.ts';
 import type {Control} from './control.ts';
 import type {ControlParts} from './control-parts.ts';
+import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from './limits.ts';
 import {hasServices} from './record-table.ts';
 
 export class ControlGate implements Stage {

@@ -8,13 +8,6 @@
 
 import {assert} from '../../shared/assert.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
-import {
-  NODE_SANDBOX_ANSWER_MS_MAX,
-  NODE_SANDBOX_BESIDE_MB,
-  NODE_SANDBOX_LOOK_MS,
-  SANDBOX_PROCESS_NICENESS,
-  SANDBOX_VALUE_CHARS_MAX,
-} from '../../shared/limits.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {RunFault} from '../runtime/actions/action-run.ts';
 import {ConsoleLines} from '../runtime/console-lines.ts';
@@ -24,6 +17,13 @@ import {Hearing} from '../runtime/process/hearing.ts';
 import {isJson} from '../runtime/process/is-json.ts';
 import type {Lifeline} from '../runtime/process/lifeline.ts';
 import {brokenBy, type Came, cutOff, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
+import {
+  NODE_SANDBOX_ANSWER_MS_MAX,
+  NODE_SANDBOX_BESIDE_MB,
+  NODE_SANDBOX_LOOK_MS,
+  SANDBOX_PROCESS_NICENESS,
+  SANDBOX_VALUE_CHARS_MAX,
+} from './limits.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
 export type NodeSandboxParts = {

@@ -1,10 +1,10 @@
 /** The tables that records of service control are in: a name and the JSON of the record a row. */
 import type Database from 'better-sqlite3';
+import {ROWS_SUMMED_MAX} from '../../engine/limits.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {type Damage, storageDamaged} from '../../engine/storage/damage.ts';
 import {type CheckedColumns, isSoundRow, rowChecksum, rowDamage} from '../../engine/storage/row-checksum.ts';
 import {sumsFinding} from '../../engine/storage/row-sums.ts';
-import {ROWS_SUMMED_MAX} from '../../shared/limits.ts';
 
 export type StoredRecord = {id: string; record: string; damage: Damage | null};
 

@@ -3,10 +3,10 @@
  * in a process each.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {SANDBOX_PROCESS_IDLE_MS} from '../../shared/limits.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import {confiningLifeline, type Lifeline} from '../runtime/process/lifeline.ts';
 import type {ControlParts} from './control-parts.ts';
+import {SANDBOX_PROCESS_IDLE_MS} from './limits.ts';
 import {NodeSandbox} from './node-sandbox.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 import {SandboxProcess} from './sandbox-process.ts';

@@ -4,10 +4,11 @@
  */
 import type {Buffer} from 'node:buffer';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
-import {LOG_LINES_MAX, SANDBOX_VALUE_CHARS_MAX} from '../../shared/limits.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
+import {LOG_LINES_MAX} from '../runtime/guest/limits.ts';
 import type {Fields} from '../runtime/process/frames.ts';
 import {isJson} from '../runtime/process/is-json.ts';
+import {SANDBOX_VALUE_CHARS_MAX} from './limits.ts';
 
 export type ExecutionRequest = {
   code: string;

@@ -10,8 +10,13 @@ import {createRequire} from 'node:module';
 import {dirname, join, sep} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {assert} from '../../shared/assert.ts';
+import type {Logger} from '../../shared/log.ts';
+import {ISOLATE_FLAGS} from '../../shared/node-flags.ts';
+import {ISOLATE_UNREAD_BYTES_MAX} from '../runtime/limits.ts';
+import {ConfinedProcess, type ProcessEnd} from '../runtime/process/confined-process.ts';
+import {confined, type Lifeline} from '../runtime/process/lifeline.ts';
+import {noSandbox} from './execution-result.ts';
 import {
-  ISOLATE_UNREAD_BYTES_MAX,
   SANDBOX_ANSWER_MS_MAX,
   SANDBOX_FRAME_BYTES_MAX,
   SANDBOX_OPEN_MS_MAX,
@@ -19,12 +24,7 @@ import {
   SANDBOX_PROCESS_BYTES_SHED,
   SANDBOX_PROCESS_LOOK_MS,
   SANDBOX_PROCESS_NICENESS,
-} from '../../shared/limits.ts';
-import type {Logger} from '../../shared/log.ts';
-import {ISOLATE_FLAGS} from '../../shared/node-flags.ts';
-import {ConfinedProcess, type ProcessEnd} from '../runtime/process/confined-process.ts';
-import {confined, type Lifeline} from '../runtime/process/lifeline.ts';
-import {noSandbox} from './execution-result.ts';
+} from './limits.ts';
 import {
   checkedFromHost,
   type ExecutionRequest,

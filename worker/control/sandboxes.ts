@@ -10,6 +10,11 @@
 import {randomBytes} from 'node:crypto';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
+import {askedOf} from './asked-sandbox.ts';
+import type {ControlParts} from './control-parts.ts';
+import {ControlRecords, removeOldest} from './control-records.ts';
+import {shownMs} from './execution-result.ts';
 import {
   NODE_SANDBOXES_MAX,
   SANDBOX_ARGUMENTS_CHARS_MAX,
@@ -18,12 +23,7 @@ import {
   SANDBOX_WAITING_MAX,
   SANDBOXES_KEPT,
   SANDBOXES_MAX,
-} from '../../shared/limits.ts';
-import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {askedOf} from './asked-sandbox.ts';
-import type {ControlParts} from './control-parts.ts';
-import {ControlRecords, removeOldest} from './control-records.ts';
-import {shownMs} from './execution-result.ts';
+} from './limits.ts';
 import {controlRecords} from './record-table.ts';
 import {type SandboxHost, SandboxHosts} from './sandbox-hosts.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';

@@ -9,18 +9,13 @@
 
 import type {Writer} from '../../engine/commit/writer.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  SANDBOX_TTL_MS_MAX,
-  SESSION_METADATA_CHARS_MAX,
-  SESSION_TTL_MS_DEFAULT,
-  SESSIONS_KEPT,
-  SESSIONS_MAX,
-} from '../../shared/limits.ts';
+import {SANDBOX_TTL_MS_MAX} from '../../shared/limits.ts';
 import type {ExecuteBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {SessionBody, SessionRecord} from '../../shared/protocol/sessions.ts';
 import {newSessionId} from '../../shared/session-id.ts';
 import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
+import {SESSION_METADATA_CHARS_MAX, SESSION_TTL_MS_DEFAULT, SESSIONS_KEPT, SESSIONS_MAX} from './limits.ts';
 import {controlRecords} from './record-table.ts';
 import type {Sandboxes} from './sandboxes.ts';
 

@@ -9,7 +9,7 @@
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
-import {EVENT_STREAM_HEAD_HELD_MS, HTTP_ACTION_HEAD_HELD_MS} from '../../shared/limits.ts';
+import {EVENT_STREAM_HEAD_HELD_MS, HTTP_ACTION_HEAD_HELD_MS} from './limits.ts';
 
 export type StartStream = (status: number, headers: HeaderList) => OutgoingBody;
 

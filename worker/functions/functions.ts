@@ -15,7 +15,6 @@ import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
-import {FUNCTION_MS_MAX, MUTATION_PREPARATIONS_MAX} from '../../shared/limits.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {ActionRunner} from '../runtime/actions/action-link.ts';
@@ -32,8 +31,10 @@ import {type CallResult, ended, finished, NO_LINES} from '../runtime/call-result
 import type {Caller, Execution} from '../runtime/execution.ts';
 import {nestedError} from '../runtime/function-reply.ts';
 import type {SyncResult} from '../runtime/isolate/sync-runner.ts';
+import {FUNCTION_MS_MAX} from '../runtime/limits.ts';
 import type {ExecutionLog} from '../runtime/log/execution-log.ts';
 import type {ProcessMemory} from '../runtime/process-memory.ts';
+import {MUTATION_PREPARATIONS_MAX} from './limits.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
 import type {Results} from './results/results.ts';

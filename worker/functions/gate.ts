@@ -15,10 +15,10 @@ import {ACTIVE_KEY, storedSettings} from '../../engine/storage/stored-settings.t
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
-import {FUNCTIONS_WARM_DELAY_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Request} from '../ipc/decode.ts';
 import {crossOriginHeaders} from './cross-origin.ts';
+import {FUNCTIONS_WARM_DELAY_MS} from './limits.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
 
 /** How the platform comes to be; another one in tests. */

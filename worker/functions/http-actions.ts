@@ -8,7 +8,6 @@ import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
-import {HTTP_UPLOADS_MAX} from '../../shared/limits.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
 import type {Request} from '../ipc/decode.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
@@ -22,6 +21,7 @@ import {ActionResponse} from './action-response.ts';
 import type {Verifier} from './auth/verifier.ts';
 import {scopedCookie} from './cookie-scope.ts';
 import type {Functions} from './functions.ts';
+import {HTTP_UPLOADS_MAX} from './limits.ts';
 
 /** Where a request is answered. */
 export type HttpActionReply = {

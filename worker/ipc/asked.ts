@@ -7,9 +7,9 @@ import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
-import {BOOTSTRAPS_MAX} from '../../shared/limits.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from './decode.ts';
+import {BOOTSTRAPS_MAX} from './limits.ts';
 import type {RouterLink} from './router-link.ts';
 
 /** Knows which headers an answer carries so that a page may read it. */

@@ -1,5 +1,5 @@
 /** What the links of all routers share in a worker: limits hold for them together. */
-import {WORKER_OUTPUT_BYTES_MAX} from '../../shared/limits.ts';
+import {WORKER_OUTPUT_BYTES_MAX} from './limits.ts';
 
 export class LinkShare {
   /** Output that may wait for one router before no more requests of it are taken. */

@@ -2,11 +2,12 @@
  * A call of a function before it runs: which function is meant, whether this caller may call it so, and whether its
  * arguments fit. The order of the checks is the reference's (1.8): exists and visible, kind, arguments.
  */
-import {FUNCTION_ARGUMENT_BYTES_MAX} from '../../shared/limits.ts';
+
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {checkWireDocument, checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
 import type {DeploymentCode} from './execution.ts';
+import {FUNCTION_ARGUMENT_BYTES_MAX} from './limits.ts';
 import type {SourcePositions} from './source-positions.ts';
 import {suggestion} from './suggestion.ts';
 

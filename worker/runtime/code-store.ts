@@ -7,9 +7,9 @@ import type {Connection} from '../../engine/storage/connection.ts';
 import {reading, storageDamaged} from '../../engine/storage/damage.ts';
 import {digestOf} from '../../engine/storage/file-digest.ts';
 import {assert} from '../../shared/assert.ts';
-import {REALMS_PER_ISOLATE_MAX} from '../../shared/limits.ts';
 import type {DeploymentCode} from './execution.ts';
 import type {CodeSource} from './isolate/realm.ts';
+import {REALMS_PER_ISOLATE_MAX} from './limits.ts';
 
 type StoredFile = {source: string; source_map: string | null};
 type Sources = ReadonlyMap<string, string>;

@@ -2,7 +2,7 @@
  * The console lines of one execution: so many, the last of which says that there were more, and each so long. (reference
  * 11.3, check 66) The realm keeps to it by itself; this holds code to it that has changed its realm's console.
  */
-import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../shared/limits.ts';
+import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from './guest/limits.ts';
 
 export const LOG_OVERFLOW = `[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`;
 const CUT = '… (truncated)';

@@ -5,11 +5,8 @@ import type {Writer} from '../../engine/commit/writer.ts';
 import {storageDamaged} from '../../engine/storage/damage.ts';
 import {isSoundRow, rowChecksum, rowDamage} from '../../engine/storage/row-checksum.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {
-  ENVIRONMENT_NAME_CHARS_MAX,
-  ENVIRONMENT_VALUE_BYTES_MAX,
-  ENVIRONMENT_VARIABLES_MAX,
-} from '../../shared/limits.ts';
+import {ENVIRONMENT_NAME_CHARS_MAX, ENVIRONMENT_VALUE_BYTES_MAX} from '../../shared/limits.ts';
+import {ENVIRONMENT_VARIABLES_MAX} from './limits.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 

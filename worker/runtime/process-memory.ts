@@ -7,14 +7,14 @@
  *   from FUNCTIONS_PROCESS_BYTES_END on     actions are ended, the one that takes most first
  */
 import {ServiceError} from '../../shared/errors.ts';
+import {ownBytes} from '../../shared/own-memory.ts';
 import {
   FUNCTIONS_PROCESS_BYTES_END,
   FUNCTIONS_PROCESS_BYTES_MAX,
   FUNCTIONS_PROCESS_BYTES_SHORT,
   FUNCTIONS_PROCESS_LOOK_MS,
   FUNCTIONS_SHORT_IDLE_MS,
-} from '../../shared/limits.ts';
-import {ownBytes} from '../../shared/own-memory.ts';
+} from './limits.ts';
 
 /** Who holds isolates. */
 export type IsolateHolder = {

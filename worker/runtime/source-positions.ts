@@ -3,14 +3,9 @@
  * when something failed, never on the way of a call that succeeds.
  */
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
-import {
-  ERROR_STACK_CHARS_MAX,
-  LOG_STACK_FRAMES_MAX,
-  SOURCE_MAP_CHARS_MAX,
-  SOURCE_MAPS_KEEP,
-  STACK_FRAMES_SHOWN,
-} from '../../shared/limits.ts';
 import type {RealmError} from './guest/host-call.ts';
+import {ERROR_STACK_CHARS_MAX} from './guest/limits.ts';
+import {LOG_STACK_FRAMES_MAX, SOURCE_MAP_CHARS_MAX, SOURCE_MAPS_KEEP, STACK_FRAMES_SHOWN} from './limits.ts';
 
 /** Sources of ours in a bundle, and of packages. */
 const SDK_SOURCE = /^svc:/;

@@ -1,5 +1,5 @@
 /** "Did you mean": the function whose path is closest to one that is not there. */
-import {SUGGESTION_FUNCTIONS_MAX} from '../../shared/limits.ts';
+import {SUGGESTION_FUNCTIONS_MAX} from './limits.ts';
 
 /** Changes of one character, at most, for a path to be taken for a mistyped one. */
 const CHANGES_MAX = 2;

@@ -1,6 +1,6 @@
 /** What the code of a service is given: the functions of the tenant, live queries, the scheduler, its variables, a log, and no more. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {SERVICE_EXIT_CHARS_MAX, SERVICE_LOG_LINES_MAX} from '../../../shared/limits.ts';
+import {SERVICE_EXIT_CHARS_MAX, SERVICE_LOG_LINES_MAX} from '../../../worker/control/limits.ts';
 import {App} from '../../functions/app.ts';
 import {onNode} from '../../functions/node/node-app.ts';
 import {Service} from '../../harness/service.ts';

@@ -1,6 +1,7 @@
 /** Services over HTTP, as …/services has them: what is asked for, what is refused, and what the routes answer. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {SERVICE_CODE_CHARS_MAX, SERVICES_MAX} from '../../../shared/limits.ts';
+import {SERVICE_CODE_CHARS_MAX} from '../../../shared/limits.ts';
+import {SERVICES_MAX} from '../../../worker/control/limits.ts';
 import {Service} from '../../harness/service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';
 import {NODE_VERSION, ServiceClient} from '../service-client.ts';

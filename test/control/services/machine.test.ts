@@ -1,7 +1,7 @@
 /** The state machine of a service, against whatever may come in whatever order. */
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '../../../shared/limits.ts';
+import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '../../../worker/control/limits.ts';
 import {type Effect, type Input, type Machine, pauseMs, step} from '../../../worker/control/services/service-state.ts';
 
 const inputs: fc.Arbitrary<Input> = fc.oneof(

@@ -1,6 +1,6 @@
 /** What the process of a service may say that is none of ours: it is answered, and costs the server's log a few lines. */
 import {beforeEach, expect, test, vi} from 'vitest';
-import {SERVICE_FAILURES_LOGGED_MAX} from '../../../shared/limits.ts';
+import {SERVICE_FAILURES_LOGGED_MAX} from '../../../worker/control/limits.ts';
 import {ServiceProcess, type ServiceProcessEvents} from '../../../worker/control/services/service-process.ts';
 import type {NodeProcessEvents} from '../../../worker/runtime/node/node-process.ts';
 

@@ -1,7 +1,7 @@
 /** How many actions of a thread may compute at once, as far as memory allows. */
 import {expect, test} from 'vitest';
-import {ENTRY_BYTES, FUNCTIONS_PROCESS_BYTES_END} from '../../../shared/limits.ts';
 import {EntryGate} from '../../../worker/runtime/actions/entry-gate.ts';
+import {ENTRY_BYTES, FUNCTIONS_PROCESS_BYTES_END} from '../../../worker/runtime/limits.ts';
 
 test('as many begin at once as may take their most; the others follow in order', async () => {
   const gate = new EntryGate(() => FUNCTIONS_PROCESS_BYTES_END - 2 * ENTRY_BYTES);

@@ -1,6 +1,6 @@
 /** What actions take of their worker's memory, and what becomes of them when it runs short. */
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {FUNCTIONS_PROCESS_BYTES_END, FUNCTIONS_PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
+import {FUNCTIONS_PROCESS_BYTES_END, FUNCTIONS_PROCESS_BYTES_MAX} from '../../../worker/runtime/limits.ts';
 import {until} from '../../harness/until.ts';
 import {ActionHost} from './action-host.ts';
 

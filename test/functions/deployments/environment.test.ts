@@ -1,10 +1,7 @@
 import {describe, expect, test, vi} from 'vitest';
 import type {TenantFunctionSettings} from '../../../engine/storage/stored-settings.ts';
-import {
-  ENVIRONMENT_NAME_CHARS_MAX,
-  ENVIRONMENT_VALUE_BYTES_MAX,
-  ENVIRONMENT_VARIABLES_MAX,
-} from '../../../shared/limits.ts';
+import {ENVIRONMENT_NAME_CHARS_MAX, ENVIRONMENT_VALUE_BYTES_MAX} from '../../../shared/limits.ts';
+import {ENVIRONMENT_VARIABLES_MAX} from '../../../worker/runtime/limits.ts';
 import {refusalOf, TenantDeployments} from './tenant-deployments.ts';
 
 describe('environment variables', () => {

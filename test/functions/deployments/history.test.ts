@@ -1,7 +1,7 @@
 import {Buffer} from 'node:buffer';
 import {describe, expect, onTestFinished, test, vi} from 'vitest';
-import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../shared/limits.ts';
 import type {DeploymentUpload, SchemaDefinition} from '../../../shared/protocol/functions.ts';
+import {DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../../../worker/functions/limits.ts';
 import {EMPTY_UPLOAD, errorsOf, refusalOf, TenantDeployments} from './tenant-deployments.ts';
 
 const NOTHING = {functions: [], routes: null, schema: null, authProviders: []};

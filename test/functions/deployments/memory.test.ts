@@ -1,8 +1,8 @@
 /** What the worker keeps of deployments that do not serve any more. */
 import {queryObjects} from 'node:v8';
 import {expect, test} from 'vitest';
-import {DEPLOYMENTS_KEEP} from '../../../shared/limits.ts';
 import {ActiveDeployment} from '../../../worker/functions/deployments/active-deployment.ts';
+import {DEPLOYMENTS_KEEP} from '../../../worker/functions/limits.ts';
 import {EMPTY_UPLOAD, TenantDeployments} from './tenant-deployments.ts';
 
 /** Of a table with another field and another index each time; a second table comes and goes. */

@@ -3,15 +3,11 @@ import {Buffer} from 'node:buffer';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import {STREAM_PIECE_BYTES_MAX, STREAM_STALL_MS} from '../../../engine/limits.ts';
 import {parseResponseMeta} from '../../../router/workers/response-meta.ts';
 import {corsHeaders, preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {MalformedFrame} from '../../../shared/ipc/frame.ts';
-import {
-  RESPONSE_HEADERS_MAX,
-  STREAM_PIECE_BYTES_MAX,
-  STREAM_STALL_MS,
-  STREAM_WINDOW_BYTES,
-} from '../../../shared/limits.ts';
+import {RESPONSE_HEADERS_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
 import {feed} from '../../../worker/ipc/piece-stream.ts';
 
 describe('an outgoing body', () => {

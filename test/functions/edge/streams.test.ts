@@ -4,7 +4,8 @@ import {randomBytes} from 'node:crypto';
 import {request} from 'undici';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import {STREAM_HELD_BYTES_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
+import {STREAM_HELD_BYTES_MAX} from '../../../engine/limits.ts';
+import {STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
 import {ACCESS, type Arrived, Edge, received} from './edge.ts';
 
 let edge: Edge;

@@ -3,9 +3,9 @@ import {Buffer} from 'node:buffer';
 import {beforeEach, describe, expect, test} from 'vitest';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import type {RequestMeta} from '../../../shared/ipc/operations.ts';
-import {HTTP_UPLOADS_MAX} from '../../../shared/limits.ts';
 import type {HttpActionParts, HttpActionReply} from '../../../worker/functions/http-actions.ts';
 import {HttpActions} from '../../../worker/functions/http-actions.ts';
+import {HTTP_UPLOADS_MAX} from '../../../worker/functions/limits.ts';
 import {decoded, type Request} from '../../../worker/ipc/decode.ts';
 
 const META: RequestMeta = {op: 'functions.http', m: 'POST', u: 'http://h/svc/t/http/in', p: ['/in']};

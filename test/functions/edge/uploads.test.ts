@@ -1,12 +1,8 @@
 /** Request bodies that reach a worker while they arrive: whole, held back, refused, given up by either end. */
 import {createHash, randomBytes} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {
-  DEPLOYMENT_BYTES_MAX,
-  HTTP_ACTION_BODY_BYTES_MAX,
-  STREAM_WINDOW_BYTES,
-  WHOLE_UPLOAD_BYTES_MAX,
-} from '../../../shared/limits.ts';
+import {WHOLE_UPLOAD_BYTES_MAX} from '../../../router/limits.ts';
+import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
 import {ACCESS, type Arrived, Edge, received} from './edge.ts';
 
 let edge: Edge;

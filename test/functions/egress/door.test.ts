@@ -8,15 +8,15 @@ import {createInterface} from 'node:readline';
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {Door} from '../../../egress/door.ts';
-import {LookupQueue} from '../../../egress/lookup-queue.ts';
-import {EgressMetrics} from '../../../shared/egress/metrics.ts';
-import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
 import {
   EGRESS_CONNECTIONS_PER_TENANT_MAX,
   EGRESS_LINE_BYTES_MAX,
   EGRESS_LINKS_PER_TENANT_MAX,
   EGRESS_LOOKUPS_PER_TENANT_MAX,
-} from '../../../shared/limits.ts';
+} from '../../../egress/limits.ts';
+import {LookupQueue} from '../../../egress/lookup-queue.ts';
+import {EgressMetrics} from '../../../shared/egress/metrics.ts';
+import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
 import {WayOut} from '../../../worker/runtime/egress/way-out.ts';
 import {TestEgress} from '../../harness/egress.ts';
 import {until} from '../../harness/until.ts';

@@ -1,6 +1,6 @@
 /** `console`: what lines look like, and how many there are. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../worker/runtime/guest/limits.ts';
 import {TestRealm} from './realm.ts';
 
 let realm: TestRealm;

@@ -1,8 +1,8 @@
 /** `crypto.subtle`: known answers, keys in and out, and what the host refuses whoever asks. */
 import {webcrypto} from 'node:crypto';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {CRYPTO_INPUT_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
 import {cryptoCall} from '../../../worker/runtime/crypto/crypto-host.ts';
+import {CRYPTO_INPUT_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../worker/runtime/limits.ts';
 import {TestRealm} from './realm.ts';
 
 let realm: TestRealm;

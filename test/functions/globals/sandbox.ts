@@ -1,9 +1,9 @@
 /** The kernel of dist/realm.js in a real isolate, around code that means harm; its host only records what reaches it. */
 
-import {FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../shared/limits.ts';
 import {cryptoCall} from '../../../worker/runtime/crypto/crypto-host.ts';
 import {HostOp, type InvocationKind} from '../../../worker/runtime/guest/host-call.ts';
 import {type Realm, RealmHost} from '../../../worker/runtime/isolate/realm.ts';
+import {FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../worker/runtime/limits.ts';
 
 export type HostedCall = {op: number; args: unknown[]};
 /** What the attack came to: it returned, it threw, or it said nothing any more. */

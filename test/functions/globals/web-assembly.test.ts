@@ -1,6 +1,6 @@
 /** WebAssembly works, without the event loop of the host, and its memory is bounded and never shared. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../../../shared/limits.ts';
+import {WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../../../worker/runtime/guest/limits.ts';
 import {TestRealm} from './realm.ts';
 import {answer, exportedMemory, memory} from './wasm.ts';
 

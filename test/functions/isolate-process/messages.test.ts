@@ -1,8 +1,9 @@
 /** What crosses between a worker and the process of its isolates, and what the worker does not take from there. */
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {FUNCTION_RESULT_BYTES_MAX, ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import {FUNCTION_RESULT_BYTES_MAX} from '../../../worker/runtime/guest/limits.ts';
 import {checkedMessage} from '../../../worker/runtime/isolate-process/checked-message.ts';
+import {ISOLATE_FRAME_BYTES_MAX} from '../../../worker/runtime/limits.ts';
 import {FrameReceiver, FrameSender} from '../../../worker/runtime/process/frames.ts';
 
 const RUN = {

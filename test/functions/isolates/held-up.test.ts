@@ -1,6 +1,6 @@
 /** When a query counts as one that holds up its thread: by what its thread worked, not by the clock alone. */
 import {expect, test} from 'vitest';
-import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../../../shared/limits.ts';
+import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../../../worker/runtime/limits.ts';
 import {holdsUp, NOT_SEEN, seen} from '../../../worker/runtime/queries/held-up.ts';
 
 /** At which look behind the first it is held up. @param cpuMs of the thread, at each look */

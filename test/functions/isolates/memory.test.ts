@@ -1,8 +1,9 @@
 /** What functions may make the host keep or look at. */
 import {describe, expect, test} from 'vitest';
-import {ERROR_MESSAGE_CHARS_MAX, LOG_CALL_CHARS_MAX, LOG_LINE_CHARS_MAX} from '../../../shared/limits.ts';
 import {ActionLines} from '../../../worker/runtime/actions/action-lines.ts';
 import {LOG_OVERFLOW} from '../../../worker/runtime/console-lines.ts';
+import {ERROR_MESSAGE_CHARS_MAX, LOG_LINE_CHARS_MAX} from '../../../worker/runtime/guest/limits.ts';
+import {LOG_CALL_CHARS_MAX} from '../../../worker/runtime/limits.ts';
 import {SourcePositions} from '../../../worker/runtime/source-positions.ts';
 import {handler, TestRunner} from './runner.ts';
 

@@ -1,12 +1,12 @@
 /** What a worker does as its memory runs short. */
 import {afterEach, expect, test, vi} from 'vitest';
+import {PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
 import {
   FUNCTIONS_PROCESS_BYTES_END,
   FUNCTIONS_PROCESS_BYTES_MAX,
   FUNCTIONS_PROCESS_BYTES_SHORT,
   FUNCTIONS_SHORT_IDLE_MS,
-  PROCESS_BYTES_MAX,
-} from '../../../shared/limits.ts';
+} from '../../../worker/runtime/limits.ts';
 import {ProcessMemory} from '../../../worker/runtime/process-memory.ts';
 
 let memory: ProcessMemory;

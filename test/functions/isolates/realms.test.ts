@@ -1,7 +1,7 @@
 /** Realms of one isolate come and go with deployments and variables; what they held goes with them. */
 import {expect, onTestFinished, test, vi} from 'vitest';
-import {REALMS_MADE_PER_ISOLATE_MAX} from '../../../shared/limits.ts';
 import {RealmHost} from '../../../worker/runtime/isolate/realm.ts';
+import {REALMS_MADE_PER_ISOLATE_MAX} from '../../../worker/runtime/limits.ts';
 import {handler, TestRunner} from './runner.ts';
 
 test('a realm that is released leaves nothing in its isolate, however many there were', () => {

@@ -2,9 +2,14 @@ import {appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {LOG_FAILURES_BURST, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
 import {createLogger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {
+  LOG_FAILURES_BURST,
+  LOG_FILE_BYTES,
+  LOG_FILES_KEEP,
+  LOG_UNWRITTEN_CHARS_MAX,
+} from '../../../worker/runtime/limits.ts';
 import {executionFiles} from '../../../worker/runtime/log/execution-log.ts';
 import {svc} from '../../harness/command.ts';
 import {Service} from '../../harness/service.ts';

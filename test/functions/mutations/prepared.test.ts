@@ -1,12 +1,12 @@
 /** What a mutation needs is there before its write begins: in the write, all others of its group wait for it. */
 import {afterEach, describe, expect, test, vi} from 'vitest';
 import {WorkerMetrics} from '../../../engine/metrics.ts';
-import {FUNCTIONS_PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
 import {type Call, Functions} from '../../../worker/functions/functions.ts';
 import {MutationRunner} from '../../../worker/functions/mutations/mutation-runner.ts';
 import type {LiveDeployment} from '../../../worker/runtime/call.ts';
 import type {CallResult} from '../../../worker/runtime/call-result.ts';
 import {Realm} from '../../../worker/runtime/isolate/realm.ts';
+import {FUNCTIONS_PROCESS_BYTES_MAX} from '../../../worker/runtime/limits.ts';
 import {ProcessMemory} from '../../../worker/runtime/process-memory.ts';
 import {SourcePositions} from '../../../worker/runtime/source-positions.ts';
 import {SERVER, TenantDeployments} from '../deployments/tenant-deployments.ts';

@@ -3,7 +3,7 @@ import {mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync} from 'node:
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {expect, onTestFinished, test} from 'vitest';
-import {NODE_UNREAD_BYTES_MAX} from '../../../shared/limits.ts';
+import {NODE_UNREAD_BYTES_MAX} from '../../../worker/runtime/limits.ts';
 import {NODE_MAIN} from '../../../worker/runtime/node/code-directory.ts';
 import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';
 

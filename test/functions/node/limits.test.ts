@@ -1,9 +1,9 @@
 /** The limits of time of Node actions and their processes, as documented, by a clock that is set. Processes are played. */
 import {EventEmitter} from 'node:events';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import {ACTION_CPU_MS_MAX, ACTION_MS_MAX, NODE_IDLE_MS, NODE_LOOK_MS} from '../../../shared/limits.ts';
 import type {ActionLink} from '../../../worker/runtime/actions/action-link.ts';
 import type {ActionRequest} from '../../../worker/runtime/actions/action-message.ts';
+import {ACTION_CPU_MS_MAX, ACTION_MS_MAX, NODE_IDLE_MS, NODE_LOOK_MS} from '../../../worker/runtime/limits.ts';
 import {NodeMember} from '../../../worker/runtime/node/node-member.ts';
 import {frame} from '../../../worker/runtime/node/node-message.ts';
 import {type NodeEnd, NodeProcess, type NodeProcessEvents} from '../../../worker/runtime/node/node-process.ts';

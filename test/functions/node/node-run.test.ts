@@ -1,8 +1,8 @@
 /** What a call in a Node process may ask for, when it writes to its worker what it likes. */
 import {expect, test} from 'vitest';
-import {ACTION_CALLS_MAX} from '../../../shared/limits.ts';
 import type {ActionLink} from '../../../worker/runtime/actions/action-link.ts';
 import type {ActionRequest} from '../../../worker/runtime/actions/action-message.ts';
+import {ACTION_CALLS_MAX} from '../../../worker/runtime/guest/limits.ts';
 import {NodeRun} from '../../../worker/runtime/node/node-run.ts';
 
 test('operations under one number are no way around how many there may be', () => {

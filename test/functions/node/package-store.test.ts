@@ -20,7 +20,7 @@ import {
   PACKAGE_UNUSED_KEEP_MS,
   PACKAGES_KEPT_BYTES_MAX,
   PACKAGES_UNPACKED_BYTES_MAX,
-} from '../../../shared/limits.ts';
+} from '../../../worker/runtime/limits.ts';
 import {PackageStore} from '../../../worker/runtime/node/package-store.ts';
 import {pax, type TarEntry, tarball} from './tar.ts';
 

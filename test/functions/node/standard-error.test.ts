@@ -2,7 +2,7 @@
 import {EventEmitter, once} from 'node:events';
 import {PassThrough} from 'node:stream';
 import {expect, test, vi} from 'vitest';
-import {NODE_HEARING_MS, NODE_STDERR_PIECES_MAX} from '../../../shared/limits.ts';
+import {NODE_HEARING_MS, NODE_STDERR_PIECES_MAX} from '../../../worker/runtime/limits.ts';
 import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';
 
 const {child} = vi.hoisted(() => ({child: {current: null as unknown}}));

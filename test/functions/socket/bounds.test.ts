@@ -1,8 +1,8 @@
 /** What sockets may cost the memory of their worker, whatever they ask for and however little they read. */
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterEach, expect, test} from 'vitest';
-import {SOCKET_RESULTS_CHARS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../../../shared/limits.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
+import {SOCKET_RESULTS_CHARS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../../../worker/functions/limits.ts';
 import type {Sync} from '../../../worker/functions/sync/sync.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 

@@ -1,7 +1,7 @@
 /** What nobody expected: an error of one query, one message or one session, and of nothing else. */
 import {afterEach, describe, expect, onTestFinished, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
-import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../shared/limits.ts';
+import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../worker/functions/limits.ts';
 import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
 import type {HeldQuery} from '../../../worker/functions/sync/queries/held-query.ts';
 import type {Ran} from '../../../worker/functions/sync/queries/query-runs.ts';

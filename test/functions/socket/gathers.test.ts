@@ -1,6 +1,6 @@
 /** Sessions whose queries never meet in one moment by themselves: their queries are run in one snapshot, once for all who ask for the same. */
 import {beforeEach, describe, expect, test, vi} from 'vitest';
-import {FUNCTION_SOCKET_WINDOW_BYTES, MOMENTS_MISSED_MAX} from '../../../shared/limits.ts';
+import {FUNCTION_SOCKET_WINDOW_BYTES, MOMENTS_MISSED_MAX} from '../../../worker/functions/limits.ts';
 import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';

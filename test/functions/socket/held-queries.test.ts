@@ -4,7 +4,7 @@ import {afterEach, expect, test, vi} from 'vitest';
 import {LiveIndex} from '../../../engine/live/live-index.ts';
 import {WorkerMetrics} from '../../../engine/metrics.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../shared/limits.ts';
+import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../worker/functions/limits.ts';
 import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
 import type {HeldQuery, Holder} from '../../../worker/functions/sync/queries/held-query.ts';
 import type {QueryRuns, Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';

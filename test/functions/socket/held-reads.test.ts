@@ -1,14 +1,9 @@
 /** What the queries that sockets hold take, and what happens where that is too much. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../../engine/limits.ts';
 import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
-import {
-  FUNCTION_SOCKETS_MAX,
-  HELD_QUERIES_BYTES_MAX,
-  HELD_READ_INTERVALS_MAX,
-  HELD_READS_BYTES_MAX,
-  LIVE_RUN_AGAIN_MS,
-  QUERIES_PER_SOCKET_MAX,
-} from '../../../shared/limits.ts';
+import {QUERIES_PER_SOCKET_MAX} from '../../../shared/limits.ts';
+import {FUNCTION_SOCKETS_MAX, HELD_QUERIES_BYTES_MAX, LIVE_RUN_AGAIN_MS} from '../../../worker/functions/limits.ts';
 import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
 import type {SocketLink} from '../../../worker/ipc/router-link.ts';
 import {until} from '../../harness/until.ts';

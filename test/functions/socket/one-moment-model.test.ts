@@ -6,7 +6,7 @@ import {setImmediate as nextTurn} from 'node:timers/promises';
 import fc from 'fast-check';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
-import {LIVE_RUN_AGAIN_MS_MAX} from '../../../shared/limits.ts';
+import {LIVE_RUN_AGAIN_MS_MAX} from '../../../worker/functions/limits.ts';
 import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 

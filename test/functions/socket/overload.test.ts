@@ -6,7 +6,7 @@ import {
   FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
   FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX,
-} from '../../../shared/limits.ts';
+} from '../../../router/limits.ts';
 import {TENANT_FILE} from '../../../shared/tenant-directory.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {Service} from '../../harness/service.ts';

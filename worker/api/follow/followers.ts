@@ -6,8 +6,8 @@ import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import type {WorkerMetrics} from '../../../engine/metrics.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../../../shared/limits.ts';
 import {OwedBytes} from '../../../shared/owed-bytes.ts';
+import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../limits.ts';
 import {EventStream} from './event-stream.ts';
 
 export type FollowedKind = 'journal' | 'query';

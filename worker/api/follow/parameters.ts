@@ -2,7 +2,7 @@
 
 import {checkTableName} from '../../../engine/documents/table-name.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {FOLLOWED_TABLES_MAX} from '../../../shared/limits.ts';
+import {FOLLOWED_TABLES_MAX} from '../limits.ts';
 
 /** `after`: null is from the oldest record kept on. `tables`: null is all. `limit`: null is none. */
 export type JournalStreamRequest = {

@@ -4,7 +4,8 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Commit} from '../../../engine/commit/commit.ts';
-import {FOLLOWED_RECORDS_KEPT, STREAM_PIECE_BYTES_MAX} from '../../../shared/limits.ts';
+import {STREAM_PIECE_BYTES_MAX} from '../../../engine/limits.ts';
+import {FOLLOWED_RECORDS_KEPT} from '../limits.ts';
 import {eventText} from './event-stream.ts';
 
 /** Which records a reader wants: those that concern one of these tables. */

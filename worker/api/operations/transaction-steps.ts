@@ -24,7 +24,6 @@ import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {checkWireType, wireType} from '../../../engine/wire-type.ts';
 import {unreachable} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../../shared/limits.ts';
 import {positioned} from '../../../shared/positioned-error.ts';
 import {
   DeleteOperation,
@@ -35,6 +34,7 @@ import {
   type TransactionEnvelope,
   UpsertOperation,
 } from '../../../shared/protocol/transactions.ts';
+import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../limits.ts';
 import {fillReferences, takeReferences} from './references.ts';
 
 const insertOperation = wireType(InsertOperation);

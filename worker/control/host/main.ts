@@ -7,10 +7,11 @@
  * given at the start: sandbox-process.ts). Its worker's end is its own.
  */
 import {unreachable} from '../../../shared/assert.ts';
-import {ISOLATE_FRAME_BYTES_MAX, SANDBOX_VALUE_CHARS_MAX} from '../../../shared/limits.ts';
 import {EntryGate} from '../../runtime/actions/entry-gate.ts';
 import {NewestEgress} from '../../runtime/egress/newest.ts';
+import {ISOLATE_FRAME_BYTES_MAX} from '../../runtime/limits.ts';
 import {WorkerPipe} from '../../runtime/process/worker-pipe.ts';
+import {SANDBOX_VALUE_CHARS_MAX} from '../limits.ts';
 import type {Failed, Sent, ToHost} from '../sandbox-message.ts';
 import {HostedSandbox} from './hosted-sandbox.ts';
 

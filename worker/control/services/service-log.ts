@@ -5,19 +5,19 @@
 import {rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {ServiceError} from '../../../shared/errors.ts';
+import {SERVICE_LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
+import type {Logger} from '../../../shared/log.ts';
+import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
+import {LOG_CHARS_KEEP} from '../../runtime/limits.ts';
+import {LogFiles} from '../../runtime/log/log-files.ts';
+import {NewestEntries} from '../../runtime/log/newest-entries.ts';
+import {historyCount, type LogTarget, sendLog} from '../../runtime/log/read-log.ts';
 import {
-  LOG_CHARS_KEEP,
-  SERVICE_LOG_ENTRIES_KEEP,
   SERVICE_LOG_FILE_BYTES,
   SERVICE_LOG_FILES_KEEP,
   SERVICE_LOG_FOLLOWERS_MAX,
   SERVICE_LOG_LINES_MAX,
-} from '../../../shared/limits.ts';
-import type {Logger} from '../../../shared/log.ts';
-import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
-import {LogFiles} from '../../runtime/log/log-files.ts';
-import {NewestEntries} from '../../runtime/log/newest-entries.ts';
-import {historyCount, type LogTarget, sendLog} from '../../runtime/log/read-log.ts';
+} from '../limits.ts';
 
 type Level = ServiceLogEntry['level'];
 type Follower = {onLine: (line: string) => void; onEnd: () => void};

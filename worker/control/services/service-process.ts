@@ -7,25 +7,25 @@
 import {refusalOf} from '../../../engine/storage/failure.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
-import {
-  LOG_LINE_CHARS_MAX,
-  SERVICE_FAILURES_LOGGED_MAX,
-  SERVICE_LOAD_MS_MAX,
-  SERVICE_LOOK_MS,
-  SERVICE_MEMORY_BESIDE_MB,
-  SERVICE_NICENESS,
-  SERVICE_WATCHES_MAX,
-} from '../../../shared/limits.ts';
 import type {ExitReason} from '../../../shared/protocol/services.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
 import {isOneOf, MAIN_OPERATIONS, refusal} from '../../runtime/actions/action-message.ts';
 import {fieldsOf, numberOf, textOf} from '../../runtime/actions/operation-input.ts';
 import {PendingOperations} from '../../runtime/actions/pending-operations.ts';
+import {LOG_LINE_CHARS_MAX} from '../../runtime/guest/limits.ts';
 import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../runtime/node/node-message.ts';
 import {type NodeEnd, NodeProcess} from '../../runtime/node/node-process.ts';
 import {Hearing} from '../../runtime/process/hearing.ts';
 import type {Lifeline} from '../../runtime/process/lifeline.ts';
+import {
+  SERVICE_FAILURES_LOGGED_MAX,
+  SERVICE_LOAD_MS_MAX,
+  SERVICE_LOOK_MS,
+  SERVICE_MEMORY_BESIDE_MB,
+  SERVICE_NICENESS,
+  SERVICE_WATCHES_MAX,
+} from '../limits.ts';
 
 export type ServiceExitReport = {reason: ExitReason; message: string | null};
 

@@ -2,10 +2,10 @@
 
 import {refusalOf} from '../../../engine/storage/failure.ts';
 import {assert, unreachable} from '../../../shared/assert.ts';
-import {SERVICE_EXIT_CHARS_MAX, SERVICE_STOP_MS_MAX} from '../../../shared/limits.ts';
 import type {ServiceExit, ServiceRecord, ServiceState} from '../../../shared/protocol/services.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
 import {confiningLifeline} from '../../runtime/process/lifeline.ts';
+import {SERVICE_EXIT_CHARS_MAX, SERVICE_STOP_MS_MAX} from '../limits.ts';
 import type {ServiceLog} from './service-log.ts';
 import {type ServiceExitReport, ServiceProcess} from './service-process.ts';
 import {type Effect, type Input, type Machine, step} from './service-state.ts';

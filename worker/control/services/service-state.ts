@@ -8,8 +8,8 @@
  * - `stopping` is left by `ended` alone, whatever was asked for meanwhile; what was asked for last is done then.
  */
 import {unreachable} from '../../../shared/assert.ts';
-import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '../../../shared/limits.ts';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
+import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '../limits.ts';
 
 export type Machine =
   | {state: 'stopped'}

@@ -13,12 +13,6 @@ import type {Writer} from '../../../engine/commit/writer.ts';
 import {refusalOf} from '../../../engine/storage/failure.ts';
 import {activatedMs} from '../../../engine/storage/stored-settings.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {
-  SERVICE_CLOSE_MS_MAX,
-  SERVICE_ENV_CHARS_MAX,
-  SERVICE_MEMORY_MB_DEFAULT,
-  SERVICES_MAX,
-} from '../../../shared/limits.ts';
 import {NODE_VERSION_DEFAULT} from '../../../shared/node-version.ts';
 import type {ServiceBody, ServiceRecord, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
@@ -26,6 +20,7 @@ import type {LogTarget} from '../../runtime/log/read-log.ts';
 import type {ControlParts} from '../control-parts.ts';
 import {ControlRecords} from '../control-records.ts';
 import {checkEnvironment} from '../environment-check.ts';
+import {SERVICE_CLOSE_MS_MAX, SERVICE_ENV_CHARS_MAX, SERVICE_MEMORY_MB_DEFAULT, SERVICES_MAX} from '../limits.ts';
 import {serviceRecords} from '../record-table.ts';
 import {removeLog, ServiceLog} from './service-log.ts';
 import {ServiceRunner, startingPoint} from './service-runner.ts';

@@ -6,9 +6,9 @@
 import type {JSONWebKeySet, JWK} from 'jose';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import {issuerUrl} from '../../../shared/issuer-url.ts';
-import {AUTH_DOCUMENT_BYTES_MAX, AUTH_FETCH_TIMEOUT_MS, AUTH_KEYS_MAX} from '../../../shared/limits.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import type {EgressRequest, EgressResponse} from '../../runtime/egress/fetch.ts';
+import {AUTH_DOCUMENT_BYTES_MAX, AUTH_FETCH_TIMEOUT_MS, AUTH_KEYS_MAX} from '../limits.ts';
 import {isSameIssuer, issuerOf} from './provider.ts';
 import {rejected, shown, unavailable} from './rejected.ts';
 

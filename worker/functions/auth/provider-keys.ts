@@ -8,7 +8,7 @@
  *   most once in AUTH_REFETCH_PAUSE_MS, whatever tokens somebody makes up.
  */
 import type {JSONWebKeySet, LocalJWKSet} from 'jose';
-import {AUTH_KEYS_FRESH_MS, AUTH_KEYS_STALE_MS_MAX, AUTH_REFETCH_PAUSE_MS} from '../../../shared/limits.ts';
+import {AUTH_KEYS_FRESH_MS, AUTH_KEYS_STALE_MS_MAX, AUTH_REFETCH_PAUSE_MS} from '../limits.ts';
 
 type Kept = {ids: Set<unknown>; keys: LocalJWKSet; fetchedMs: number};
 

@@ -3,8 +3,9 @@
  * asked, and to refuse forms that no provider's token has.
  */
 import {ServiceError} from '../../../shared/errors.ts';
-import {NESTING_LEVELS_MAX, TOKEN_CHARS_MAX, TOKEN_KEY_ID_CHARS_MAX} from '../../../shared/limits.ts';
 import {misplacedCredential} from '../../../shared/own-credential.ts';
+import {NESTING_LEVELS_MAX} from '../../../shared/values/value-limits.ts';
+import {TOKEN_CHARS_MAX, TOKEN_KEY_ID_CHARS_MAX} from '../limits.ts';
 import {rejected, shown} from './rejected.ts';
 
 export type Claims = Record<string, unknown>;

@@ -3,7 +3,7 @@
  * more than most queries. The token itself is not kept.
  */
 import {createHash} from 'node:crypto';
-import {TOKENS_VERIFIED_KEEP, TOKENS_VERIFIED_KEEP_MS} from '../../../shared/limits.ts';
+import {TOKENS_VERIFIED_KEEP, TOKENS_VERIFIED_KEEP_MS} from '../limits.ts';
 import type {Identity} from './identity.ts';
 
 export type VerifiedToken = {

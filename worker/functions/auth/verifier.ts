@@ -5,8 +5,8 @@
  */
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../../../shared/limits.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
+import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../limits.ts';
 import {parseBearer} from './bearer.ts';
 import {identityOf} from './identity.ts';
 import {type Fetch, fetchKeySet} from './key-documents.ts';

@@ -12,6 +12,7 @@ import {randomBytes} from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type {CommitGroups} from '../../../engine/commit/group.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
+import {ROWS_SUMMED_MAX} from '../../../engine/limits.ts';
 import type {SchemaChanges} from '../../../engine/schema/change.ts';
 import {SchemaMismatch} from '../../../engine/schema/deploy.ts';
 import {schemaChanges} from '../../../engine/schema/deploy-changes.ts';
@@ -25,12 +26,6 @@ import type {DeploymentRow} from '../../../engine/storage/statements.ts';
 import {ACTIVE_KEY, journalDeployment} from '../../../engine/storage/stored-settings.ts';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {
-  DEPLOYMENT_SLICE_CHARS,
-  DEPLOYMENTS_KEEP,
-  DEPLOYS_WAITING_MAX,
-  ROWS_SUMMED_MAX,
-} from '../../../shared/limits.ts';
 import type {
   DeployedView,
   DeploymentView,
@@ -45,6 +40,7 @@ import {DeploysUnderWay, type TellStep} from '../../runtime/analysis/deploy-prog
 import {refusal} from '../../runtime/analysis/deployment-upload.ts';
 import type {NodeAnalysisOptions, NodeModules, NodeUpload} from '../../runtime/analysis/node-modules.ts';
 import type {Environment} from '../../runtime/environment.ts';
+import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../limits.ts';
 import {ActiveDeployment} from './active-deployment.ts';
 
 export type DeploymentParts = {

@@ -6,7 +6,6 @@
 import type {Writer} from '../../../engine/commit/writer.ts';
 import type {Connection} from '../../../engine/storage/connection.ts';
 import {Reader} from '../../../engine/storage/reader.ts';
-import {FUNCTION_IDLE_MS, MUTATION_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {mayHoldIsolates} from '../../../shared/node-flags.ts';
 import type {FunctionTable} from '../../runtime/call.ts';
 import {CodeStore} from '../../runtime/code-store.ts';
@@ -14,6 +13,8 @@ import {HostDatabase} from '../../runtime/database/host-database.ts';
 import type {Execution} from '../../runtime/execution.ts';
 import {isolateLibrary} from '../../runtime/isolate/realm.ts';
 import {type SyncResult, SyncRunner} from '../../runtime/isolate/sync-runner.ts';
+import {FUNCTION_IDLE_MS} from '../../runtime/limits.ts';
+import {MUTATION_WALL_MS_MAX} from '../limits.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
 export class MutationRunner {

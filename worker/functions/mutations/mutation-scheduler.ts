@@ -7,15 +7,11 @@ import type {Writer} from '../../../engine/commit/writer.ts';
 import {insertFunctionJob, removeJob} from '../../../engine/scheduler/jobs.ts';
 import {decodeId} from '../../../engine/storage/ids.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {
-  SCHEDULE_DISTANCE_MS_MAX,
-  SCHEDULED_ARGUMENT_BYTES_MAX,
-  SCHEDULED_ARGUMENTS_BYTES_MAX,
-  SCHEDULED_JOBS_PER_MUTATION_MAX,
-} from '../../../shared/limits.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
 import {canonicalPath, type FunctionTable, shownPath} from '../../runtime/call.ts';
+import {SCHEDULE_DISTANCE_MS_MAX, SCHEDULED_ARGUMENT_BYTES_MAX} from '../../runtime/guest/limits.ts';
 import type {FunctionScheduler} from '../../runtime/isolate/invocation-host.ts';
+import {SCHEDULED_ARGUMENTS_BYTES_MAX, SCHEDULED_JOBS_PER_MUTATION_MAX} from '../limits.ts';
 
 /** A scheduling call was wrong. The message is what user code catches. */
 export class ScheduleRefused extends ServiceError {

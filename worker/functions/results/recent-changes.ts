@@ -6,7 +6,7 @@
 
 import type {Change, Commit, Side} from '../../../engine/commit/commit.ts';
 import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../../engine/reads/read-set.ts';
-import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../../../shared/limits.ts';
+import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../limits.ts';
 
 type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number; sequenceBefore: number};
 

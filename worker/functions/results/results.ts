@@ -20,9 +20,9 @@ import type {LiveIndex, Watch, Watcher} from '../../../engine/live/live-index.ts
 import type {WorkerMetrics} from '../../../engine/metrics.ts';
 import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
-import {RESULT_INTERVALS_MAX, RESULT_KEPT_BYTES_MAX, RESULTS_BYTES_MAX} from '../../../shared/limits.ts';
 import type {Execution} from '../../runtime/execution.ts';
 import type {QueryRun} from '../../runtime/queries/query-batch.ts';
+import {RESULT_INTERVALS_MAX, RESULT_KEPT_BYTES_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
 import {RecentChanges} from './recent-changes.ts';
 
 export type ResultParts = {

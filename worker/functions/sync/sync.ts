@@ -5,11 +5,12 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
+import {SLICE_MS} from '../../../engine/limits.ts';
 import type {SocketFailure, WorkerMetrics} from '../../../engine/metrics.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {FUNCTION_SOCKETS_MAX, SLICE_MS, SOCKETS_WAITING_CHARS_MAX} from '../../../shared/limits.ts';
 import {OwedBytes} from '../../../shared/owed-bytes.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
+import {FUNCTION_SOCKETS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../limits.ts';
 import {caughtError} from './queries/caught.ts';
 import {HeldQueries, type HeldQueriesParts} from './queries/held-queries.ts';
 import {readMessage} from './session/client-frame.ts';

@@ -1,10 +1,10 @@
 /** The fetches of one action: under way, or answered with a body that is not read to its end. */
 import {Buffer} from 'node:buffer';
-import {ACTION_FETCHES_MAX} from '../../../shared/limits.ts';
 import type {Egress} from '../egress/connector.ts';
 import {egressFetch} from '../egress/fetch.ts';
 import {connected} from '../egress/no-network.ts';
 import type {FetchAnswer, FetchCall} from '../guest/actions/network.ts';
+import {ACTION_FETCHES_MAX} from '../limits.ts';
 import {BodyPipe} from './body-pipe.ts';
 import {ReadAhead} from './read-ahead.ts';
 

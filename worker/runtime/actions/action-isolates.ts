@@ -4,15 +4,15 @@
  * changed built-ins, is never used again.
  */
 
+import type {DeploymentCode} from '../execution.ts';
+import type {HostCall} from '../guest/host-call.ts';
+import {type CodeSource, type Realm, RealmHost} from '../isolate/realm.ts';
 import {
   ACTION_ISOLATE_IDLE_MS,
   ACTION_ISOLATES_IDLE_MAX,
   ISOLATE_HEAP_RECYCLE_BYTES,
   ISOLATE_MEMORY_MB,
-} from '../../../shared/limits.ts';
-import type {DeploymentCode} from '../execution.ts';
-import type {HostCall} from '../guest/host-call.ts';
-import {type CodeSource, type Realm, RealmHost} from '../isolate/realm.ts';
+} from '../limits.ts';
 import {refusal} from './action-message.ts';
 
 export class ActionIsolate {

@@ -3,8 +3,10 @@
  * its own alone, since what it calls has entries of its own. Together they are no more lines than one execution may write, and no more than LOG_CALL_CHARS_MAX of text: an action
  * that calls a talkative query a hundred times would otherwise be answered with a hundred times as much.
  */
-import {LOG_CALL_CHARS_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
+
 import {LOG_OVERFLOW} from '../console-lines.ts';
+import {LOG_LINES_MAX} from '../guest/limits.ts';
+import {LOG_CALL_CHARS_MAX} from '../limits.ts';
 
 export class ActionLines {
   readonly own: string[] = [];

@@ -2,8 +2,9 @@
  * What one action has started and not been answered: what belongs to the main thread is passed on, time and the network are
  * done here. Parameters come from the isolate and are looked at as outside input.
  */
-import {ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../../../shared/limits.ts';
+
 import type {Egress} from '../egress/connector.ts';
+import {ACTION_MS_MAX, ACTION_TIMERS_MAX} from '../limits.ts';
 import {ActionFetches} from './action-fetches.ts';
 import {
   HTTP_OPERATIONS,

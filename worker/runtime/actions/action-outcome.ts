@@ -1,6 +1,7 @@
 /** How actions end and what is said of it, in whichever runtime they run. */
-import {FUNCTION_RESULT_BYTES_MAX} from '../../../shared/limits.ts';
+
 import type {Outcome} from '../execution.ts';
+import {FUNCTION_RESULT_BYTES_MAX} from '../guest/limits.ts';
 
 export const OUT_OF_MEMORY = 'JavaScript execution ran out of memory';
 /** What user code sees when the service is at fault. (reference 5.1) */

@@ -11,6 +11,7 @@ import type {MessagePort} from 'node:worker_threads';
 import type {Piscina} from 'piscina';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import type {Outcome, Refused} from '../execution.ts';
 import {
   ACTION_ARGUMENTS_CHARS_MAX,
   ACTION_CPU_MS_MAX,
@@ -19,8 +20,7 @@ import {
   ACTION_THREADS_MAX,
   ACTIONS_MAX,
   FUNCTION_IDLE_MS,
-} from '../../../shared/limits.ts';
-import type {Outcome, Refused} from '../execution.ts';
+} from '../limits.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import type {ActionAnswers} from './action-link.ts';
 import type {

@@ -9,12 +9,6 @@
  */
 import {randomBytes} from 'node:crypto';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
-import {
-  ACTION_CPU_CHECK_MS,
-  ACTION_LINGER_MS,
-  ENTRY_YOUNG_MS_MAX,
-  FUNCTION_LOAD_MS_MAX,
-} from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {cryptoCall} from '../crypto/crypto-host.ts';
 import type {Egress} from '../egress/connector.ts';
@@ -23,6 +17,7 @@ import {type CodeInvocation, type HostCall, HostOp} from '../guest/host-call.ts'
 import {realmError} from '../isolate/invocation-host.ts';
 import type {Realm, RealmHost} from '../isolate/realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
+import {ACTION_CPU_CHECK_MS, ACTION_LINGER_MS, ENTRY_YOUNG_MS_MAX, FUNCTION_LOAD_MS_MAX} from '../limits.ts';
 import {refusal} from './action-message.ts';
 import {ActionOperations, type MainCall} from './action-operations.ts';
 import {checkedResult, failure, OUT_OF_MEMORY, timedOut, UNAVAILABLE, unawaitedWarning} from './action-outcome.ts';

@@ -1,15 +1,15 @@
 /** The WebSockets of one action: undici's, under the tenant's egress policy. What happens to them goes to the isolate as events. */
 import {setTimeout} from 'node:timers/promises';
 import {WebSocket} from 'undici';
+import type {Egress} from '../egress/connector.ts';
+import {connected} from '../egress/no-network.ts';
+import type {SocketCall, SocketEvent} from '../guest/actions/web-socket.ts';
 import {
   ACTION_SOCKETS_MAX,
   SOCKET_READ_AHEAD_BYTES_MAX,
   SOCKET_UNSENT_BYTES_MAX,
   SOCKET_UNSENT_CHECK_MS,
-} from '../../../shared/limits.ts';
-import type {Egress} from '../egress/connector.ts';
-import {connected} from '../egress/no-network.ts';
-import type {SocketCall, SocketEvent} from '../guest/actions/web-socket.ts';
+} from '../limits.ts';
 
 /** Hands an event to the isolate; resolves when it has been there. */
 export type OnSocketEvent = (event: SocketEvent, bytes: Uint8Array | null) => Promise<void>;

@@ -4,11 +4,11 @@
  */
 import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
 import {openReader} from '../../../engine/storage/database.ts';
-import {ACTION_ISOLATE_IDLE_MS, FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../../../shared/limits.ts';
 import {CodeStore} from '../code-store.ts';
 import {NewestEgress} from '../egress/newest.ts';
 import type {CodeInvocation} from '../guest/host-call.ts';
 import {collectGarbage} from '../isolate/collect-garbage.ts';
+import {ACTION_ISOLATE_IDLE_MS, FUNCTION_LOAD_MS_MAX, ISOLATE_MEMORY_MB} from '../limits.ts';
 import {type ActionIsolate, ActionIsolates} from './action-isolates.ts';
 import type {
   ActionRequest,

@@ -6,14 +6,15 @@
  *   enter ──room──▶ young ──ENTRY_YOUNG_MS, and memory is not short──▶ old ──▶ leave
  *      └──none──▶ waits, the first first
  */
+
+import {ownBytes} from '../../../shared/own-memory.ts';
 import {
   ENTRY_BYTES,
   ENTRY_YOUNG_MS,
   ENTRY_YOUNG_MS_MAX,
   FUNCTIONS_PROCESS_BYTES_END,
   FUNCTIONS_PROCESS_BYTES_SHORT,
-} from '../../../shared/limits.ts';
-import {ownBytes} from '../../../shared/own-memory.ts';
+} from '../limits.ts';
 
 /** How often memory is read, and, while anything waits, whether there is room. */
 const LOOK_MS = 10;

@@ -5,12 +5,12 @@
 
 import {isHeaderName, isHeaderValue} from '../../../shared/http-headers.ts';
 import {appHeaders, headersFault} from '../../../shared/ipc/response-headers.ts';
+import type {HttpResponseHead} from '../guest/actions/http-action.ts';
 import {
   HTTP_ACTION_HEADERS_BYTES_MAX,
   HTTP_ACTION_RESPONSE_BYTES_MAX,
   HTTP_ACTION_RESPONSE_BYTES_WARNING,
-} from '../../../shared/limits.ts';
-import type {HttpResponseHead} from '../guest/actions/http-action.ts';
+} from '../limits.ts';
 import type {ActionLines} from './action-lines.ts';
 import {type HttpOperation, refusal} from './action-message.ts';
 

@@ -1,5 +1,5 @@
 /** The operations that an action has started and that are not answered: no more than so many, and told of when it ends. */
-import {ACTION_CALLS_MAX} from '../../../shared/limits.ts';
+import {ACTION_CALLS_MAX} from '../guest/limits.ts';
 import {MAIN_OPERATIONS, refusal} from './action-message.ts';
 
 /** Of these a forgotten one is worth a warning. */

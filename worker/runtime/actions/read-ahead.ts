@@ -3,7 +3,7 @@
  * again even if nobody reads it; behind a long one the sender waits.
  */
 import {Buffer} from 'node:buffer';
-import {FETCH_READ_AHEAD_BYTES} from '../../../shared/limits.ts';
+import {FETCH_READ_AHEAD_BYTES} from '../limits.ts';
 
 export class ReadAhead {
   #pieces: Uint8Array[] = [];

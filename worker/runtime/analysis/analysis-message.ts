@@ -4,8 +4,8 @@
  */
 import type {Buffer} from 'node:buffer';
 import {wireType} from '../../../engine/wire-type.ts';
-import {ANALYSIS_ANSWER_BYTES_MAX} from '../../../shared/limits.ts';
 import {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
+import {ANALYSIS_ANSWER_BYTES_MAX} from '../limits.ts';
 import type {Fields} from '../process/frames.ts';
 import {isBelow, isPackagePath} from './deployment-upload.ts';
 

@@ -9,6 +9,9 @@ import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {ServiceError} from '../../../shared/errors.ts';
+import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
+import type {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
+import type {Manifest} from '../../../shared/protocol/functions.ts';
 import {
   ANALYSIS_DATA_BYTES_MAX,
   ANALYSIS_LOOK_MS,
@@ -16,10 +19,7 @@ import {
   ANALYSIS_PROCESS_BYTES_MAX,
   ISOLATE_FRAME_BYTES_MAX,
   ISOLATE_UNREAD_BYTES_MAX,
-} from '../../../shared/limits.ts';
-import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
-import type {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
-import type {Manifest} from '../../../shared/protocol/functions.ts';
+} from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
 import {dataLimit, lifeline} from '../process/lifeline.ts';
 import {

@@ -3,13 +3,6 @@
  * is wrong is collected, so that one deploy tells all of it. It runs in a process that does nothing else (`main.ts`).
  */
 import {init} from 'es-module-lexer';
-import {
-  ANALYSIS_MEMORY_MB,
-  ANALYSIS_MS_MAX,
-  DEPLOYMENT_ERROR_CHARS_MAX,
-  DEPLOYMENT_ERRORS_SHOWN,
-  FUNCTION_LOAD_MS_MAX,
-} from '../../../shared/limits.ts';
 import type {
   AuthProvider,
   DeploymentError,
@@ -23,6 +16,13 @@ import {cryptoCall} from '../crypto/crypto-host.ts';
 import {type HostCall, HostOp} from '../guest/host-call.ts';
 import {type AnalysisTarget, type Realm, RealmHost} from '../isolate/realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from '../isolate/realm-failure.ts';
+import {
+  ANALYSIS_MEMORY_MB,
+  ANALYSIS_MS_MAX,
+  DEPLOYMENT_ERROR_CHARS_MAX,
+  DEPLOYMENT_ERRORS_SHOWN,
+  FUNCTION_LOAD_MS_MAX,
+} from '../limits.ts';
 import {SourcePositions} from '../source-positions.ts';
 import {CodeHashes} from './code-hashes.ts';
 import {authProviders, functionEntries, httpRoutes, ManifestFault, schemaDefinition} from './manifest.ts';

@@ -2,11 +2,12 @@
 import {Buffer} from 'node:buffer';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {DEPLOYMENT_CODE_BYTES_MAX, DIRECTIVE_CHARS_MAX} from '../../../shared/limits.ts';
+import {DEPLOYMENT_CODE_BYTES_MAX} from '../../../shared/limits.ts';
 import {isNodeVersion, NODE_VERSION_DEFAULT, NODE_VERSIONS} from '../../../shared/node-version.ts';
 import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
 import type {BundleFile, DeploymentError, DeploymentUpload} from '../../../shared/protocol/functions.ts';
 import {isDefaultOnly, NO_BUN, NOT_FOR_NODE, runtimeOf} from '../../../shared/runtime-directive.ts';
+import {DIRECTIVE_CHARS_MAX} from '../limits.ts';
 import {checkModulePath, ManifestFault} from './manifest.ts';
 
 const MIB = 1024 * 1024;

@@ -4,13 +4,7 @@
  */
 
 import {issuerUrl} from '../../../shared/issuer-url.ts';
-import {
-  DEPLOYMENT_FUNCTIONS_MAX,
-  INDEX_FIELDS_MAX,
-  PATH_COMPONENT_CHARS_MAX,
-  SCHEMA_INDEXES_MAX,
-  SCHEMA_TABLES_MAX,
-} from '../../../shared/limits.ts';
+import {INDEX_FIELDS_MAX, PATH_COMPONENT_CHARS_MAX, SCHEMA_INDEXES_MAX} from '../../../shared/limits.ts';
 import type {
   AuthProvider,
   FunctionEntry,
@@ -20,6 +14,7 @@ import type {
   SchemaTable,
 } from '../../../shared/protocol/functions.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
+import {DEPLOYMENT_FUNCTIONS_MAX, SCHEMA_TABLES_MAX} from '../limits.ts';
 import {validatorFault} from './validator-fault.ts';
 
 /** What was said cannot be deployed; a line for each reason. */

@@ -1,5 +1,7 @@
 /** Whether text from an isolate describes a validator of the contract: its shape, its depth and the names it declares. */
-import {NESTING_LEVELS_MAX, SCHEMA_FIELDS_MAX, VALIDATOR_NAME_CHARS_MAX} from '../../../shared/limits.ts';
+
+import {SCHEMA_FIELDS_MAX} from '../../../shared/limits.ts';
+import {NESTING_LEVELS_MAX, VALIDATOR_NAME_CHARS_MAX} from '../../../shared/values/value-limits.ts';
 
 const FIELD_NAME = /^(?!_+$)[A-Za-z_][A-Za-z0-9_]*$/;
 

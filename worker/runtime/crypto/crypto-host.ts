@@ -8,7 +8,7 @@
  */
 import {createHash, createHmac, timingSafeEqual} from 'node:crypto';
 import {AssertionError} from '../../../shared/assert.ts';
-import {CRYPTO_INPUT_BYTES_MAX, CRYPTO_PARAMETERS_CHARS_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
+import {CRYPTO_INPUT_BYTES_MAX, CRYPTO_PARAMETERS_CHARS_MAX, PBKDF2_WORK_MAX} from '../limits.ts';
 import {asymmetricDecrypt, asymmetricEncrypt, asymmetricSign, asymmetricVerify} from './asymmetric.ts';
 import {symmetricDecrypt, symmetricEncrypt} from './ciphers.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';

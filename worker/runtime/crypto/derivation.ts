@@ -1,6 +1,6 @@
 /** Bits derived from a secret (PBKDF2, HKDF) or agreed on with another's key (ECDH, X25519). Lengths and work are bounded. */
 import {diffieHellman, hkdfSync, pbkdf2Sync} from 'node:crypto';
-import {DERIVED_BYTES_MAX, PBKDF2_WORK_MAX} from '../../../shared/limits.ts';
+import {DERIVED_BYTES_MAX, PBKDF2_WORK_MAX} from '../limits.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';
 import {keyObject, peerKey} from './keys.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf, secretOf} from './parameters.ts';

@@ -10,7 +10,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import {RSA_GENERATED_BITS_MAX, RSA_MODULUS_BITS_MAX} from '../../../shared/limits.ts';
+import {RSA_GENERATED_BITS_MAX, RSA_MODULUS_BITS_MAX} from '../limits.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf} from './parameters.ts';
 

@@ -5,6 +5,7 @@
 
 import {Buffer} from 'node:buffer';
 import {assert} from '../../../shared/assert.ts';
+import type {Deadline} from '../deadline.ts';
 import {
   FUNCTION_LIMIT_WARNING,
   FUNCTION_READ_BYTES_MAX,
@@ -12,8 +13,7 @@ import {
   FUNCTION_READS_MAX,
   FUNCTION_WRITTEN_BYTES_MAX,
   FUNCTION_WRITTEN_DOCUMENTS_MAX,
-} from '../../../shared/limits.ts';
-import type {Deadline} from '../deadline.ts';
+} from '../limits.ts';
 import {DatabaseFault} from './database-fault.ts';
 
 const LIMITS = {

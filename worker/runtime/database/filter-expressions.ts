@@ -5,10 +5,11 @@
 
 import {COMPARISONS, type Predicate} from '../../../engine/reads/filter.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {FILTER_NODES_MAX, NESTING_LEVELS_MAX} from '../../../shared/limits.ts';
 import {compareValues} from '../../../shared/values/order.ts';
 import {compilePath, type FieldPath, valueAt} from '../../../shared/values/paths.ts';
 import type {Value} from '../../../shared/values/value.ts';
+import {NESTING_LEVELS_MAX} from '../../../shared/values/value-limits.ts';
+import {FILTER_NODES_MAX} from '../limits.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {operand} from './wire-operand.ts';
 

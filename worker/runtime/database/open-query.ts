@@ -3,7 +3,7 @@
 import {storedDocumentText} from '../../../engine/documents/document.ts';
 import type {ReadSet} from '../../../engine/reads/read-set.ts';
 import type {Scan} from '../../../engine/reads/scan.ts';
-import {QUERY_PIECE_CHARS} from '../../../shared/limits.ts';
+import {QUERY_PIECE_CHARS} from '../limits.ts';
 import type {Budget} from './budget.ts';
 import type {QueryPlan} from './query-plan.ts';
 

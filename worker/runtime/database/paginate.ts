@@ -8,14 +8,14 @@ import type {ReadSet} from '../../../engine/reads/read-set.ts';
 import type {Scan} from '../../../engine/reads/scan.ts';
 import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {assert} from '../../../shared/assert.ts';
+import {FUNCTION_RESULT_BYTES_MAX} from '../guest/limits.ts';
 import {
   FUNCTION_PAGE_ITEMS_MAX,
   FUNCTION_READ_BYTES_MAX,
   FUNCTION_READ_DOCUMENTS_MAX,
-  FUNCTION_RESULT_BYTES_MAX,
   PAGE_SPLIT_RECOMMENDED_ITEMS,
   PAGE_SPLIT_RECOMMENDED_PART,
-} from '../../../shared/limits.ts';
+} from '../limits.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault} from './database-fault.ts';
 import type {QueryPlan} from './query-plan.ts';

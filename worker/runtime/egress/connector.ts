@@ -5,15 +5,15 @@
 import {Socket} from 'node:net';
 import {Agent, buildConnector, Pool} from 'undici';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import {EGRESS_CONNECT_TIMEOUT_MS} from '../../../shared/limits.ts';
 import {
   EGRESS_BODY_TIMEOUT_MS,
-  EGRESS_CONNECT_TIMEOUT_MS,
   EGRESS_CONNECTIONS_PER_ORIGIN_MAX,
   EGRESS_HEADERS_BYTES_MAX,
   EGRESS_HEADERS_TIMEOUT_MS,
   EGRESS_ORIGINS_MAX,
   EGRESS_SOCKET_MESSAGE_BYTES_MAX,
-} from '../../../shared/limits.ts';
+} from '../limits.ts';
 import {type Opened, WayOut} from './way-out.ts';
 
 export class Egress {

@@ -6,7 +6,7 @@
 import {type BodyInit, fetch, type Response} from 'undici';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import {HOP_BY_HOP} from '../../../shared/http-headers.ts';
-import {EGRESS_RESPONSE_BYTES_MAX} from '../../../shared/limits.ts';
+import {EGRESS_RESPONSE_BYTES_MAX} from '../limits.ts';
 import {Egress} from './connector.ts';
 
 export {Egress};

@@ -9,7 +9,8 @@
 import {connect, type Socket} from 'node:net';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import type {EgressAnswer, EgressDoor, EgressFailure, EgressHello, EgressQuestion} from '../../../shared/ipc/egress.ts';
-import {EGRESS_CLAIM_MS_MAX, EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../../../shared/limits.ts';
+import {EGRESS_CLAIM_MS_MAX} from '../../../shared/limits.ts';
+import {EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../limits.ts';
 
 /** A connection that waits for its client at `path`. */
 export type Opened = {id: number; path: string; address: string; port: number};

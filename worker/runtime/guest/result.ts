@@ -1,7 +1,8 @@
 /** The function that a module exports, and its result on the way to the host. */
-import {FUNCTION_RESULT_BYTES_MAX} from '../../../shared/limits.ts';
+
 import {encodeDocument, ValueError} from '../../../shared/values/wire-value.ts';
 import {RETURNED_BY, type RealmError} from './host-call.ts';
+import {FUNCTION_RESULT_BYTES_MAX} from './limits.ts';
 
 export type Registered = {_handler: (context: object, args: unknown) => unknown};
 

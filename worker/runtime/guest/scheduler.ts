@@ -2,8 +2,9 @@
  * `ctx.scheduler`, of mutations and actions alike: the checks of its arguments. Whether the target exists and is a mutation
  * is the host's to say. Arguments are encoded at the call, so changing them afterwards changes nothing.
  */
-import {SCHEDULE_DISTANCE_MS_MAX, SCHEDULED_ARGUMENT_BYTES_MAX} from '../../../shared/limits.ts';
+
 import {encodeArguments, functionPath} from './function-reference.ts';
+import {SCHEDULE_DISTANCE_MS_MAX, SCHEDULED_ARGUMENT_BYTES_MAX} from './limits.ts';
 
 /** @param parameters of `schedule` JSON of {path, args: wire text, delayMs | runAtMs}; of `cancel` the job id. */
 export type SchedulerCall = (operation: 'schedule' | 'cancel', parameters: string) => Promise<string>;

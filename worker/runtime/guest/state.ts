@@ -3,8 +3,8 @@
  * from. The kernel writes it; globals and contexts read it. One realm runs one invocation at a time.
  */
 
-import {HOST_CALL_CHARS_MAX} from '../../../shared/limits.ts';
 import {type HostCall, type HostOp, Observed} from './host-call.ts';
+import {HOST_CALL_CHARS_MAX} from './limits.ts';
 import {SeededRandom} from './seeded-random.ts';
 
 export type Phase = 'import' | 'query' | 'mutation' | 'action' | 'idle';

@@ -1,6 +1,7 @@
 /** What user code threw, as it crosses to the host. */
-import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../../../shared/limits.ts';
+
 import type {RealmError} from './host-call.ts';
+import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from './limits.ts';
 import {cut} from './primordials.ts';
 
 const stringify = JSON.stringify;

@@ -2,8 +2,8 @@
 
 import type {DamageCheck} from '../../../engine/storage/damage.ts';
 import {ERROR_STATUS, type ErrorObject} from '../../../shared/errors.ts';
-import {FUNCTION_RESULT_BYTES_MAX, LOG_LINES_MAX} from '../../../shared/limits.ts';
 import {HTTP_OPERATIONS, isOneOf, MAIN_OPERATIONS} from '../actions/action-message.ts';
+import {FUNCTION_RESULT_BYTES_MAX, LOG_LINES_MAX} from '../guest/limits.ts';
 import type {FromIsolates} from './isolate-message.ts';
 
 const CHECKS: ReadonlySet<unknown> = new Set<DamageCheck>([

@@ -12,13 +12,14 @@
  */
 import {ServiceError} from '../../../shared/errors.ts';
 import {shownFunction} from '../../../shared/function-name.ts';
-import {ISOLATE_PROCESS_STARTS_MAX, QUERY_QUEUE_MAX, SUSPECTS_MAX, SUSPICION_MS} from '../../../shared/limits.ts';
+import {SUSPECTS_MAX, SUSPICION_MS} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import {Quarantine} from '../../../shared/quarantine.ts';
 import {type ActionAnswers, type ActionRunner, answersOf, type HttpActionRunner} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {HttpExchange} from '../actions/http-exchange.ts';
 import type {Execution, Outcome} from '../execution.ts';
+import {ISOLATE_PROCESS_STARTS_MAX, QUERY_QUEUE_MAX} from '../limits.ts';
 import type {EndCause, ProcessEnd} from '../process/confined-process.ts';
 import type {QueryRun} from '../queries/query-batch.ts';
 import {ActionCall, type IsolateCall, QueryCall} from './isolate-calls.ts';

@@ -9,6 +9,8 @@
 import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
+import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
 import {
   ISOLATE_FRAME_BYTES_MAX,
   ISOLATE_PROCESS_CLOSE_MS_MAX,
@@ -16,9 +18,7 @@ import {
   ISOLATE_PROCESS_LOOK_MS,
   ISOLATE_PROCESS_SILENT_LOOKS_MAX,
   ISOLATE_UNREAD_BYTES_MAX,
-  PROCESS_BYTES_MAX,
-} from '../../../shared/limits.ts';
-import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
+} from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall} from './isolate-calls.ts';

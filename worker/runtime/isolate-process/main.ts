@@ -8,10 +8,10 @@
 import type {Buffer} from 'node:buffer';
 import {assert, unreachable} from '../../../shared/assert.ts';
 import {asServiceError, errorEnvelope} from '../../../shared/errors.ts';
-import {ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
 import type {ActionAnswer, ActionAnswers} from '../actions/action-link.ts';
 import {ActionPool} from '../actions/action-pool.ts';
 import type {Execution, Outcome} from '../execution.ts';
+import {ISOLATE_FRAME_BYTES_MAX} from '../limits.ts';
 import {WorkerPipe} from '../process/worker-pipe.ts';
 import {ProcessMemory} from '../process-memory.ts';
 import {QueryPool} from '../queries/query-pool.ts';

@@ -5,13 +5,13 @@
  * everything, and its isolate is ended: user code could catch a refusal and ask for ever.
  */
 
-import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../../../shared/limits.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import {CryptoBudget, cryptoCall} from '../crypto/crypto-host.ts';
 import type {HostDatabase} from '../database/host-database.ts';
 import {type Deadline, TimeIsUp} from '../deadline.ts';
 import {type Execution, type Outcome, unverified} from '../execution.ts';
 import {type HostCall, HostOp, Observed, type RealmError} from '../guest/host-call.ts';
+import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../guest/limits.ts';
 
 /** Scheduling as a mutation does it, inside its own transaction. Answers are host answers, `+…` or `-…`. */
 export interface FunctionScheduler {

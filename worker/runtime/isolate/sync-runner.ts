@@ -11,19 +11,19 @@
 import {isDeepStrictEqual} from 'node:util';
 import {type PackedReadSet, packed} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
+import type {HostDatabase} from '../database/host-database.ts';
+import {type Clocks, Deadline} from '../deadline.ts';
+import type {DeploymentCode, Execution, Outcome} from '../execution.ts';
+import {FUNCTION_RESULT_BYTES_MAX} from '../guest/limits.ts';
 import {
   FUNCTION_LOAD_MS_MAX,
   FUNCTION_MS_MAX,
   FUNCTION_MS_WARNING,
-  FUNCTION_RESULT_BYTES_MAX,
   ISOLATE_HEAP_RECYCLE_BYTES,
   ISOLATE_MEMORY_MB,
   REALMS_MADE_PER_ISOLATE_MAX,
   REALMS_PER_ISOLATE_MAX,
-} from '../../../shared/limits.ts';
-import type {HostDatabase} from '../database/host-database.ts';
-import {type Clocks, Deadline} from '../deadline.ts';
-import type {DeploymentCode, Execution, Outcome} from '../execution.ts';
+} from '../limits.ts';
 import {type FunctionScheduler, InvocationHost} from './invocation-host.ts';
 import {type CodeSource, type Realm, RealmHost} from './realm.ts';
 import {failureOf, isOutOfMemory, isTimeOut} from './realm-failure.ts';

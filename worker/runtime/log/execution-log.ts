@@ -9,15 +9,10 @@
  * Followers get each entry as it is written; one that reads too slowly loses entries rather than holding them up.
  */
 import {ServiceError} from '../../../shared/errors.ts';
-import {
-  LOG_CHARS_KEEP,
-  LOG_ENTRIES_KEEP,
-  LOG_FILE_BYTES,
-  LOG_FILES_KEEP,
-  LOG_FOLLOWERS_MAX,
-} from '../../../shared/limits.ts';
+import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {LOG_CHARS_KEEP, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_FOLLOWERS_MAX} from '../limits.ts';
 import type {FailureLines} from './failure-lines.ts';
 import {LogFiles} from './log-files.ts';
 import {isSilent, type LogFilter, matches} from './log-filter.ts';

@@ -2,9 +2,10 @@
  * Failed executions as lines of the service's own log, so that a request id that a user reports is found where an operator looks.
  * Anybody can call a function in a way that fails: so many lines a second, and the next one says how many were left out.
  */
-import {LOG_FAILURES_BURST, LOG_FAILURES_PER_SECOND} from '../../../shared/limits.ts';
+
 import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {LOG_FAILURES_BURST, LOG_FAILURES_PER_SECOND} from '../limits.ts';
 
 export class FailureLines {
   readonly #log: Logger;

@@ -9,8 +9,8 @@ import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
-import {LOG_DROPPED_TOLD_EVERY_MS, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
+import {LOG_DROPPED_TOLD_EVERY_MS, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../limits.ts';
 
 export type LogFilesParts<Entry> = {
   /** Is made with the first line. */

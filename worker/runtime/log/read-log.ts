@@ -6,7 +6,8 @@ import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
-import {LOG_CHARS_KEEP, LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
+import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
+import {LOG_CHARS_KEEP} from '../limits.ts';
 import type {ExecutionLog} from './execution-log.ts';
 import {EVERY_ENTRY, readFilter} from './log-filter.ts';
 

@@ -1,7 +1,8 @@
 /** Whether the packages of an upload can be what its modules for Node import: all of them there, none with native code, not too much. */
-import {DEPLOYMENT_ERRORS_SHOWN, PACKAGES_FILES_MAX, PACKAGES_UNPACKED_BYTES_MAX} from '../../../shared/limits.ts';
+
 import type {DeploymentError, NodePackage, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import {refusal} from '../analysis/deployment-upload.ts';
+import {DEPLOYMENT_ERRORS_SHOWN, PACKAGES_FILES_MAX, PACKAGES_UNPACKED_BYTES_MAX} from '../limits.ts';
 import type {PackageStore, Unpacked} from './package-store.ts';
 import {TarballFault} from './tarball.ts';
 

@@ -2,12 +2,12 @@
 
 import {ServiceError} from '../../../shared/errors.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
-import {ANALYSIS_MS_MAX, DEPLOYMENT_ERROR_CHARS_MAX, DEPLOYMENT_ERRORS_SHOWN} from '../../../shared/limits.ts';
 import type {DeploymentError, FunctionEntry} from '../../../shared/protocol/functions.ts';
 import {refusal} from '../analysis/deployment-upload.ts';
 import {functionEntries, ManifestFault} from '../analysis/manifest.ts';
 import type {NodeUpload} from '../analysis/node-modules.ts';
 import {KIND_NAMES} from '../call.ts';
+import {ANALYSIS_MS_MAX, DEPLOYMENT_ERROR_CHARS_MAX, DEPLOYMENT_ERRORS_SHOWN} from '../limits.ts';
 import {confiningLifeline} from '../process/lifeline.ts';
 import {SourcePositions} from '../source-positions.ts';
 import {errorIn, type Framed, type FromNode} from './node-message.ts';

@@ -7,6 +7,10 @@
  * changes, new calls go to a new process and the old one ends with its last call.
  */
 import {ServiceError} from '../../../shared/errors.ts';
+import type {ActionLink} from '../actions/action-link.ts';
+import type {ActionRequest} from '../actions/action-message.ts';
+import {UNAVAILABLE} from '../actions/action-outcome.ts';
+import type {Outcome} from '../execution.ts';
 import {
   ACTION_ARGUMENTS_CHARS_MAX,
   ACTION_MS_MAX,
@@ -14,11 +18,7 @@ import {
   NODE_BUSY_MS,
   NODE_IDLE_MS,
   NODE_PROCESSES_MAX,
-} from '../../../shared/limits.ts';
-import type {ActionLink} from '../actions/action-link.ts';
-import type {ActionRequest} from '../actions/action-message.ts';
-import {UNAVAILABLE} from '../actions/action-outcome.ts';
-import type {Outcome} from '../execution.ts';
+} from '../limits.ts';
 import {confiningLifeline} from '../process/lifeline.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {NodeMember} from './node-member.ts';

@@ -10,6 +10,9 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
+import type {NodeVersion} from '../../../shared/node-version.ts';
+import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
 import {
   ACTION_CPU_MS_MAX,
   NODE_FRAME_BYTES_MAX,
@@ -18,10 +21,7 @@ import {
   NODE_PROCESS_BYTES_MAX,
   NODE_START_MS_MAX,
   NODE_UNREAD_BYTES_MAX,
-} from '../../../shared/limits.ts';
-import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
-import type {NodeVersion} from '../../../shared/node-version.ts';
-import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
+} from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
 import {confined, type Lifeline} from '../process/lifeline.ts';
 import {NODE_MAIN} from './code-directory.ts';

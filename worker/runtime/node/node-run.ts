@@ -6,13 +6,13 @@
 import {storageFailure} from '../../../engine/storage/database.ts';
 import {AssertionError} from '../../../shared/assert.ts';
 import type {ServiceError} from '../../../shared/errors.ts';
-import {ACTION_MS_MAX} from '../../../shared/limits.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import {type ActionRequest, isOneOf, MAIN_OPERATIONS, refusal} from '../actions/action-message.ts';
 import {checkedResult, failure, timedOut, UNAVAILABLE, unawaitedWarning} from '../actions/action-outcome.ts';
 import {PendingOperations} from '../actions/pending-operations.ts';
 import {ConsoleLines} from '../console-lines.ts';
 import type {Outcome} from '../execution.ts';
+import {ACTION_MS_MAX} from '../limits.ts';
 import {errorIn, type Framed, type ToNode} from './node-message.ts';
 
 /** The process it runs in. */

@@ -29,14 +29,14 @@ import {storageDamaged} from '../../../engine/storage/damage.ts';
 import {storageFullError} from '../../../engine/storage/database.ts';
 import {isNoSpace} from '../../../shared/disk-errors.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import {PACKAGE_BYTES_MAX} from '../../../shared/limits.ts';
+import type {NodePackage} from '../../../shared/protocol/functions.ts';
 import {
-  PACKAGE_BYTES_MAX,
   PACKAGE_UNUSED_KEEP_MS,
   PACKAGES_FILES_MAX,
   PACKAGES_KEPT_BYTES_MAX,
   PACKAGES_UNPACKED_BYTES_MAX,
-} from '../../../shared/limits.ts';
-import type {NodePackage} from '../../../shared/protocol/functions.ts';
+} from '../limits.ts';
 import {filesOf, TarballFault} from './tarball.ts';
 
 /** A package as it lies unpacked. */

@@ -12,7 +12,7 @@ import {
   PACKAGE_PATH_CHARS_MAX,
   PACKAGES_FILES_MAX,
   PACKAGES_UNPACKED_BYTES_MAX,
-} from '../../../shared/limits.ts';
+} from '../limits.ts';
 
 export type PackageFile = {
   /** Below the package, without a slash at the beginning. */

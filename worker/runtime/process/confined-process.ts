@@ -11,8 +11,9 @@
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
 import type {Socket} from 'node:net';
-import {CHILD_PIPES_MS_MAX, LAST_WORDS_CHARS, NODE_STDERR_PIECES_MAX} from '../../../shared/limits.ts';
+import {LAST_WORDS_CHARS} from '../../../shared/limits.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
+import {CHILD_PIPES_MS_MAX, NODE_STDERR_PIECES_MAX} from '../limits.ts';
 import {behindOthers} from './behind-others.ts';
 import {Hearing} from './hearing.ts';
 import {Pipe, type PipeFault, type PipeRules} from './pipe.ts';

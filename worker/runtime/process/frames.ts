@@ -4,7 +4,8 @@
  * said in one turn of the event loop leaves in one write.
  */
 import {Buffer} from 'node:buffer';
-import {FRAME_CHUNK_BYTES, ISOLATE_FRAME_BYTES_MAX} from '../../../shared/limits.ts';
+import {FRAME_CHUNK_BYTES} from '../../../shared/limits.ts';
+import {ISOLATE_FRAME_BYTES_MAX} from '../limits.ts';
 
 const PREFIX_BYTES = 8;
 

@@ -1,5 +1,5 @@
 /** Of what a process says no more is heard in one moment than the worker can do beside its own work: the rest waits in the pipe, and then in the process. */
-import {NODE_HEARING_MS, NODE_MESSAGES_MAX} from '../../../shared/limits.ts';
+import {NODE_HEARING_MS, NODE_MESSAGES_MAX} from '../limits.ts';
 
 export class Hearing {
   readonly #hear: (isHeard: boolean) => void;

@@ -3,7 +3,7 @@
  * slow ones run one at a time, which makes it busier. So what counts is that the thread has worked meanwhile; a query that waits for
  * the disk uses no processor either, and is given some looks more.
  */
-import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../../../shared/limits.ts';
+import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../limits.ts';
 
 /** The query that a thread runs, as the looks since it was first seen found it. */
 export type Running = {

@@ -14,6 +14,7 @@ import {fileURLToPath} from 'node:url';
 import type {Piscina} from 'piscina';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import type {Execution} from '../execution.ts';
 import {
   FUNCTION_IDLE_MARGIN_MS,
   FUNCTION_IDLE_MS,
@@ -27,8 +28,7 @@ import {
   QUERY_THREADS_MAX,
   QUERY_WALL_MS_MAX,
   QUERY_WEDGED_MS,
-} from '../../../shared/limits.ts';
-import type {Execution} from '../execution.ts';
+} from '../limits.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {holdsUp, NOT_SEEN, type Running, seen} from './held-up.ts';
 import {

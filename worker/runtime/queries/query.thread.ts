@@ -8,12 +8,12 @@ import {reading} from '../../../engine/storage/damage.ts';
 import {openReader} from '../../../engine/storage/database.ts';
 import {Reader} from '../../../engine/storage/reader.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
-import {QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../../../shared/limits.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
 import type {Execution} from '../execution.ts';
 import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
+import {QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../limits.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_TAKEN,

@@ -8,8 +8,9 @@ import {type ParsedDocument, parseDocument, parseFields} from '../../../../engin
 import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
 import type {DocumentRow} from '../../../../engine/storage/rows.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {CSV_COLUMNS_MAX, IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
+import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {Value} from '../../../../shared/values/value.ts';
+import {CSV_COLUMNS_MAX} from '../../limits.ts';
 
 const SYSTEM_FIELDS = ['_id', '_creationTime', '_updateTime'];
 /** What has none of these stands in a cell as it is. A reader takes a mark of byte order away from the beginning. */

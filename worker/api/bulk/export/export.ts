@@ -14,7 +14,7 @@ import {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
 import {openReader} from '../../../../engine/storage/database.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {EXPORT_LOG_BYTES_MAX} from '../../../../shared/limits.ts';
+import {EXPORT_LOG_BYTES_MAX} from '../../limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';
 
 /** `table` null: all of them, lines are `{"table", "document"}`. `columns` null: those that the documents have. */

@@ -10,7 +10,8 @@
  * Of every other line it says nothing: that takes the long way, which refuses it or not. So what is taken here needs no message.
  */
 import {Buffer} from 'node:buffer';
-import {DOCUMENT_BYTES_MAX, NESTING_LEVELS_MAX} from '../../../../shared/limits.ts';
+import {DOCUMENT_BYTES_MAX} from '../../../../shared/limits.ts';
+import {NESTING_LEVELS_MAX} from '../../../../shared/values/value-limits.ts';
 
 const TAB = 0x09;
 const LINE_FEED = 0x0a;

@@ -7,8 +7,9 @@ import {Readable} from 'node:stream';
 import {type CsvError, parse} from 'csv-parse';
 import type {CatalogTable} from '../../../../engine/storage/catalog.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {CSV_COLUMNS_MAX, IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
+import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {ValidatorJson} from '../../../../shared/values/validator.ts';
+import {CSV_COLUMNS_MAX} from '../../limits.ts';
 import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
 
 type CsvRecord = {record: string[]; info: {lines: number}};

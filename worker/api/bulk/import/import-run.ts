@@ -11,16 +11,11 @@ import {setImmediate as nextTurn} from 'node:timers/promises';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import {NewDocuments} from '../../../../engine/commit/new-documents.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
+import {GROUP_WORK_MS_MAX} from '../../../../engine/limits.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {
-  BULK_DOCUMENTS_A_STEP,
-  BULK_ERROR_CHARS,
-  BULK_ERRORS_SHOWN,
-  GROUP_WORK_MS_MAX,
-  IMPORT_COMMIT_BYTES,
-  IMPORT_COMMIT_LINES,
-} from '../../../../shared/limits.ts';
+import {BULK_ERRORS_SHOWN} from '../../../../shared/limits.ts';
 import type {ImportResult} from '../../../../shared/protocol/imports.ts';
+import {BULK_DOCUMENTS_A_STEP, BULK_ERROR_CHARS, IMPORT_COMMIT_BYTES, IMPORT_COMMIT_LINES} from '../../limits.ts';
 import type {ImportLine} from './import-line.ts';
 
 export type ImportSettings = {

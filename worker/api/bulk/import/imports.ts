@@ -9,7 +9,7 @@ import {checkTableName} from '../../../../engine/documents/table-name.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {IMPORT_KEEP_MS, IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../../../shared/limits.ts';
+import {IMPORT_KEEP_MS} from '../../../../shared/limits.ts';
 import {isPrintableName} from '../../../../shared/printable-name.ts';
 import type {
   CellRule,
@@ -19,6 +19,7 @@ import type {
   ImportRecord,
   ImportResult,
 } from '../../../../shared/protocol/imports.ts';
+import {IMPORTS_AT_ONCE_MAX, IMPORTS_KEPT_MAX} from '../../limits.ts';
 import {BulkRecords, damagedOnes} from '../bulk-records.ts';
 import type {ImportLine, LineTarget} from './import-line.ts';
 import {ImportRun} from './import-run.ts';

@@ -20,6 +20,7 @@ import {patchEffect} from '../../../../engine/commit/mutation.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
 import {parseDocument} from '../../../../engine/documents/document.ts';
 import {checkTableName} from '../../../../engine/documents/table-name.ts';
+import {BACKGROUND_RETRY_MS} from '../../../../engine/limits.ts';
 import {compileFilters, matches} from '../../../../engine/reads/filter.ts';
 import {type ListRequest, notAListCursor, rowsAsked} from '../../../../engine/scheduler/list-page.ts';
 import type {SchemaChanges} from '../../../../engine/schema/change.ts';
@@ -29,18 +30,17 @@ import type {Connection} from '../../../../engine/storage/connection.ts';
 import {decodeId} from '../../../../engine/storage/ids.ts';
 import {DOCS_PER_TABLE} from '../../../../engine/storage/tables.sql.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
+import {BULK_ERRORS_SHOWN} from '../../../../shared/limits.ts';
+import type {FieldChanges} from '../../../../shared/protocol/documents.ts';
+import type {PaginatedQueryBody} from '../../../../shared/protocol/queries.ts';
+import type {Task, TaskBody, TaskList} from '../../../../shared/protocol/tasks.ts';
 import {
-  BACKGROUND_RETRY_MS,
   BULK_ERROR_CHARS,
-  BULK_ERRORS_SHOWN,
   TASK_BYTES_MAX,
   TASK_DOCUMENTS_AT_ONCE,
   TASKS_KEPT_MAX,
   TASKS_RUNNING_MAX,
-} from '../../../../shared/limits.ts';
-import type {FieldChanges} from '../../../../shared/protocol/documents.ts';
-import type {PaginatedQueryBody} from '../../../../shared/protocol/queries.ts';
-import type {Task, TaskBody, TaskList} from '../../../../shared/protocol/tasks.ts';
+} from '../../limits.ts';
 import {BulkRecords, damagedOnes} from '../bulk-records.ts';
 import {type RunningTask, RunningTasks} from './running-tasks.ts';
 

@@ -11,21 +11,21 @@
  */
 import {hash} from 'node:crypto';
 import type {Commit} from '../../../../engine/commit/commit.ts';
+import {HELD_READS_BYTES_MAX} from '../../../../engine/limits.ts';
 import type {LiveIndex} from '../../../../engine/live/live-index.ts';
 import type {WorkerMetrics} from '../../../../engine/metrics.ts';
 import {coarse, readSetBytes} from '../../../../engine/reads/coarse.ts';
 import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
+import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
+import {canonicalPath} from '../../../runtime/call.ts';
 import {
   HELD_QUERIES_BYTES_MAX,
   HELD_QUERIES_MAX,
-  HELD_READS_BYTES_MAX,
   LIVE_REFUSALS_HIDDEN_MAX,
   LIVE_RUNS_MAX,
   LIVE_RUNS_OF_ONE_MAX,
-} from '../../../../shared/limits.ts';
-import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
-import {canonicalPath} from '../../../runtime/call.ts';
+} from '../../limits.ts';
 import {RecentChanges} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {becauseOf, causeOf} from './because.ts';

@@ -1,5 +1,5 @@
 /** Runs of held queries that the service refused: each is tried again, later each time it is refused again. */
-import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../../shared/limits.ts';
+import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../limits.ts';
 import type {HeldQuery} from './held-query.ts';
 
 type Refused = {times: number; timer: NodeJS.Timeout | null};

@@ -2,7 +2,7 @@
  * Who found no room: told when there is some again, in the order in which they came, a few at a time, as nobody knows before their queries have
  * run what they take.
  */
-import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../../shared/limits.ts';
+import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../limits.ts';
 
 export interface Waiter {
   /** There may be room. Who finds none waits again, behind the others. */

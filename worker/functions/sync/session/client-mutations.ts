@@ -11,17 +11,14 @@
 import {hash} from 'node:crypto';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
+import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../../../../engine/limits.ts';
 import {reading} from '../../../../engine/storage/damage.ts';
 import {checkedRowOf, LOST_REQUEST, rowChecksum} from '../../../../engine/storage/row-checksum.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {
-  CLIENT_MUTATIONS_SETTLED_AT_ONCE,
-  IDEMPOTENCY_EXPIRE_AT_ONCE,
-  IDEMPOTENCY_KEEP_MS,
-} from '../../../../shared/limits.ts';
 import {NO_LINES} from '../../../runtime/call-result.ts';
 import type {Identity} from '../../auth/identity.ts';
 import type {Functions, Succeeded} from '../../functions.ts';
+import {CLIENT_MUTATIONS_SETTLED_AT_ONCE} from '../../limits.ts';
 import type {MutationCall, MutationOutcome} from './session-calls.ts';
 
 export type ClientMutationParts = {

@@ -7,9 +7,10 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../../../shared/assert.ts';
-import {FUNCTION_SOCKET_CREDIT_BYTES, FUNCTION_SOCKET_WINDOW_BYTES} from '../../../../shared/limits.ts';
+import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../../../shared/limits.ts';
 import type {OwedBytes} from '../../../../shared/owed-bytes.ts';
 import type {SocketLink} from '../../../ipc/router-link.ts';
+import {FUNCTION_SOCKET_WINDOW_BYTES} from '../../limits.ts';
 
 const OVERLOADED = 1013;
 

@@ -6,16 +6,16 @@
 import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import {ServiceError} from '../../../../shared/errors.ts';
+import {FRAME_BODY_BYTES_MAX} from '../../../../shared/limits.ts';
+import type {ClientMessage} from '../../../../shared/protocol/function-socket/client-message.ts';
+import type {CallResult} from '../../../runtime/call-result.ts';
+import type {Call} from '../../functions.ts';
 import {
-  FRAME_BODY_BYTES_MAX,
   SOCKET_ACTIONS_MAX,
   SOCKET_ANSWERS_CHARS_MAX,
   SOCKET_ANSWERS_WAITING_CHARS,
   SOCKET_MUTATIONS_WAITING_MAX,
-} from '../../../../shared/limits.ts';
-import type {ClientMessage} from '../../../../shared/protocol/function-socket/client-message.ts';
-import type {CallResult} from '../../../runtime/call-result.ts';
-import type {Call} from '../../functions.ts';
+} from '../../limits.ts';
 import {type CaughtParts, caughtError} from '../queries/caught.ts';
 import type {Caller} from './caller.ts';
 import type {ClientSocket} from './client-socket.ts';

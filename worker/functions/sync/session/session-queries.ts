@@ -5,9 +5,10 @@
 
 import type {SocketFailure} from '../../../../engine/metrics.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
-import {QUERIES_PER_SOCKET_MAX, SOCKET_RESULTS_CHARS_MAX} from '../../../../shared/limits.ts';
+import {QUERIES_PER_SOCKET_MAX} from '../../../../shared/limits.ts';
 import type {QueryChange} from '../../../../shared/protocol/function-socket/client-message.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../../shared/values/wire-value.ts';
+import {SOCKET_RESULTS_CHARS_MAX} from '../../limits.ts';
 import {Answer, errorResult, type Result} from '../queries/answer.ts';
 import type {HeldQueries} from '../queries/held-queries.ts';
 import type {HeldQuery, Holder} from '../queries/held-query.ts';

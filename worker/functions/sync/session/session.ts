@@ -17,17 +17,13 @@ import type {SocketFailure} from '../../../../engine/metrics.ts';
 import {assert, unreachable} from '../../../../shared/assert.ts';
 import {AwakeTimeout} from '../../../../shared/awake-timeout.ts';
 import {errorEnvelope, ServiceError} from '../../../../shared/errors.ts';
-import {
-  HELLO_TIMEOUT_MS,
-  MOMENTS_MISSED_MAX,
-  TOKEN_VERIFY_AGAIN_MS,
-  TOKEN_VERIFY_AGAIN_MS_MAX,
-} from '../../../../shared/limits.ts';
+import {HELLO_TIMEOUT_MS} from '../../../../shared/limits.ts';
 import type {ClientHello, ClientMessage, QuerySet} from '../../../../shared/protocol/function-socket/client-message.ts';
 import type {ServerMessage, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../../shared/protocol/function-socket/version.ts';
 import {BUILD, VERSION} from '../../../../shared/version.ts';
 import {claimedUser} from '../../auth/unverified.ts';
+import {MOMENTS_MISSED_MAX, TOKEN_VERIFY_AGAIN_MS, TOKEN_VERIFY_AGAIN_MS_MAX} from '../../limits.ts';
 import {type Answer, isShownAlike} from '../queries/answer.ts';
 import {type CaughtParts, caughtError} from '../queries/caught.ts';
 import type {HeldQueries} from '../queries/held-queries.ts';

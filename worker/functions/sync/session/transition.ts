@@ -1,13 +1,9 @@
 /**
  * Transitions as text. The results are in it as they are, without a parse; sockets that go the same way get the same bytes.
  */
-import {
-  DELTA_CHARS_MAX,
-  DELTA_CHARS_MIN,
-  TRANSITION_CHARS_MAX,
-  TRANSITION_PIECE_CHARS,
-} from '../../../../shared/limits.ts';
+
 import type {Because, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
+import {DELTA_CHARS_MAX, DELTA_CHARS_MIN, TRANSITION_CHARS_MAX, TRANSITION_PIECE_CHARS} from '../../limits.ts';
 import {type Answer, isStable, type Result} from '../queries/answer.ts';
 import {textDelta} from './text-delta.ts';
 

@@ -2,8 +2,9 @@
  * Asynchronous calls of the host: started here, answered later through the kernel's `settle`. Call numbers count up for as
  * long as the realm lives, so an answer that comes after its invocation ended finds nobody waiting and is dropped.
  */
-import {ACTION_CALLS_MAX} from '../../../../shared/limits.ts';
+
 import {HostOp} from '../host-call.ts';
+import {ACTION_CALLS_MAX} from '../limits.ts';
 import {hostError, hostText} from '../state.ts';
 
 export type CallAnswer = {text: string; bytes: Uint8Array | null};

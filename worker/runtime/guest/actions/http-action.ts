@@ -2,7 +2,7 @@
  * One HTTP action: its `Request`, whose body is pulled from the client as it is read, and its `Response`, whose head goes out
  * when the handler's promise resolves and whose body follows as the client takes it.
  */
-import {HTTP_ACTION_PART_BYTES} from '../../../../shared/limits.ts';
+import {HTTP_ACTION_PART_BYTES} from '../limits.ts';
 import {asyncCall, notifyHost} from './async-call.ts';
 import {actionContext} from './context.ts';
 import {bytesOf} from './network.ts';

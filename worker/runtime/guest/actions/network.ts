@@ -2,7 +2,7 @@
  * `fetch` of actions. The host makes the request, under the tenant's egress policy; bodies come over piece by piece as they
  * are read, so an answer that nobody reads costs nothing here.
  */
-import {FETCH_BODY_BUFFERED_BYTES} from '../../../../shared/limits.ts';
+import {FETCH_BODY_BUFFERED_BYTES} from '../limits.ts';
 import {asyncCall, notifyHost} from './async-call.ts';
 import {pulledBody} from './pulled-body.ts';
 

@@ -2,8 +2,9 @@
  * `console`: each call is one line for the host, complete with its level. The number of lines is bounded here, so that a loop
  * of calls costs nothing, and at the host, which trusts nobody.
  */
-import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../../../../shared/limits.ts';
+
 import {HostOp} from '../host-call.ts';
+import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from '../limits.ts';
 import {cut} from '../primordials.ts';
 import {state} from '../state.ts';
 import {nowMs} from './clock.ts';

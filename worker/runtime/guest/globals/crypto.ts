@@ -1,5 +1,5 @@
 /** `crypto`: random values from the phase's source, and `subtle`, which the host computes. */
-import {RANDOM_BYTES_MAX} from '../../../../shared/limits.ts';
+import {RANDOM_BYTES_MAX} from '../limits.ts';
 import {define} from './define.ts';
 import {randomBytes} from './random-bytes.ts';
 import {CryptoKey} from './subtle/crypto-key.ts';

@@ -2,7 +2,7 @@
  * Values as the log shows them: strings quoted, objects over several lines, arrays in one while they are short. Looking at a
  * value runs none of its code but what a Proxy makes unavoidable; the output is bounded, whatever the value.
  */
-import {INSPECT_CHARS_MAX} from '../../../../shared/limits.ts';
+import {INSPECT_CHARS_MAX} from '../limits.ts';
 
 const DEPTH_MAX = 6;
 const ITEMS_MAX = 100;

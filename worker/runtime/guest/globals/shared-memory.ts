@@ -3,7 +3,7 @@
  * ours. V8 does not count WebAssembly memory towards the isolate's limit, so each memory gets a maximum of its own and an
  * invocation a number of them; the maximum of a module's own memories is written into its bytes before V8 compiles it.
  */
-import {WASM_MEMORIES_KEPT_MAX, WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../../../../shared/limits.ts';
+import {WASM_MEMORIES_KEPT_MAX, WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../limits.ts';
 import {state} from '../state.ts';
 import {define} from './define.ts';
 import {limitMemories} from './wasm-binary.ts';
