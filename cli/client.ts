@@ -6,12 +6,14 @@
  * A request that certainly or possibly did not happen (503, a broken connection, no answer in time) is sent again, with
  * growing pauses. So every write sent through here carries an `Idempotency-Key`, or is one that may be repeated.
  */
+
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Readable} from 'node:stream';
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {type Dispatcher, Pool} from 'undici';
+import {backOffMs} from '../shared/back-off.ts';
 import type {ErrorObject} from '../shared/errors.ts';
 import {REST_MS} from '../supervisor/limits.ts';
 import {CommandFailure} from './failure.ts';
@@ -269,7 +271,7 @@ export async function accessToken(url: string, data: string | undefined, hint = 
 }
 
 function pauseMs(attempt: number): number {
-  return Math.min(COMMAND_RETRY_MS * 2 ** (attempt - 1), COMMAND_RETRY_MS_MAX);
+  return backOffMs(COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, attempt - 1);
 }
 
 async function readAll(response: Dispatcher.ResponseData): Promise<Buffer> {

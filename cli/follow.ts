@@ -1,6 +1,8 @@
 /** Logs of a server as a command reads them: line by line, and on and on across restarts of the tenant and the server. */
+
 import {createInterface} from 'node:readline';
 import {setTimeout as delay} from 'node:timers/promises';
+import {backOffMs} from '../shared/back-off.ts';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import {RefusedRequest} from './client.ts';
 import {CommandFailure} from './failure.ts';
@@ -41,7 +43,7 @@ export async function followLines(
       if (signal.aborted) return;
       if (isFinal || !(caught instanceof CommandFailure) || failures >= COMMAND_ATTEMPTS_MAX) throw caught;
     }
-    const pause = Math.min(COMMAND_RETRY_MS * 2 ** failures, COMMAND_RETRY_MS_MAX);
+    const pause = backOffMs(COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, failures);
     await delay(pause, undefined, {signal}).catch(() => undefined);
   }
 }

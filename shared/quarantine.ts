@@ -16,6 +16,7 @@
  *
  * Of workers routers know what is suspected, and refuse (router/tenants/suspects.ts); answers are told from there. Deaths that are held against calls do not count towards the tenant's rest, up to HELD_DEATHS_MAX within SUSPICION_MS.
  */
+import {backOffMs} from './back-off.ts';
 import {shownFunction} from './function-name.ts';
 import type {TenantSuspects, UserCall} from './ipc/control.ts';
 import {
@@ -110,7 +111,7 @@ function blame(suspect: Suspect, points: number, pointsMax: number, nowMs: numbe
   suspect.lastMs = nowMs;
   if (suspect.points < pointsMax) return false;
   suspect.points = pointsMax - 1;
-  suspect.untilMs = nowMs + Math.min(QUARANTINE_MS_MAX, QUARANTINE_MS_MIN * 2 ** suspect.refusals);
+  suspect.untilMs = nowMs + backOffMs(QUARANTINE_MS_MIN, QUARANTINE_MS_MAX, suspect.refusals);
   suspect.refusals++;
   return true;
 }

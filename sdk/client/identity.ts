@@ -32,7 +32,7 @@ import {
   CLIENT_TOKEN_CONFIRMATIONS_MAX,
   CLIENT_TOKEN_KEPT_MS_MAX,
 } from '../../shared/client-limits.ts';
-import {backOffMs} from './back-off.ts';
+import {clientBackOffMs} from './back-off.ts';
 import {guarded, type Logger} from './logger.ts';
 import {decodedToken, tokenLifetimeMs, userOf} from './token-lifetime.ts';
 
@@ -194,7 +194,7 @@ export class Identity {
     this.#state = 'refreshing';
     this.#fetch(true, (token, hasFailed) => {
       if (hasFailed && attempt + 1 < CLIENT_TOKEN_ATTEMPTS_MAX) {
-        this.#later(backOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random()), attempt + 1);
+        this.#later(clientBackOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random()), attempt + 1);
       } else if (hasFailed || token === this.#token) this.#state = 'settled';
       else if (token === null) this.#giveUp();
       else this.#confirmFresh(token);
@@ -208,7 +208,7 @@ export class Identity {
     this.#state = 'recovering';
     this.#fetch(true, (token, hasFailed) => {
       if (hasFailed && attempt + 1 < CLIENT_TOKEN_ATTEMPTS_MAX) {
-        const waitMs = backOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random());
+        const waitMs = clientBackOffMs(CLIENT_BACK_OFF_MS, attempt, Math.random());
         this.#timer = setTimeout(() => this.#recover(message, attempt + 1), waitMs);
       } else if (token === null) this.#giveUp();
       else if (token === refused) this.#giveUp(message);

@@ -22,7 +22,7 @@ import {
 } from '../../shared/client-limits.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {Any} from '../values/any.ts';
-import {backOffMs} from './back-off.ts';
+import {clientBackOffMs} from './back-off.ts';
 
 /** `WebSocket` of browsers, Node 22 and others, or of the package `ws`. */
 export type WebSocketConstructor = new (url: string, protocols?: string | string[]) => Any;
@@ -173,7 +173,7 @@ export class SocketLink {
     if (this.#socket === null) return;
     this.#events.log(`socket lost: ${reason}`);
     this.#lastCloseReason = reason.slice(0, 200);
-    const waitMs = backOffMs(baseMs, this.#failures, Math.random());
+    const waitMs = clientBackOffMs(baseMs, this.#failures, Math.random());
     this.#nextMs = Date.now() + waitMs;
     this.#failures++;
     this.#drop('waiting');

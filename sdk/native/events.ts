@@ -6,7 +6,7 @@
  *        └──an error that stays──▶ thrown        └──`end` without an error──▶ over
  */
 import {CLIENT_BACK_OFF_CLEAN_MS, NATIVE_SILENCE_MS} from '../../shared/client-limits.ts';
-import {backOffMs} from '../client/back-off.ts';
+import {clientBackOffMs} from '../client/back-off.ts';
 import {type ErrorSaid, errorSaid, SvcClientError} from './error.ts';
 import {type Transport, unreachable, wait} from './transport.ts';
 
@@ -47,7 +47,7 @@ export async function* eventsOf(transport: Transport, options: StreamOptions): A
       retryMs = caught.retryAfterMs ?? 0;
     }
     onState?.('waiting');
-    await wait(Math.max(retryMs, backOffMs(CLIENT_BACK_OFF_CLEAN_MS, failures++, Math.random())), signal);
+    await wait(Math.max(retryMs, clientBackOffMs(CLIENT_BACK_OFF_CLEAN_MS, failures++, Math.random())), signal);
   }
 }
 

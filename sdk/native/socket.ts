@@ -15,7 +15,7 @@ import {
 } from '../../shared/client-limits.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
-import {backOffMs} from '../client/back-off.ts';
+import {clientBackOffMs} from '../client/back-off.ts';
 import type {Any} from '../values/any.ts';
 import {type ErrorSaid, errorSaid, SvcClientError} from './error.ts';
 import type {StreamState} from './events.ts';
@@ -147,7 +147,7 @@ export class LiveSocket {
       isSecond = isAnswered;
       if (isAnswered) continue;
       for (const {subscriber} of [...this.#subscriptions.values()]) subscriber.become('waiting');
-      await wait(backOffMs(CLIENT_BACK_OFF_CLEAN_MS, this.#failures++, Math.random()), signal);
+      await wait(clientBackOffMs(CLIENT_BACK_OFF_CLEAN_MS, this.#failures++, Math.random()), signal);
     }
   }
 
@@ -261,7 +261,7 @@ export class LiveSocket {
     const socket = this.#socket;
     const ms = Math.max(
       error.retryAfterMs ?? 0,
-      backOffMs(CLIENT_BACK_OFF_CLEAN_MS, subscription.failures++, Math.random()),
+      clientBackOffMs(CLIENT_BACK_OFF_CLEAN_MS, subscription.failures++, Math.random()),
     );
     const again = () => {
       if (this.#socket === socket) this.#ask(request);

@@ -3,7 +3,7 @@
  * `Idempotency-Key`, under which the service does them once however often they come.
  */
 import {NATIVE_RETRY_BASE_MS, NATIVE_RETRY_WAIT_MS_MAX} from '../../shared/client-limits.ts';
-import {backOffMs} from '../client/back-off.ts';
+import {clientBackOffMs} from '../client/back-off.ts';
 import {errorOf, SvcClientError} from './error.ts';
 import type {CallOptions} from './types.ts';
 
@@ -74,7 +74,7 @@ export class Transport {
         const isWorthIt = caught instanceof SvcClientError && caught.isTransient && failures < retries;
         if (!isWorthIt || (caught.retryAfterMs ?? 0) > NATIVE_RETRY_WAIT_MS_MAX) throw caught;
         await wait(
-          Math.max(caught.retryAfterMs ?? 0, backOffMs(NATIVE_RETRY_BASE_MS, failures, Math.random())),
+          Math.max(caught.retryAfterMs ?? 0, clientBackOffMs(NATIVE_RETRY_BASE_MS, failures, Math.random())),
           ask.signal,
         );
       }

@@ -4,6 +4,7 @@
  *
  *   none ──wanted──▶ running ──ends──▶ pausing ──▶ running      (drained: none, for good)
  */
+
 import {Answers} from '../../shared/answers.ts';
 import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -11,6 +12,7 @@ import type {MetricJson} from '../../shared/metric-json.ts';
 import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
+import {restartPauseMs} from './restart-pause.ts';
 
 export type EgressProcessOptions = {
   entry: string;
@@ -23,8 +25,6 @@ export type EgressProcessOptions = {
   onKill: (reason: KillReason) => void;
   log: Logger;
 };
-
-const PAUSES_MS = [0, 100, 250, 500, 1_000, 2_500, 5_000];
 
 export class EgressProcess {
   readonly #options: EgressProcessOptions;
@@ -127,7 +127,7 @@ export class EgressProcess {
     this.#reports.end();
     if (this.#isClosed) return;
     this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
-    const pauseMs = PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
+    const pauseMs = restartPauseMs(this.#deaths);
     this.#options.log.error('the egress process ended; starting it again', {pid, ...end, pauseMs});
     this.#options.onEnd();
     this.#pauseTimer = setTimeout(() => this.#spawn(), pauseMs);

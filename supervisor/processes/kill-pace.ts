@@ -3,6 +3,7 @@
  * minute mean that the machine is the matter, and then each replacement would add to what it suffers from: the pauses
  * between kills double, until a minute without any.
  */
+import {backOffMs} from '../../shared/back-off.ts';
 import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../limits.ts';
 
 export class KillPace {
@@ -31,5 +32,5 @@ export class KillPace {
 /** The pause before the next one after so many. */
 function pauseMs(kills: number): number {
   if (kills < KILLS_AT_ONCE_MAX) return 0;
-  return Math.min(KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN * 2 ** Math.min(30, kills - KILLS_AT_ONCE_MAX));
+  return backOffMs(KILL_PAUSE_MS_MIN, KILL_PAUSE_MS_MAX, kills - KILLS_AT_ONCE_MAX);
 }

@@ -13,6 +13,7 @@ import {StartError} from '../files/start-error.ts';
 import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
+import {restartPauseMs} from './restart-pause.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
 /** What a router says that is not about itself. */
@@ -37,8 +38,6 @@ export type RouterOptions = {
   onKill: (reason: KillReason) => void;
   log: Logger;
 };
-
-const PAUSES_MS = [0, 100, 250, 500, 1_000, 2_500, 5_000];
 
 export class RouterProcess {
   readonly #options: RouterOptions;
@@ -168,7 +167,7 @@ export class RouterProcess {
       return;
     }
     this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
-    const pauseMs = PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
+    const pauseMs = restartPauseMs(this.#deaths);
     this.#options.log.error('the router ended; starting it again', {
       pid,
       place: this.#settings.place,

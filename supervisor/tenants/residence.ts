@@ -23,7 +23,9 @@
  *   worker reported. After a death the mark stands, so the tenant is wanted again by itself: no due job is forgotten.
  * - `fail` answers a wake the router asked for and is never sent otherwise: a router sees a dead worker by its own link.
  */
+
 import {unreachable} from '../../shared/assert.ts';
+import {backOffMs} from '../../shared/back-off.ts';
 import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
 import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../limits.ts';
 
@@ -300,7 +302,7 @@ function isDamage(error: ErrorObject | null): boolean {
 
 /** The file is as it is until an operator repairs it, so there is less and less use in trying. */
 function damagedRestMs(deaths: number): number {
-  return Math.min(DAMAGED_REST_MS_MAX, REST_MS * 2 ** (deaths - DEATHS_BEFORE_REST));
+  return backOffMs(REST_MS, DAMAGED_REST_MS_MAX, deaths - DEATHS_BEFORE_REST);
 }
 
 /** Its due work waits for space as long as it has to. */

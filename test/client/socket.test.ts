@@ -1,6 +1,6 @@
 /** 9.8: when sockets are opened again. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import {backOffMs} from '../../sdk/client/back-off.ts';
+import {clientBackOffMs} from '../../sdk/client/back-off.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {scripted} from './clients.ts';
 import {result, settled} from './scripted-server.ts';
@@ -93,7 +93,9 @@ describe('the wait before the next socket', () => {
   });
 
   test('is a half more or less, by chance', () => {
-    expect([backOffMs(1_000, 0, 0), backOffMs(1_000, 0, 0.5), backOffMs(1_000, 10, 1)]).toEqual([500, 1_000, 24_000]);
+    expect([clientBackOffMs(1_000, 0, 0), clientBackOffMs(1_000, 0, 0.5), clientBackOffMs(1_000, 10, 1)]).toEqual([
+      500, 1_000, 24_000,
+    ]);
   });
 
   test('is short again once the client has caught up, not with an open socket alone', async () => {

@@ -7,7 +7,9 @@
  *   before the next `open`. So a service never has two.
  * - `stopping` is left by `ended` alone, whatever was asked for meanwhile; what was asked for last is done then.
  */
+
 import {unreachable} from '../../../shared/assert.ts';
+import {backOffMs} from '../../../shared/back-off.ts';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
 import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '../limits.ts';
 
@@ -130,7 +132,7 @@ function ended(
 
 /** Half of it by chance: services that fail together do not come back together. */
 export function pauseMs(failures: number, random: number): number {
-  const most = Math.min(SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN * 2 ** Math.min(failures - 1, 30));
+  const most = backOffMs(SERVICE_PAUSE_MS_MIN, SERVICE_PAUSE_MS_MAX, failures - 1);
   return Math.round((most * (1 + random)) / 2);
 }
 

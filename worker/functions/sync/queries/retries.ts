@@ -1,4 +1,5 @@
 /** Runs of held queries that the service refused: each is tried again, later each time it is refused again. */
+import {backOffMs} from '../../../../shared/back-off.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../limits.ts';
 import type {HeldQuery} from './held-query.ts';
 
@@ -23,7 +24,7 @@ export class Retries {
     const known = slots.get(slotKey);
     const times = (known?.times ?? 0) + 1;
     if (known !== undefined && known.timer !== null) clearTimeout(known.timer);
-    const waitMs = Math.min(LIVE_RUN_AGAIN_MS * 2 ** (times - 1), LIVE_RUN_AGAIN_MS_MAX);
+    const waitMs = backOffMs(LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX, times - 1);
     const refused: Refused = {times, timer: null};
     refused.timer = setTimeout(() => {
       refused.timer = null;

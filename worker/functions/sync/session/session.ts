@@ -12,10 +12,12 @@
  *      │ └──────authenticate | clear_auth──────┘
  *      └──its token has ended, and a result that looks at it is new──▶ refused
  */
+
 import {randomUUID} from 'node:crypto';
 import type {SocketFailure} from '../../../../engine/metrics.ts';
 import {assert, unreachable} from '../../../../shared/assert.ts';
 import {AwakeTimeout} from '../../../../shared/awake-timeout.ts';
+import {backOffMs} from '../../../../shared/back-off.ts';
 import {errorEnvelope, ServiceError} from '../../../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../../../shared/limits.ts';
 import type {ClientHello, ClientMessage, QuerySet} from '../../../../shared/protocol/function-socket/client-message.ts';
@@ -331,7 +333,7 @@ export class Session {
       // What was said by those who had the word before says nothing.
       if (verifiers !== this.#verifiers) continue;
       if (!(verified instanceof ServiceError) || verified.code !== 'session.auth_unavailable') break;
-      const waitMs = Math.min(TOKEN_VERIFY_AGAIN_MS * 2 ** attempt, TOKEN_VERIFY_AGAIN_MS_MAX);
+      const waitMs = backOffMs(TOKEN_VERIFY_AGAIN_MS, TOKEN_VERIFY_AGAIN_MS_MAX, attempt);
       await new Promise(resolve => (this.#verifyTimer = setTimeout(resolve, waitMs)));
     }
     this.guarded('token', () => {
