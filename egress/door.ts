@@ -7,6 +7,7 @@ import {createServer, type Server, type Socket} from 'node:net';
 import {dirname} from 'node:path';
 import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
+import {TokenBucket} from '../shared/token-bucket.ts';
 import {
   EGRESS_CONNECTIONS_MAX,
   EGRESS_CONNECTIONS_PER_TENANT_MAX,
@@ -17,6 +18,8 @@ import {Link} from './link.ts';
 import type {LookupQueue} from './lookup-queue.ts';
 import {EgressPolicy, type Resolve} from './policy.ts';
 import {TenantNames} from './tenant-names.ts';
+
+const QUESTIONS = {requests_per_second: EGRESS_QUESTIONS_PER_SECOND_MAX, burst: EGRESS_QUESTIONS_PER_SECOND_MAX};
 
 export type DoorParts = {
   metrics: EgressMetrics;
@@ -36,8 +39,7 @@ export class Door {
   #grant: EgressGrant;
   #policy: EgressPolicy;
   #connections = 0;
-  #questionsLeft = EGRESS_QUESTIONS_PER_SECOND_MAX;
-  #refilledMs = performance.now();
+  readonly #questions = new TokenBucket(QUESTIONS, performance.now());
 
   private constructor(grant: EgressGrant, parts: DoorParts) {
     this.parts = parts;
@@ -104,13 +106,7 @@ export class Door {
 
   /** 0: this question may be asked now; else how many milliseconds later. */
   questionAfterMs(): number {
-    const nowMs = performance.now();
-    const refill = ((nowMs - this.#refilledMs) / 1000) * EGRESS_QUESTIONS_PER_SECOND_MAX;
-    this.#questionsLeft = Math.min(EGRESS_QUESTIONS_PER_SECOND_MAX, this.#questionsLeft + refill);
-    this.#refilledMs = nowMs;
-    if (this.#questionsLeft < 1) return Math.ceil(1000 / EGRESS_QUESTIONS_PER_SECOND_MAX) * 10;
-    this.#questionsLeft--;
-    return 0;
+    return this.#questions.take(performance.now()) ? 0 : Math.ceil(1000 / EGRESS_QUESTIONS_PER_SECOND_MAX) * 10;
   }
 
   #policyOf({policy}: EgressGrant): EgressPolicy {

@@ -6,7 +6,7 @@ export class TokenBucket {
   #tokens: number;
   #countedMs: number;
 
-  /** @param nowMs of a clock that never goes back, as everywhere here */
+  /** @param nowMs of the clock that `take` is given, too. While a clock is set back nothing is earned */
   constructor(limit: RateLimit, nowMs: number) {
     this.#limit = limit;
     this.#tokens = limit.burst;
@@ -16,7 +16,7 @@ export class TokenBucket {
   /** @returns whether there were so many; if not, none is taken */
   take(nowMs: number, tokens = 1): boolean {
     const {requests_per_second, burst} = this.#limit;
-    const earned = ((nowMs - this.#countedMs) / 1000) * requests_per_second;
+    const earned = (Math.max(0, nowMs - this.#countedMs) / 1000) * requests_per_second;
     this.#tokens = Math.min(burst, this.#tokens + earned);
     this.#countedMs = nowMs;
     if (this.#tokens < tokens) return false;

@@ -5,31 +5,28 @@
 
 import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {TokenBucket} from '../../../shared/token-bucket.ts';
 import {LOG_FAILURES_BURST, LOG_FAILURES_PER_SECOND} from '../limits.ts';
+
+const LINES = {requests_per_second: LOG_FAILURES_PER_SECOND, burst: LOG_FAILURES_BURST};
 
 export class FailureLines {
   readonly #log: Logger;
   readonly #clock: () => number;
-  #room = LOG_FAILURES_BURST;
-  #seenMs: number;
+  readonly #lines: TokenBucket;
   #leftOut = 0;
 
   constructor(log: Logger, clock: () => number) {
     this.#log = log;
     this.#clock = clock;
-    this.#seenMs = clock();
+    this.#lines = new TokenBucket(LINES, clock());
   }
 
   add({request_id: request, path, kind, error}: LogEntry): void {
-    const nowMs = this.#clock();
-    const grown = (Math.max(0, nowMs - this.#seenMs) / 1000) * LOG_FAILURES_PER_SECOND;
-    this.#room = Math.min(LOG_FAILURES_BURST, this.#room + grown);
-    this.#seenMs = nowMs;
-    if (this.#room < 1) {
+    if (!this.#lines.take(this.#clock())) {
       this.#leftOut++;
       return;
     }
-    this.#room--;
     const leftOut = this.#leftOut === 0 ? {} : {failures_not_logged: this.#leftOut};
     this.#leftOut = 0;
     this.#log.warn('a function failed', {request, path, kind, failure: error, ...leftOut});
