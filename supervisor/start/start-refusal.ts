@@ -33,5 +33,5 @@ export function requireAll(walls: readonly Wall[]): void {
   const missing = demanded.flatMap(({name, missing: why}) => (why === null ? [] : [`  ${name}: ${why}`]));
   if (missing.length === 0) return;
   const lines = ['--require-sandbox was given, and not every wall around workers can be had here:', ...missing];
-  throw new StartError([...lines, 'docs/operating.md, "Walls", says what each needs.'].join('\n'));
+  throw new StartError([...lines, 'docs/operating.md, "Sandbox layers", lists what each one requires.'].join('\n'));
 }
