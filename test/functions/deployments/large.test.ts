@@ -1,6 +1,7 @@
 /** Uploads that are large, or that want to be: they are looked at in a process of their own, and the tenant goes on. */
 import {readFileSync} from 'node:fs';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {ANALYSIS_DATA_BYTES_MAX} from '../../../worker/runtime/limits.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -75,13 +76,16 @@ describe('in a running service', () => {
     await until('the end of the process', () => childrenOf(worker).length === 0);
   });
 
-  test('the process that looks at an upload has nothing of its worker in its environment, and is the first to go', async () => {
+  test('the process that looks at an upload has nothing of its worker in its environment, a limit of its own, and is the first to go', async () => {
     const worker = await service.workerOf(app.tenant);
     const deploying = app.admin('POST', '/deployments', uploadWith('for (;;);'));
     const child = await until('the process of the analysis', () => childrenOf(worker)[0]);
     // Between fork and exec there is a moment in which it shows none at all.
     const environment = await until('its environment', () => readFileSync(`/proc/${child}/environ`, 'latin1'));
     expect(environment).toBe('TZ=UTC\0');
+    // Also in a worker that has a limit itself, as where the layer `limits` stands.
+    const limit = new RegExp(`^Max data size +${ANALYSIS_DATA_BYTES_MAX} +${ANALYSIS_DATA_BYTES_MAX} `, 'm');
+    await until('its limit', () => limit.test(readFileSync(`/proc/${child}/limits`, 'latin1')));
     await until('its wish to go first', () => readFileSync(`/proc/${child}/oom_score_adj`, 'latin1').trim() === '1000');
     const {status, text} = await deploying;
     expect([status, text]).toEqual([400, expect.stringContaining('Loading the module took longer than 4 seconds')]);

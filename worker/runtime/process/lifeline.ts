@@ -48,13 +48,22 @@ export function confined(
   return confinesFiles === true ? [...command, ...readingOnly(binary, reads)] : command;
 }
 
-let limiting: Promise<boolean> | null = null;
+/** Whether limits of so many bytes can be set. */
+const limits = new Map<number, Promise<boolean>>();
 
-/** What stands before the executable, so that the kernel refuses it more writable memory; nothing where `prlimit` is not there. */
+/**
+ * What stands before the executable, so that the kernel refuses it more writable memory; nothing where `prlimit` is not there. This
+ * very limit is tried: a worker has one itself (supervisor/confinement/confinement.ts), which it can lower for a child and never raise.
+ */
 export async function dataLimit(bytes: number): Promise<readonly string[]> {
-  limiting ??= promisify(execFile)('prlimit', ['--data=unlimited', '--', 'true']).then(
-    () => true,
-    () => false,
-  );
-  return (await limiting) ? ['prlimit', `--data=${bytes}`, '--'] : [];
+  const [program, ...args] = ['prlimit', `--data=${bytes}`, '--'] as const;
+  const known = limits.get(bytes);
+  const isSet =
+    known ??
+    promisify(execFile)(program, [...args, 'true']).then(
+      () => true,
+      () => false,
+    );
+  limits.set(bytes, isSet);
+  return (await isSet) ? [program, ...args] : [];
 }
