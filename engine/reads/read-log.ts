@@ -1,5 +1,5 @@
 /** What one invocation of a function has read. It notes on the way, and works out the intervals only when they are asked for. */
-import {ANY_TABLE, BY_ID, idPlace, type ReadSet} from './read-set.ts';
+import {ANY_TABLE, BY_ID, idPlace, type PackedReadSet, packed, type ReadSet} from './read-set.ts';
 import {afterId} from './segments.ts';
 
 export class ReadLog {
@@ -30,4 +30,12 @@ export class ReadLog {
     }
     return {intervals, absentTables: [...new Set(sets.flatMap(set => set.absentTables))]};
   }
+}
+
+/** @param ids that were looked up in addition, whatever came of it */
+export function withIds(readSet: PackedReadSet, ids: ReadonlySet<string>): PackedReadSet {
+  if (ids.size === 0) return readSet;
+  const log = new ReadLog();
+  for (const id of ids) log.id(id);
+  return {...readSet, intervals: [...readSet.intervals, ...packed(log.readSet()).intervals]};
 }

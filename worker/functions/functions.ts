@@ -11,7 +11,9 @@
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import type {WorkerMetrics} from '../../engine/metrics.ts';
+import {withIds} from '../../engine/reads/read-log.ts';
 import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
+import type {Catalog} from '../../engine/storage/catalog.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
@@ -60,6 +62,8 @@ export type Succeeded = CallResult & {ok: true};
 
 export type FunctionParts = {
   groups: CommitGroups;
+  /** Validators look ids up in it. */
+  catalog: Pick<Catalog, 'notingIds'>;
   results: Results<CallResult>;
   mutations: MutationRunner;
   memory: ProcessMemory;
@@ -167,13 +171,17 @@ export class Functions {
 
   async #query(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
-    const {results} = this.#parts;
+    const {results, catalog} = this.#parts;
     const kept = results.find(execution);
     // It is what a run at the newest commit would answer.
     if (kept !== null) return kept.ok && call.hasVersion ? {...kept, sequence: results.sequence} : kept;
-    const result = await results.run(execution, ({outcome, lines, starved, had, sequence}) => {
+    const result = await results.run(execution, run => {
+      const {outcome, lines, starved, had, sequence} = run;
       if (starved !== null) throw new ServiceError('session.overloaded', ...starvation(had));
-      const answer = finished(live, entry, outcome, {lines, own: lines});
+      const ids = new Set<string>();
+      const answer = catalog.notingIds(ids, () => finished(live, entry, outcome, {lines, own: lines}));
+      // A returned id that its validator looked up belongs to what a cached result has read.
+      if (run.readSet !== null) run.readSet = withIds(run.readSet, ids);
       if (answer.ok) answer.sequence = sequence;
       return answer;
     });

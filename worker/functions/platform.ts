@@ -141,6 +141,7 @@ export class FunctionPlatform implements Stage {
     const {actions} = isolates;
     const functions = new Functions({
       groups,
+      catalog: parts.writer.catalog,
       results: this.#results,
       mutations: this.#mutations,
       memory: this.#memory,

@@ -39,6 +39,7 @@ class MutationCalls {
     });
     this.#functions = new Functions({
       groups: this.tenant.groups,
+      catalog: this.tenant.writer.catalog,
       mutations: this.#runner,
       memory: new ProcessMemory(() => this.bytes),
       results: null as never,

@@ -42,6 +42,7 @@ const FILES = {
       const flag = await ctx.db.query('flags').order('desc').first();
       return flag?.isPrivate ? ((await ctx.auth.getUserIdentity())?.subject ?? 'nobody') : 'public';
     }});
+    export const named = query({args: nonce, returns: v.id('notes'), handler: () => 'my-own' as never});
     export const variable = query({args: {}, handler: () => process.env.COLOUR ?? 'none'});
     export const now = query({args: {}, handler: () => Date.now()});
     export const today = query({args: {}, handler: () => new Date().toISOString()});
@@ -99,6 +100,23 @@ describe('a result is kept', () => {
     ['notes:logs', {}, false],
   ])('of %s(%j): %s', async (path, args, kept) => {
     expect(await isKept(path, args)).toBe(kept);
+  });
+
+  test('until a document comes or goes under an id that it returns', async () => {
+    const isGood = async (args: object) =>
+      (await app.svc('POST', '/query', {path: 'notes:named', args})).text.includes('"status":"success"');
+    const fields = {channel: 'named', n: 1};
+    for (const expected of [false, true, false, true]) {
+      if (expected) await app.admin('PUT', '/documents/notes/my-own', {fields});
+      else await app.admin('DELETE', '/documents/notes/my-own');
+      expect([await isGood({}), await isGood({}), await isGood({nonce: ++nonce})]).toEqual([
+        expected,
+        expected,
+        expected,
+      ]);
+    }
+    expect(await isKept('notes:named')).toBe(true);
+    await app.admin('DELETE', '/documents/notes/my-own');
   });
 
   test('not of one that fails', async () => {

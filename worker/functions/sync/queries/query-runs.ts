@@ -4,8 +4,8 @@
  */
 import {randomBytes} from 'node:crypto';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
-import {ReadLog} from '../../../../engine/reads/read-log.ts';
-import {type PackedReadSet, packed} from '../../../../engine/reads/read-set.ts';
+import {withIds} from '../../../../engine/reads/read-log.ts';
+import type {PackedReadSet} from '../../../../engine/reads/read-set.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import type {FunctionEntry, LogEntry} from '../../../../shared/protocol/functions.ts';
@@ -183,12 +183,4 @@ export class QueryRuns {
     }
     return ran;
   }
-}
-
-/** An id that was looked up is read, whatever came of it. */
-function withIds(readSet: PackedReadSet, ids: ReadonlySet<string>): PackedReadSet {
-  if (ids.size === 0) return readSet;
-  const log = new ReadLog();
-  for (const id of ids) log.id(id);
-  return {...readSet, intervals: [...readSet.intervals, ...packed(log.readSet()).intervals]};
 }
