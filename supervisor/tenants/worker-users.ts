@@ -59,8 +59,12 @@ export class WorkerUsers {
     return [...this.told];
   }
 
-  /** This router sends the worker nothing more. */
+  /** This router sends the worker nothing more. After the move the answer is late, and is not about the next worker. */
   givenUp(router: number): void {
+    if (this.#moving !== null) this.#left(router);
+  }
+
+  #left(router: number): void {
     this.told.delete(router);
     this.#moving?.delete(router);
   }
@@ -72,14 +76,14 @@ export class WorkerUsers {
 
   /** A router that loses it twice has reached a dying worker once more, or did not reach it the first time. */
   lost(router: number, calls: UserCall[]): void {
-    this.givenUp(router);
+    this.#left(router);
     if (calls.length > 0 && !this.#lost.has(router)) this.#lost.set(router, calls);
   }
 
   /** The router's process is gone, and with it what it asked for and what it used. */
   routerEnded(router: number): void {
     this.asking.delete(router);
-    this.givenUp(router);
+    this.#left(router);
     this.#release = null;
   }
 

@@ -67,6 +67,30 @@ describe('a worker is released', () => {
   });
 });
 
+describe('a worker that its tenant moves from is given up', () => {
+  test('when all that use it say so, lost it or ended', () => {
+    const users = usedBy(0, 1, 2);
+    expect(users.isGivenUp).toBe(false);
+    expect(users.beginMove()).toEqual([0, 1, 2]);
+    users.givenUp(1);
+    users.lost(0, []);
+    expect(users.isGivenUp).toBe(false);
+    users.routerEnded(2);
+    expect(users.isGivenUp).toBe(true);
+  });
+
+  test('before the next one is used: a router that says so late goes on using that', () => {
+    const users = usedBy(0);
+    users.beginMove();
+    users.ended();
+    users.asking.add(0);
+    users.tell();
+    users.givenUp(0);
+    expect([...users.told]).toEqual([0]);
+    expect(users.isGivenUp).toBe(false);
+  });
+});
+
 describe('the death of a worker', () => {
   /** Deaths of a tenant, and what became of each. */
   function judged(): {deaths: Deaths; verdicts: Verdict[]} {
