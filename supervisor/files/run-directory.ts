@@ -104,15 +104,13 @@ export class RunDirectory {
     }
   }
 
-  /** Directories of supervisors that were killed. None of their workers may run any more. */
+  /** Directories of supervisors that were killed. None of their workers may run any more. What fails is logged: nothing waits for it. */
   async removeStale(): Promise<void> {
     const base = dirname(this.#path);
-    for (const name of readdirSync(base)) {
-      const pid = NAME.exec(name)?.[1];
-      if (pid === undefined || isAlive(Number(pid))) continue;
-      const path = join(base, name);
-      const stat = lstatSync(path, {throwIfNoEntry: false});
-      if (stat?.isDirectory() && stat.uid === process.getuid?.()) await this.#remove(path);
+    try {
+      for (const path of staleIn(base)) await this.#remove(path);
+    } catch (error) {
+      this.#log.error('run directories of earlier servers cannot be looked for', {path: base, error});
     }
   }
 
@@ -198,6 +196,19 @@ function makeIn(base: string): string {
     throw new StartError(`the run directory ${base} has too long a path for sockets: set TMPDIR to a shorter one`);
   }
   return path;
+}
+
+/** @throws errors of the file system */
+function staleIn(base: string): string[] {
+  const isStale = (name: string) => {
+    const pid = NAME.exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) return false;
+    const stat = lstatSync(join(base, name), {throwIfNoEntry: false});
+    return stat?.isDirectory() === true && stat.uid === process.getuid?.();
+  };
+  return readdirSync(base)
+    .filter(isStale)
+    .map(name => join(base, name));
 }
 
 function isAlive(pid: number): boolean {

@@ -43,6 +43,13 @@ test('of a supervisor that was killed is removed by the next one, however deep i
   next.remove();
 });
 
+test('of killed supervisors stay where they cannot be looked for, which is said and fails nothing', async () => {
+  rmSync(base, {recursive: true});
+  await directory.removeStale();
+  expect(lines.join()).toMatch(/cannot be looked for.*ENOENT/);
+  mkdirSync(base);
+});
+
 test('that cannot be removed at the exit is left to the next start', async () => {
   const path = directory.nextDoorPath(null);
   makeDeepTree(join(dirname(path), 'deep'));
