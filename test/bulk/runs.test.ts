@@ -122,6 +122,25 @@ test('a new task takes the place of the oldest that ended, without reading the o
   expect(damaged).toEqual([ids[0]]);
 });
 
+test('no task is made, and none forgotten, while it cannot be read which ones run', async () => {
+  const background = new BackgroundWrites(groups, log, () => undefined);
+  const newTasks = () => new Tasks(db, background, noDrop, () => Promise.reject(new Error('nothing runs')));
+  const make = (tasks: Tasks) => groups.perform(tasks.made({type: 'delete', query: {table: 't', filters: []}}));
+  const first = newTasks();
+  const running = await make(first);
+  for (let n = 1; n < TASKS_KEPT_MAX; n++) await groups.perform(first.cancelled(await make(first)));
+  const all = vi.spyOn(BulkRecords.prototype, 'all').mockImplementation(() => {
+    throw new ServiceError('op.storage_damaged', 'a page is broken');
+  });
+  onTestFinished(() => all.mockRestore());
+  const next = newTasks();
+  await expect(make(next)).rejects.toMatchObject({code: 'op.storage_damaged'});
+  expect(next.get(db, running)).toMatchObject({state: 'running'});
+  all.mockRestore();
+  expect(await make(next)).toEqual(expect.any(String));
+  expect(next.get(db, running)).toMatchObject({state: 'running'});
+});
+
 test('tasks are listed whole or in pages, the newest first, damaged ones by id', async () => {
   const background = new BackgroundWrites(groups, log, () => undefined);
   const tasks = new Tasks(db, background, noDrop, () => Promise.reject(new Error('nothing runs')));

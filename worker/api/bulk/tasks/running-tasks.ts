@@ -37,15 +37,23 @@ export class RunningTasks {
     }
   }
 
+  /** @throws op.storage_damaged 503 while they cannot be read: nothing may be taken for a task that has ended then */
+  ids(): ReadonlySet<string> {
+    return new Set(this.#readOnce().keys());
+  }
+
   #known(): Map<string, RunningTask> {
-    if (this.#tasks !== null) return this.#tasks;
     try {
-      this.#tasks = new Map(Array.from(this.#read(), task => [task.id, task]));
-      return this.#tasks;
+      return this.#readOnce();
     } catch (caught) {
       if (caught instanceof ServiceError) return new Map(); // the table is broken as a whole; it is read again the next time
       throw caught;
     }
+  }
+
+  #readOnce(): Map<string, RunningTask> {
+    this.#tasks ??= new Map(Array.from(this.#read(), task => [task.id, task]));
+    return this.#tasks;
   }
 }
 

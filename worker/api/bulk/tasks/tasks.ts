@@ -276,9 +276,9 @@ export class Tasks {
     return now.state === 'completed';
   }
 
-  /** Forgets the oldest that have ended; of all others only ids are read. @throws op.rate_limited 429 */
+  /** Forgets the oldest that have ended; of all others only ids are read. @throws op.rate_limited 429, op.storage_damaged 503 */
   #makeRoom(writer: Writer): void {
-    const running = new Set(this.#running.all.map(({id}) => id));
+    const running = this.#running.ids();
     if (running.size >= TASKS_RUNNING_MAX) {
       throw new ServiceError('op.rate_limited', `${TASKS_RUNNING_MAX} tasks wait for their turn; try again later`);
     }
