@@ -77,7 +77,7 @@ export function addStartOptions(command: Command): Command {
     )
       .argParser(users)
       .default('auto'),
-    new Option('--require-sandbox [yes]', 'refuse to start where a wall around workers other than memory is missing')
+    new Option('--require-sandbox [yes]', 'refuse to start if a sandbox layer other than memory and files is missing')
       .preset('yes')
       .argParser(yesOrNo)
       .default(false),
