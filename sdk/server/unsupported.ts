@@ -3,6 +3,6 @@
 /** @internal */
 export function cronJobs(): never {
   throw new Error(
-    'cronJobs is not supported: a function that runs again and again is a mutation that schedules itself with ctx.scheduler (docs/functions.md, "Later"); the native crons of the tenant, /api/tenants/{tenant_id}/crons, write one document',
+    'cronJobs is not supported: a function that runs again and again is a mutation that schedules itself with ctx.scheduler (docs/functions.md, "Scheduling"); the native crons of the tenant, /api/tenants/{tenant_id}/crons, write one document',
   );
 }
