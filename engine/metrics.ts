@@ -1,6 +1,7 @@
 /**
- * What a worker counts. The figures cross to the router as prom-client's JSON form of a registry, and are added up there
- * over all workers; prom-client itself is not loaded here, because its start-up time and memory would be paid per tenant.
+ * The metrics of a worker. They are sent to the router in prom-client's JSON form of a registry, and the router adds
+ * them up over all workers. The worker does not load prom-client, because its start-up time and memory would be paid
+ * per tenant.
  */
 
 import {Histogram, type MetricJson} from '../shared/metric-json.ts';
@@ -12,7 +13,7 @@ const DURATION_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05
 const LATENESS_BUCKETS = [0.005, 0.02, 0.1, 0.5, 1, 5, 30, 300, 3600];
 const GROUP_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** Read when the metrics are asked for. */
+/** Read when the metrics are requested. */
 export type Gauges = {
   scrubFindings: number;
   scrubAgeSeconds: number;
@@ -37,7 +38,7 @@ export type Gauges = {
   lagSeconds: number;
 };
 
-/** Where something failed on a function socket that nobody expected. */
+/** The operation in which an unexpected error occurred on a function socket. */
 export type SocketFailure = 'query' | 'message' | 'call' | 'token' | 'transition';
 
 export class WorkerMetrics {
@@ -58,12 +59,12 @@ export class WorkerMetrics {
   readonly #serviceEnds = new Map<string, number>();
   readonly #results = {hit: 0, shared: 0, run: 0};
   readonly #resultsDropped = {written: 0, full: 0, cleared: 0};
-  /** What kept results of query functions take. */
+  /** Bytes of cached results of query functions. */
   resultBytes = 0;
-  /** Processes of modules with `"use node"`, and what they take. */
+  /** Processes of modules with `"use node"`, and their memory. */
   node: {readonly processes: number; readonly bytes: number} = {processes: 0, bytes: 0};
   readonly #nodeEnds = new Map<string, number>();
-  /** Processes of query and action isolates, and what they take. */
+  /** Processes of query and action isolates, and their memory. */
   isolates: {readonly processes: number; readonly bytes: number} = {processes: 0, bytes: 0};
   readonly #isolatesEnds = new Map<string, number>();
   readonly #damage = new Map<string, number>();
@@ -81,7 +82,7 @@ export class WorkerMetrics {
     this.#operations.set(op, (this.#operations.get(op) ?? 0) + 1);
   }
 
-  /** @param commitMs SQLite's COMMIT, which writes the log, @param groupMs the whole group without its sync */
+  /** @param commitMs SQLite's COMMIT, which writes the WAL, @param groupMs the whole group without its sync */
   committed(writes: number, commitMs: number, groupMs: number): void {
     this.#writes += writes;
     this.#groupSize.observe(writes);
@@ -89,7 +90,10 @@ export class WorkerMetrics {
     this.#groupSeconds.observe(groupMs / 1000);
   }
 
-  /** A group is durable, so long after its COMMIT. @param by which thread synced the log: that which writes, or one of the pool */
+  /**
+   * A group is durable, this long after its COMMIT. @param by the thread that synced the WAL: the serving thread, or
+   * one of the pool
+   */
   synced(ms: number, by: 'thread' | 'pool'): void {
     this.#syncs[by]++;
     this.#syncSeconds.observe(ms / 1000);
@@ -99,7 +103,7 @@ export class WorkerMetrics {
     this.#checkpointSeconds.observe(ms / 1000);
   }
 
-  /** A job or cron tick ran, so many seconds after it was due. */
+  /** A job or cron tick ran this many seconds after it was due. */
   ran(kind: 'job' | 'cron', lateSeconds: number, failed: boolean): void {
     const key = `${kind} ${failed ? 'failed' : 'completed'}`;
     this.#runs.set(key, (this.#runs.get(key) ?? 0) + 1);
@@ -114,7 +118,7 @@ export class WorkerMetrics {
     this.#executionSeconds.observe(seconds);
   }
 
-  /** Code ran in a sandbox. @param outcome `success`, or why there is no value */
+  /** Code ran in a sandbox. @param outcome `success`, or the reason why there is no value */
   sandboxExecuted(outcome: string, seconds: number): void {
     this.#sandboxExecutions.set(outcome, (this.#sandboxExecutions.get(outcome) ?? 0) + 1);
     this.#sandboxSeconds.observe(seconds);
@@ -124,62 +128,62 @@ export class WorkerMetrics {
     this.#sandboxEnds.set(state, (this.#sandboxEnds.get(state) ?? 0) + 1);
   }
 
-  /** A process of a service ended, and why. */
+  /** A process of a service ended, with its reason. */
   serviceEnded(reason: string): void {
     this.#serviceEnds.set(reason, (this.#serviceEnds.get(reason) ?? 0) + 1);
   }
 
-  /** A query function was answered: with a kept result, with that of an equal call under way, or by a run of its own. */
+  /** A query function call was answered: from a cached result, from an equal call in progress, or by its own run. */
   result(how: 'hit' | 'shared' | 'run'): void {
     this.#results[how]++;
   }
 
-  /** A kept result went: a commit touched it, others needed its room, or all went. */
+  /** A cached result was evicted: a commit touched it, its memory was needed, or the cache was cleared. */
   resultDropped(cause: 'written' | 'full' | 'cleared'): void {
     this.#resultsDropped[cause]++;
   }
 
-  /** A Node process ended, and why. */
+  /** A Node process ended, with its reason. */
   nodeEnded(cause: string): void {
     this.#nodeEnds.set(cause, (this.#nodeEnds.get(cause) ?? 0) + 1);
   }
 
-  /** A process of query and action isolates ended, and why. */
+  /** A process of query and action isolates ended, with its reason. */
   isolatesEnded(cause: string): void {
     this.#isolatesEnds.set(cause, (this.#isolatesEnds.get(cause) ?? 0) + 1);
   }
 
-  /** A read or the scrub met something in the file that is not what was written. */
+  /** A read or the scrub found stored data that is not what was written. */
   damageMet(check: string): void {
     this.#damage.set(check, (this.#damage.get(check) ?? 0) + 1);
   }
 
-  /** The scrub looked at so many rows. */
+  /** The scrub checked this many rows. */
   scrubbed(phase: string, rows: number): void {
     if (rows > 0) this.#scrubbed.set(phase, (this.#scrubbed.get(phase) ?? 0) + rows);
   }
 
-  /** Something failed on a function socket that nobody expected. */
+  /** An unexpected error occurred on a function socket. */
   socketFailed(what: SocketFailure): void {
     this.#socketFailures[what]++;
   }
 
-  /** A live query was looked at for a commit: its result changed, came out equal, or was not concerned. */
+  /** A live query was checked for a commit: its result changed, was equal, or was not affected. */
   evaluated(result: 'changed' | 'equal' | 'unmatched'): void {
     this.#live[result]++;
   }
 
-  /** A query that sockets hold was run, and its result was a new one, or the one before. */
+  /** A query that sockets subscribe to ran; its result was new, or equal to the previous one. */
   liveRun(result: 'changed' | 'equal'): void {
     this.#liveRuns[result]++;
   }
 
-  /** A stream of events has ended, and so many of them left on it. */
+  /** A stream of events has ended, after it sent this many of them. */
   followed(kind: 'journal' | 'query', events: number): void {
     this.#followed[kind] += events;
   }
 
-  /** A function socket is moved on, with so many results that are new to it. */
+  /** A function socket advances to a new version, with this many results that are new to it. */
   transition(updates: number): void {
     this.#transitions++;
     this.#updates += updates;
@@ -301,7 +305,7 @@ export class WorkerMetrics {
     ];
   }
 
-  /** By tenant, so that it is seen whose: of tenants that are awake and have crons that fail, and so of few. */
+  /** By tenant, to identify them. Only tenants that are awake and have failing crons appear, so the series are few. */
   #cronJson({tenant, cronsFailing}: Gauges): MetricJson[] {
     const isShown = cronsFailing > 0 || this.#cronFailures > 0;
     const of = (value: number) => (isShown ? [{labels: {tenant}, value}] : []);

@@ -2,10 +2,11 @@
  * Writes that no request waits for: index back-fills, due work, clean-up. One policy for all of them:
  *
  *   perform ──▶ group ──on disk──▶ resolved
- *                 ├─ disk full or read-only | queue full | damaged documents in the way ──▶ parked: said once in the log, tried again every BACKGROUND_RETRY_MS
+ *                 ├─ disk full or read-only | queue full | blocked by damaged documents ──▶ parked: logged once,
+ *                 │    retried every BACKGROUND_RETRY_MS
  *                 └─ anything else ──▶ a bug: ends the process
  *
- * So a full disk costs the tenant its writes and nothing else, and what was parked goes on by itself once there is space.
+ * So a full disk costs the tenant only its writes. Parked work continues by itself once there is space.
  */
 import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -17,12 +18,12 @@ export class BackgroundWrites {
   readonly #groups: CommitGroups;
   readonly #log: Logger;
   readonly #onFailure: (kind: string, error: unknown) => void;
-  /** How many writes of each kind are parked. */
+  /** Number of parked writes of each kind. */
   readonly #parked = new Map<string, number>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #stopped = false;
 
-  /** @param onFailure ends the process */
+  /** @param onFailure called for a bug; ends the process */
   constructor(groups: CommitGroups, log: Logger, onFailure: (kind: string, error: unknown) => void) {
     this.#groups = groups;
     this.#log = log;
@@ -30,10 +31,10 @@ export class BackgroundWrites {
   }
 
   /**
-   * Resolves when the change is on disk, and never rejects. The change may be made several times: what an attempt did is taken
-   * back before the next. After `stop` nothing is tried again, and what is not on disk is never settled.
-   * @param kind what is done, for the log: "an index build"
-   * @param onParked called each time it is put off
+   * Resolves when the change is on disk, and never rejects. The change can run several times: each attempt is rolled
+   * back before the next. After `stop` there are no retries, and a change that is not on disk never settles.
+   * @param kind description for the log: "an index build"
+   * @param onParked called each time the change is parked
    */
   async perform<T>(kind: string, change: (writer: Writer) => T, onParked?: () => void): Promise<T> {
     for (let wasParked = false; ; wasParked = true) {
@@ -58,7 +59,7 @@ export class BackgroundWrites {
     return this.#parked.has(kind);
   }
 
-  /** The tenant is being closed: nothing is tried again. */
+  /** The tenant is closing: no more retries. */
   stop(): void {
     this.#stopped = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -99,7 +100,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'op.storage_damaged',
 ]);
 
-/** The writer does not take it now, and may again once there is space or the file is mended. */
+/** The writer refuses it now, and can accept it once there is space or the file is repaired. */
 function isRefusal(caught: unknown): caught is ServiceError {
   return caught instanceof ServiceError && REFUSALS.has(caught.code);
 }

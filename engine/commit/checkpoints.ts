@@ -1,10 +1,10 @@
 /**
- * Moves the log into the file once it has grown long, between groups: when all of it is durable and no transaction is open, so
- * that the next write can begin the log anew. PASSIVE never waits for readers. When the log is far too long, because scans have
- * overlapped all the time, they are made to leave it a moment.
+ * Moves the WAL into the database file once it has grown long. A checkpoint runs between groups, when all of the WAL is
+ * durable and no transaction is open, so that the next write can start the WAL from its beginning. PASSIVE never waits
+ * for readers. When overlapping scans have let the WAL grow far too long, they must release it for a moment.
  *
- * SQLite syncs the log before it copies a page, and the file before it forgets the log: nothing comes into the file that a
- * crash could take back.
+ * SQLite syncs the WAL before it copies a page, and the file before it resets the WAL, so the file never contains
+ * anything that a crash could take back.
  */
 import {performance} from 'node:perf_hooks';
 import type {Logger} from '../../shared/log.ts';
@@ -13,9 +13,9 @@ import type {WorkerMetrics} from '../metrics.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';
 
-/** What holds snapshots for long, one after the other. */
+/** A user of long-lived snapshots, which run one after the other. */
 export interface Pausable {
-  /** No other begins until those under way have ended and what `whenNoneRuns` returns has resolved. */
+  /** No new snapshot begins until the current ones have ended and the promise of `whenNoneRuns` has resolved. */
   pause(whenNoneRuns: () => Promise<void>): void;
 }
 
@@ -27,11 +27,11 @@ export class Checkpoints {
   readonly #log: Logger;
   readonly #scans: Pausable | null;
   readonly #onDue: () => void;
-  /** Estimated from what was written: asking SQLite costs a checkpoint. */
+  /** An estimate from the writes: reading it from SQLite would cost a checkpoint. */
   #pages = 0;
   #resume: (() => void) | null = null;
 
-  /** @param onDue scans have left the log for a checkpoint */
+  /** @param onDue scans have released the WAL for a checkpoint */
   constructor(db: Connection, metrics: WorkerMetrics, log: Logger, scans: Pausable | null, onDue: () => void) {
     this.#db = db;
     this.#metrics = metrics;
@@ -44,12 +44,12 @@ export class Checkpoints {
     return this.#pages >= CHECKPOINT_WAL_PAGES || this.#resume !== null;
   }
 
-  /** A group is in the log: so many writes, with so many bytes of documents and records. */
+  /** A group is in the WAL. Parameters: its number of writes, and the bytes of their documents and records. */
   wrote(writes: number, bytes: number): void {
     this.#pages += 4 + 2 * writes + Math.ceil((2 * bytes) / PAGE_BYTES);
   }
 
-  /** When the log is durable, and no transaction is open. */
+  /** Call it when the WAL is durable and no transaction is open. */
   make(): void {
     this.#pages = 0;
     const pages = this.#checkpoint();
@@ -66,7 +66,7 @@ export class Checkpoints {
     });
   }
 
-  /** @returns pages of the log */
+  /** @returns pages of the WAL */
   #checkpoint(): number {
     const started = performance.now();
     try {
@@ -74,7 +74,7 @@ export class Checkpoints {
       this.#metrics.checkpointed(performance.now() - started);
       return found!.log;
     } catch (caught) {
-      // Without space the log stays as it is, complete and durable; the next checkpoint tries again.
+      // Without space the WAL stays as it is, complete and durable; the next checkpoint retries.
       if (storageFailure(caught) !== 'full') throw caught;
       this.#log.error('the disk is full; a checkpoint was put off');
       return 0;

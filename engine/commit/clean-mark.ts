@@ -1,7 +1,8 @@
 /**
- * Tells whether the file was closed in order, or checked since it was not. The mark is cleared in the first commit after an
- * open and set at the close, so a tenant that is only read is never written. With it stands the head of the journal then: a
- * journal that ends before has lost its end, and a new record would take the number of one that was acknowledged.
+ * Records whether the file was closed in order, or has been checked since it was not. The mark is cleared in the first
+ * commit after an open and set at the close, so a tenant that only serves reads is never written. The mark includes the
+ * journal head at that time: a journal that ends earlier has lost its end, and a new record would reuse the sequence of
+ * an acknowledged one.
  */
 import {storageDamaged} from '../storage/damage.ts';
 import type {Writer} from './writer.ts';
@@ -12,7 +13,7 @@ export class CleanMark {
   readonly wasClean: boolean;
   readonly #writer: Writer;
   #set: boolean;
-  /** The file was sound at some time since the open. */
+  /** The file was found sound at some time since the open. */
   #isSound: boolean;
 
   /** @throws op.storage_damaged 503 */
@@ -28,7 +29,7 @@ export class CleanMark {
     this.#isSound = this.wasClean;
   }
 
-  /** Inside a group, before its commit. */
+  /** Call it inside a group, before its commit. */
   clear(writer: Writer): void {
     if (!this.#set) return;
     writer.statements.setMeta.run('clean', 0);
@@ -38,12 +39,12 @@ export class CleanMark {
     });
   }
 
-  /** The check of a file that was not closed in order found nothing. */
+  /** The check of a file that was not closed in order found no damage. */
   checked(): void {
     this.#isSound = true;
   }
 
-  /** At the close, when no group is open. A check that has not ended is made again at the next open. */
+  /** Call it at the close, when no group is open. A check that has not ended is repeated at the next open. */
   set(): void {
     if (this.#set || !this.#isSound) return;
     this.#writer.statements.setMeta.run(HEAD_KEY, this.#writer.head.sequence);

@@ -1,9 +1,9 @@
 /**
- * What a commit group put on disk, as one value. Once it is durable it is handed to the stages that follow a commit, in the order of the list in
- * `tenant.ts`, and forgotten once they ran.
+ * A commit group that is on disk, as one value. Once it is durable, the stages that follow a commit receive it, in the
+ * order of the list in `tenant.ts`.
  *
- * The writer had all of this in hand. What costs something to make (parsed fields of a row that was only read, a record as it
- * is shipped, an event's object) is made when it is first asked for, once: a commit that nobody looks at costs an array or two.
+ * The writer already has all of this data. Expensive parts (parsed fields of a row that was only read, a record as it
+ * is shipped, an event's object) are made once, on first use, so a commit without readers costs an array or two.
  */
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {type ParsedDocument, parseDocument, withSystemFields} from '../documents/document.ts';
@@ -16,12 +16,12 @@ export type Fields = Record<string, unknown>;
 /** A document before or after a write. */
 export class Side {
   readonly row: DocumentRow;
-  /** Its key in each of the change's `indexes`, in that order; none when the document was damaged. */
+  /** Its key in each of the change's `indexes`, in that order; empty when the document was damaged. */
   readonly keys: readonly Buffer[];
   readonly #fields: Fields | null;
   #document: ParsedDocument | null = null;
 
-  /** @param fields what `row.body` says, if somebody has parsed it: not changed from now on */
+  /** @param fields the parsed `row.body`, if it has been parsed: must not change from now on */
   constructor(row: DocumentRow, fields: Fields | null = null, keys: readonly Buffer[] = NO_KEYS) {
     this.row = row;
     this.keys = keys;
@@ -35,23 +35,23 @@ export class Side {
   }
 }
 
-/** One written document: as it was and as it is, null where it was not or is not there. A group may change one repeatedly. */
+/** One written document before and after; null where it does not exist. A group can change one repeatedly. */
 export type Change = {
   readonly table: {readonly number: number; readonly name: string};
   readonly doc: number;
   readonly id: string;
-  /** The table's indexes that have entries of it: those that queries use and those that are being filled. */
+  /** The table's indexes that have entries of it: those that queries use and those being built. */
   readonly indexes: readonly CatalogIndex[];
   readonly before: Side | null;
   readonly after: Side | null;
-  /** What `before` says is not what was written: it was deleted because it is damaged. */
+  /** `before` does not show the stored values: the document was deleted because it is damaged. */
   readonly isDamaged: boolean;
 };
 
-/** What happened besides documents, which are in `changes`. */
+/** An event other than a document change; those are in `changes`. */
 export class CommittedEvent {
   readonly type: JournalEvent['type'];
-  /** JSON, as it is in the record. */
+  /** JSON, in the form of the record. */
   readonly text: string;
   #event: JournalEvent | null;
 
@@ -67,19 +67,21 @@ export class CommittedEvent {
   }
 }
 
-/** A record of the journal and the digest that chains it to the one before. */
+/** A journal record and the digest that chains it to the one before. */
 export type StoredRecord = {readonly record: string | Buffer; readonly digest: string};
 
 export class Commit {
-  /** Of its first record; one more than `lastSequence` when it has none, like one that only counted or built something. */
+  /**
+   * Sequence of its first record; `lastSequence + 1` if it has no records, as when it only counted or built something.
+   */
   readonly firstSequence: number;
-  /** The newest sequence that is on disk with it. */
+  /** The newest sequence on disk after this commit. */
   readonly lastSequence: number;
-  /** Epoch milliseconds, not before its newest record. */
+  /** Epoch milliseconds, not earlier than its newest record. */
   readonly committedMs: number;
   readonly changes: readonly Change[];
   readonly events: readonly CommittedEvent[];
-  /** Tables, indexes or schemas are not what they were. */
+  /** Tables, indexes or schemas have changed. */
   readonly hasNewCatalog: boolean;
   readonly #stored: readonly StoredRecord[];
   #records: readonly string[] | null = null;
@@ -101,17 +103,17 @@ export class Commit {
     this.hasNewCatalog = hasNewCatalog;
   }
 
-  /** Its records as the journal shows them, what a backup or a replica is sent: JSON with `integrity_sha256`. */
+  /** Its records in the form of the journal, backups and replicas: JSON with `integrity_sha256`. */
   get records(): readonly string[] {
     this.#records ??= this.#stored.map(({record, digest}) => sealedRecord(record.toString(), digest));
     return this.#records;
   }
 }
 
-/** What follows a commit, named for what it keeps up to date. */
+/** A stage that follows a commit, named for the state it keeps up to date. */
 export interface Stage {
   committed(commit: Commit): void;
-  /** Writes that had run were taken back: there was no space for their group. */
+  /** Writes that had run were rolled back because there was no space for their group. */
   takenBack?(): void;
 }
 

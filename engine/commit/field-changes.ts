@@ -1,8 +1,9 @@
 /**
- * What a patch may do to a document's top-level fields: set them, remove them, add to a number, and append to or remove from an
- * array. All of it is worked out inside the write, from the document as it is then: nobody's change is lost to another's.
+ * The changes a patch can make to a document's top-level fields: set, remove, add to a number, append to or remove from
+ * an array. They are computed inside the write from the current document, so concurrent patches do not lose each
+ * other's changes.
  *
- * A field that is missing counts as 0 and as []. A field is named once in a patch: the order of its parts means nothing.
+ * A missing field counts as 0 and as []. A patch names each field once, so the order of its parts has no effect.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
@@ -13,7 +14,7 @@ import type {Fields} from './commit.ts';
 
 export const CHANGES = ['patch', 'unset', 'increment', 'append', 'remove'] as const satisfies (keyof FieldChanges)[];
 
-/** @param at what its members are below, for messages: empty, or with a dot at its end. @throws op.invalid_input 400 */
+/** @param at path of its members, for messages: empty, or ending with a dot. @throws op.invalid_input 400 */
 export function checkChanges(changes: FieldChanges, at = ''): void {
   const seen = new Map<string, string>();
   for (const kind of CHANGES) {
@@ -32,7 +33,7 @@ export function checkChanges(changes: FieldChanges, at = ''): void {
   }
 }
 
-/** Those that a body has beside other members; null: none. */
+/** The changes in a body that has other members too; null: none. */
 export function changesIn(body: FieldChanges): FieldChanges | null {
   const named = CHANGES.filter(kind => body[kind] !== undefined);
   return named.length === 0 ? null : Object.fromEntries(named.map(kind => [kind, body[kind]]));
@@ -43,7 +44,7 @@ export function changesNothing(changes: FieldChanges): boolean {
   return CHANGES.every(kind => namesIn(changes[kind] ?? []).length === 0);
 }
 
-/** The document's fields afterwards. @throws op.conflict 409 when a field is not of the type that is needed */
+/** The document's fields after the changes. @throws op.conflict 409 when a field has the wrong type */
 export function changedFields(old: Fields, {patch = {}, unset, increment, append, remove}: FieldChanges): Fields {
   const fields = mergeFields(old, patch) as Record<string, Value>;
   for (const name of unset ?? []) delete fields[name];
@@ -74,7 +75,7 @@ function arrayIn(name: string, value: Value | undefined, what: string): readonly
   throw conflict(name, value, `cannot be ${what}: it is ${kindOf(value)}, not an array`);
 }
 
-/** Equal for values that are equal, at every depth. */
+/** Deep equality of values. */
 function identity(value: Value): string {
   return encodeKey([value]).toString('latin1');
 }

@@ -1,23 +1,23 @@
 /**
- * Group commit: the only write path. Writes run in one SQLite transaction a group, each in a savepoint of its own. COMMIT writes
- * the log and does not wait for the disk. The log is synced by this thread or in the pool (`sync-place.ts`), one sync at a time;
- * while the pool syncs, the next group takes writes. When the sync has ended the group is durable: readers see it, the stages are
- * handed the commit, and its replies leave.
+ * Group commit: the only write path. Each group of writes runs in one SQLite transaction, each write in its own
+ * savepoint. COMMIT writes the WAL and does not wait for the disk. This thread or the pool syncs the WAL
+ * (`sync-place.ts`), one sync at a time; while the pool syncs, the next group takes writes. When the sync has ended the
+ * group is durable: readers see it, the stages receive the commit, and its replies leave.
  *
  *   submit ─▶ queue ─end of turn─▶ BEGIN ─▶ (SAVEPOINT ─▶ run ─▶ RELEASE)… ─no sync under way─▶ COMMIT ─▶ sync ─▶ stages ─▶ settle
- *                                    │ a write fails alone: ROLLBACK TO, its caller learns why  ▲
- *                                    │ no space: all of the group fails with 507               └ the next group is open meanwhile
- *                                    └ a write meets a broken page: it is refused, and the others are run again, as SQLite lets
- *                                      the transaction neither write nor commit any more
+ *                                    │ one write fails: ROLLBACK TO, its caller gets the error  ▲
+ *                                    │ no space: the whole group fails with 507                └ meanwhile the next group opens
+ *                                    └ a write meets a broken page: it is refused and the others run again,
+ *                                      because SQLite then refuses further writes and COMMIT in this transaction
  *
  * Invariants
- * - A group is committed only when the one before is durable, or a moment later (`linger.ts`). So at most one commit is in the log that a crash could take
- *   back; between two of them the newest commit is durable, which is when readers take their snapshot; and whatever follows a
- *   commit in the log proves that it was on disk (`storage/wal-log.ts` rests on that).
- * - Nobody learns of a group before it is durable.
+ * - A group is committed only when the previous one is durable, or a moment later (`linger.ts`). So a crash can take
+ *   back at most one commit in the WAL. Between two groups the newest commit is durable, which is when readers take
+ *   their snapshot. Every commit that another one follows in the WAL was on disk (`storage/wal-log.ts` relies on that).
+ * - Nothing is sent about a group before it is durable.
  *
- * Any other storage error ends the process: after a failed sync only a recovery from disk tells what is there. So does a
- * failed assertion: the writer would go on with a state that has just been disproved.
+ * Any other storage error ends the process: after a failed sync, only a recovery from disk shows the true state. A
+ * failed assertion ends it too, because the writer would continue with a state that is known to be wrong.
  */
 import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
@@ -44,23 +44,26 @@ import type {Mark, Writer} from './writer.ts';
 
 export type Write<T> = (
   | {
-      /** Makes the change. A throw takes back this write alone. Runs synchronously, inside the group's transaction. */
+      /** Makes the change. A throw rolls back this write alone. Runs synchronously, inside the group's transaction. */
       run(writer: Writer): T;
     }
   | {
-      /** The same of one that may take long: where it yields, others get the thread if its turn is over, but no other write runs. */
+      /**
+       * The same for a long write: at each yield other work can get the thread, once the turn is over, but no other
+       * write runs.
+       */
       slices(writer: Writer): Generator<void, T, void>;
     }
 ) & {
-  /** Called once: with what `run` returned after the commit is durable, or with the error. */
+  /** Called once: with the result of `run` after the commit is durable, or with the error. */
   settle(outcome: T | ServiceError): void;
 };
 
-/** What everybody else reads: the newest durable commit. */
+/** The state that all readers see: the newest durable commit. */
 export interface Snapshot {
-  /** A COMMIT follows: until `advance`, what is read is what is committed now. */
+  /** A COMMIT follows: until `advance`, readers see the state committed now. */
   hold(): void;
-  /** What is committed now is durable, and is what is read from now on. */
+  /** The current committed state is durable, and readers see it from now on. */
   advance(): void;
 }
 
@@ -68,38 +71,38 @@ export type GroupParts = {
   writer: Writer;
   metrics: WorkerMetrics;
   log: Logger;
-  /** What each durable commit is handed to, in this order, before its writes are settled. */
+  /** The stages that receive each durable commit, in this order, before its writes are settled. */
   stages: readonly Stage[];
   sync: Sync;
-  /** The tenant is open for reading alone: every write is refused. */
+  /** The tenant is open read-only: every write is refused. */
   isReadOnly?: boolean;
-  /** None: the thread pool makes each sync. */
+  /** Undefined: the thread pool makes each sync. */
   inThread?: {readonly place: Pick<SyncPlace, 'isThread' | 'inThread' | 'inPool'>; readonly sync: SyncNow};
   snapshot?: Snapshot;
-  /** The last thing inside each transaction. */
+  /** Runs last inside each transaction. */
   beforeCommit?: (writer: Writer) => void;
   quota?: StorageQuota;
   scans?: Pausable;
-  /** None: a group is committed as soon as the disk is free. */
+  /** Undefined: a group is committed as soon as the disk is free. */
   linger?: Linger;
 };
 
-/** Writes that share a transaction and their outcomes, so far. */
+/** Writes that share a transaction, with their outcomes so far. */
 type Group = {
   start: Mark;
-  /** Rows that the connection had changed when it began. */
+  /** Rows that the connection had changed when the group began. */
   changesBefore: number;
   workMs: number;
   writes: Write<unknown>[];
   outcomes: unknown[];
-  /** To be called when it is durable, and settled. */
+  /** Called when the group is durable and settled. */
   waiting: (() => void)[];
 };
-/** A write of the open group that goes on in the next turn. */
+/** A write of the open group that continues in the next turn. */
 type UnderWay = {readonly mark: Mark; readonly slices: Generator<void, unknown, void>};
 const UNFINISHED = Symbol('a write goes on in the next turn');
 
-/** A group in the log. */
+/** A group in the WAL. */
 type Committed = {group: Group; commit: Commit; isInThread: boolean; isDurable: boolean};
 
 export class CommitGroups {
@@ -107,15 +110,15 @@ export class CommitGroups {
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
   #queue: Write<unknown>[] = [];
-  /** Its transaction is open. */
+  /** The group whose transaction is open. */
   #open: Group | null = null;
-  /** The last of its writes; it is not committed before that has ended. */
+  /** The last write of the open group, which is not committed before that write has ended. */
   #underWay: UnderWay | null = null;
   #committed: Committed | null = null;
   #durableSequence: number;
   #scheduled = false;
   #isStepping = false;
-  /** Ends a wait for company. */
+  /** Ends a linger. */
   #lingerTimer: NodeJS.Timeout | null = null;
   #closed = false;
   #onIdle: (() => void)[] = [];
@@ -128,12 +131,12 @@ export class CommitGroups {
     this.#checkpoints = new Checkpoints(writer.db, metrics, log, scans ?? null, () => this.#schedule());
   }
 
-  /** Of the newest record that nothing can take back. */
+  /** Sequence of the newest record that a crash cannot take back. */
   get durableSequence(): number {
     return this.#durableSequence;
   }
 
-  /** Whether nothing that is in the log now can be taken back. */
+  /** Whether everything in the WAL now is durable. */
   get isDurable(): boolean {
     return this.#committed === null;
   }
@@ -156,7 +159,7 @@ export class CommitGroups {
     this.#schedule();
   }
 
-  /** Runs a change of our own (back-fill, clean-up) in a group; resolves when it is on disk. */
+  /** Runs internal work (back-fill, clean-up) in a group; resolves when it is on disk. */
   perform<T>(change: (writer: Writer) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.submit<T>({
@@ -167,15 +170,18 @@ export class CommitGroups {
   }
 
   /**
-   * For what was read on another connection, which sees a commit before it is durable: `then` is called when nothing that is
-   * in the log now can be taken back; at once, if that is so.
+   * For data read on another connection, which sees a commit before it is durable: calls `then` when everything in the
+   * WAL now is durable, which can be immediately.
    */
   whenDurable(then: () => void): void {
     if (this.#committed === null) then();
     else this.#committed.group.waiting.push(then);
   }
 
-  /** Resolves when every write that has run so far is durable, or was taken back: what the writer says is what readers read. */
+  /**
+   * Resolves when every write that has run so far is durable or rolled back: then writer and readers have the same
+   * state.
+   */
   settled(): Promise<void> {
     const last = this.#open ?? this.#committed?.group ?? null;
     if (last === null) return Promise.resolve();
@@ -185,7 +191,7 @@ export class CommitGroups {
   /** Takes no more writes; resolves when every submitted one is settled. */
   close(): Promise<void> {
     this.#closed = true;
-    this.#step(); // nobody comes back any more
+    this.#step(); // no more writers will join
     return this.idle();
   }
 
@@ -199,7 +205,7 @@ export class CommitGroups {
     return this.#queue.length === 0 && this.#open === null && this.#committed === null;
   }
 
-  /** Writes that have arrived and are not committed. */
+  /** Writes that have arrived and are not committed yet. */
   get #waiting(): number {
     return this.#queue.length + (this.#open?.writes.length ?? 0);
   }
@@ -237,7 +243,7 @@ export class CommitGroups {
     return this.#open.writes.length < GROUP_AHEAD_WRITES_MAX && this.#writer.bytesWritten < GROUP_BYTES_MAX;
   }
 
-  /** Goes on with what can go on: a durable group is told of, an open one is committed when the disk is free. */
+  /** Advances the state machine: settles a durable group, and commits an open one when the disk is free. */
   #step(): void {
     if (this.#isStepping) return;
     this.#isStepping = true;
@@ -246,11 +252,11 @@ export class CommitGroups {
       if (durable !== null) {
         this.#committed = null;
         this.#parts.snapshot?.advance();
-        // Those who wrote while this thread made the sync are not known yet.
+        // Writes that arrived while this thread made the sync have not been received yet.
         if (!durable.isInThread)
           this.#parts.linger?.told(durable.group.writes.length, this.#waiting, performance.now());
       }
-      // The disk has work again while everybody is told.
+      // Commit first, so that the disk works while this thread settles the durable group.
       const isReady = this.#committed === null && this.#open !== null && this.#underWay === null;
       if (isReady && !this.#lingers()) this.#commit(this.#open!, durable !== null);
       else if (durable === null) break;
@@ -263,7 +269,7 @@ export class CommitGroups {
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** Whether the open group, which could be committed, waits for company; then a timer goes on with it. */
+  /** Whether the open group lingers although it could be committed; if so, a timer calls `#step` again. */
   #lingers(): boolean {
     const {linger} = this.#parts;
     if (linger === undefined || this.#closed || this.#isCheckpointDue || !this.#takesWrites) return false;
@@ -276,7 +282,7 @@ export class CommitGroups {
     return true;
   }
 
-  /** Runs writes of the queue in the open group, or in a new one. */
+  /** Runs queued writes in the open group, or in a new one. */
   #execute(): void {
     const started = performance.now();
     let taken = 0;
@@ -292,7 +298,7 @@ export class CommitGroups {
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
     } catch (caught) {
-      // Only the last met what is broken.
+      // Only the last write met the damage.
       if (metEngineDamage(caught)) again = group.writes.splice(0, group.writes.length - 1);
       this.#refuse(group, caught);
     }
@@ -325,7 +331,7 @@ export class CommitGroups {
     }
   }
 
-  /** Goes on with a write until it has ended or its turn has. @param started the turn */
+  /** Continues a write until it has ended or its turn is over. @param started start of the turn */
   #advance(underWay: UnderWay, started: number): unknown {
     const {slices, mark} = underWay;
     this.#underWay = null;
@@ -352,8 +358,8 @@ export class CommitGroups {
     const {log} = this.#parts;
     const {statements, db} = this.#writer;
     if (caught instanceof AssertionError) throw caught;
-    // A storage error may have ended the transaction, with all that came before in it. One in which SQLite met a broken
-    // structure can neither be written any more nor committed.
+    // A storage error may have ended the transaction, including every earlier write in it. After SQLite meets a broken
+    // structure, it refuses further writes and COMMIT in the transaction.
     if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
     statements.rollbackTo.run();
     statements.release.run();
@@ -363,7 +369,7 @@ export class CommitGroups {
     return error;
   }
 
-  /** @param tellsNext the group before it is told of after this, at its own moment */
+  /** @param tellsNext the previous group is settled directly after this, with its own snapshot */
   #commit(group: Group, tellsNext: boolean): void {
     const {metrics, beforeCommit, snapshot, linger} = this.#parts;
     const {statements} = this.#writer;
@@ -378,7 +384,7 @@ export class CommitGroups {
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
       isWritten = statements.totalChanges.get() !== group.changesBefore;
       isInThread = this.#isSyncedHere(group);
-      // A sync in this thread lets nothing be read between COMMIT and its own end.
+      // After a sync in this thread, nothing can be read between COMMIT and the end of the sync.
       if (isWritten && (!isInThread || tellsNext)) snapshot?.hold();
       statements.commit.run();
     } catch (caught) {
@@ -439,7 +445,7 @@ export class CommitGroups {
     this.#settle(group);
   }
 
-  /** There is no space, or a broken page was met: all of the group is taken back. */
+  /** There is no space, or a write met a broken page: the whole group is rolled back. */
   #refuse(group: Group, caught: unknown): void {
     const isDamage = metEngineDamage(caught);
     if (!isDamage && storageFailure(caught) !== 'full') throw caught;
@@ -460,7 +466,7 @@ export class CommitGroups {
   }
 }
 
-/** The outcome of the writes is unknown: no reply is sent, and the next process starts from disk. */
+/** The outcome of the writes is unknown: no reply is sent, and the next process recovers from disk. */
 function syncFailed(cause: unknown): Error {
   return new Error('the log could not be synced', {cause});
 }

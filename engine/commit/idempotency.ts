@@ -1,7 +1,7 @@
 /**
- * `Idempotency-Key`: a write that is sent again answers what it answered first and changes nothing. Key and answer are
- * stored in the write's own savepoint, so either both are there or neither. Writes run one after another: a second one that
- * arrives while the first is under way finds its answer.
+ * `Idempotency-Key`: a repeated write returns its first response and changes nothing. Key and response are stored in
+ * the write's own savepoint, so both are stored or neither is. Writes run one after another, so a repetition that
+ * arrives while the first is running finds its response.
  */
 import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
@@ -10,7 +10,7 @@ import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../limits.ts';
 import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
 import type {Writer} from './writer.ts';
 
-/** Other bytes of a header mean different text to different clients, and uWebSockets.js drops them at its ends. */
+/** Other bytes of a header mean different text to different clients, and uWebSockets.js drops them at both ends. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 
 /** @throws op.invalid_input 400 */
@@ -23,19 +23,19 @@ export function checkIdempotencyKey(key: string): void {
 }
 
 /**
- * The key that it is stored under: keys of different owners are different ones, and no key has a line break in it.
+ * The stored form of a key. Keys of different owners differ, and no key contains a line break.
  * @param owner the family of the API key that sent it; null: an admin credential
  */
 export function ownedKey(key: string, owner: string | null): string {
   return `${owner ?? ''}\n${key}`;
 }
 
-/** What versions stored it under that knew no owners. Such rows answer every owner until they expire. */
+/** The stored form in versions without owners. Such rows match every owner until they expire. */
 function unownedKey(key: string): string {
   return key.slice(key.indexOf('\n') + 1);
 }
 
-/** What makes two requests the same: operation, parameters and the body's bytes. */
+/** Identifies a request: operation, parameters and the body's bytes. */
 export function requestDigest(op: string, params: readonly string[], body: Buffer): string {
   return createHash('sha256')
     .update(JSON.stringify([op, params]))
@@ -44,7 +44,7 @@ export function requestDigest(op: string, params: readonly string[], body: Buffe
     .digest('hex');
 }
 
-/** `key`: with its owner. `request`: its digest. */
+/** `key`: with its owner. `request`: digest of the request. */
 export type OnceRequest = {readonly key: string; readonly request: string};
 /** The HTTP status, and JSON or nothing. */
 export type FirstReply = {readonly status: number; readonly body: string};
@@ -58,7 +58,7 @@ export function once(writer: Writer, request: OnceRequest, run: () => FirstReply
   return reply;
 }
 
-/** What was answered when the request was made first; null: it is made now. @throws op.conflict 409 */
+/** The response to the first request; null: this is the first. @throws op.conflict 409 */
 export function firstReply(writer: Writer, {key, request}: OnceRequest): FirstReply | null {
   const {idempotent} = writer.statements;
   const stored = idempotent.get(key) ?? idempotent.get(unownedKey(key));
@@ -69,7 +69,7 @@ export function firstReply(writer: Writer, {key, request}: OnceRequest): FirstRe
   throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
 }
 
-/** In the same write as what it answers. */
+/** Call it in the same write that the response belongs to. */
 export function keepReply(writer: Writer, {key, request}: OnceRequest, {status, body}: FirstReply): void {
   const {statements} = writer;
   const nowMs = writer.nowMs();

@@ -3,10 +3,10 @@ import {storageDamaged} from '../storage/damage.ts';
 import {recordDigest} from '../storage/record-digest.ts';
 import type {Statements} from '../storage/statements.ts';
 
-/** The newest record: the next one continues from it. */
+/** The newest record, to which the next one is chained. */
 export type JournalHead = {sequence: number; digest: string; timestamp: number};
 
-/** @throws op.storage_damaged 503: nothing may be chained to a record that is not what was written */
+/** @throws op.storage_damaged 503: no record may be chained to a damaged one */
 export function readJournalHead({journalHead, journalDigest, meta}: Statements): JournalHead {
   const last = journalHead.get();
   if (last === undefined) return {sequence: 0, digest: FIRST_PREVIOUS_DIGEST, timestamp: 0};

@@ -1,39 +1,49 @@
 /**
- * When an open group waits for company before it is committed. In a closed circle those who were just answered write again at once.
- * A commit that does not wait for them takes only those who arrived during the sync, and the two halves take turns from then on:
- * each writer waits for two syncs. Where writes arrive by themselves, a wait would only add to their time.
+ * Decides whether an open group lingers, which means that it waits for more writes before it is committed. In a closed
+ * loop, the writers that just got their replies write again at once. A commit that does not wait for them takes only
+ * the writes that arrived during the sync. From then on the two halves of the writers alternate, and each writer waits
+ * for two syncs. When writes arrive independently, a wait would only add latency.
  *
- * The two are told apart by how many writes are in flight whenever a group is durable: in a closed circle always as many as there
- * are writers, otherwise now more and now fewer. Only where that number stays the same does a group wait, until as many writes have
- * run as were answered, for LINGER_SYNCS syncs and LINGER_MS_MAX at most. After waits in vain more and more groups do not wait.
- * So nobody waits alone: the write that a lone writer would wait for is its own next one.
+ * The number of writes in flight when a group becomes durable tells the two cases apart: in a closed loop it always
+ * equals the number of writers; otherwise it varies. A group lingers only where that number stays the same, until as
+ * many writes have run as were answered, for LINGER_SYNCS syncs and LINGER_MS_MAX at most. After lingers in vain, more
+ * and more groups do not linger. A lone writer never waits, because the write it would wait for is its own next one.
  */
 import {LINGER_MS_MAX, LINGER_SKIPPED_MAX, LINGER_SYNC_MS_MIN, LINGER_SYNCS, LINGER_WRITES_MAX} from '../limits.ts';
 
-/** Weight of the newest in the moving figures. */
+/** Weight of the newest value in the moving averages. */
 const NEWEST = 1 / 8;
-/** The share of groups that found as many in flight as the group before, in a closed circle; of independent arrivals it is 1/4 at most. */
+/**
+ * Minimum share of groups with the same number in flight as the group before. It is higher in a closed loop; with
+ * independent arrivals it is 1/4 at most.
+ */
 const SAME_MIN = 0.6;
-/** So many waits in a row that brought all make up for those in vain; of arrivals in equal times every other one does. */
+/**
+ * This many complete lingers in a row reset the penalty for vain ones; with evenly spaced arrivals every other linger
+ * is complete.
+ */
 const WELL_IN_A_ROW_MIN = 4;
-/** A wait is in vain that more of those who were answered missed. */
+/** A linger is in vain if more than this share of the awaited writers did not write. */
 const MISSING_SHARE = 1 / 4;
-/** In a circle, too, one of so many may be late. */
+/** Even in a closed loop, one in this many writers can be late. */
 const LATE_SHARE = 1 / 32;
 
 export class Linger {
   readonly #msMax: number;
-  /** How long a sync takes; 0: none has ended yet. */
+  /** Moving average of the time of a sync; 0: none has ended yet. */
   #syncMs = 0;
-  /** How many writes were in flight when the last group was durable, and how often it was as many as before. */
+  /**
+   * Writes in flight when the last group was durable, and the moving share of groups that had as many as the one
+   * before.
+   */
   #inFlight = 0;
   #same = 0;
   #toldMs = 0;
   #told = 0;
-  /** So many of the writers who were answered last have not written since, and are waited for. */
+  /** Number of writers that were answered last, have not written since, and are awaited. */
   #awaited = 0;
   #hasWaited = false;
-  /** Groups that will not wait, and how many will not after the next one that waits in vain. */
+  /** Groups that will not linger from now on, and how many will not after the next vain linger. */
   #skipped = 0;
   #skippedNext = 1;
   #wellInARow = 0;
@@ -46,7 +56,7 @@ export class Linger {
     this.#syncMs = this.#syncMs === 0 ? ms : this.#syncMs + (ms - this.#syncMs) * NEWEST;
   }
 
-  /** Writers are about to be answered. @param waiting writes that have arrived meanwhile */
+  /** Call it directly before writers are answered. @param waiting writes that have arrived in the meantime */
   told(writes: number, waiting: number, nowMs: number): void {
     this.#saw(writes + waiting);
     this.#toldMs = nowMs;
@@ -58,19 +68,21 @@ export class Linger {
     }
   }
 
-  /** A write ran: it is in the open group. */
+  /** A write ran and is in the open group. */
   ran(): void {
     this.#awaited--;
   }
 
-  /** How long a group that could be committed now is held back at most; 0: not at all. To be called again when writes have run. */
+  /**
+   * Longest time to hold back a group that could be committed now; 0: do not wait. Call it again after writes have run.
+   */
   remainingMs(nowMs: number): number {
     if (this.#awaited <= 0 || this.#syncMs < LINGER_SYNC_MS_MIN) return 0;
     this.#hasWaited = true;
     return Math.max(0, this.#toldMs + Math.min(LINGER_SYNCS * this.#syncMs, this.#msMax) - nowMs);
   }
 
-  /** A group is committed, and nobody is waited for any more. */
+  /** A group is committed, so no writer is awaited any more. */
   committed(): void {
     if (this.#hasWaited) this.#judge(this.#awaited > this.#told * MISSING_SHARE);
     this.#hasWaited = false;

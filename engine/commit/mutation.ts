@@ -1,6 +1,6 @@
 /**
- * The document mutations: what a client's body becomes before it may enter a group, and what it does inside. All that
- * can be checked without the data is checked first, outside the transaction.
+ * The document mutations: how a client's body is checked before it enters a group, and the change it makes inside.
+ * Checks that do not need the data run first, outside the transaction.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
@@ -19,9 +19,9 @@ import type {NewDocument} from './new-documents.ts';
 import {documentByUnique} from './unique.ts';
 import type {Writer} from './writer.ts';
 
-/** A checked change of one document; returns its id. Throws what the data says against it. */
+/** A checked change of one document; returns its id. Throws if the stored data does not allow it. */
 export type Effect = (writer: Writer) => string;
-/** The same, with the document as it is afterwards. */
+/** The same, and returns the resulting document. */
 export type RowEffect = (writer: Writer) => DocumentRow;
 export type PutEffect = (writer: Writer) => {row: DocumentRow; isNew: boolean};
 
@@ -35,7 +35,7 @@ export function insertEffect(tableName: string, fields: Fields, chosenId?: strin
   return writer => writer.insert(writer.table(tableName), fields, body, chosenId);
 }
 
-/** A document that is to be inserted with others. @throws op.invalid_input 400, op.too_large 413 */
+/** A document that is inserted together with others. @throws op.invalid_input 400, op.too_large 413 */
 export function newDocument(table: string, fields: Fields): NewDocument {
   checkTableName(table);
   const traits = checkFields(fields, 'fields');
@@ -64,7 +64,7 @@ export function patchEffect(
     if (changesNothing(changes)) return row; // nothing is written
     const old = parseFields(row);
     const fields = changedFields(old, changes);
-    // A function may have stored numbers that JSON cannot hold: those that the patch leaves alone stay as they are.
+    // A function may have stored numbers that JSON cannot represent: fields outside the patch keep them.
     const hasFloats = (row.flags & FLAG_FLOATS) !== 0;
     const body = hasFloats ? encodeDocument(fields as typeof old) : storedText(fields);
     checkDocumentSize(body);
@@ -74,8 +74,9 @@ export function patchEffect(
 }
 
 /**
- * The document is these fields from then on. One that is not there is made, if a caller may choose its id.
- * @throws op.invalid_input 400, op.too_large 413; the effect op.not_found 404, op.precondition_failed 412, op.schema_violation 400
+ * Replaces the document's fields with these. A missing document is created, if clients can choose its id.
+ * @throws op.invalid_input 400, op.too_large 413; the effect op.not_found 404, op.precondition_failed 412,
+ *   op.schema_violation 400
  */
 export function putEffect(
   tableName: string,
@@ -102,7 +103,10 @@ export function putEffect(
   };
 }
 
-/** As `putEffect`, of a document that is there. @throws op.invalid_input 400, op.too_large 413; the effect op.not_found 404 too */
+/**
+ * As `putEffect`, for an existing document only. @throws op.invalid_input 400, op.too_large 413; the effect
+ * op.not_found 404 too
+ */
 export function replaceEffect(tableName: string, id: string, fields: Fields, condition: Condition): RowEffect {
   const put = putEffect(tableName, id, fields, condition);
   return writer => {
@@ -111,7 +115,7 @@ export function replaceEffect(tableName: string, id: string, fields: Fields, con
   };
 }
 
-/** Changes a document that is there, as a patch, and makes one that is not. @throws as `patchEffect` and `putEffect` */
+/** Patches an existing document, or creates a missing one. @throws as `patchEffect` and `putEffect` */
 export function upsertEffect(
   tableName: string,
   id: string,
@@ -129,8 +133,9 @@ export function upsertEffect(
 }
 
 /**
- * The document that has the values of `fields` in a unique index is changed, or without changes becomes these fields; if none has, one is
- * made. @throws as `patchEffect` and `putEffect`, and as `documentByUnique`
+ * Upsert by unique index: finds the document that has the values of `fields` and patches it, or replaces its fields if
+ * there are no changes. If there is none, it is created.
+ * @throws as `patchEffect` and `putEffect`, and as `documentByUnique`
  */
 export function upsertByEffect(
   tableName: string,

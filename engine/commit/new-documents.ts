@@ -1,7 +1,7 @@
 /**
- * New documents, many at once: what `Writer.insert` does with one, for as many as a statement takes. Each is checked (schema, keys, unique
- * indexes) when it is added, so one that is refused has written nothing; then rows, index entries and the texts of the journal's
- * record are written for all that have gathered. Whoever writes or reads anything else in between flushes before.
+ * Batched inserts: does the work of `Writer.insert` for as many new documents as one statement takes. Each document is
+ * checked (schema, keys, unique indexes) when it is added, so a refused one has written nothing. Then rows, index
+ * entries and the texts of the journal record are written for the whole batch. Flush before any other write or read.
  */
 import {Buffer} from 'node:buffer';
 import {parseFields} from '../documents/document.ts';
@@ -15,17 +15,17 @@ import {checkSchema} from './schema-check.ts';
 import {checkUnique} from './unique.ts';
 import type {Writer} from './writer.ts';
 
-/** A document without an id, whose fields have been checked. */
+/** A new document without an id, whose fields have been checked. */
 export type NewDocument = {
   readonly table: string;
-  /** Its stored text in UTF-8 is in these, from `start` to `end`. */
+  /** These bytes contain its stored text in UTF-8, from `start` to `end`. */
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
   readonly isAscii: boolean;
 };
 
-/** Where they go. */
+/** The destination of the batch. */
 type Target = {readonly table: CatalogTable; readonly indexes: readonly CatalogIndex[]; readonly isUnique: boolean};
 type Waiting = {readonly document: NewDocument; readonly side: Side};
 
@@ -33,7 +33,7 @@ export class NewDocuments {
   readonly #writer: Writer;
   #target: Target | null = null;
   #waiting: Waiting[] = [];
-  /** Of those that wait, in unique indexes: number of the index and key. */
+  /** Unique keys of the batched documents: number of the index and key. */
   readonly #keys = new Set<string>();
 
   constructor(writer: Writer) {
@@ -72,13 +72,13 @@ export class NewDocuments {
     const names = indexes.flatMap((index, i) =>
       index.isUnique ? [`${index.number} ${keys[i]!.toString('latin1')}`] : [],
     );
-    // One that waits may be the other: it is found once it is written.
+    // The conflicting document may be in this batch: it is found after a flush.
     if (names.some(name => this.#keys.has(name))) this.flush();
     checkUnique(this.#writer, table, indexes, keys, fields, null);
     for (const name of names) this.#keys.add(name);
   }
 
-  /** Writes what has been added. */
+  /** Writes the batch. */
   flush(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
@@ -112,7 +112,7 @@ export class NewDocuments {
     insertDocuments.run(values);
   }
 
-  /** @param place of the index among the table's */
+  /** @param place position of the index among the table's */
   #writeEntries(index: number, place: number, waiting: readonly Waiting[]): void {
     const {insertEntry, insertEntries} = this.#writer.statements;
     if (waiting.length < INSERT_ROWS_AT_ONCE) {
@@ -125,7 +125,7 @@ export class NewDocuments {
   }
 }
 
-/** As the record has them. Neither names of tables nor ids that we make have anything that JSON would escape. */
+/** In the form of the journal record. Table names and generated ids contain nothing that JSON would escape. */
 function eventsOf(table: string, waiting: readonly Waiting[]): Buffer {
   const target = `{"type":"document.inserted","table":"${table}","id":"`;
   let events = '';
@@ -133,7 +133,7 @@ function eventsOf(table: string, waiting: readonly Waiting[]): Buffer {
   return Buffer.from(events, 'latin1');
 }
 
-/** Each document as `storedDocumentText` has it: its stored bytes, behind its system fields. */
+/** Each document in the form of `storedDocumentText`: system fields, then its stored bytes. */
 function writesOf(table: string, waiting: readonly Waiting[]): Buffer {
   const target = `{"table":"${table}","id":"`;
   const heads: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * What a write has done so far, as JSON of its journal record, and the record that they make. Of most writes that is a few texts; documents that
- * are made many at once come as the bytes that are stored, which need not be encoded again to be hashed and again to be stored.
+ * The effects of a write so far, as JSON of its journal record, and the record made of them. Most writes have a few
+ * texts. Batched inserts come as the stored bytes, which saves encoding them once for the hash and once for the row.
  */
 import {Buffer} from 'node:buffer';
 import {JOURNAL_VERSION} from '../../shared/journal-chain.ts';
@@ -16,7 +16,7 @@ export class PendingRecord {
     this.scheduledExecutionId = scheduledExecutionId;
   }
 
-  /** Nothing has been done: there will be no record. */
+  /** Nothing has been done: no record will be written. */
   get isEmpty(): boolean {
     return this.#events.length === 0;
   }
@@ -26,19 +26,19 @@ export class PendingRecord {
     this.#events.push(event);
   }
 
-  /** @param write its JSON: what a document has become */
+  /** @param write its JSON: the resulting document */
   write(write: string): void {
     this.#writes.push(write);
   }
 
-  /** Some documents, one behind the other. @param events JSON, with commas in between. @param writes the same */
+  /** Several documents, one after the other. @param events JSON, separated by commas. @param writes the same */
   many(events: Buffer, writes: Buffer): void {
     this.#events.push(events);
     this.#writes.push(writes);
     this.#hasBytes = true;
   }
 
-  /** As it is stored: text, or the bytes of one. */
+  /** The stored form: text, or its bytes. */
   record(sequence: number, timestamp: number): string | Buffer {
     const head = `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":[`;
     const end = `],"scheduled_execution_id":${JSON.stringify(this.scheduledExecutionId)}}`;

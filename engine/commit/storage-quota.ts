@@ -1,10 +1,11 @@
 /**
- * How much a tenant may keep on disk (`--tenant-storage-max`). Pages in use count: documents, indexes, the journal, jobs, code.
- * Free pages do not, because new data takes them first, and the write-ahead log does not, because checkpoints bound it.
+ * The limit of a tenant's disk space (`--tenant-storage-max`). Pages in use count: documents, indexes, the journal,
+ * jobs, code. Free pages do not count, because new data reuses them first. The write-ahead log does not count, because
+ * checkpoints bound it.
  *
- * Over the quota, writes that add something are 507 for that tenant alone. Reads go on, and so do deletes and all that takes
- * away more than it adds, which is how space comes back. A group is looked at once before it begins: what its own writes add
- * is estimated.
+ * Over the quota, writes that add data get 507 for that tenant alone. Reads still work, and so do deletes and all other
+ * writes that remove more than they add, which is how space is freed. The usage is read once before each group; the
+ * growth by the group's own writes is estimated.
  */
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
@@ -36,14 +37,14 @@ export class StorageQuota {
   }
 
   /**
-   * To be asked after a write, which is taken back if it may not stay.
-   * @param before where the writer was then
+   * Call it after a write, which must be rolled back if this throws.
+   * @param before the writer's mark before the write
    * @throws session.storage_full 507
    */
   check(writer: Writer, before: Mark): void {
     const hasGrown = writer.grownWrites > before.grownWrites && writer.grownBytes >= before.grownBytes;
     if (this.#bytesMax === 0 || !hasGrown) return;
-    // Each document is written once to its table and once to the journal, which is what was counted.
+    // Each document is written once to its table and once to the journal; the estimate counts both.
     const usedBytes = this.#usedAtBegin + 2 * writer.bytesWritten;
     if (usedBytes <= this.#bytesMax) return;
     throw new ServiceError(

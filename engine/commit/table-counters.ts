@@ -1,6 +1,7 @@
 /**
- * How many documents each table has, and the newest number and creation time in it: kept in memory with each write, and written to the
- * table's row once a group. Documents that were there before counts were kept are counted in the background (`table-counts.ts`).
+ * The number of documents of each table, and its newest number and creation time. They are updated in memory with each
+ * write, and written to the table's row once per group. Files from before counts were kept are counted in the
+ * background (`table-counts.ts`).
  */
 import {assert} from '../../shared/assert.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
@@ -9,7 +10,7 @@ import type {Statements} from '../storage/statements.ts';
 export class TableCounters {
   readonly #statements: Statements;
   readonly #onRollback: (undo: () => void) => void;
-  /** Tables whose counters their row does not know yet. */
+  /** Tables whose counters are newer than their row. */
   #changed: CatalogTable[] = [];
 
   constructor(statements: Statements, onRollback: (undo: () => void) => void) {
@@ -17,7 +18,7 @@ export class TableCounters {
     this.#onRollback = onRollback;
   }
 
-  /** Writes the counters that the group changed, once a table; the last thing before a commit. */
+  /** Writes the counters that the group changed, once per table; runs last before a commit. */
   write(): void {
     for (const table of this.#changed) {
       const {lastN, lastCreated, documents, countedTo} = table;
@@ -28,34 +29,34 @@ export class TableCounters {
     this.#changed = [];
   }
 
-  /** After a roll-back of the whole group the counters stay as they are: numbers are skipped, never given twice. */
+  /** After a rollback of the whole group the counters stay as they are: numbers are skipped, and never reused. */
   change(table: CatalogTable): void {
     if (table.counted) return;
     table.counted = true;
     this.#changed.push(table);
   }
 
-  /** The table is not there any more. */
+  /** The table no longer exists. */
   forget(table: CatalogTable): void {
     this.#changed = this.#changed.filter(changed => changed !== table);
   }
 
-  /** One document more or less. One that is not counted yet will be, or will not be there then. */
+  /** One document more or less. If the count has not reached its number yet, the count will see the change itself. */
   countDocument(table: CatalogTable, doc: number, by: 1 | -1): void {
     if (doc > table.countedTo) return;
     this.#add(table, by);
   }
 
-  /** So many new documents, numbered from `first` on. */
+  /** Adds `count` new documents, numbered from `first` on. */
   countNew(table: CatalogTable, first: number, documents: number): void {
     const counted = Math.min(documents, table.countedTo - first + 1);
     if (counted > 0) this.#add(table, counted);
   }
 
-  /** Counts some more documents of a table whose count is not known yet. @param rows how many at most */
+  /** Counts some more documents of a table whose count is incomplete. @param rows maximum number */
   countSome(table: CatalogTable, rows: number): void {
     const {countedTo} = table;
-    const {lowDoc, highDoc} = table.info; // numbers of documents begin behind lowDoc
+    const {lowDoc, highDoc} = table.info; // numbers of documents are above lowDoc
     const {documents, last} = this.#statements.countSome.get(Math.max(countedTo, lowDoc), highDoc, rows)!;
     this.#onRollback(() => {
       table.countedTo = countedTo;

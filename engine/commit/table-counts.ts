@@ -1,6 +1,6 @@
 /**
- * How many documents each table has. The writer keeps the counts with every write; tables that were there before counts were
- * kept are counted once, in slices between which everything goes on, and remembered as far as they came.
+ * Counts the documents of tables from before counts were kept. The writer updates the counts with every write. An older
+ * table is counted once, in slices that leave room for other work, and its progress is stored.
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
@@ -23,7 +23,7 @@ export class TableCounts {
     this.#background = background;
   }
 
-  /** Counts what is not counted yet. Resolves when every table is, or when counting is put off or stopped. */
+  /** Counts the tables that are not counted yet. Resolves when all are, or when counting is postponed or stopped. */
   complete(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);
@@ -32,7 +32,7 @@ export class TableCounts {
     });
   }
 
-  /** Ends after the slice under way; what is left goes on at the next open. */
+  /** Stops after the current slice; the next open continues from there. */
   stop(): void {
     this.#stopped = true;
     this.#answer();

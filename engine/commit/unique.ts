@@ -1,10 +1,12 @@
 /**
- * Unique indexes: no two documents of a table have the same values in the index's fields. A document that lacks one of them, or has
- * null there, does not count. Values are the same when the order of all values says so (values/key-encoding.ts).
+ * Unique indexes: no two documents of a table have the same values in the index's fields. A document does not count if
+ * one of the fields is missing or null. Values are equal if they are equal in the order of all values
+ * (values/key-encoding.ts).
  *
- * A write is checked before it changes anything, against the entries that are there at that moment. So within a transaction each
- * operation has to hold, not only their end. While an index is building, documents that the build has not reached have no
- * entry: a write may pass that clashes with one, and the build finds both (schema/back-fill.ts). What is `enabled` is unique.
+ * A write is checked before it changes anything, against the entries present at that moment. So each operation of a
+ * transaction must satisfy the constraint, not only the final state. While an index is being built, documents that the
+ * build has not reached have no entry. A conflicting write can pass then, and the build finds both documents
+ * (schema/back-fill.ts). Once an index is `enabled`, it is unique.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {valueAt} from '../../shared/values/paths.ts';
@@ -15,7 +17,7 @@ import type {DocumentRow} from '../storage/rows.ts';
 import type {Statements} from '../storage/statements.ts';
 import type {Fields} from './commit.ts';
 
-/** What is looked at: the file as the transaction under way has it. */
+/** The data to check: the file as the open transaction sees it. */
 type Entries = {
   readonly statements: Pick<Statements, 'otherEntry'>;
   documentByDoc(doc: number): DocumentRow | undefined;
@@ -25,9 +27,9 @@ type Entries = {
 const NOBODY = -1;
 
 /**
- * @param keys of the document as it shall be, in each of `indexes`
- * @param own the document that is there, with its keys; null: it is new
- * @throws op.unique_violation 409 that names the document which has the values
+ * @param keys of the new state of the document, in each of `indexes`
+ * @param own the existing document, with its keys; null: it is new
+ * @throws op.unique_violation 409 that names the document with the same values
  */
 export function checkUnique(
   entries: Entries,
@@ -51,12 +53,12 @@ export function checkUnique(
   }
 }
 
-/** Whether the document counts. */
+/** Whether the key belongs to a document that counts. */
 export function hasValues({paths}: CatalogIndex, fields: Fields): boolean {
   return paths.every(path => (valueAt(fields as never, path) ?? null) !== null);
 }
 
-/** A document that has this key in the index, other than this one. @throws op.storage_damaged 503 */
+/** Another document with this key in the index. @throws op.storage_damaged 503 */
 export function sameAs(
   entries: Entries,
   table: CatalogTable,
@@ -74,8 +76,9 @@ export function sameAs(
 }
 
 /**
- * The document that has the values of `fields` in a unique index; undefined: none has.
- * @throws op.invalid_input 400 when there is no such index, or a value is missing; op.conflict 409 while it is being built
+ * The document that has the values of `fields` in a unique index; undefined: none.
+ * @throws op.invalid_input 400 when there is no such index, or a value is missing; op.conflict 409 while it is being
+ *   built
  */
 export function documentByUnique(
   entries: Entries,

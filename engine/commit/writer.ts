@@ -1,12 +1,12 @@
 /**
- * The one writer of a tenant: what a write may do to documents, indexes and the journal while its group's transaction is
- * open. Only `group.ts` opens, commits and rolls back; only mutations that run inside a group call this.
+ * The only writer of a tenant: its changes to documents, indexes and the journal while a group's transaction is open.
+ * Only `group.ts` opens, commits and rolls back; only mutations inside a group call this class.
  *
  * Invariants
- * - The journal's sequence is gapless: a record is appended at the end of each write, and taken back with it.
- * - Whatever is kept in memory (head of the journal, catalog, counters) equals the file again after every roll-back.
- * - Creation times strictly increase within a table, so document numbers and creation times have one order; update times strictly
- *   increase within a document.
+ * - The journal's sequence is gapless: a record is appended at the end of each write, and rolled back with it.
+ * - After every rollback, the state in memory (head of the journal, catalog, counters) equals the file again.
+ * - Creation times strictly increase within a table, so document numbers and creation times have the same order; update
+ *   times strictly increase within a document.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -32,7 +32,7 @@ import {checkSchema} from './schema-check.ts';
 import {TableCounters} from './table-counters.ts';
 import {checkUnique} from './unique.ts';
 
-/** A point in a transaction that can be returned to, together with SQLite's savepoint. */
+/** A mark in a transaction to return to, together with SQLite's savepoint. */
 export type Mark = {
   head: JournalHead;
   undos: number;
@@ -52,30 +52,30 @@ export class Writer {
   readonly counters: TableCounters;
   readonly #ids: IdFactory;
   readonly #clock: () => number;
-  /** What the clock said when the time of this process began. */
+  /** The clock's time when this process began to count time. */
   readonly #epochMs: number;
   #head: JournalHead;
   #record = new PendingRecord();
-  /** How to take back changes of the catalog, newest last. */
+  /** Functions that undo changes of the catalog, newest last. */
   #undos: (() => void)[] = [];
-  /** What the group has written so far, in order. */
+  /** The changes of the group so far, in order. */
   #changes: Change[] = [];
   #events: CommittedEvent[] = [];
   #records: StoredRecord[] = [];
   /** Bytes of documents and records written since the group began. */
   #bytes = 0;
-  /** Never goes back, not even when a change is rolled back. Null: not read yet. */
+  /** Never decreases, not even when a change is rolled back. Null: not read yet. */
   #catalogVersion: number | null = null;
-  /** In the group under way, even if that was taken back. */
+  /** Whether the current group changed the catalog, even if the change was rolled back. */
   #hasNewCatalog = false;
-  /** The time of the function whose writes are under way; null: none is, and each write has its own. */
+  /** The clock of the function whose writes are running; null: there is none, and each write has its own time. */
   #frozenMs: number | null = null;
-  /** Null: not counted since the start. Counting looks at all of them. */
+  /** Null: not counted since the start. Counting reads every job. */
   #pendingJobs: PendingJobs | null = null;
-  /** How many bytes documents, jobs and code grew by since the group began, and how often one of them was written. */
+  /** Bytes that documents, jobs and code grew by since the group began, and the number of such writes. */
   #grownBytes = 0;
   #grownWrites = 0;
-  /** Of documents as they were before the group changed or deleted them: the commit holds those, too. */
+  /** Characters of documents before the group changed or deleted them: the commit holds those, too. */
   #replacedChars = 0;
 
   constructor(db: Connection, catalog: Catalog, clock: () => number) {
@@ -93,7 +93,7 @@ export class Writer {
     return this.#head;
   }
 
-  /** The sequence whose state has what the write under way has done so far. */
+  /** The sequence of the state that includes the current write so far. */
   get effectSequence(): number {
     return this.#head.sequence + (this.#record.isEmpty ? 0 : 1);
   }
@@ -114,26 +114,26 @@ export class Writer {
     return this.#replacedChars;
   }
 
-  /** What a tenant keeps grew by so many bytes, or shrank. The journal and what is derived do not count. */
+  /** The tenant's stored data grew by this many bytes, or shrank. The journal and derived data do not count. */
   grew(bytes: number): void {
     this.#grownBytes += bytes;
     this.#grownWrites++;
   }
 
-  /** Epoch milliseconds; never before the newest record, whatever the clock does. */
+  /** Epoch milliseconds; never earlier than the newest record, even if the clock goes back. */
   nowMs(): number {
     return Math.max(this.#clock(), this.#head.timestamp);
   }
 
   /**
-   * As `nowMs`, for what is forgotten after a time: a clock that is set forward under this process makes nothing older. What was written a
-   * moment ago would be forgotten, and made twice.
+   * As `nowMs`, for expiry: when the clock is set forward while the process runs, nothing looks older. Otherwise a
+   * reply stored a moment ago would expire, and its write would be made twice.
    */
   get ageMs(): number {
     return Math.min(this.nowMs(), this.#epochMs + performance.now());
   }
 
-  /** Documents written by `run` have this time: a mutation's clock stands still, and its documents are not older or newer. */
+  /** Documents written by `run` have this time: a mutation's clock stands still, so its documents have equal ages. */
   at<T>(nowMs: number, run: () => T): T {
     assert(this.#frozenMs === null, 'a mutation runs inside another');
     this.#frozenMs = nowMs;
@@ -164,7 +164,7 @@ export class Writer {
     };
   }
 
-  /** Takes back what memory knows of the changes since `mark`; SQLite's part is the caller's. */
+  /** Rolls back the state in memory to `mark`; the caller does the same in SQLite. */
   returnTo(mark: Mark): void {
     this.#head = mark.head;
     this.#bytes = mark.bytes;
@@ -178,7 +178,7 @@ export class Writer {
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
   }
 
-  /** All that the group has written: what is on disk once its transaction is. */
+  /** Everything that the group has written: the content of the durable commit. */
   commit(): Commit {
     return new Commit(
       this.#head.sequence,
@@ -190,7 +190,7 @@ export class Writer {
     );
   }
 
-  /** After the group's commit, or after all of it was taken back. */
+  /** Call it after the group's commit, or after a rollback of the whole group. */
   endGroup(): void {
     this.#changes = [];
     this.#events = [];
@@ -204,14 +204,14 @@ export class Writer {
     this.#record = new PendingRecord();
   }
 
-  /** Runs `undo` if what was just done is rolled back. */
+  /** Runs `undo` if the current change is rolled back. */
   onRollback(undo: () => void): void {
     this.#undos.push(undo);
   }
 
   /* ── documents ── */
 
-  /** The table of this name, made if it is new. */
+  /** The table of this name; it is created if missing. */
   table(name: string): CatalogTable {
     const known = this.catalog.table(name);
     if (known !== undefined) return known;
@@ -223,7 +223,7 @@ export class Writer {
     return table;
   }
 
-  /** Tables, indexes or schemas changed: other threads read them again when they see a new version. */
+  /** Tables, indexes or schemas changed: other threads reload them when they see a new version. */
   catalogChanged(): void {
     this.#hasNewCatalog = true;
     this.#catalogVersion ??= Number(this.statements.meta.get('catalog_version') ?? 0);
@@ -235,7 +235,7 @@ export class Writer {
     this.catalog.remove(table);
   }
 
-  /** The document, or undefined when the table has none of this id. @throws op.storage_damaged 503 */
+  /** The document, or undefined when the table has none with this id. @throws op.storage_damaged 503 */
   document(table: CatalogTable, id: string): DocumentRow | undefined {
     const row = this.documentById(id);
     return row !== undefined && Math.floor(row.doc / DOCS_PER_TABLE) === table.number ? row : undefined;
@@ -245,7 +245,7 @@ export class Writer {
   documentById(id: string): DocumentRow | undefined {
     const row = checkedRow(this.statements.documentById.get(id), this.catalog);
     if (row === undefined || row.id === id) return row;
-    if (!id.isWellFormed()) return undefined; // it was looked for with U+FFFD in place of what is no text
+    if (!id.isWellFormed()) return undefined; // SQLite searched for U+FFFD instead of the lone surrogates
     throw storageDamaged({check: 'id', id, document: row.doc});
   }
 
@@ -254,7 +254,7 @@ export class Writer {
     return checkedRow(this.statements.documentByDoc.get(doc), this.catalog);
   }
 
-  /** Rows with doc beyond `after` up to `high`, in that order. @throws op.storage_damaged 503 */
+  /** Rows whose doc is above `after` and at most `high`, in that order. @throws op.storage_damaged 503 */
   documentsFrom(after: number, high: number, limit: number): DocumentRow[] {
     const rows = this.statements.documentsFrom.all(after, high, limit);
     for (const row of rows) checkedRow(row, this.catalog);
@@ -267,7 +267,7 @@ export class Writer {
     if (chosenId !== undefined && this.statements.documentById.get(chosenId) !== undefined) {
       throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
     }
-    // A key that is too long must be known before anything is changed: a function may catch the error and go on.
+    // Check the lengths of keys before anything is changed: a function may catch the error and continue.
     const indexes = keptIndexes(table);
     const keys = keysOf(indexes, fields);
     checkUnique(this, table, indexes, keys, fields, null);
@@ -279,7 +279,7 @@ export class Writer {
     return id;
   }
 
-  /** The row of a new document, which is written next. @param updated of one that was updated elsewhere */
+  /** The row of a new document, which is written next. @param updated set for a document that was updated elsewhere */
   newRow(table: CatalogTable, body: string, chosenId?: string, flags = 0, updated?: number): DocumentRow {
     assert(table.lastN + 1 < DOCS_PER_TABLE, `table ${table.name} is out of document numbers`);
     const n = ++table.lastN;
@@ -290,7 +290,7 @@ export class Writer {
     return {doc: table.number * DOCS_PER_TABLE + n, id, created, updated: updated ?? created, body, flags};
   }
 
-  /** New documents, numbered one after another, have been stored. @param events, writes what the record says of them */
+  /** New documents with consecutive numbers have been stored. @param events, writes their texts in the record */
   wroteNew(
     table: CatalogTable,
     indexes: readonly CatalogIndex[],
@@ -308,7 +308,7 @@ export class Writer {
     this.#record.many(events, writes);
   }
 
-  /** What the last insert or update of the group has stored. */
+  /** The row that the last insert or update of the group has stored. */
   get lastStored(): DocumentRow {
     const row = this.#changes.at(-1)?.after?.row;
     assert(row !== undefined, 'a document was stored');
@@ -346,8 +346,9 @@ export class Writer {
   }
 
   /**
-   * Deletes the document whether or not it fits its checksum: it is the way to be rid of a damaged one. Its entries cannot be
-   * made from its fields then; they are looked for by its number. @throws op.storage_damaged 503 when that would take long
+   * Deletes the document whether or not it matches its checksum, because this is the way to remove a damaged one. A
+   * damaged document's index keys cannot be computed from its fields, so its entries are searched by its number.
+   * @throws op.storage_damaged 503 when that search would take long
    */
   deleteById(table: CatalogTable, id: string): boolean {
     const row = this.statements.documentById.get(id);
@@ -357,13 +358,13 @@ export class Writer {
       return true;
     }
     const damage = damagedDocument(row, this.catalog);
-    // The index by id would keep its entry, or lose another one.
+    // The index by id would keep its entry, or lose the entry of another document.
     if (row.id !== id) throw storageDamaged({...damage, check: 'id', id});
     if (table.indexes.length > 0 && table.lastN > DAMAGED_DELETE_DOCUMENTS_MAX) throw storageDamaged(damage);
     reportDamage(damage);
     this.statements.deleteDocument.run(row.doc);
     for (const index of table.indexes) this.statements.deleteEntriesOf.run(index.number, row.doc);
-    // A damaged row may hold another type than its column has.
+    // A value in a damaged row can have another type than its column.
     this.#wrote(table, [], new Side({...row, body: String(row.body)}), null, true);
     return true;
   }
@@ -392,7 +393,7 @@ export class Writer {
 
   /* ── scheduled work ── */
 
-  /** An id for a job; it belongs to no table. */
+  /** An id for a job, which belongs to no table. */
   newJobId(): string {
     return this.#ids.next(0);
   }
@@ -402,7 +403,7 @@ export class Writer {
     return this.#pendingJobs;
   }
 
-  /** The current write adds (1) or removes (-1) a job of so many bytes. */
+  /** The current write adds (1) or removes (-1) a job of this many bytes. */
   pendingJobsChange(by: 1 | -1, bytes: number): void {
     this.#addPendingJobs(by, by * bytes);
     this.grew(by * bytes);
@@ -420,8 +421,8 @@ export class Writer {
   }
 
   /**
-   * Makes a change that may fail without failing the write around it: a rule it breaks takes back this change alone and is
-   * returned. Called before the write has done anything else.
+   * Makes a change that can fail without failing the write around it: a `ServiceError` rolls back this change alone and
+   * is returned. Call it before the write has done anything else.
    */
   attempt(change: () => void): ServiceError | null {
     assert(this.#record.isEmpty, 'an attempt comes first in a write');
@@ -443,8 +444,8 @@ export class Writer {
   }
 
   /**
-   * What the current write does from now on is taken back by calling what this returns: it ends as if it had not begun, but for
-   * numbers of documents, which are not given twice. Called before the write has done anything else.
+   * Returns a function that rolls back everything the current write does from now on. The write then ends as if it had
+   * not begun, except that document numbers are not reused. Call it before the write has done anything else.
    */
   rehearse(): () => void {
     assert(this.#record.isEmpty, 'a rehearsal comes first in a write');
@@ -463,7 +464,7 @@ export class Writer {
     this.#happened(new CommittedEvent(event.type, JSON.stringify(event), event));
   }
 
-  /** @param text JSON of a JournalEvent of this type: stored work is passed on without a parse */
+  /** @param text JSON of a JournalEvent of this type: stored work is included without parsing it */
   eventText(type: JournalEvent['type'], text: string): void {
     this.#happened(new CommittedEvent(type, text));
   }
@@ -473,7 +474,7 @@ export class Writer {
     this.#events.push(event);
   }
 
-  /** Appends what the current write did as one record; nothing when it did nothing. */
+  /** Appends the current write's changes as one record; nothing if there are none. */
   appendRecord(): void {
     if (this.#record.isEmpty) return;
     const sequence = this.#head.sequence + 1;

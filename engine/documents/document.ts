@@ -1,9 +1,9 @@
 /**
- * A stored row as the document clients see. The usual way joins texts and parses nothing: system fields first, then the
- * stored fields.
+ * A stored row in the form that clients see. The usual path joins texts and parses nothing: system fields first, then
+ * the stored fields.
  *
- * Functions may store NaN, Infinity, -Infinity and -0, kept as `{"$float": base64 of the double}` with a flag on the row.
- * Native responses show null, null, null and 0; journal and bootstrap keep what is stored.
+ * Functions can store NaN, Infinity, -Infinity and -0, stored as `{"$float": base64 of the double}` with a flag on the
+ * row. Native responses show null, null, null and 0; journal and bootstrap keep the stored form.
  */
 import {Buffer} from 'node:buffer';
 import {quotedText} from '../../shared/values/quoted-text.ts';
@@ -15,17 +15,17 @@ export const FLAG_FLOATS = 1;
 /** A document with its system fields, parsed. */
 export type ParsedDocument = Readonly<Record<string, Value>>;
 
-/** As native responses show it. */
+/** In the form of native responses. */
 export function documentText(row: DocumentRow): string {
   if ((row.flags & FLAG_FLOATS) === 0) return storedDocumentText(row);
   return storedDocumentText({...row, body: JSON.stringify(JSON.parse(row.body, reviveFloat))});
 }
 
-/** As it is stored. */
+/** In the stored form. */
 export function storedDocumentText(row: DocumentRow): string {
   const rest = row.body.length === 2 ? '}' : `,${row.body.slice(1)}`;
   const created = String(row.created);
-  // Most were never updated, and a time with a fraction takes half a microsecond to write.
+  // Most documents were never updated, and formatting a time with a fraction takes half a microsecond.
   const updated = row.updated === row.created ? created : String(row.updated);
   return `{"_id":${quotedText(row.id)},"_creationTime":${created},"_updateTime":${updated}${rest}`;
 }
@@ -39,7 +39,7 @@ export function parseDocument(row: DocumentRow): Record<string, Value> {
   return document;
 }
 
-/** The same, of fields that have been parsed. */
+/** The same, for fields that have been parsed. */
 export function withSystemFields(row: DocumentRow, fields: Readonly<Record<string, unknown>>): ParsedDocument {
   return {...fields, _id: row.id, _creationTime: row.created, _updateTime: row.updated} as ParsedDocument;
 }

@@ -1,27 +1,28 @@
 /**
- * The version of a document: its creation time and its update time. A table's creation times never repeat and each change moves a
- * document's update time, so the two name one state of one document, also of one that was deleted and made again under its id.
- * Both are stored in its row and shown in journal and bootstrap: a version outlives restarts and repairs, and a follower knows it.
+ * The version of a document: its creation time and its update time. Creation times of a table never repeat, and each
+ * change increases a document's update time. So the two identify one state of one document, even one that was deleted
+ * and created again under its id. Both are stored in its row and shown in journal and bootstrap, so a version survives
+ * restarts and repairs, and a follower has it too.
  *
- * On the wire it is an entity tag: `ETag: "<version>"`. Conditions are those of RFC 9110: `If-Match` compares strongly, so a tag
- * that something on the way has weakened (`W/"…"`) never matches; `If-None-Match` compares weakly.
+ * On the wire it is an entity tag: `ETag: "<version>"`. Conditions follow RFC 9110: `If-Match` compares strongly, so a
+ * tag that a proxy has weakened (`W/"…"`) never matches; `If-None-Match` compares weakly.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {CONDITION_TAGS_MAX} from '../limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 
 type Tag = {readonly version: string; readonly isWeak: boolean};
-/** `*`: any document that is there. */
+/** `*`: any existing document. */
 export type Tags = '*' | readonly Tag[];
 
-/** What must be so for a write to be made. Null: nothing is asked. */
+/** A condition on the document for the write to be made. Null: there is no condition. */
 export type Condition = {readonly ifMatch: Tags | null; readonly ifNoneMatch: Tags | null};
 
 export const NO_CONDITION: Condition = {ifMatch: null, ifNoneMatch: null};
 
 /**
- * Creation times in a table and update times of a document are milliseconds of the clock, or a fraction above the newest one:
- * 1,024 fit in a millisecond. So no two are equal.
+ * Creation times in a table and update times of a document are clock milliseconds, or a fraction above the newest one:
+ * 1,024 values fit in a millisecond. So no two are equal.
  */
 export function timeAfter(newest: number, nowMs: number): number {
   return nowMs > newest ? nowMs : newest + 2 ** -10;
@@ -35,7 +36,7 @@ export function entityTag(row: DocumentRow): string {
   return `"${versionOf(row)}"`;
 }
 
-/** @param document of this name, for the message; undefined: it is not there. @throws op.precondition_failed 412 */
+/** @param document its name is used in the message; undefined: it does not exist. @throws op.precondition_failed 412 */
 export function checkCondition({ifMatch, ifNoneMatch}: Condition, id: string, row: DocumentRow | undefined): void {
   if (ifMatch !== null && !(row !== undefined && isAmong(ifMatch, row, false))) {
     throw row === undefined
@@ -68,7 +69,7 @@ function failed(why: string, id: string, row: DocumentRow | undefined): ServiceE
 /** Opaque characters of RFC 9110 between quotes. */
 const TAG = /^(W\/)?"([\x21\x23-\x7e]*)"$/;
 
-/** A header's value; null: it was not sent. @throws op.invalid_input 400 */
+/** Parses a header's value; null: it was not sent. @throws op.invalid_input 400 */
 export function parseTags(name: 'If-Match' | 'If-None-Match', value: string | null): Tags | null {
   if (value === null) return null;
   if (value.trim() === '*') return '*';

@@ -1,26 +1,26 @@
 /**
- * A request body that arrives in pieces while it is read. The router sends at most STREAM_WINDOW_BYTES beyond what was taken
- * here, so a reader that is slow, or that never reads, costs that much memory and no more.
+ * A request body that is read while it arrives in chunks. The router sends at most STREAM_WINDOW_BYTES beyond the bytes
+ * taken here, so a reader that is slow, or never reads, costs that much memory at most.
  *
- *   arriving ──last piece──▶ whole ──all taken──▶ done
+ *   arriving ──last chunk─▶ whole ──all taken──▶ done
  *      ├──client or router gone──▶ failed: reading throws
- *      └──cancel──▶ done: what still arrives is not wanted
+ *      └──cancel──▶ done: bytes that still arrive are dropped
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 
-/** The link's side of it. */
+/** The connection's side of the body. */
 export interface BodySource {
-  /** These bytes need no room any more. */
+  /** These bytes no longer take memory: the router can send as many more. */
   taken(bytes: number): void;
-  /** The rest is not wanted. */
+  /** The reader does not need the remaining bytes. */
   cancelled(): void;
 }
 
 const NOWHERE: BodySource = {taken: () => undefined, cancelled: () => undefined};
-/** A router may send a piece as long as any credit is left, and its pieces are below this. */
+/** A router can send a chunk while any credit is left, and its chunks are below this size. */
 const OVERSHOOT_BYTES = STREAM_WINDOW_BYTES;
 
 export class IncomingBody {
@@ -35,7 +35,7 @@ export class IncomingBody {
     this.#source = source;
   }
 
-  /** A body that is there already. The bytes are copied. */
+  /** A body that has already arrived. The bytes are copied. */
   static whole(body: Buffer): IncomingBody {
     const incoming = new IncomingBody(NOWHERE);
     if (body.length > 0) incoming.#pieces.push(Buffer.from(body));
@@ -47,12 +47,12 @@ export class IncomingBody {
     return this.#state === 'arriving';
   }
 
-  /** Calls back once nothing more of a body that is arriving is to come, whatever the reason. */
+  /** Calls back when no more bytes of an arriving body will come, for any reason. */
   whenArrived(callback: () => void): void {
     this.#onArrived = callback;
   }
 
-  /** For the link. @throws MalformedFrame when the router sends beyond the window */
+  /** For the connection. @throws MalformedFrame when the router sends beyond the window */
   push(piece: Buffer): void {
     if (this.#state !== 'arriving' || piece.length === 0) return;
     this.#heldBytes += piece.length;
@@ -63,7 +63,7 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** For the link. @param failed the rest will not come */
+  /** For the connection. @param failed the remaining bytes will not come */
   finish(failed: boolean): void {
     if (this.#state !== 'arriving') return;
     this.#state = failed ? 'failed' : 'whole';
@@ -72,7 +72,10 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** The next piece; null at the end. One reader at a time. @throws op.failed when the client went before the end */
+  /**
+   * The next chunk; null at the end. One reader at a time. @throws op.failed when the client disconnected before the
+   * end
+   */
   async next(): Promise<Buffer | null> {
     while (true) {
       const piece = this.#pieces.shift();
@@ -97,7 +100,9 @@ export class IncomingBody {
     }
   }
 
-  /** All of it. @throws op.too_large 413 beyond `bytesMax`, op.failed when the client went before the end */
+  /**
+   * The whole body. @throws op.too_large 413 beyond `bytesMax`, op.failed when the client disconnected before the end
+   */
   async collect(bytesMax: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let bytes = 0;
@@ -109,7 +114,7 @@ export class IncomingBody {
     return Buffer.concat(pieces, bytes);
   }
 
-  /** The rest is not wanted. A reader that waits sees the end. */
+  /** The reader does not need the remaining bytes. A waiting reader gets the end. */
   cancel(): void {
     const wasArriving = this.#state === 'arriving';
     if (this.#state !== 'failed') this.#state = 'cancelled';

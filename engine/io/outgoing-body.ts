@@ -1,28 +1,32 @@
 /**
- * A response body that is sent while it is made. At most STREAM_WINDOW_BYTES leave beyond what the router has credited; the
- * rest waits here, up to STREAM_HELD_BYTES_MAX. A maker that awaits `ready` before each piece holds next to nothing.
+ * A response body that is sent while it is made. At most STREAM_WINDOW_BYTES leave beyond the router's credit; up to
+ * STREAM_HELD_BYTES_MAX more are buffered here. A producer that awaits `ready` before each chunk buffers almost
+ * nothing.
  *
  *   open ──end──▶ ending ──all sent──▶ closed
- *     ├──fail | too much held | something to send and no credit for STREAM_STALL_MS──▶ closed: cut short for the client
+ *     ├──fail | buffer full | bytes to send and no credit for STREAM_STALL_MS──▶ closed: cut short for the client
  *     └──client or router gone──▶ closed: `onCancel` is called
  *
- * A body may be silent for as long as it likes: only a reader that takes nothing of what is there is a stalled one.
+ * A body can be silent for any time: a reader counts as stalled only if it does not take bytes that are available.
  */
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {STREAM_HELD_BYTES_MAX, STREAM_PIECE_BYTES_MAX, STREAM_STALL_MS} from '../limits.ts';
 
-/** The link's side of it. */
+/** The connection's side of the body. */
 export interface BodySink {
-  /** The piece must stay as it is until it is sent. */
+  /** The chunk must not change until it is sent. */
   piece(piece: Buffer): void;
-  /** @param reason why it is cut short; null: it is whole. @param error what the client is told if nothing has left yet */
+  /**
+   * @param reason why the body is cut short; null: it is complete. @param error sent to the client if nothing has left
+   *   yet
+   */
   end(reason: string | null, error: ServiceError | null): void;
 }
 
 export class OutgoingBody {
-  /** Called once if the client (or the router) goes before the end: nothing more is wanted. */
+  /** Called once if the client (or the router) disconnects before the end. */
   onCancel: () => void = () => undefined;
   readonly #sink: BodySink;
   #creditBytes = STREAM_WINDOW_BYTES;
@@ -36,17 +40,17 @@ export class OutgoingBody {
     this.#sink = sink;
   }
 
-  /** False once it has ended, whoever ended it. Writing is without effect then. */
+  /** False once it has ended for any reason. Writing has no effect then. */
   get isOpen(): boolean {
     return this.#state === 'open';
   }
 
-  /** Written, and not sent yet. */
+  /** Bytes written and not sent yet. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** All that was written has left, or it has ended. */
+  /** All written bytes have left, or the body has ended. */
   get isReady(): boolean {
     return this.#state !== 'open' || this.#held.length === 0;
   }
@@ -57,7 +61,7 @@ export class OutgoingBody {
     return new Promise(resolve => this.#waiting.push(resolve));
   }
 
-  /** Takes the piece over: the caller must not change it any more. */
+  /** Takes ownership of the chunk: the caller must not change it any more. */
   write(piece: Buffer): void {
     if (this.#state !== 'open') return;
     for (let at = 0; at < piece.length; at += STREAM_PIECE_BYTES_MAX) {
@@ -68,7 +72,7 @@ export class OutgoingBody {
     if (this.#heldBytes > STREAM_HELD_BYTES_MAX) this.#cut('too much of it waits for its reader');
   }
 
-  /** It is whole. What waits is still sent. */
+  /** The body is complete. Buffered bytes are still sent. */
   end(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ending';
@@ -76,12 +80,12 @@ export class OutgoingBody {
     this.#send();
   }
 
-  /** It is cut short, visibly for the client, who gets the error in its place if nothing has left yet. */
+  /** Cuts the body short, visibly for the client, who gets the error instead if nothing has left yet. */
   fail(error: ServiceError | null = null): void {
     this.#cut('its maker failed', error);
   }
 
-  /** For the link: the client took this many bytes. */
+  /** For the connection: the client took this many bytes. */
   credit(bytes: number): void {
     this.#creditBytes += bytes;
     if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
@@ -90,7 +94,7 @@ export class OutgoingBody {
     if (this.isReady) this.#wake();
   }
 
-  /** For the link: nothing more is wanted. */
+  /** For the connection: the client needs no more bytes. */
   cancel(): void {
     if (this.#state === 'closed') return;
     this.#close();

@@ -1,7 +1,7 @@
 /**
- * The whole state of a tenant at one sequence, streamed: what a follower loads before it reads the journal from
- * `resume_after_sequence` on. It is cut in one read transaction on a connection of its own. That snapshot keeps the WAL from
- * being reset, so a reader that takes nothing for STREAM_STALL_MS is given up (by the stream's owner).
+ * Streams the whole state of a tenant at one sequence: a follower loads it before it reads the journal from
+ * `resume_after_sequence` on. It is read in one read transaction on its own connection. That snapshot prevents a reset
+ * of the WAL, so the stream's owner ends a stream whose reader takes nothing for STREAM_STALL_MS.
  *
  * GET /api/tenants/{tenant_id}/journal/bootstrap
  */
@@ -16,7 +16,7 @@ import {JournalReader} from './read-page.ts';
 import {snapshotRest} from './snapshot-rest.ts';
 import {tableRows} from './table-rows.ts';
 
-/** Pieces of the payload's JSON text. Each step is short; the caller decides when to take the next one. */
+/** The payload's JSON text in chunks. Each step is short; the caller decides when to take the next one. */
 export function* bootstrapPieces(path: string): Generator<string, void, void> {
   const db = openReader(path);
   try {

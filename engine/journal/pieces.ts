@@ -1,9 +1,9 @@
-/** Long JSON in pieces, for replies that are made while they are sent. */
+/** Splits long JSON into chunks, for responses that are sent while they are made. */
 
-/** Text handed over in one piece. */
+/** Characters of text in one chunk. */
 export const PIECE_CHARS = 64 * 1024;
 
-/** Pieces of a text that may be long. None ends within a surrogate pair, which would not survive the encoding. */
+/** Chunks of a text that can be long. No chunk ends within a surrogate pair, which would not survive the encoding. */
 export function* cutUp(text: string): Generator<string, void, void> {
   for (let at = 0; at < text.length; ) {
     let end = Math.min(at + PIECE_CHARS, text.length);

@@ -1,11 +1,11 @@
 /**
- * One page of the tenant's journal, oldest first, as JSON text: stored records are passed on without a parse. A follower
- * polls with the last `next_cursor`, so an empty page returns the cursor it was given (0 would replay everything). A cursor
- * that this journal cannot have given (it is beyond the head, or names another timeline) is refused: waiting for its records
- * would lose those written until then.
+ * One page of the tenant's journal, oldest first, as JSON text: stored records are sent without parsing them. A
+ * follower polls with the last `next_cursor`, so an empty page returns the cursor of its request (0 would replay
+ * everything). A cursor that this journal cannot have issued (above the head, or of another timeline) is refused:
+ * waiting for its records would lose the records written until then.
  *
- * Every record is held against its digest and the record before it. A page ends before one that does not fit, or that is
- * missing, and the page that begins there is 503 op.storage_damaged: no record is skipped, none is shown damaged.
+ * Every record is checked against its digest and the record before it. A page ends before a damaged or missing record,
+ * and the page that begins there is 503 op.storage_damaged. So no record is skipped, and no damaged one is shown.
  *
  * GET /api/tenants/{tenant_id}/journal
  * @source spec, "Journal"; caps and the expired cursor are ours (design, section 4)
@@ -29,7 +29,7 @@ export class JournalReader {
   readonly #after: Database.Statement<[number, number], Row>;
   readonly #head: Database.Statement<[], number | null>;
   readonly #floor: Database.Statement<[], number>;
-  /** Tells this journal from that of any other tenant, or of one that was made again under the same id. */
+  /** Distinguishes this journal from that of any other tenant, or of a tenant created again under the same id. */
   readonly timeline: string;
   readonly #digest: Database.Statement<[number], string>;
   readonly #floorDigest: Database.Statement<[], string>;
@@ -56,10 +56,10 @@ export class JournalReader {
   }
 
   /**
-   * @param after records beyond this sequence; null: from the floor on
-   * @param limit records at most, 1 or more
-   * @param timeline the one that `after` belongs to; null: not said
-   * @throws journal.cursor_expired 410 when records after `after` are gone, or `after` is of another journal
+   * @param after records after this sequence; null: from the lowest retained one on
+   * @param limit maximum number of records, 1 or more
+   * @param timeline the one that `after` belongs to; null: not given
+   * @throws journal.cursor_expired 410 when records after `after` are gone, or `after` belongs to another journal
    */
   page({after, limit, timeline}: JournalRequest): string {
     const from = this.begin(after, timeline);
@@ -73,7 +73,7 @@ export class JournalReader {
   }
 
   /**
-   * The cursor to read on from. @param after as in `page`
+   * The cursor from which to continue. @param after as in `page`
    * @throws journal.cursor_expired 410
    */
   begin(after: number | null, timeline: string | null): number {
@@ -99,8 +99,8 @@ export class JournalReader {
   }
 
   /**
-   * Records after a cursor, as a page would have them, up to so much text; one at least, unless there is none.
-   * @throws journal.cursor_expired 410 when they were trimmed meanwhile
+   * Records after a cursor, in the form of a page, up to this much text; at least one, unless there is none.
+   * @throws journal.cursor_expired 410 when they have been trimmed in the meantime
    */
   some(from: number, bytesMax: number): string[] {
     return this.#records(this.begin(from, null), JOURNAL_PAGE_RECORDS_MAX, bytesMax).records;
@@ -111,7 +111,7 @@ export class JournalReader {
     let previous = from < this.head() ? this.#digestOf(from, this.floor()) : '';
     let hasMore = false;
     let bytes = 0;
-    // One by one: records may be long, and a page ends with those that fit. One extra row answers has_more.
+    // Read one by one: records can be long, and a page ends when it is full. One extra row answers has_more.
     reading(() => {
       for (const row of this.#after.iterate(from, asked + 1)) {
         const sequence = from + records.length + 1;
@@ -137,7 +137,7 @@ export class JournalReader {
     return new ServiceError('journal.cursor_expired', `${why}; load journal/bootstrap and go on from there`, detail);
   }
 
-  /** The digest that the record behind `sequence` continues from. */
+  /** The digest that the record after `sequence` is chained to. */
   #digestOf(sequence: number, floor: number): string {
     if (sequence >= floor) {
       const digest = reading(() => this.#digest.get(sequence));
@@ -149,12 +149,12 @@ export class JournalReader {
   }
 }
 
-/** A damaged row may hold another type than its column has. */
+/** A value in a damaged row can have another type than its column. */
 function fits(previous: string, {record, digest}: Row): boolean {
   return typeof record === 'string' && typeof digest === 'string' && recordDigest(previous, record) === digest;
 }
 
-/** The query string's parameters. Unknown ones are ignored. @throws op.invalid_input 400 */
+/** Parses the query string. Unknown parameters are ignored. @throws op.invalid_input 400 */
 export function parseJournalParameters(query: string): JournalRequest {
   const parameters = new URLSearchParams(query);
   return {

@@ -1,6 +1,7 @@
 /**
- * Keeps the journal to the configured number of records. Old ones leave in batches, inside a group's own transaction, so
- * that trimming never holds the writer for long; the digest before the floor is kept, so the chain can still be checked.
+ * Limits the journal to the configured number of records. Old ones are removed in batches, inside a group's own
+ * transaction, so that trimming never blocks the writer for long. The digest before the lowest retained record is kept,
+ * so the chain can still be checked.
  */
 import {assert} from '../../shared/assert.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -20,7 +21,7 @@ export class JournalRetention {
     return this.#floor;
   }
 
-  /** Called last in a group. Waits until a batch has gathered, then removes at most two batches. */
+  /** Called last in a group. Waits until a batch is due, then removes at most two batches. */
   trim(writer: Writer): void {
     const surplus = writer.head.sequence - this.#floor + 1 - this.#keepRecords;
     if (surplus < Math.min(JOURNAL_TRIM_RECORDS, this.#keepRecords)) return;

@@ -1,6 +1,6 @@
 /**
- * What a bootstrap says besides schema and documents: scheduled work, deployments (what names their code, not the code),
- * settings and the names of variables. The events of the journal after it bring all of this up to date.
+ * The part of a bootstrap other than schema and documents: scheduled work, deployments (references to their code, not
+ * the code), settings and the names of variables. The journal events after it bring all of this up to date.
  */
 import {ROWS_SUMMED_BY_SCRUB_MAX} from '../limits.ts';
 import {CronReader} from '../scheduler/crons.ts';
@@ -14,7 +14,7 @@ import {ACTIVE_KEY, journalDeployment, storedSettings} from '../storage/stored-s
 import {SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {arrayPieces} from './pieces.ts';
 
-/** Members of `snapshot`, see JournalSnapshotRest, in pieces. Reads while it is read from. */
+/** Members of `snapshot`, see JournalSnapshotRest, in chunks. Reads the file while it is iterated. */
 export function* snapshotRest(db: Connection): Generator<string, void, void> {
   for (const kind of SUMMED_KINDS) checkSums(db, kind, ROWS_SUMMED_BY_SCRUB_MAX);
   const jobs = new JobReader(db);
@@ -33,7 +33,7 @@ export function* snapshotRest(db: Connection): Generator<string, void, void> {
 
 type ListedDeployment = Omit<DeploymentRow, 'manifest'>;
 
-/** The oldest first. Manifests may be long and are not read. */
+/** Oldest first. Manifests can be long and are not read. */
 function deployments(db: Connection): string[] {
   const active = storedMeta(db, ACTIVE_KEY);
   return db

@@ -1,4 +1,7 @@
-/** The documents of a table of one snapshot, in creation order, about a piece of text at a time: many streams may wait for slow readers, each with what it has read. */
+/**
+ * The documents of one table in one snapshot, in creation order, in batches of about one chunk of text. Many streams
+ * can wait for slow readers, each with the batch it has read.
+ */
 import {BOOTSTRAP_ROWS_FIRST, BOOTSTRAP_ROWS_MOST} from '../limits.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, type StoredRow} from '../storage/checksum.ts';

@@ -1,10 +1,10 @@
 /**
- * Numbers of documents as bits, in blocks that are there while one of them is set: documents of a table are numbered one after another, so
- * that a million of them take some 130 kB.
+ * A set of document numbers as a bitmap, in blocks that exist while one of their bits is set. Documents of a table are
+ * numbered consecutively, so a million of them take about 130 kB.
  */
 const BLOCK_BITS = 4_096;
 const WORDS = BLOCK_BITS / 32;
-/** What a block takes beside its bits. */
+/** Memory of a block in addition to its bits. */
 const BLOCK_OVERHEAD_BYTES = 200;
 
 type Block = {readonly bits: Uint32Array; set: number};
@@ -17,7 +17,7 @@ export class DocumentSet {
     return this.#size;
   }
 
-  /** What it takes, about. */
+  /** Memory it uses, approximately. */
   get bytes(): number {
     return this.#blocks.size * (BLOCK_BITS / 8 + BLOCK_OVERHEAD_BYTES);
   }
@@ -51,7 +51,7 @@ export class DocumentSet {
   }
 }
 
-/** Numbers are above 2^32: no bit operators for the block. */
+/** Numbers are above 2^32: bit operators cannot compute the block. */
 function placeOf(doc: number): [block: number, word: number, bit: number] {
   const at = doc % BLOCK_BITS;
   return [Math.floor(doc / BLOCK_BITS), at >>> 5, 1 << (at & 31)];

@@ -1,14 +1,14 @@
 /**
- * One evaluation of a live query on a scan thread, and how its result catches up with what was committed meanwhile.
+ * Evaluates a live query on a scan thread, and applies the commits made in the meantime to its result.
  *
- *   scanning ──last piece──▶ catching up ──no document left, long enough──▶ current
+ *   scanning ──last batch──▶ catching up ──no document left, long enough──▶ current
  *      ▲                          └── too short by now, or too much was written: scanned again
  *      └───────────────────────────────┘           any ── refused ──▶ failed
  *
- * The thread's snapshot is begun after the thread is given the query, and every document that is written from then on is noted,
- * up to LIVE_CATCH_UP_DOCUMENTS_MAX: those are looked up in the newest snapshot and put in, or taken out. A document that the thread saw in its new version already is
- * put in once more, which changes nothing. When none is left, at the end of a slice in which nothing can be committed, the
- * result is that of the newest commit.
+ * The thread begins its snapshot after it receives the query. Every document written from then on is noted, up to
+ * LIVE_CATCH_UP_DOCUMENTS_MAX. The noted documents are looked up in the newest snapshot, and added or removed. Adding a
+ * document again that the thread already saw in its new version changes nothing. When none is left, at the end of a
+ * slice in which nothing can be committed, the result is that of the newest commit.
  */
 import {performance} from 'node:perf_hooks';
 import {ServiceError} from '../../shared/errors.ts';
@@ -29,7 +29,7 @@ export class Evaluation {
   readonly #reader: Reader;
   readonly #scans: LiveScans;
   readonly #events: EvaluationEvents;
-  /** Documents written since a thread was given the scan; one more than the maximum stands for all. */
+  /** Documents written since a thread received the scan; one more than the maximum means all documents. */
   readonly #written = new Set<number>();
   #giveUpScan: () => void = () => undefined;
   #isOver = false;
@@ -42,12 +42,12 @@ export class Evaluation {
     this.#scan();
   }
 
-  /** A commit wrote a document that the result may concern. */
+  /** A commit wrote a document that can affect the result. */
   wrote(doc: number): void {
     if (this.#written.size <= LIVE_CATCH_UP_DOCUMENTS_MAX) this.#written.add(doc);
   }
 
-  /** Nobody holds the query any more. */
+  /** The query has no subscribers any more. */
   giveUp(): void {
     this.#isOver = true;
     this.#giveUpScan();
@@ -55,7 +55,7 @@ export class Evaluation {
 
   #scan(): void {
     this.#giveUpScan = this.#scans.live(this.#live.scan(), {
-      // It may have waited for long: what was written until now is in its snapshot.
+      // The scan may have waited for long: everything written until now is in its snapshot.
       begins: () => this.#written.clear(),
       piece: piece => this.#live.take(piece),
       end: isComplete => {
@@ -69,7 +69,7 @@ export class Evaluation {
     });
   }
 
-  /** One slice of it. */
+  /** One slice of catching up. */
   #catchUp(): void {
     if (this.#isOver) return;
     if (this.#written.size > LIVE_CATCH_UP_DOCUMENTS_MAX) {

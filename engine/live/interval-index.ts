@@ -1,23 +1,23 @@
 /**
- * Stretches of one order, and who holds them: "whose stretch has this place in it" takes logarithmic time and a little for each
- * that has. Places and bounds are bytes as one-byte strings (latin1), which compare as memcmp does, take no more than
- * their bytes, and do not keep a Buffer's slab alive.
+ * An index of key ranges and their holders. Finding all holders whose range contains a position takes logarithmic time,
+ * plus a little per holder. Positions and bounds are bytes as one-byte strings (latin1): they compare as memcmp does,
+ * take no more than their bytes, and do not keep a Buffer's slab alive.
  *
- * A stretch that is one single place, as an equality makes it, is in a hash map. The others are in a treap: a binary tree ordered
- * by lower bound that is a heap by random priorities, and so about as deep as a balanced one; each node knows the largest upper
- * bound below it, so that a search leaves out what ends before the place.
+ * A range of a single position, which results from an equality, is in a hash map. The others are in a treap: a binary
+ * tree ordered by lower bound that is a heap by random priorities, and so about as deep as a balanced tree. Each node
+ * knows the largest upper bound of its subtree, so that a search skips subtrees that end before the position.
  */
 import {hash} from 'node:crypto';
 
-/** A held stretch: what `remove` takes. lower ≤ place < upper. */
+/** A stored range: the argument of `remove`. lower ≤ position < upper. */
 export class Interval<H> {
   readonly lower: string;
   readonly upper: string;
   readonly holder: H;
-  /** Tells nodes of one lower bound apart. */
+  /** Distinguishes nodes with the same lower bound. */
   readonly order: number;
   readonly priority: number;
-  /** The largest upper bound of it and what is below it. */
+  /** The largest upper bound in its subtree. */
   largest: string;
   left: Interval<H> | null = null;
   right: Interval<H> | null = null;
@@ -36,7 +36,7 @@ export class Interval<H> {
   }
 }
 
-/** Longer keys of the map are hashed: engines hash long texts of one length alike. */
+/** Longer keys of the map are hashed, because engines give long texts of equal length the same hash. */
 const KEY_CHARS_PLAIN = 1024;
 
 export class IntervalIndex<H> {
@@ -64,7 +64,7 @@ export class IntervalIndex<H> {
     return interval;
   }
 
-  /** @param interval that `add` gave and that has not been removed */
+  /** @param interval returned by `add` and not removed yet */
   remove(interval: Interval<H>): void {
     this.#size--;
     if (!interval.isPoint) this.#root = removed(this.#root, interval);
@@ -76,7 +76,7 @@ export class IntervalIndex<H> {
     }
   }
 
-  /** Adds to `found` everyone who holds a stretch with this place in it. */
+  /** Adds every holder of a range with this position to `found`. */
   collect(place: string, found: Set<H>): void {
     if (this.#points.size > 0) {
       for (const {holder} of this.#points.get(pointKey(place)) ?? []) found.add(holder);
@@ -84,13 +84,13 @@ export class IntervalIndex<H> {
     collectBelow(this.#root, place, found);
   }
 
-  /** Adds everyone. */
+  /** Adds every holder. */
   collectAll(found: Set<H>): void {
     for (const there of this.#points.values()) for (const {holder} of there) found.add(holder);
     addAll(this.#root, found);
   }
 
-  /** xorshift32: nobody outside sees or chooses them. */
+  /** xorshift32: outsiders neither see nor choose these numbers. */
   #priority(): number {
     let random = this.#random;
     random ^= random << 13;
@@ -128,7 +128,7 @@ function isBefore<H>(a: Interval<H>, b: Interval<H>): boolean {
   return a.lower === b.lower ? a.order < b.order : a.lower < b.lower;
 }
 
-/** The node with its `largest` made right, after its children changed. */
+/** Returns the node with `largest` updated, after its children changed. */
 function updated<H>(node: Interval<H>): Interval<H> {
   let largest = node.upper;
   if (node.left !== null && node.left.largest > largest) largest = node.left.largest;
@@ -148,7 +148,7 @@ function inserted<H>(tree: Tree<H>, node: Interval<H>): Interval<H> {
   return updated(tree);
 }
 
-/** What comes before `at`, and what comes behind. */
+/** Splits into the nodes before `at` and the nodes from `at` on. */
 function split<H>(tree: Tree<H>, at: Interval<H>): [Tree<H>, Tree<H>] {
   if (tree === null) return [null, null];
   if (isBefore(tree, at)) {
@@ -174,7 +174,7 @@ function removed<H>(tree: Tree<H>, node: Interval<H>): Tree<H> {
   return updated(tree);
 }
 
-/** Everything of `a` comes before everything of `b`. */
+/** Every node of `a` comes before every node of `b`. */
 function merged<H>(a: Tree<H>, b: Tree<H>): Tree<H> {
   if (a === null) return b;
   if (b === null) return a;

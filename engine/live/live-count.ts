@@ -1,6 +1,6 @@
 /**
- * How many documents a live query has, kept up to date from what commits write: the numbers of those that match, as bits, so that
- * a document taken in twice is counted once, and one that did not match before is not missed.
+ * The number of documents that match a live query, kept up to date from commits. The numbers of matching documents are
+ * stored as bits, so a document added twice counts once, and removing one that did not match changes nothing.
  */
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Side} from '../commit/commit.ts';
@@ -18,7 +18,7 @@ import {stretchesOf} from './query-stretch.ts';
 
 export class LiveCount implements LiveResult {
   readonly query: LiveQueryObject;
-  /** Nothing is behind its end: a count has no entries that could run out. */
+  /** A count has no entries that could run out, so no position is behind its end. */
   readonly isStale = false;
   readonly #matches: Predicate;
   readonly #stretches: readonly Stretch[];
@@ -31,9 +31,9 @@ export class LiveCount implements LiveResult {
     this.query = query;
     const filters = compileFilters(query.filters);
     this.#matches = matches(filters);
-    orderOf(query, filters); // what no order can be, nor a selection, is refused here as well
+    orderOf(query, filters); // an invalid order or selection is refused here as well
     showOf(query);
-    // Of all that match: a limit ends the count and not what is looked at.
+    // All matching documents: a limit bounds the count, not the documents that are tracked.
     const {limit: _, order: __, ...all} = query;
     this.#stretches = stretchesOf(all, filters, {fields: [], reverse: false}).flatMap(one => one.upTo(null) ?? []);
   }

@@ -1,14 +1,14 @@
 /**
- * Who has to be told of a written document: the one index that live queries and kept results of functions are found by.
- * Whoever watches says where: stretches of orders in which each document has a place. A change is told to those in whose
- * stretch the document's place lies or lay, and to nobody else, once; that takes logarithmic time in each order.
+ * Finds the watchers of a written document: the one index of live queries and of cached results of functions. A watcher
+ * registers key ranges in orders in which each document has a position. A change notifies, once, exactly the watchers
+ * whose range contains the document's position before or after the change. That takes logarithmic time per order.
  *
- * Two kinds of orders, both of a table:
+ * There are two kinds of orders, each of one table:
  *
- *   of values     any fields in a row, made for those who watch by them: encodeKey(values). What a query object's filters
- *                 say, whether or not there is an index, so that it stays right when indexes come and go
- *   of a read set the places of `reads/read-set.ts`: declared indexes, creation, ids. When a declared index goes, its
- *                 stretches say nothing any more: who watches them lets go when indexes change
+ *   of values     any sequence of fields, created for the watchers that use it: encodeKey(values). Expresses filters
+ *                 of a query object without an index, so it stays correct when indexes are created and dropped
+ *   of a read set the positions of `reads/read-set.ts`: declared indexes, creation, ids. If an index is dropped,
+ *                 its ranges lose their meaning, so their watchers let go when indexes change
  */
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
@@ -17,12 +17,12 @@ import {ANY_TABLE, oneByte, type PackedReadSet, placesIn} from '../reads/read-se
 import {IntervalIndex} from './interval-index.ts';
 
 export interface Watcher {
-  /** A commit wrote a document in what is watched. It may watch something else from now on, or nothing. */
+  /** A commit wrote a watched document. From here on the watcher can watch other ranges, or none. */
   wrote(change: Change): void;
 }
 
 export interface Watch {
-  /** Ends it; once. */
+  /** Stops watching. Call it once. */
   end(): void;
 }
 
@@ -37,11 +37,11 @@ export class LiveIndex implements Stage {
   readonly #values = new Map<string, Map<string, ValueOrder>>();
   /** By the table's number, then by that of the index. */
   readonly #places = new Map<number, Map<number, Orders>>();
-  /** Tables that were not there, by name. */
+  /** Watchers of tables that do not exist yet, by name. */
   readonly #absent = new Map<string, Set<Watcher>>();
   readonly #found = new Set<Watcher>();
 
-  /** @param of none: no document can be in them */
+  /** @param of empty: no document can match */
   watchValues(watcher: Watcher, table: string, of: readonly Stretch[]): Watch {
     const [only] = of;
     if (only !== undefined && of.length === 1) return this.#watchStretch(watcher, table, only);
@@ -97,7 +97,7 @@ export class LiveIndex implements Stage {
     };
   }
 
-  /** Tells of each change in order. */
+  /** Notifies the watchers of each change, in order. */
   committed({changes}: Commit): void {
     const found = this.#found;
     for (const change of changes) {
@@ -114,7 +114,7 @@ export class LiveIndex implements Stage {
     const places = this.#places.get(table.number);
     const values = this.#values.get(table.name);
     if (change.isDamaged) {
-      // Nobody knows what it was: whoever shows it, wherever it stood, shows it no longer.
+      // The old values are unknown: every watcher of the table is notified, because each may show the document.
       for (const {stretches} of values?.values() ?? []) stretches.collectAll(found);
       for (const stretches of places?.values() ?? []) stretches.collectAll(found);
       return;
@@ -149,7 +149,7 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((field, i) => field === b[i]);
 }
 
-/** The map's value of this key, made if there is none. */
+/** The map's value of this key; created if missing. */
 export function emplace<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) {

@@ -1,13 +1,13 @@
 /**
- * All live queries of the tenant. Equal queries are one, however many routers hold them. After each commit, and before its
- * replies leave, the written documents are matched (`live-index.ts`), the results they change are serialized once, and handed to the routers
- * that hold them, closed by an end mark: so what a router shows is always one committed moment, and whoever was told that
- * a write succeeded finds it in every result from then on.
+ * All live queries of the tenant. Equal queries share one result, however many routers subscribe to them. After each
+ * commit, and before its replies leave, the written documents are matched (`live-index.ts`). Each changed result is
+ * serialized once and sent to the subscribed routers, followed by an end mark. So a router always shows one committed
+ * version, and a client whose write has succeeded finds it in every later result.
  *
- * A query that would read much is evaluated on a scan thread (`evaluation.ts`); until its result is there, its holders are
- * told that what they have is behind, and nothing else waits.
+ * A query that would read much is evaluated on a scan thread (`evaluation.ts`). Until its result arrives, its
+ * subscribers are notified that their result is behind, and nothing else waits.
  *
- *   subscribed ──reads little──▶ current ◀──result taken in── evaluating ──refused──▶ ended
+ *   subscribed ──reads little──▶ current ◀──result applied─── evaluating ──refused──▶ ended
  *        └──reads much──▶ evaluating         └── a write leaves its window too short, and it reads much ──▲
  */
 import {hash} from 'node:crypto';
@@ -29,7 +29,7 @@ import {emplace, type LiveIndex, type Stretch, type Watch, type Watcher} from '.
 import {LiveQuery} from './live-query.ts';
 import type {LiveResult} from './live-result.ts';
 
-/** A router that holds live queries under stream ids of its own. */
+/** A router that subscribes to live queries under its own stream ids. */
 export interface LiveHolder {
   live(stream: number, text: string): void;
   /** The result is behind until the next one comes. */
@@ -43,31 +43,31 @@ export type LiveParts = {
   reader: Reader;
   scans: LiveScans;
   metrics: WorkerMetrics;
-  /** The newest durable one, which the reader reads. */
+  /** The newest durable sequence, whose state the reader reads. */
   sequence: () => number;
-  /** Documents of a table, as far as they are counted. */
+  /** The number of documents of a table that are counted so far. */
   count: (table: TableInfo) => number;
-  /** What all results may take: LIVE_RESULT_BYTES_MAX unless said. */
+  /** Limit for the bytes of all results; LIVE_RESULT_BYTES_MAX by default. */
   bytesMax?: number;
 };
 
 type TableRenamed = Extract<JournalEvent, {type: 'table.renamed'}>;
 
-/** A live query that is held. */
+/** A live query with subscribers. */
 class Held implements Watcher {
   readonly live: LiveResult;
-  /** What it takes, as it was last added up. */
+  /** Bytes of its result, as last added to the total. */
   bytes = 0;
   readonly key: string;
   readonly holders = new Map<LiveHolder, Set<number>>();
   /** Null: its result is that of the newest commit. */
   evaluation: Evaluation | null = null;
   watch: Watch | null = null;
-  /** Its table has another name, or another one has its name: what it shows has to be found anew. */
+  /** Its table was renamed, or another table got its name: its documents must be found again. */
   isLost = false;
   readonly #touched: Set<Held>;
 
-  /** @param touched where it puts itself when a commit concerns its result */
+  /** @param touched it adds itself here when a commit can affect its result */
   constructor(query: LiveQueryObject, key: string, touched: Set<Held>) {
     this.live = query.count === true ? new LiveCount(query) : new LiveQuery(query);
     this.key = key;
@@ -87,11 +87,11 @@ export class LiveQueries implements Stage {
   readonly #parts: LiveParts;
   readonly #byKey = new Map<string, Held>();
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
-  /** What the commit under way concerns. */
+  /** Queries that the current commit can affect. */
   readonly #touched = new Set<Held>();
   readonly #bytesMax: number;
   #bytes = 0;
-  /** Of the queries that begin in this turn; null: none has begun. */
+  /** Shared by the queries that begin in this turn; null: none has begun. */
   #turnBudget: InlineBudget | null = null;
 
   constructor(parts: LiveParts) {
@@ -103,7 +103,7 @@ export class LiveQueries implements Stage {
     return this.#byKey.size;
   }
 
-  /** Sends the current result, now or when it is there, and from then on every new one; or why the query cannot be. */
+  /** Sends the current result, now or when it is ready, and every new one from then on; or the reason for a refusal. */
   subscribe(holder: LiveHolder, stream: number, query: LiveQueryObject): void {
     try {
       const held = this.#hold(query);
@@ -120,7 +120,7 @@ export class LiveQueries implements Stage {
 
   unsubscribe(holder: LiveHolder, stream: number): void {
     const held = this.#byHolder.get(holder)?.get(stream);
-    if (held === undefined) return; // it failed while the frame was under way
+    if (held === undefined) return; // it failed while the frame was in transit
     this.#byHolder.get(holder)!.delete(stream);
     const streams = held.holders.get(holder)!;
     streams.delete(stream);
@@ -128,13 +128,13 @@ export class LiveQueries implements Stage {
     if (held.holders.size === 0) this.#drop(held);
   }
 
-  /** The router is gone. */
+  /** The router has disconnected. */
   release(holder: LiveHolder): void {
     for (const stream of [...(this.#byHolder.get(holder)?.keys() ?? [])]) this.unsubscribe(holder, stream);
     this.#byHolder.delete(holder);
   }
 
-  /** The index has told of its documents, in order. */
+  /** The index has already passed the commit's documents to the queries, in order. */
   committed({hasNewCatalog, events}: Pick<Commit, 'hasNewCatalog' | 'events'>): void {
     if (hasNewCatalog) for (const {event} of events.filter(isRenaming)) this.#renamed(event as TableRenamed);
     if (this.#touched.size === 0) return;
@@ -157,7 +157,7 @@ export class LiveQueries implements Stage {
   #publish(touched: readonly Held[]): void {
     const {reader, metrics} = this.#parts;
     const told = new Set<LiveHolder>();
-    // All of them together: a commit that makes many queries run again must not wait for all of them.
+    // One budget for all: a commit that makes many queries run again must not wait for all of them.
     const budget = new InlineBudget();
     reader.inSnapshot();
     for (const held of touched) {
@@ -166,7 +166,7 @@ export class LiveQueries implements Stage {
         const isMatched = live.isTouched;
         const text = this.#refreshed(held, budget);
         metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
-        // One that was behind, or has no result yet, is told in any case.
+        // A query that was behind, or has no result yet, is sent in any case.
         if (text !== null || isLost) this.#send(held, told);
       } catch (caught) {
         if (caught === HAND_OVER) this.#fallBehind(held);
@@ -189,12 +189,12 @@ export class LiveQueries implements Stage {
     if (isStale) this.#watch(held, live.watched);
     const hasGrown = live.bytes > held.bytes;
     this.#addUp(held, live.bytes);
-    // Whoever makes it too much has to go; the others stay as they are.
+    // The query that exceeds the limit is ended; the others stay.
     if (hasGrown && this.#bytes > this.#bytesMax) throw tooMuch();
     return text;
   }
 
-  /** Of new entries, or of those to come. */
+  /** Watches the ranges of its current and future entries. */
   #watch(held: Held, stretches: readonly Stretch[]): void {
     held.watch?.end();
     held.watch = this.#parts.index.watchValues(held, held.live.query.table, stretches);
@@ -209,7 +209,7 @@ export class LiveQueries implements Stage {
 
   /* ── queries that read much ── */
 
-  /** Before the replies of the commit leave: nobody is given the old result any more. */
+  /** Runs before the replies of the commit leave: from here on the old result is not sent to new subscribers. */
   #fallBehind(held: Held): void {
     for (const [holder, streams] of held.holders) {
       for (const stream of streams) holder.liveBehind(stream);
@@ -230,7 +230,10 @@ export class LiveQueries implements Stage {
     });
   }
 
-  /** The result is that of the newest commit. It is sent even if it is equal: it was said to be behind, or is the first. */
+  /**
+   * The result is that of the newest commit. It is sent even if it is equal, because it was reported as behind, or is
+   * the first.
+   */
   #current(held: Held): void {
     held.evaluation = null;
     this.#watch(held, held.live.watched);
@@ -250,7 +253,7 @@ export class LiveQueries implements Stage {
     for (const holder of told) holder.liveEnd(this.#parts.sequence());
   }
 
-  /** A live query that cannot go on is ended for everyone who holds it. */
+  /** Ends a live query that cannot continue, for all its subscribers. */
   #end(held: Held, error: ServiceError, told: Set<LiveHolder>): void {
     for (const [holder, streams] of held.holders) {
       for (const stream of streams) {
@@ -263,14 +266,14 @@ export class LiveQueries implements Stage {
   }
 
   #hold(query: LiveQueryObject): Held {
-    // Long texts of one length are slow keys: engines hash them by their length alone.
+    // Long texts of equal length are slow keys, because engines hash them by their length alone.
     const key = hash('sha256', shapeText(query), 'base64');
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= LIVE_QUERIES_MAX) {
       throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may; try again later');
     }
-    // Before it is run: whoever is refused again and again reads nothing.
+    // Checked before the run, so that a client that is refused repeatedly does not cause reads.
     if (this.#bytes >= this.#bytesMax) throw tooMuch();
     const held = new Held(query, key, this.#touched);
     const isCurrent = this.#runInline(held.live);
@@ -282,7 +285,9 @@ export class LiveQueries implements Stage {
     return held;
   }
 
-  /** Runs the query as far as this turn's time goes: many may be asked for at once. @returns false: it reads more */
+  /**
+   * Runs the query as far as this turn's budget allows, because many can begin at once. @returns false: it reads more
+   */
   #runInline(live: LiveResult): boolean {
     const {reader, count} = this.#parts;
     if (this.#turnBudget === null) {

@@ -2,11 +2,11 @@
  * One live query and its result, kept up to date from the documents that commits write.
  *
  * Invariants
- * - `#entries` are the first matching documents in the query's order: all of them while `#isComplete`, else at least as many
- *   as are shown. A removal that leaves fewer makes the query `stale`: it has to be run again.
- * - At most `#limit + #reserve` are kept; what is beyond is forgotten, and the result is not complete from then on.
+ * - `#entries` are the first matching documents in the query's order: all of them while `#isComplete`, else at least as
+ *   many as are shown. A removal that leaves fewer makes the query `stale`: it must run again.
+ * - At most `#limit + #reserve` are kept; entries beyond that are dropped, and the result is not complete from then on.
  * - `#docs` and `#entryBytes` are those of `#entries`.
- * - `text` is the JSON array of the first `#limit` entries as they were last shown.
+ * - `text` is the JSON array of the first `#limit` entries, as last formatted.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
@@ -29,7 +29,7 @@ import type {Stretch} from './live-index.ts';
 import type {LiveResult} from './live-result.ts';
 import {type QueryStretch, stretchesOf} from './query-stretch.ts';
 
-/** `bytes`: what the document takes in the result, with its comma. `created`: its time, epoch milliseconds. */
+/** `bytes`: size of the document in the result, with its comma. `created`: its creation time, epoch milliseconds. */
 type Entry = Pick<Position, 'key' | 'doc'> & {created: number; text: string; bytes: number};
 
 export class LiveQuery implements LiveResult {
@@ -44,10 +44,10 @@ export class LiveQuery implements LiveResult {
   #entries: Entry[] = [];
   #isComplete = true;
   readonly #docs = new Set<number>();
-  /** Of all entries, those beyond the limit, too. */
+  /** Bytes of all entries, including those beyond the limit. */
   #entryBytes = 0;
   #text = '[]';
-  /** Entries differ from what `text` shows. */
+  /** Entries differ from `text`. */
   #changed = false;
   #stale = false;
 
@@ -83,7 +83,7 @@ export class LiveQuery implements LiveResult {
     return this.#upTo(null);
   }
 
-  /** Of a result that is cut, up to its last entry. */
+  /** The range of a result that is cut, up to its last entry. */
   get watched(): Stretch[] {
     return this.#upTo((this.#isComplete ? undefined : this.#entries.at(-1)) ?? null);
   }
@@ -165,7 +165,7 @@ export class LiveQuery implements LiveResult {
     this.#keep(entry);
   }
 
-  /** A row with where it stands in the query's order. */
+  /** A row with its position in the query's order. */
   #entryOf(row: DocumentRow, parsed: ParsedDocument | null): Entry {
     const isOrdered = this.#order.fields.length > 0;
     const key = isOrdered ? orderKey(this.#order, parsed ?? parseDocument(row)) : NO_KEY;
@@ -176,7 +176,7 @@ export class LiveQuery implements LiveResult {
   #add(entry: Entry): void {
     assert(!this.#docs.has(entry.doc), `document ${entry.doc} is not among the entries`);
     const at = this.#placeOf(entry);
-    // Behind all that is known: others that are not known may come before it.
+    // Behind all known entries: unknown documents may come before it.
     if (at === this.#entries.length && !this.#isComplete) return;
     this.#entries.splice(at, 0, entry);
     this.#keep(entry);
@@ -203,7 +203,7 @@ export class LiveQuery implements LiveResult {
     this.#entryBytes -= bytes;
   }
 
-  /** Where a position belongs among the entries. */
+  /** The index among the entries at which a position belongs. */
   #placeOf(position: Pick<Position, 'key' | 'doc'>): number {
     let low = 0;
     let high = this.#entries.length;

@@ -1,13 +1,13 @@
 /**
- * Where the documents stand that a query object may show: the values that filters fix, and bounds on one field more. What is
- * written elsewhere cannot concern its result. The filters that this does not say are looked at when something was written here.
+ * The key ranges of the documents that a query object can show: the values that filters fix, and bounds on one further
+ * field. Writes elsewhere cannot affect its result. The remaining filters are evaluated for writes inside the ranges.
  *
  *   fixed fields, sorted │ one more: the order's if it is bounded, else another that is, else the order's if there is a limit
  *
- * A field that may have several values, and an `or`, make several stretches, as long as they are few.
+ * A field with several possible values, or an `or`, makes several ranges, as long as they are few.
  *
- * A result that is cut at its limit ends with its last entry, and so does a stretch where its last field is that of the
- * order: pages of one list do not hear of each other's documents.
+ * A result that is cut at its limit ends with its last entry, and so does a range whose last field is that of the
+ * order. So a write to one page of a list does not touch the other pages.
  */
 import {Buffer} from 'node:buffer';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
@@ -22,13 +22,15 @@ import type {Stretch} from './live-index.ts';
 const CREATION = '_creationTime';
 
 export type QueryStretch = {
-  /** What the last entry of a cut result is asked for; null: nothing, the stretch does not end with it. */
+  /** The value of the last entry that ends the range of a cut result; null: the range does not end with it. */
   readonly endsBy: 'creation' | 'order' | null;
-  /** @param last the encoded value of the last entry in what `endsBy` says; null: all of it. @returns null when it is empty */
+  /**
+   * @param last the encoded value of `endsBy` in the last entry; null: no end. @returns null when the range is empty
+   */
   upTo(last: Buffer | null): Stretch | null;
 };
 
-/** Those of a query; all together have every document that it may show. */
+/** The ranges of a query; together they contain every document that it can show. */
 export function stretchesOf(query: QueryObject, filters: readonly Filter[], order: Order): QueryStretch[] {
   const whole = stretchesOfAll(query, filters, order);
   let best = whole;
@@ -48,7 +50,7 @@ type Stretches = {stretches: QueryStretch[]; narrowing: number};
 
 function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: Order): Stretches {
   const sets = setsOf(filters);
-  // No document can be: without this any number of others could be combined with what there is none of.
+  // No document can match. Otherwise any number of other values would be combined with an empty set.
   for (const {stretches} of sets.values()) {
     if (stretches.length === 0) return {stretches: [], narrowing: Number.POSITIVE_INFINITY};
   }
@@ -65,7 +67,7 @@ function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: O
   const further = furtherField(bounded, fixed, ordering, query.limit !== undefined);
   const fields = further === null ? fixed : [...fixed, further];
   const endsBy = further === null || further !== ordering ? null : ordering === CREATION ? 'creation' : 'order';
-  // Values of the order's field that are too many to be fixed are no range either.
+  // Too many values of the order's field to fix them, so they do not bound a range either.
   const range = further !== null && bounded.includes(further) ? sets.get(further) : undefined;
   const prefixes = fixed.reduce<Buffer[]>(
     (all, field) => all.flatMap(prefix => sets.get(field)!.stretches.map(({lower}) => Buffer.concat([prefix, lower]))),
@@ -73,7 +75,7 @@ function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: O
   );
   const stretches = prefixes.flatMap(prefix => {
     if (range === undefined) {
-      // One value, one place.
+      // One value, one position.
       const upper = further === null ? Buffer.concat([prefix, Buffer.alloc(1)]) : keySuccessor(prefix);
       return [stretchOf({fields, endsBy, prefix, lower: prefix, upper, reverse: order.reverse})];
     }
@@ -95,7 +97,7 @@ function setsOf(filters: readonly Filter[]): Map<string, ValueSet> {
   return sets;
 }
 
-/** By which alone a result is cut, where that is one field that ascends in a stretch; null: by several. */
+/** The one field that ascends in a range and alone cuts the result; null: several fields cut it. */
 function orderingField({fields}: Order, fixed: readonly string[]): string | null {
   const [first] = fields;
   if (first === undefined) return CREATION;
