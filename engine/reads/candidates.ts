@@ -13,17 +13,17 @@ export class Candidates {
   readonly #passes: Predicate | null;
   readonly #pace: Pace;
   #looked = 0;
-  /** The row given last, if a filter had to parse it. */
+  /** The last returned row, if a filter had to parse it. */
   #parsed: Record<string, Value> | null = null;
 
-  /** @param passes null: all do */
+  /** @param passes null: all rows pass */
   constructor(scan: Scan, passes: Predicate | null, pace: Pace) {
     this.#scan = scan;
     this.#passes = passes;
     this.#pace = pace;
   }
 
-  /** @param wanted how many more the caller would take at most */
+  /** @param wanted how many more rows the caller takes at most */
   next(wanted: number): DocumentRow | null {
     for (;;) {
       const row = this.#scan.next(wanted);
@@ -34,7 +34,7 @@ export class Candidates {
     }
   }
 
-  /** The row that `next` gave last, parsed. */
+  /** The last row that `next` returned, parsed. */
   parsed(row: DocumentRow): Record<string, Value> {
     return this.#parsed ?? parseDocument(row);
   }

@@ -1,25 +1,25 @@
 /**
- * A read set of bounded size that whatever touches the given one touches as well: who watches it is told more often than need be, and
- * never too seldom. As many steps as it takes:
+ * Reduces a read set to a bounded size. Every write that touches the original also touches the result, so its watcher
+ * is notified more often than necessary, but never misses a change. It takes as many steps as needed:
  *
- *   as it was read ──▶ one stretch an index, from its first bound to its last ──▶ the whole of each table ──▶ every table there is
+ *   as it was read ──▶ one range per index, from its first bound to its last ──▶ the whole of each table ──▶ all tables
  */
 import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../limits.ts';
 import {ANY_TABLE, BY_CREATION, BY_ID, type PackedReadSet} from './read-set.ts';
 
 type Interval = PackedReadSet['intervals'][number];
 
-/** What an interval, and the name of a table, take beside their texts, where they are watched. */
+/** Memory of a watched interval, and of a watched table name, in addition to their texts. */
 const OVERHEAD_BYTES = 300;
-/** Above every place: document numbers begin with 00, and no byte of UTF-8 is ff. */
+/** Above every position: document numbers begin with 00, and no byte of UTF-8 is ff. */
 const ABOVE_ALL = '\u00ff';
-/** Each document has an id, also in tables that are not there yet. */
+/** Each document has an id, including those of tables that do not exist yet. */
 const EVERYTHING: PackedReadSet = {
   intervals: [{table: ANY_TABLE, index: BY_ID, lower: '', upper: ABOVE_ALL}],
   absentTables: [],
 };
 
-/** What it takes to watch it. */
+/** Bytes that watching it takes. */
 export function readSetBytes({intervals, absentTables}: PackedReadSet): number {
   let bytes = 0;
   for (const {lower, upper} of intervals) bytes += OVERHEAD_BYTES + lower.length + upper.length;
@@ -27,7 +27,7 @@ export function readSetBytes({intervals, absentTables}: PackedReadSet): number {
   return bytes;
 }
 
-/** The same, if it is small enough. */
+/** The same read set, if it is small enough. */
 export function coarse(
   readSet: PackedReadSet,
   intervalsMax = HELD_READ_INTERVALS_MAX,
@@ -43,7 +43,7 @@ export function coarse(
   return fits(byTable) ? byTable : EVERYTHING;
 }
 
-/** Of each index one stretch, which all that were read of it lie in. */
+/** One range per index, which contains all ranges read of it. */
 function hulls(intervals: readonly Interval[]): Interval[] {
   const byIndex = new Map<string, Interval>();
   for (const interval of intervals) {
@@ -59,7 +59,7 @@ function hulls(intervals: readonly Interval[]): Interval[] {
   return [...byIndex.values()];
 }
 
-/** Every document of a table stands in the order of creation; reads that name no table go by ids. */
+/** Every document of a table has a position in creation order; reads without a table use ids. */
 function wholeTables(intervals: readonly Interval[]): Interval[] {
   return [...new Set(intervals.map(({table}) => table))].map(table => ({
     table,

@@ -1,6 +1,6 @@
 /**
- * How many documents match a query, and which. From entries of an index where the plan says all that the filters do, without
- * looking at a document; of a whole table from its count; else by reading.
+ * Counts or enumerates the documents that match a query. It uses index entries alone if the plan covers all filters, a
+ * table's count for a whole table, and reads documents otherwise.
  */
 
 import type {QueryObject} from '../../shared/protocol/queries.ts';
@@ -19,14 +19,14 @@ import type {Segment} from './segments.ts';
 export type Counted = {
   readonly count: number;
   readonly plan: Plan;
-  /** Documents that were read for it. */
+  /** Documents read for the count. */
   readonly read: number;
 };
 
-/** Any order will do. */
+/** The order does not matter. */
 const CREATION: Order = {fields: [], reverse: false};
 
-/** Up to the query's limit. @throws op.invalid_input 400, op.too_large 413, what ends the pace */
+/** Counts up to the query's limit. @throws op.invalid_input 400, op.too_large 413, the errors of the pace */
 export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace): Counted {
   const plan = planOf(reader, query);
   const limit = query.limit ?? Number.POSITIVE_INFINITY;
@@ -40,8 +40,8 @@ export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace
 }
 
 /**
- * Calls `each` with the number of each document that matches; one may come more than once. The limit is not looked at. Documents are read
- * only where a filter has to look into them. @throws as above
+ * Calls `each` with the number of each matching document; a number can come more than once. The query's limit is
+ * ignored. Documents are read only if a filter has to be evaluated on them. @throws as above
  */
 export function eachMatch(reader: QueryReader, query: QueryObject, pace: Pace, each: (doc: number) => void): void {
   const spent = new Spent();
@@ -83,7 +83,7 @@ function eachNumber(reader: QueryReader, segment: Numbered, pace: Pace, each: (d
 function planOf(reader: QueryReader, query: QueryObject): Plan {
   checkTableName(query.table);
   const filters = compileFilters(query.filters);
-  orderOf(query, filters); // what no order can be is refused here as well
+  orderOf(query, filters); // an invalid order is refused here as well
   return planQuery(reader, query.table, filters, CREATION);
 }
 

@@ -1,12 +1,13 @@
 /**
- * Cursors of pages, of query objects and of functions: after which row a page begins, bound to the query they were made by and
- * to the tenant's timeline: document numbers mean nothing in another tenant, or in one that was made again under the same
- * name. They hold what the order says of a row, so they stay valid when it is deleted, whatever path reads the next page.
+ * Page cursors of query objects and of functions: the row after which a page begins. A cursor is bound to its query and
+ * to the tenant's timeline, because document numbers mean nothing in another tenant, or in one created again under the
+ * same name. It contains the row's position in the order, so it stays valid when the row is deleted, whatever path
+ * reads the next page.
  *
  *   base64url of JSON [binding, isEnd, key as base64url, document number, id, delivered]
- *     key "" and number -1: before the first row; delivered: by the walk so far, left out where nobody asks (functions)
+ *     key "" and number -1: before the first row; delivered: rows returned so far, omitted where not needed (functions)
  *
- * Query objects had a form of their own, which is still read:
+ * Query objects had their own format, which is still accepted:
  *   base64url of: 02, 8 bytes of the binding, f64 delivered, f64 document number, key bytes
  */
 import {Buffer} from 'node:buffer';
@@ -14,7 +15,7 @@ import {hash} from 'node:crypto';
 import {CURSOR_CHARS_MAX} from '../limits.ts';
 import {NO_KEY, type Position} from './position.ts';
 
-/** `isEnd`: made at the end of a scan; it goes on from there when documents are added behind it. */
+/** `isEnd`: made at the end of a scan; the next page has the documents added behind it. */
 export type Cursor = {position: Position | null; isEnd: boolean; delivered: number};
 
 const BINDING_CHARS = 16;
@@ -22,7 +23,7 @@ const OLD_VERSION = 2;
 const OLD_BINDING_BYTES = 8;
 const OLD_HEAD_BYTES = 1 + OLD_BINDING_BYTES + 8 + 8;
 
-/** Tells a query of this timeline from every other. @param shape equal for equal queries alone */
+/** Distinguishes a query of this timeline from every other one. @param shape equal for equal queries alone */
 export function bindingOf(timeline: string, shape: string): string {
   return hash('sha256', `${timeline}\n${shape}`, 'base64url').slice(0, BINDING_CHARS);
 }
@@ -34,7 +35,7 @@ export function encodeCursor(binding: string, {position, isEnd, delivered}: Curs
   return Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
-/** What `text` says, or what it is instead. */
+/** The decoded cursor, or the reason why `text` is none. */
 export function decodeCursor(binding: string, text: unknown): Cursor | 'malformed' | 'of another query' {
   if (typeof text !== 'string' || text.length > CURSOR_CHARS_MAX) return 'malformed';
   const bytes = Buffer.from(text, 'base64url');

@@ -1,4 +1,4 @@
-/** How a query was read, as `explain: true` asks for it. */
+/** Describes how a query was read, for `explain: true`. */
 import {performance} from 'node:perf_hooks';
 import type {Explained} from '../../shared/protocol/queries.ts';
 import {type Filter, isTest} from './filter.ts';
@@ -13,7 +13,7 @@ export type Explanation = {
   readonly returned: number;
 };
 
-/** What follows the result in its JSON. @param startedMs by the clock of `performance.now` */
+/** The members after the result in its JSON. @param startedMs by the clock of `performance.now` */
 export function explainedText({plan, read, returned}: Explanation, startedMs: number): string {
   const explained: Explained = {
     reads: readsOf(plan.paths),
@@ -25,7 +25,7 @@ export function explainedText({plan, read, returned}: Explanation, startedMs: nu
   return `,"explain":${JSON.stringify(explained)}`;
 }
 
-/** Stretches of one index that are merged are told together. */
+/** Merged ranges of one index are reported together. */
 function readsOf(paths: readonly PlannedPath[]): Reads[] {
   const reads: Reads[] = [];
   let before: PlannedPath | null = null;

@@ -1,4 +1,4 @@
-/** Filters as predicates, by the total order of all values: none ever fails on a value's type. */
+/** Filters as predicates, by the total order of all values, so that no filter fails because of a value's type. */
 import {ServiceError} from '../../shared/errors.ts';
 import {FILTERS_MAX} from '../../shared/limits.ts';
 import type {ComparisonOperator, FilterClause, FilterOperator} from '../../shared/protocol/queries.ts';
@@ -8,20 +8,20 @@ import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts
 import type {Value} from '../../shared/values/value.ts';
 import {FILTER_VALUES_MAX} from '../limits.ts';
 
-/** What is said of one field. The value of `in` and `not_in` is a list in the order of values. */
+/** A comparison of one field. The value of `in` and `not_in` is a list in the order of values. */
 export type FieldTest = {field: string; path: FieldPath; op: FilterOperator; value: Value};
-/** One of its branches holds: all that is in it. */
+/** Holds if one of its branches holds, with everything in that branch. */
 export type Choice = {op: 'or'; branches: Filter[][]};
 export type Filter = FieldTest | Choice;
 export type Predicate = (document: Readonly<Record<string, Value>>) => boolean;
 
-/** @throws op.invalid_input 400 for what no filter can be */
+/** @throws op.invalid_input 400 for an invalid filter */
 export function compileFilters(clauses: readonly FilterClause[]): Filter[] {
   const count = {left: FILTERS_MAX};
   return clauses.map((clause, i) => compile(clause, () => `filters[${i}]`, count));
 }
 
-/** @param name of the clause, for who refuses it: this runs for every query, and nearly none is refused */
+/** @param name of the clause, for the error: this runs for every query, and nearly none is refused */
 function compile(clause: FilterClause, name: () => string, count: {left: number}): Filter {
   if (count.left-- === 0) throw refused('filters', `are ${FILTERS_MAX} at most, those inside of or counted`);
   if ('or' in clause) {
@@ -42,13 +42,13 @@ function compile(clause: FilterClause, name: () => string, count: {left: number}
   return {field, path: compilePath(field), op, value: operand(op, compiled, name)};
 }
 
-/** What most filters hold documents against, in which nothing can be wrong. */
+/** The form of most filter values, which is always valid. */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   return typeof value === 'boolean' || Number.isFinite(value);
 }
 
-/** Documents hold no native -0, so a filter's is meant as 0. */
+/** Native documents contain no -0, so a filter's -0 means 0. */
 function positiveZero(value: Value): Value {
   return value === 0 ? 0 : value;
 }
@@ -76,7 +76,7 @@ function refused(name: string, what: string): ServiceError {
   return new ServiceError('op.invalid_input', `${name} ${what}`);
 }
 
-/** Of what `compareValues` says of two values. */
+/** Tests the result of `compareValues` for two values. */
 export const COMPARISONS: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = {
   eq: order => order === 0,
   neq: order => order !== 0,
@@ -148,7 +148,7 @@ function isAmong(sorted: readonly Value[], found: Value | undefined): boolean {
   return false;
 }
 
-/** An array that has the value among its elements, a string that has the text in it. */
+/** An array that has the value among its elements, or a string that contains the text. */
 function contains(found: Value | undefined, value: Value): boolean {
   if (Array.isArray(found)) return found.some(element => compareValues(element, value) === 0);
   return typeof found === 'string' && typeof value === 'string' && found.includes(value);

@@ -1,9 +1,9 @@
 /**
- * The documents of a query, in its order.
+ * Finds the documents of a query, in its order.
  *
- * Two ways through: when the plan gives the order asked for, reading stops at the last document wanted; otherwise all
- * candidates are looked at and the first ones in the order are kept in a heap. What is read is bounded by SCAN_…_MAX, what
- * is answered by RESULT_BYTES_MAX. How long it may take where it runs is for its `pace` to say.
+ * There are two ways. If the plan returns the requested order, reading stops at the last document needed. Otherwise all
+ * candidates are read, and a heap keeps the first ones in the order. SCAN_…_MAX limits what is read, and
+ * RESULT_BYTES_MAX what is returned. The `pace` limits the time.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
@@ -24,19 +24,22 @@ import type {ReadSet} from './read-set.ts';
 import {Scan, Spent} from './scan.ts';
 import {FirstInOrder} from './top.ts';
 
-/** Below what the system fields of a document take, beside its id. */
+/** A lower bound for the bytes of a document's system fields, without its id. */
 const SYSTEM_FIELDS_CHARS = 40;
 
 export type Found = {
   rows: DocumentRow[];
   order: Order;
-  /** What was looked at; only worth its making for who keeps the result. */
+  /** The read set; only computed for callers that cache the result. */
   readSet: () => ReadSet;
   plan: Plan;
   spent: Spent;
 };
 
-/** The first `most` matching rows beyond `after`, in order. @throws op.invalid_input 400, op.too_large 413, what ends the pace */
+/**
+ * The first `most` matching rows after `after`, in order. @throws op.invalid_input 400, op.too_large 413, the errors of
+ * the pace
+ */
 export function find(
   reader: QueryReader,
   query: QueryObject,
@@ -71,11 +74,11 @@ type Opening = {
   pace: Pace;
   spent: Spent;
   begin?: (resume: Resume) => ReturnType<Resume>;
-  /** Rows of all of them are held at once. */
+  /** Rows of all scans are in memory at once. */
   isSideBySide?: boolean;
 };
 
-/** One a path, without those that have nothing behind where they begin. */
+/** One scan per path, without those that have nothing behind their start. */
 export function openScans(
   reader: QueryReader,
   paths: readonly PlannedPath[],
@@ -92,7 +95,7 @@ export function openScans(
   return scans;
 }
 
-/** Cursors were handed out with values of fields that order nothing. */
+/** Older versions issued cursors with values of fields that do not affect the order. */
 function placeOf(after: Position, order: Order): Position {
   return order.fields.length === 0 ? {...after, key: NO_KEY} : after;
 }
@@ -128,7 +131,7 @@ function pickFirst(
   most: number,
   whenFull: WhenFull,
 ): DocumentRow[] {
-  // Without a limit whatever is kept is answered: stop as soon as that is too much.
+  // Without a limit every row in memory is returned: stop as soon as they are too much.
   const every = most === Number.POSITIVE_INFINITY ? new ResultRows('refuse') : null;
   for (const candidates of all) {
     for (let row = candidates.next(Infinity); row !== null; row = candidates.next(Infinity)) {
@@ -144,12 +147,13 @@ function pickFirst(
   return result.rows;
 }
 
-/** What becomes of a result that is certainly too large for one answer: it is an error, or the rows so far are enough. */
+/** The handling of a result that is certainly too large for one response: an error, or a cut after the rows so far. */
 export type WhenFull = 'refuse' | 'cut';
 
 /**
- * Rows of a result, refused or cut once they are certainly too large for one. `joinDocuments` counts exactly; this stops before
- * all of them are in memory. A row is added before it is judged, because the last one of a page is only looked at.
+ * Rows of a result, refused or cut once they are certainly too large for one response. `joinDocuments` counts exactly;
+ * this class stops before all of them are in memory. A row is added before it is judged, because the last one of a page
+ * only shows whether there are more.
  */
 class ResultRows {
   readonly rows: DocumentRow[] = [];
@@ -160,7 +164,7 @@ class ResultRows {
     this.#whenFull = whenFull;
   }
 
-  /** More rows than fit are here, and the rest is for the next page. */
+  /** There are more rows than fit, and the others are for the next page. */
   get isCut(): boolean {
     return this.#whenFull === 'cut' && this.#chars > RESULT_BYTES_MAX;
   }
@@ -168,7 +172,7 @@ class ResultRows {
   add(row: DocumentRow): void {
     if (this.#chars > RESULT_BYTES_MAX) throw resultTooLarge();
     this.rows.push(row);
-    // A body with $float wrappers is shown in fewer characters than it is stored in.
+    // A body with $float wrappers is shorter in a response than in its stored form.
     this.#chars += SYSTEM_FIELDS_CHARS + row.id.length + (row.flags === 0 ? row.body.length : 0);
   }
 }

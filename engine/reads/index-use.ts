@@ -1,11 +1,11 @@
 /**
- * How an index serves a query: the values that its leading fields are fixed to, a stretch of the next one, and whether its entries
- * come in the order asked for.
+ * How an index serves a query: the values that its leading fields are fixed to, a range of the next field, and whether
+ * its entries come in the requested order.
  *
- *   fixed to one value each │ to some of several │ one stretch of the next field │ the rest
+ *   fixed to one value each │ to one of several values │ a range of the next field │ the other fields
  *
- * Fields that are fixed to several values make as many stretches of the index. They are read one after another where that is the
- * order of the query; where each of them by itself is in that order, they are merged.
+ * Fields fixed to several values make as many key ranges of the index. The ranges are read one after another if that is
+ * the order of the query. If only each range by itself is in that order, they are merged.
  */
 import {Buffer} from 'node:buffer';
 import {keySuccessor} from '../../shared/values/key-encoding.ts';
@@ -17,7 +17,7 @@ import type {Position} from './position.ts';
 import type {Segment} from './segments.ts';
 import {type ValueSet, type ValueStretch, valueSet} from './value-set.ts';
 
-/** `follow`: its stretches one after another. `merge`: they are to be merged. `none`: its rows are to be sorted. */
+/** `follow`: the key ranges are read one after another. `merge`: they are merged. `none`: the rows must be sorted. */
 type Ordering = 'follow' | 'merge' | 'none';
 
 export type IndexUse = {
@@ -25,17 +25,17 @@ export type IndexUse = {
   readonly fixed: readonly ValueSet[];
   readonly range: ValueSet | null;
   readonly ordering: Ordering;
-  /** How many stretches of the index that is. */
+  /** Number of key ranges of the index. */
   readonly stretches: number;
-  /** How far it narrows what is read; 0: not at all. */
+  /** Selectivity score; 0: the index does not narrow the query. */
   readonly narrowing: number;
   readonly used: readonly Filter[];
 };
 
-/** Where a scan begins behind a position of the query's order; null: at its beginning, 'over': nowhere. */
+/** Where a scan starts to continue after a position of the query's order; null: at its beginning, 'over': nowhere. */
 export type Resume = (after: Position) => Position | null | 'over';
 
-/** Some stretches of an index in the order of its entries, and how they go on behind a position. */
+/** Some key ranges of an index in the order of its entries, and how they continue after a position. */
 export type IndexStretches = {readonly segments: Segment[]; readonly resume: Resume};
 
 const ONE_VALUE = 8;
@@ -44,7 +44,7 @@ const RANGE = 4;
 const IN_ORDER = 2;
 const NOT_MISSING = 1;
 
-/** The index of most use; null: none is of any. Of equal ones the first. @param most stretches of it */
+/** The most selective index, the first of equal ones; null: no index helps. @param most number of key ranges */
 export function bestIndex(
   table: TableInfo,
   filters: readonly Filter[],
@@ -97,8 +97,8 @@ function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, 
 }
 
 /**
- * Ties break by document number, so an index gives an order only when nothing but the number comes after the fields of the order.
- * What is fixed is the same in all of a stretch; it may come first in the order and nowhere else.
+ * Ties break by document number, so an index returns an order only if nothing but the number comes after the fields of
+ * the order. Fixed fields are constant in a range, so they can come first in the order, but nowhere else.
  */
 function orderingOf(
   names: readonly string[],
@@ -112,7 +112,7 @@ function orderingOf(
   return stretches <= MERGED_PATHS_MAX ? 'merge' : 'none';
 }
 
-/** Whether the index goes on with what is left of the order, and ends with it. */
+/** Whether the next fields of the index are exactly the remaining fields of the order. */
 function isAsIndex(names: readonly string[], from: number, fields: Order['fields'], at: number): boolean {
   if (fields.length - at !== names.length - from) return false;
   for (let i = at; i < fields.length; i++) {
@@ -122,13 +122,13 @@ function isAsIndex(names: readonly string[], from: number, fields: Order['fields
   return true;
 }
 
-/** How many leading fields are fixed to one value. */
+/** Number of leading fields fixed to one value. */
 function leadingSingles(fixed: readonly ValueSet[]): number {
   const several = fixed.findIndex(({stretches}) => stretches.length > 1);
   return several === -1 ? fixed.length : several;
 }
 
-/** How many fields of the order come first that are among the fixed ones: so many of the index. */
+/** Number of the order's first fields that are among the fixed ones, and lead the index. */
 function leadingConstants(names: readonly string[], fixed: number, fields: Order['fields']): number {
   let count = 0;
   while (count < fields.length) {
@@ -139,7 +139,7 @@ function leadingConstants(names: readonly string[], fixed: number, fields: Order
   return count;
 }
 
-/** What is read of the index: all of it in one, or what is to be merged in as many. */
+/** The parts of the index to read: one with all ranges, or one per range if they are merged. */
 export function stretchesOf(use: IndexUse, order: Order, isMerged: boolean): IndexStretches[] {
   const {fixed, index, range} = use;
   const [only] = fixed;
@@ -164,7 +164,7 @@ export function stretchesOf(use: IndexUse, order: Order, isMerged: boolean): Ind
       resume: resumeIn(use, order, all[i]!, Buffer.concat(all[i]!)),
     }));
   if (order.reverse) segments.reverse();
-  // Of an order that goes on where values differ, the key has them; before that it is the same everywhere.
+  // Before the fields with several values the key is constant; from there on a position's key contains the values.
   const single = leadingSingles(fixed);
   const [first = []] = all;
   const resume =
@@ -192,7 +192,7 @@ function resumeBehind(prefix: Buffer): Resume {
   return after => ({...after, key: Buffer.concat([prefix, after.key])});
 }
 
-/** Of the stretch with these values: a position whose first values are others lies before or behind all of it. */
+/** For the range with these values: a position with other leading values is before or after the whole range. */
 function resumeIn(
   {index, fixed}: IndexUse,
   {fields, reverse}: Order,

@@ -1,4 +1,4 @@
-/** Makes a live query's result on a scan thread, in pieces that the main thread takes in one at a time. */
+/** Evaluates a live query on a scan thread, in batches that the main thread applies one at a time. */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {parseDocument} from '../documents/document.ts';
@@ -12,7 +12,7 @@ import type {LivePiece, LiveScan} from './scan-message.ts';
 import {type Show, showOf} from './select.ts';
 
 type Shown = {rows: DocumentRow[]; order: Order; show: Show; isComplete: boolean};
-/** Of a query that counts. */
+/** For a query that counts. */
 type Numbers = {docs: number[]; isComplete: true};
 export type LiveRows = Shown | Numbers;
 
@@ -28,7 +28,7 @@ export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, 
     const {rows, order} = find(reader, query, wanted, null, pace);
     return {rows, order, show: showOf(query), isComplete: rows.length < wanted};
   } catch (caught) {
-    // It may be the reserve that is too large.
+    // Only the reserve may be too large.
     if (!(caught instanceof ServiceError) || caught.code !== 'op.too_large' || reserve === 0) throw caught;
     return liveRows(reader, {kind: 'live', query, most, reserve: 0}, pace);
   }

@@ -1,4 +1,4 @@
-/** Rows of several scans, each in the order of the query, as one in that order. */
+/** Merges the rows of several scans, each in the order of the query, into one sequence in that order. */
 import {Buffer} from 'node:buffer';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Candidates} from './candidates.ts';
@@ -10,10 +10,10 @@ type Head = {readonly candidates: Candidates; readonly key: Buffer; readonly row
 export class Merged {
   readonly #order: Order;
   readonly #sign: number;
-  /** Null: not begun. The next row of each that has one; few, so that looking at all of them is as fast as a heap. */
+  /** The next row of each scan that has one; null: not begun. They are few, so a linear search is as fast as a heap. */
   #heads: Head[] | null = null;
   readonly #candidates: readonly Candidates[];
-  /** Whose row was given last: its next one is read when another is asked for. */
+  /** The scan of the last returned row: its next row is read when another is requested. */
   #taken: Candidates | null = null;
 
   constructor(candidates: readonly Candidates[], order: Order) {
@@ -22,7 +22,7 @@ export class Merged {
     this.#sign = order.reverse ? -1 : 1;
   }
 
-  /** @param wanted how many more the caller would take at most */
+  /** @param wanted how many more rows the caller takes at most */
   next(wanted: number): DocumentRow | null {
     const share = Math.max(2, Math.ceil((2 * wanted) / this.#candidates.length));
     if (this.#heads === null) this.#heads = this.#candidates.flatMap(candidates => this.#headOf(candidates, share));

@@ -1,9 +1,10 @@
 /**
- * The order of a query object: by the values of its fields, then by document number, which is creation order. Each document has a
- * key in it, and keys compare as bytes; for the reverse everything is turned around, ties included.
+ * The order of a query object: by the values of its fields, then by document number, which is creation order. Each
+ * document has a key in the order, and keys compare as bytes. The reverse order reverses everything, including ties.
  *
- * Ties go with the last field. A field of the other direction has the bytes of its value inverted in the key, and 01 behind: a
- * value whose encoding goes on from another's does it with 00 ff, inverted ff 00, and so stays before it.
+ * Ties have the direction of the last field. A field with the other direction has the bytes of its value inverted in
+ * the key, followed by 01. If one value's encoding is a prefix of another's, the longer one continues with 00 ff, which
+ * is ff 00 inverted, so it still sorts correctly.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
@@ -19,8 +20,8 @@ export type OrderField = {readonly field: string; readonly path: FieldPath; read
 export type Order = {readonly fields: readonly OrderField[]; readonly reverse: boolean};
 
 /**
- * Fields that `eq` fixes order nothing and are left out; so is what comes behind the creation time or the id, of which there are no
- * two alike.
+ * Fields that `eq` fixes do not affect the order and are left out. So are fields after the creation time or the id,
+ * which are unique.
  *
  * @throws op.invalid_input 400
  */
@@ -53,7 +54,7 @@ function isFixed(field: string, filters: readonly Filter[]): boolean {
   return false;
 }
 
-/** What the order goes by of a document. */
+/** The values of a document that the order uses. */
 export function orderKey({fields}: Order, document: Readonly<Record<string, Value>>): Buffer {
   const [only] = fields;
   if (only === undefined) return NO_KEY;
@@ -63,7 +64,7 @@ export function orderKey({fields}: Order, document: Readonly<Record<string, Valu
 
 const ONE = Buffer.from([1]);
 
-/** What a field adds to the key. @param encoded its value */
+/** The bytes that a field adds to the key. @param encoded its value */
 export function keyPart({isInverted}: OrderField, encoded: Buffer): Buffer {
   return isInverted ? Buffer.concat([encoded.map(byte => ~byte & 0xff), ONE]) : encoded;
 }

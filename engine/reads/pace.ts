@@ -1,30 +1,33 @@
 /**
- * What watches a query while it reads. On the thread that serves, a query may read with SCAN_INLINE_MS of processor time and so many documents;
- * one that needs more is given up and run again, from its beginning and in one snapshot, on a scan thread. So an answer is
- * always of one moment, and no query holds up the others.
+ * Limits the time that a query reads. On the serving thread, a query has SCAN_INLINE_MS of CPU time and a limited
+ * number of documents. A query that needs more is aborted and run again on a scan thread, from its beginning and in one
+ * snapshot. So a result always shows one moment, and no query blocks the others.
  */
 import {performance} from 'node:perf_hooks';
 import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../limits.ts';
 import type {TableInfo} from '../storage/rows.ts';
 
 export interface Pace {
-  /** The query will look at every document of the table. @throws what ends the query */
+  /** The query will read every document of the table. @throws the error that ends the query */
   willReadAll(table: TableInfo): void;
-  /** So much was read since the last call. @throws what ends the query */
+  /** Reports the reads since the last call. @throws the error that ends the query */
   hasRead(documents: number, chars: number): void;
 }
 
-/** Thrown by an InlinePace: the query belongs on a scan thread. No Error, because nothing is wrong, and a stack costs. */
+/**
+ * Thrown by an InlinePace: the query belongs on a scan thread. Not an Error, because nothing is wrong, and a stack is
+ * expensive.
+ */
 export const HAND_OVER = Symbol('hand over');
 
 /**
- * What the queries of one turn may take of the thread that serves, together: SCAN_INLINE_MS of its processor time. The
- * clock's time alone would give up queries that had only waited for a processor, and have them read twice when the machine is
- * busiest. SCAN_INLINE_CLOCK_MS ends them all the same: the disk may be slow.
+ * The budget that the queries of one turn share on the serving thread: SCAN_INLINE_MS of its CPU time. Wall-clock time
+ * alone would abort queries that had only waited for a CPU, and read them twice when the machine is busiest.
+ * SCAN_INLINE_CLOCK_MS still ends them, because the disk can be slow.
  */
 export class InlineBudget {
   readonly #fromCpuMs = threadCpuMs();
-  /** No sooner can it be spent. */
+  /** The earliest time at which the budget can be spent. */
   #looksMs = performance.now() + SCAN_INLINE_MS;
   readonly #endsMs = performance.now() + SCAN_INLINE_CLOCK_MS;
 
@@ -43,7 +46,7 @@ export class InlinePace implements Pace {
   #documents = 0;
   #chars = 0;
 
-  /** @param count documents of a table, as far as they are counted */
+  /** @param count number of documents of a table that are counted so far */
   constructor(count: (table: TableInfo) => number, budget = new InlineBudget()) {
     this.#count = count;
     this.#budget = budget;
@@ -61,11 +64,11 @@ export class InlinePace implements Pace {
   }
 }
 
-/** Older releases of Node tell only of the whole process, which is no less. */
+/** Older releases of Node report only the whole process's time, which is never less. */
 function threadCpuMs(): number {
   const {user, system} = process.threadCpuUsage === undefined ? process.cpuUsage() : process.threadCpuUsage();
   return (user + system) / 1000;
 }
 
-/** For queries that may take what the limits of a scan allow. */
+/** For queries that can use everything the limits of a scan allow. */
 export const UNHURRIED: Pace = {willReadAll: () => undefined, hasRead: () => undefined};

@@ -1,13 +1,14 @@
 /**
- * How a query object is read. The answer is the same whichever way is chosen (a property test holds every plan against a naive
- * model); a plan only decides how many documents are looked at, and whether they arrive in the order asked for.
+ * Decides how a query object is read. Every plan returns the same result (a property test compares each plan with a
+ * naive model); a plan only determines how many documents are read, and whether they arrive in the requested order.
  *
  *   1. `_id` eq or in     look-ups
  *   2. an index           its first fields fixed by filters, the next one bounded by a range or giving the order (`index-use.ts`)
  *   3. the branches of an `or`, each by look-ups or an index, where that reads less than 2
  *   4. the table          in creation order, bounded by ranges on _creationTime
  *
- * Paths in the order of the query are merged. A document that several branches would give is given by the first of them.
+ * Paths in the order of the query are merged. A document that matches several branches is returned by the first of
+ * them.
  */
 
 import {compareUtf8} from '../../shared/values/order.ts';
@@ -23,23 +24,23 @@ import {idSegments, type Segment, tableSegments} from './segments.ts';
 
 export type PlannedPath = {
   readonly path: ReadPath;
-  /** What the path does not say; null: nothing is left. */
+  /** Filters that the path does not cover; null: there are none. */
   readonly passes: Predicate | null;
-  /** Where an ordered path goes on behind a position of the query's order. */
+  /** Where an ordered path continues after a position of the query's order. */
   readonly resume: Resume;
   /** Null: the table or its ids. */
   readonly index: IndexInfo | null;
-  /** What the path says in full. */
+  /** Filters that the path covers completely. */
   readonly used: readonly Filter[];
 };
 
 export type Plan = {
   readonly paths: readonly PlannedPath[];
-  /** The rows of each path arrive in the order asked for. */
+  /** The rows of each path arrive in the requested order. */
   readonly ordered: boolean;
 };
 
-/** What narrows the reading. Null: nothing does. */
+/** The part of the query that narrows the reads. Null: nothing does. */
 type Source = {readonly kind: 'ids'; readonly filter: FieldTest} | {readonly kind: 'index'; readonly use: IndexUse};
 
 const asItIs: Resume = after => after;
@@ -81,7 +82,7 @@ function planTable(
 
 /* ── what narrows the reading ── */
 
-/** @param most look-ups, or stretches of an index */
+/** @param most number of look-ups, or of ranges of an index */
 function sourceOf(
   table: TableInfo,
   filters: readonly Filter[],
@@ -154,12 +155,12 @@ function passesOf(filters: readonly Filter[], used: readonly Filter[]): Predicat
 
 type Branch = {
   readonly source: Source;
-  /** The branch and what must hold beside it. */
+  /** The branch together with the filters outside the `or`. */
   readonly filters: readonly Filter[];
   readonly isInBranch: Predicate;
 };
 
-/** Those of the `or` whose branches narrow most, and more than `least`; null: there is none. */
+/** The branches of the `or` that narrows most, and more than `least`; null: there is none. */
 function branchesOf(table: TableInfo, filters: readonly Filter[], order: Order, least: number): Branch[] | null {
   let best: Branch[] | null = null;
   let bestNarrowing = least;
@@ -178,7 +179,7 @@ function branchesOf(table: TableInfo, filters: readonly Filter[], order: Order, 
 function narrowed(table: TableInfo, choice: Choice, filters: readonly Filter[], order: Order): Branch[] | null {
   const beside = filters.filter(filter => filter !== choice);
   const branches: Branch[] = [];
-  // Each branch to come has one at least.
+  // Each remaining branch has at least one.
   let most = QUERY_STRETCHES_MAX - choice.branches.length;
   for (const branch of choice.branches) {
     const all = [...branch, ...beside];

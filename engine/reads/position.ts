@@ -1,6 +1,6 @@
 /**
- * Positions in the order of a query: what the order says of a row. They hold when the row is deleted, and rows written later
- * lie before or behind them as they should.
+ * Positions in the order of a query: a row's key in that order. They stay valid when the row is deleted, and rows
+ * written later are correctly before or after them.
  */
 import {Buffer} from 'node:buffer';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
@@ -10,14 +10,14 @@ import {parseFields} from '../documents/document.ts';
 import type {DocumentRow, IndexInfo} from '../storage/rows.ts';
 
 /**
- * Just after this row. `key`: the encoded values that the order goes by, empty when it is the order of creation or of ids. Ties
+ * Just after this row. `key`: the encoded values of the order's fields, empty for the order of creation or of ids. Ties
  * are in the order of document numbers.
  */
 export type Position = {key: Buffer; doc: number; id: string};
 
 export const NO_KEY = Buffer.alloc(0);
 
-/** The values of a row in an index, as its entry holds them. */
+/** The values of a row in an index, in the form of its entry. */
 export function entryKey(index: IndexInfo, row: DocumentRow): Buffer {
   const fields = parseFields(row);
   return encodeKey(index.fields.map(field => valueAt(fields, compilePath(field))));

@@ -1,4 +1,6 @@
-/** A range of an index: values its leading fields are fixed to, and bounds on the next one. What every query becomes. */
+/**
+ * A range of an index: fixed values of its leading fields, and bounds on the next one. Every query becomes such ranges.
+ */
 import {compareValues} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {type FieldTest, type Filter, isComparison} from './filter.ts';
@@ -10,7 +12,7 @@ export type IndexRange = {
   fixed: (Value | undefined)[];
   lower: Bound | null;
   upper: Bound | null;
-  /** A value that the field of the bounds must not have; `{value}` so that the missing value can be one. */
+  /** A value that the bounded field must not have; `{value}` so that the missing value can be one. */
   except: {value: Value | undefined} | null;
 };
 
@@ -29,7 +31,7 @@ export function isWithin({lower, upper, except}: IndexRange, value: Value | unde
   return except === null || compareValues(value, except.value) !== 0;
 }
 
-/** The range that comparisons leave of an order that goes by this field, and those of them that it says in full. */
+/** The range that comparisons leave of an order by this field, and the comparisons that it covers completely. */
 export function rangeOf(field: string, filters: readonly Filter[]): {range: IndexRange; used: Filter[]} {
   const used: Filter[] = [];
   const range: IndexRange = {...WHOLE};

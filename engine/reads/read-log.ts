@@ -1,23 +1,26 @@
-/** What one invocation of a function has read. It notes on the way, and works out the intervals only when they are asked for. */
+/**
+ * Records the reads of one function invocation. It only takes notes during the run, and computes the intervals on
+ * request.
+ */
 import {ANY_TABLE, BY_ID, idPlace, type PackedReadSet, packed, type ReadSet} from './read-set.ts';
 import {afterId} from './segments.ts';
 
 export class ReadLog {
-  /** Ids that were looked up, and the numbers of the tables that they were found in. */
+  /** Ids that were looked up, and the numbers of the tables in which they were found. */
   readonly #ids = new Map<string, number>();
   readonly #queries: (() => ReadSet)[] = [];
 
-  /** A document is looked up: if it is not there, it may come in any table. */
+  /** A document is looked up: if it does not exist, it can be created in any table. */
   id(id: string): void {
     if (!this.#ids.has(id)) this.#ids.set(id, ANY_TABLE);
   }
 
-  /** It was found. It goes from there before it can come elsewhere. */
+  /** The document was found. It must be deleted from this table before it can appear in another. */
   found(id: string, table: number): void {
     this.#ids.set(id, table);
   }
 
-  /** @param readSet says how far the query has come */
+  /** @param readSet returns the part that the query has read so far */
   query(readSet: () => ReadSet): void {
     this.#queries.push(readSet);
   }
@@ -32,7 +35,7 @@ export class ReadLog {
   }
 }
 
-/** @param ids that were looked up in addition, whatever came of it */
+/** @param ids looked up in addition, found or not */
 export function withIds(readSet: PackedReadSet, ids: ReadonlySet<string>): PackedReadSet {
   if (ids.size === 0) return readSet;
   const log = new ReadLog();

@@ -1,4 +1,4 @@
-/** What a query reads, in the order in which it does; and how far it came, as a read set. */
+/** The ranges that a query reads, in reading order, and the part read so far, as a read set. */
 import {Buffer} from 'node:buffer';
 import type {DocumentRow, TableInfo} from '../storage/rows.ts';
 import {entryKey, NO_KEY, type Position} from './position.ts';
@@ -8,23 +8,23 @@ import {afterId, type Segment} from './segments.ts';
 export type ReadPath = {
   /** The table's name. */
   name: string;
-  /** Null: it was never written, and there are no segments. */
+  /** Null: the table was never written, and there are no segments. */
   table: TableInfo | null;
-  /** Stretches of one kind, and of one index. */
+  /** Ranges of one kind, and of one index. */
   segments: readonly Segment[];
   /** Every segment is read from its end to its beginning. */
   reverse: boolean;
 };
 
-/** Where a row stands that was read on this path. */
+/** Position of a row that was read on this path. */
 export function positionOn({segments}: ReadPath, row: DocumentRow): Position {
   const [segment] = segments;
   return {key: segment?.kind === 'index' ? entryKey(segment.index, row) : NO_KEY, doc: row.doc, id: row.id};
 }
 
 /**
- * What was read of a path, behind `from` (null: from its beginning) up to and with `to` ('end': the scan ran off the end; null:
- * nothing was read).
+ * The read part of a path, after `from` (null: from its beginning) up to and including `to` ('end': the scan reached
+ * the end; null: nothing was read).
  */
 export function readOf(path: ReadPath, from: Position | null, to: Position | 'end' | null): ReadSet {
   const {name, table, segments, reverse} = path;
@@ -42,7 +42,7 @@ export function readOf(path: ReadPath, from: Position | null, to: Position | 'en
   return {intervals, absentTables: []};
 }
 
-/** All of a segment. */
+/** The whole segment. */
 function stretchOf(segment: Segment): {index: number; lower: Buffer; upper: Buffer} {
   switch (segment.kind) {
     case 'table':
@@ -62,7 +62,10 @@ function stretchOf(segment: Segment): {index: number; lower: Buffer; upper: Buff
   }
 }
 
-/** The edge that a position makes: behind its row in reading order, so that forwards the row is before it, and backwards behind it. */
+/**
+ * The edge at a position: it is after the position's row in reading order, so the row's key is below it in a forward
+ * scan, and at or above it in a backward scan.
+ */
 function edge({kind}: Segment, {key, doc, id}: Position, reverse: boolean): Buffer {
   if (kind === 'ids' || kind === 'id') return idPlace(reverse ? id : afterId(id));
   return entryPlace(kind === 'table' ? NO_KEY : key, reverse ? doc : doc + 1);

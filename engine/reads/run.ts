@@ -1,6 +1,6 @@
 /**
- * Runs a query or one page of it, and answers with JSON text: stored documents are joined, and parsed only when a filter or
- * the order has to look into them.
+ * Runs a query or one page of it, and returns JSON text: stored documents are joined, and parsed only if a filter or
+ * the order needs their fields.
  */
 import {Buffer} from 'node:buffer';
 import {performance} from 'node:perf_hooks';
@@ -23,7 +23,7 @@ import type {RequestScan} from './scan-message.ts';
 import {type Show, showOf} from './select.ts';
 import {shapeText} from './shape.ts';
 
-/** What a request asks for, as the body of its answer. @throws op.invalid_input 400, op.too_large 413 */
+/** The result of a request, as its response body. @throws op.invalid_input 400, op.too_large 413 */
 export function runScan(reader: QueryReader, scan: RequestScan, pace: Pace): string {
   switch (scan.kind) {
     case 'query':
@@ -59,14 +59,17 @@ export function listTable(reader: QueryReader, table: string, pace: Pace = UNHUR
 /** POST …/query/count: `{"count": 3}`. @throws op.invalid_input 400, op.too_large 413 */
 export function runCount(reader: QueryReader, query: QueryObject, pace: Pace = UNHURRIED): string {
   const startedMs = query.explain === true ? performance.now() : 0;
-  showOf(query); // what cannot be selected is refused here as well
+  showOf(query); // an invalid selection is refused here as well
   const {count, plan, read} = countMatches(reader, query, pace);
-  // In any order: nothing is sorted.
+  // The order does not matter, so nothing is sorted.
   const told = {plan: {...plan, ordered: true}, read, returned: 0};
   return `{"count":${count}${query.explain === true ? explainedText(told, startedMs) : ''}}`;
 }
 
-/** POST …/query/batch: `{"results": […]}` of one snapshot. @throws op.invalid_input 400, op.too_large 413, with the position */
+/**
+ * POST …/query/batch: `{"results": […]}` of one snapshot. @throws op.invalid_input 400, op.too_large 413, with the
+ * query's position
+ */
 export function runBatch(reader: QueryReader, {queries}: QueryBatch, pace: Pace = UNHURRIED): string {
   const results: string[] = [];
   let left = RESULT_BYTES_MAX;
@@ -98,7 +101,7 @@ export function runPage(
   const delivered = cursor?.delivered ?? 0;
   const left = query.limit === undefined ? Number.POSITIVE_INFINITY : query.limit - delivered;
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
-  // One document beyond the page answers has_more, unless the query's limit ends the walk with this page.
+  // One extra document answers has_more, unless the query's limit ends the walk with this page.
   const most = wanted < left ? wanted + 1 : wanted;
   const {rows, order, plan, spent} = find(reader, query, most, cursor?.position ?? null, pace, 'cut');
   const {text, count} = joinFitting(rows, wanted, show);
@@ -115,7 +118,7 @@ export function runPage(
   return `{"data":[${text}],"next_cursor":${next},"has_more":${hasMore}${explained}}`;
 }
 
-/** @throws op.invalid_input 400 for what is not a cursor of this query in this timeline */
+/** @throws op.invalid_input 400 for an invalid cursor, or one of another query or timeline */
 function checkedCursor(cursor: ReturnType<typeof decodeCursor>): Cursor {
   if (cursor === 'of another query') {
     throw new ServiceError(
@@ -127,7 +130,7 @@ function checkedCursor(cursor: ReturnType<typeof decodeCursor>): Cursor {
   throw new ServiceError('op.invalid_input', "after is not a cursor: pass a previous page's next_cursor as it is");
 }
 
-/** As many of the first `most` rows as fit in an answer; one does always. */
+/** As many of the first `most` rows as fit in a response; at least one does. */
 function joinFitting(rows: readonly DocumentRow[], most: number, show: Show): {text: string; count: number} {
   const documents: string[] = [];
   let bytes = 0;
@@ -147,7 +150,7 @@ function joinDocuments(rows: DocumentRow[], show: Show): string {
     text += text === '' ? document : `,${document}`;
     if (text.length >= RESULT_BYTES_MAX) throw resultTooLarge();
   }
-  // A UTF-16 unit is at most 3 bytes of UTF-8: few results have to be measured.
+  // A UTF-16 unit is at most 3 bytes of UTF-8, so few results have to be measured.
   if (text.length * 3 >= RESULT_BYTES_MAX && Buffer.byteLength(text) >= RESULT_BYTES_MAX) throw resultTooLarge();
   return text;
 }

@@ -1,14 +1,14 @@
 /**
- * Hands scans to threads, so that no query holds the thread that serves, and a second core works. Threads start when they
- * are first needed and end when they are idle.
+ * Runs scans on threads, so that no query blocks the serving thread, and a second core is used. Threads start on first
+ * use and end when they are idle.
  *
  *   waiting ──thread free──▶ running ──▶ answered | refused
- *      └── nobody wants it any more ──▶ gone (a running one ends at its next piece)
+ *      └── not needed any more ──▶ gone (a running one ends at its next batch)
  *
- * Each scan holds a snapshot, and the WAL starts over only when nobody holds one: when it has grown long, `pause` lets those
- * that run end before others begin.
+ * Each scan holds a snapshot, and the WAL can start over only when there are no snapshots: when it has grown long,
+ * `pause` lets the running scans end before others begin.
  *
- * A scan that takes too much memory costs its thread, and is refused; anything else that ends a thread ends the process.
+ * A scan that takes too much memory ends its thread, and is refused; anything else that ends a thread ends the process.
  */
 import {Buffer} from 'node:buffer';
 import {once} from 'node:events';
@@ -33,19 +33,19 @@ const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'scan.thread.js');
 
 type Settle = (outcome: Buffer | ServiceError) => void;
 
-/** Who takes a live result, piece by piece. Exactly one of `end` and `failed` is called, unless it is given up. */
+/** Receives a live result, batch by batch. Exactly one of `end` and `failed` is called, unless the scan is aborted. */
 export interface LiveTaker {
-  /** A thread is given it now: its snapshot has everything that was committed before. */
+  /** A thread receives the scan now: its snapshot includes everything committed before. */
   begins(): void;
   piece(piece: LivePiece): void;
-  /** @param isComplete no more documents match than were given */
+  /** @param isComplete no documents match other than those in the batches */
   end(isComplete: boolean): void;
   failed(error: ServiceError): void;
 }
 
-/** Where live queries that read much are evaluated. */
+/** Evaluates live queries that read much. */
 export interface LiveScans {
-  /** @returns gives the evaluation up */
+  /** @returns a function that aborts the evaluation */
   live(scan: LiveScan, taker: LiveTaker): () => void;
 }
 
@@ -59,22 +59,22 @@ export class ScanPool implements LiveScans {
   readonly #threadFile: string;
   readonly #threads = new Set<ScanThread>();
   readonly #waiting: RequestJob[] = [];
-  /** Evaluations of live queries; as many as there are live queries at most. */
+  /** Evaluations of live queries; at most one per live query. */
   readonly #waitingLive: LiveJob[] = [];
   #wasLive = false;
-  /** No scan begins before none runs; then this is called, and none begins before what it returns has resolved. */
+  /** No scan begins until none runs; then this is called, and no scan begins until its promise has resolved. */
   #whenNoneRuns: (() => Promise<void>) | null = null;
   #isHeld = false;
   #closed = false;
 
-  /** @param onFailure a bug or a broken file; ends the process */
+  /** @param onFailure called for a bug or a broken file; ends the process */
   constructor(databasePath: string, onFailure: (error: unknown) => void, threadFile = THREAD) {
     this.#databasePath = databasePath;
     this.#onFailure = onFailure;
     this.#threadFile = threadFile;
   }
 
-  /** A page of a query, as JSON. Rejects as the query does, or with session.overloaded 503. */
+  /** A page of a query, as JSON. Rejects with the query's error, or with session.overloaded 503. */
   page(page: PaginatedQueryBody): Promise<string> {
     return new Promise((resolve, reject) => {
       this.run({kind: 'page', page}, outcome =>
@@ -84,8 +84,9 @@ export class ScanPool implements LiveScans {
   }
 
   /**
-   * @param settle called once, with the body (which is handed over) or with what was said against it, unless it is given up
-   * @returns gives the scan up
+   * @param settle called once, with the body (whose buffer is transferred) or with the error, unless the scan is
+   *   aborted
+   * @returns a function that aborts the scan
    * @throws session.overloaded 503
    */
   run(scan: RequestScan, settle: Settle): () => void {
@@ -102,7 +103,7 @@ export class ScanPool implements LiveScans {
     return () => this.#giveUp(this.#waiting, job);
   }
 
-  /** Never refused: a live query is held already, and asks for one evaluation at a time. */
+  /** Never refused: the live query has been accepted already, and requests one evaluation at a time. */
   live(scan: LiveScan, taker: LiveTaker): () => void {
     const job: LiveJob = {kind: 'live', scan, flag: newFlag(), taker};
     this.#waitingLive.push(job);
@@ -110,13 +111,13 @@ export class ScanPool implements LiveScans {
     return () => this.#giveUp(this.#waitingLive, job);
   }
 
-  /** No other scan begins until those that run have ended and what `whenNoneRuns` returns has resolved. */
+  /** No other scan begins until the running ones have ended and the promise of `whenNoneRuns` has resolved. */
   pause(whenNoneRuns: () => Promise<void>): void {
     this.#whenNoneRuns = whenNoneRuns;
     this.#dispatch();
   }
 
-  /** Gives up what is under way and ends the threads. */
+  /** Aborts the running scans and ends the threads. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const job of this.#waiting.splice(0)) job.settle(closing());
@@ -150,7 +151,7 @@ export class ScanPool implements LiveScans {
     }
   }
 
-  /** Requests and live queries take turns: neither waits for all of the others. */
+  /** Requests and live queries take turns, so neither waits for all of the others. */
   #next(): Job {
     const isLive = this.#waiting.length === 0 || (this.#waitingLive.length > 0 && !this.#wasLive);
     this.#wasLive = isLive;
@@ -206,7 +207,7 @@ class ScanThread {
     this.#post({type: 'run', scan: job.scan, flag: job.flag});
   }
 
-  /** Gives up the scan under way, and says so to who waits for it. Resolves when the thread has ended. */
+  /** Aborts the current scan, and rejects its result. Resolves when the thread has ended. */
   async end(): Promise<void> {
     const job = this.#job;
     if (job !== null && Atomics.exchange(job.flag, 0, 1) === 0 && job.kind === 'request') job.settle(closing());
@@ -237,7 +238,7 @@ class ScanThread {
     this.#freed();
   }
 
-  /** @returns whether another piece follows */
+  /** @returns whether another batch follows */
   #takePiece(job: Job, isWanted: boolean, {piece, isLast, isComplete}: FromScanThread & {type: 'piece'}): boolean {
     assert(job.kind === 'live', 'only live results come in pieces');
     if (isWanted) job.taker.piece(piece);

@@ -1,6 +1,6 @@
 /**
- * A thread for queries that read much: a read-only connection of its own and one snapshot a query. What is a bug or a broken
- * file is thrown out of the thread, and ends the process as it would on the main thread.
+ * A thread for queries that read much, with its own read-only connection and one snapshot per query. A bug or a broken
+ * file throws out of the thread, and ends the process as it would on the main thread.
  */
 import {Buffer} from 'node:buffer';
 import {parentPort, workerData} from 'node:worker_threads';
@@ -20,7 +20,7 @@ import type {
   ToScanThread,
 } from './scan-message.ts';
 
-/** Thrown when nobody wants the answer any more. */
+/** Thrown when the result is not needed any more. */
 const GIVEN_UP = Symbol('given up');
 
 const {databasePath} = workerData as ScanThreadSettings;
@@ -28,7 +28,7 @@ const storage = new ThreadReader(databasePath);
 const port = parentPort;
 assert(port !== null, 'this is a thread');
 
-/** The rest of a live result. */
+/** The remaining batches of the live result. */
 let pieces: {left: Iterator<LivePiece, void, void>; next: LivePiece; isComplete: boolean} | null = null;
 
 port.on('message', (message: ToScanThread) => {
@@ -64,7 +64,7 @@ function run(scan: RequestScan | LiveScan, flag: Int32Array): void {
 }
 
 function sendAnswer(scan: RequestScan, flag: Int32Array): void {
-  // A copy: small buffers share their memory with others, and what is handed over must not.
+  // A copy: small buffers share their memory with others, and a transferred buffer must not.
   const body = new Uint8Array(Buffer.from(storage.read(reader => runScan(reader, scan, paceOf(flag)))));
   post({type: 'answer', body}, [body.buffer]);
 }

@@ -1,9 +1,10 @@
 /**
- * Rows of a query in the order of its path, read in pieces and one at a time. A piece begins behind the last row given,
- * wherever that is by then: a scan goes on at the right place whatever was written in between, also by the mutation that reads.
+ * Returns the rows of a query one at a time in the order of its path; they are read in batches. A batch begins after
+ * the last returned row, wherever that is by then. So a scan continues at the right position whatever is written in
+ * between, including writes of the mutation that reads.
  *
- * Pieces grow while rows are small, so that a query for a few documents reads few, and end with the row that makes them
- * SCAN_ROWS_CHARS long, so that large ones do not fill the memory.
+ * Batches grow while rows are small, so that a query for a few documents reads few. A batch ends with the row that
+ * makes it SCAN_ROWS_CHARS long, so that large rows do not fill the memory.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
@@ -25,18 +26,18 @@ import type {ReadSet} from './read-set.ts';
 import {afterId, type Segment} from './segments.ts';
 
 export type ScanOptions = {
-  /** Rows up to here are left out. */
+  /** Rows up to this position are left out. */
   after: Position | null;
-  /** The caller leaves rows out: more may have to be read than are wanted. */
+  /** The caller filters rows: more rows may have to be read than it needs. */
   isFiltered: boolean;
   pace?: Pace;
-  /** Shared by scans that are read side by side. */
+  /** Shared by scans that are read in parallel. */
   spent?: Spent;
-  /** Characters of rows that it holds at once, about. */
+  /** Characters of rows that it holds at once, approximately. */
   pieceChars?: number;
 };
 
-/** What a query has read, in all. */
+/** Total reads of a query. */
 export class Spent {
   documents = 0;
   chars = 0;
@@ -60,13 +61,13 @@ export class Scan {
   readonly #pace: Pace;
   #segment = 0;
   #rows: readonly DocumentRow[] = [];
-  /** The segment that `#rows` are of. */
+  /** The segment of `#rows`. */
   #rowsSegment = 0;
   #at = 0;
   #size: number;
   readonly #spent: Spent;
   readonly #pieceChars: number;
-  /** The row given last. */
+  /** The last returned row. */
   #last: DocumentRow | null = null;
   #isDone = false;
 
@@ -82,7 +83,7 @@ export class Scan {
     this.#size = isFiltered ? SCAN_ROWS_FIRST_FILTERED : SCAN_ROWS_FIRST;
   }
 
-  /** @param wanted how many more the caller would take at most. @throws op.too_large 413, and what ends its pace */
+  /** @param wanted how many more rows the caller takes at most. @throws op.too_large 413, and the errors of its pace */
   next(wanted: number): DocumentRow | null {
     while (this.#at >= this.#rows.length) {
       const segment = this.#path.segments[this.#segment];
@@ -96,7 +97,7 @@ export class Scan {
     return this.#last;
   }
 
-  /** Lets go of rows that were read and not given. */
+  /** Drops rows that were read and not returned. */
   release(): void {
     if (this.#at >= this.#rows.length) return;
     this.#segment = this.#rowsSegment;
@@ -104,13 +105,13 @@ export class Scan {
     this.#at = 0;
   }
 
-  /** What was looked at: up to the row given last, or all of the path once the scan ran off its end. */
+  /** The part read: up to the last returned row, or the whole path once the scan has reached its end. */
   readSet(): ReadSet {
     const last = this.#last === null ? null : positionOn(this.#path, this.#last);
     return readOf(this.#path, this.#start, this.#isDone ? 'end' : last);
   }
 
-  /** One piece more. */
+  /** Reads one more batch. */
   #read(segment: Segment, size: number): void {
     const after = this.#last === null ? this.#start : positionOn(this.#path, this.#last);
     const {rows, endsSegment} = this.#piece(segment, after, size);
@@ -119,7 +120,7 @@ export class Scan {
     this.#rows = rows;
     this.#at = 0;
     this.#rowsSegment = this.#segment;
-    // A piece that is shorter ended with the segment, or with as much text as one may hold.
+    // A shorter batch ended with the segment, or with as much text as a batch can hold.
     if (endsSegment || (rows.length < size && chars < this.#pieceChars)) this.#segment++;
     this.#spent.add(rows.length, chars);
     this.#pace.hasRead(rows.length, chars);
@@ -173,7 +174,7 @@ export class Scan {
     const start = this.#indexStart(segment, after);
     const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, this.#pieceChars);
     if (low === null || high === null) return {rows, endsSegment: false};
-    // Number order within the one key: the first row outside ends the segment.
+    // Rows with the same key are in number order: the first row outside ends the segment.
     const end = rows.findIndex(row => (reverse ? row.doc < low : row.doc > high));
     return end === -1 ? {rows, endsSegment: false} : {rows: rows.slice(0, end), endsSegment: true};
   }

@@ -1,9 +1,10 @@
 /**
- * Where the rows of a query lie: one or two stretches of an index, of the table or of its ids, in ascending order (`neq`
- * makes two).
+ * The segments of a query: one or two ranges of an index, of the table or of its ids, in ascending order (`neq` makes
+ * two).
  *
- * Every index goes on with the creation time and the id. Creation times rise with document numbers, and entries of equal
- * values are in number order, so a bound on the creation time is a bound on the number, found by bisection.
+ * After its declared fields, every index continues with the creation time and the id. Creation times rise with document
+ * numbers, and entries with equal values are in number order. So a bound on the creation time is a bound on the number,
+ * which bisection finds.
  */
 import {Buffer} from 'node:buffer';
 import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
@@ -15,14 +16,14 @@ import {type Bound, type IndexRange, isWithin} from './range.ts';
 export type Segment =
   /** Documents by number, both ends included. */
   | {kind: 'table'; low: number; high: number}
-  /** Entries with lower ≤ key < upper; `low` and `high` bound the number of those with that one key. */
+  /** Entries with lower ≤ key < upper; `low` and `high` bound the document number if all of them have one key. */
   | {kind: 'index'; index: IndexInfo; lower: Buffer; upper: Buffer; low: number | null; high: number | null}
   /** The document of this id, if its number is the table's. */
   | {kind: 'id'; id: string; low: number; high: number}
   /** Documents of the table with these numbers in the order of their ids, from ≤ id < to. */
   | {kind: 'ids'; from: string; to: string; low: number; high: number};
 
-/** Above every id: ids hold no character that is not assigned. */
+/** Above every id: ids contain no unassigned character. */
 const AFTER_IDS = '\u{10ffff}';
 
 /** The whole table, or a range of its creation times. */
@@ -73,18 +74,18 @@ function idRanges({lower, upper, except}: IndexRange): [string, string][] {
   ];
 }
 
-/** As a bound among texts: a value of another type is below or above all of them. */
+/** The value as a bound among texts: values of other types are below or above all texts. */
 function idBound({value}: Bound, isBehind: boolean): string {
   if (typeof value === 'string') return isBehind ? afterId(value) : value;
   return compareValues(value, '') < 0 ? '' : AFTER_IDS;
 }
 
-/** The least text above this one. */
+/** The smallest text above this one. */
 export function afterId(id: string): string {
   return `${id}\0`;
 }
 
-/** Key intervals of the field behind the prefix. */
+/** Key intervals of the field after the prefix. */
 function keyRanges(prefix: Buffer, {lower, upper, except}: IndexRange): [Buffer, Buffer][] {
   const keyOf = (value: Value | undefined) => Buffer.concat([prefix, encodeKey([value])]);
   const from = lower === null ? prefix : lower.inclusive ? keyOf(lower.value) : keySuccessor(keyOf(lower.value));
@@ -106,8 +107,8 @@ function later(a: Buffer, b: Buffer): Buffer {
 }
 
 /**
- * Intervals of document numbers, where bounds are on the creation time. A bound later than all documents leaves room for
- * those to come: what was read there is what a later insert changes.
+ * Intervals of document numbers, for bounds on the creation time. A bound later than all documents includes numbers
+ * that do not exist yet, because a later insert there changes the result.
  *
  * @param declared fields before the creation time
  */
@@ -121,7 +122,7 @@ function numberRanges(reader: QueryReader, table: TableInfo, range: IndexRange, 
     const time = fixed[declared];
     const low = from(time, true);
     const high = to(time, true);
-    // Creation times are unique in a table: what is said of the id is about one row.
+    // Creation times are unique in a table, so a comparison of the id concerns one row.
     const row = low > high ? undefined : reader.documents(low, high, false, 1)[0];
     if (row === undefined) return [[low, high]];
     const isMeant = fixed.length > declared + 1 ? row.id === fixed[declared + 1] : isWithin(range, row.id);
@@ -136,7 +137,9 @@ function numberRanges(reader: QueryReader, table: TableInfo, range: IndexRange, 
   ];
 }
 
-/** The lowest number whose creation time is above `value`, or `inclusive`ly not below it; null: there is none yet. */
+/**
+ * The lowest number whose creation time is above `value`, or, if `inclusive`, not below it; null: there is none yet.
+ */
 function firstCreated(
   reader: QueryReader,
   table: TableInfo,
@@ -152,7 +155,7 @@ function firstCreated(
   let low = table.lowDoc;
   let high = last.doc;
   while (low < high) {
-    const middle = low + Math.floor((high - low) / 2); // low + high may be beyond 2^53
+    const middle = low + Math.floor((high - low) / 2); // low + high can exceed 2^53
     const row = reader.documents(middle, high, false, 1)[0];
     if (row === undefined || isFrom(row)) high = middle;
     else low = row.doc + 1;

@@ -1,4 +1,4 @@
-/** The documents of a result as they are shown: whole, or what `select` names of them. */
+/** The documents of a result in the form of the response: whole, or the fields that `select` names. */
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {storedText} from '../../shared/values/json.ts';
 import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
@@ -6,15 +6,15 @@ import type {Value} from '../../shared/values/value.ts';
 import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 
-/** JSON of a document. `parsed`: the same one, if somebody has it. */
+/** JSON of a document. `parsed`: the same document, if it has been parsed. */
 export type Show = (row: DocumentRow, parsed?: ParsedDocument | null) => string;
 
-/** Of a path `true`: all there is; else what is taken of an object. */
+/** The value at a path. `true`: all of it; otherwise the members to select of an object. */
 type Taken = true | Map<string, Taken>;
 
 const SYSTEM_FIELDS = ['_id', '_creationTime', '_updateTime'];
 
-/** @throws op.invalid_input 400 for what is not a path */
+/** @throws op.invalid_input 400 for an invalid path */
 export function showOf({select}: Pick<QueryObject, 'select'>): Show {
   if (select === undefined) return documentText;
   const taken = new Map<string, Taken>([['_id', true]]);
@@ -42,7 +42,7 @@ function take(taken: Map<string, Taken>, path: FieldPath): void {
   }
 }
 
-/** Undefined: there is nothing of it. */
+/** Undefined: the document has none of it. */
 function part(value: Value, taken: Taken): Value | undefined {
   if (taken === true) return value;
   return typeof value !== 'object' || value === null || Array.isArray(value) ? undefined : partOf(value, taken);

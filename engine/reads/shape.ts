@@ -1,8 +1,11 @@
-/** What makes two queries the same: equal shapes have equal texts, however fields were ordered and whatever else they carried. */
+/**
+ * The identity of a query: equal queries have equal shape texts, independent of the order of fields and of unknown
+ * members.
+ */
 import type {FilterClause, LiveQueryObject, QueryObject, QueryOrder} from '../../shared/protocol/queries.ts';
 import {storedText} from '../../shared/values/json.ts';
 
-/** Cursors are bound to it: what was one query stays one. */
+/** Cursors are bound to this text, so it must not change between versions. */
 export function shapeText({table, filters, order, limit, select, count}: LiveQueryObject): string {
   return storedText({
     table,

@@ -1,7 +1,7 @@
 /**
- * The first k documents of those offered, in an order given by key, then document number. A binary heap whose root is the
- * last one kept, so memory is bounded by k, not by what is offered. Rows are kept beside their positions while they are
- * few bytes; beyond that the caller reads the chosen ones again.
+ * The first k of the offered documents, in an order by key, then document number. A binary heap whose root is the last
+ * document kept, so memory is bounded by k, not by the number offered. Rows are kept with their positions while they
+ * are few bytes; beyond that the caller reads the selected ones again.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
@@ -10,9 +10,9 @@ import {ORDER_KEYS_BYTES_MAX} from '../limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Position} from './position.ts';
 
-/** What the order of a query object says of a document; ids do not matter to it. */
+/** A document's position in the order of a query object; ids do not matter to it. */
 type Place = Pick<Position, 'key' | 'doc'>;
-/** `row` null: it was too much to keep. */
+/** `row` null: it was too large to keep. */
 export type Kept = Place & {row: DocumentRow | null};
 
 export class FirstInOrder {
@@ -30,7 +30,10 @@ export class FirstInOrder {
     this.#after = after;
   }
 
-  /** True when the document is among the first k so far. @throws op.too_large 413 when their keys are too large to hold */
+  /**
+   * True when the document is among the first k so far. @throws op.too_large 413 when their keys are too large for
+   * memory
+   */
   offer(key: Buffer, row: DocumentRow): boolean {
     const kept: Kept = {key, doc: row.doc, row};
     if (this.#after !== null && this.#compare(kept, this.#after) <= 0) return false;

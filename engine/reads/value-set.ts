@@ -1,9 +1,9 @@
 /**
- * What filters say of the values of one field, as stretches of their encodings: where the documents stand that pass them in any index
- * that has the field next.
+ * The filters on one field, as ranges of encoded values: the positions of matching documents in any index that has this
+ * field next.
  *
- * A value v, whatever follows it in a key, is in the stretch when lower ≤ encodeKey([v]) < upper. Bounds are encodings, what such
- * begin with (of a prefix), or either with ff behind, which is above all that goes on from it.
+ * A value v is in a range when lower ≤ encodeKey([v]) < upper, whatever follows it in a key. Bounds are encodings,
+ * prefixes of encodings, or either followed by ff, which is above all continuations.
  */
 import {Buffer} from 'node:buffer';
 import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
@@ -13,13 +13,13 @@ import {type FieldTest, type Filter, isTest} from './filter.ts';
 export type ValueStretch = {readonly lower: Buffer; readonly upper: Buffer};
 
 export type ValueSet = {
-  /** Ascending, without overlap. None: no value passes. */
+  /** Ascending, without overlap. Empty: no value passes. */
   readonly stretches: readonly ValueStretch[];
-  /** Each stretch is one value, whose encoding is `lower`. Else it is one stretch at most. */
+  /** Each range is a single value, whose encoding is `lower`. Otherwise there is at most one range. */
   readonly isPoints: boolean;
-  /** It leaves out missing values and nothing else. */
+  /** It excludes missing values and nothing else. */
   readonly isWide: boolean;
-  /** What it says in full. */
+  /** The filters that it covers completely. */
   readonly used: readonly FieldTest[];
 };
 
@@ -27,7 +27,7 @@ const LOWEST = Buffer.alloc(0);
 const HIGHEST = Buffer.from([0xff]);
 const MISSING = pointAt(undefined);
 
-/** Null: they say nothing that is a stretch. */
+/** Null: the filters do not form a range. */
 export function valueSet(field: string, filters: readonly Filter[]): ValueSet | null {
   let stretches: readonly ValueStretch[] | null = null;
   let isPoints = false;
@@ -45,7 +45,7 @@ export function valueSet(field: string, filters: readonly Filter[]): ValueSet | 
   return stretches === null ? null : {stretches, isPoints, isWide, used};
 }
 
-/** Of lists, which are long: a filter beside the branches of an `or` is asked for with each of them. */
+/** Cached, because lists are long and a filter outside the branches of an `or` is evaluated with each branch. */
 const ofLists = new WeakMap<FieldTest, readonly ValueStretch[]>();
 
 function listStretches(filter: FieldTest): readonly ValueStretch[] {
@@ -57,7 +57,7 @@ function listStretches(filter: FieldTest): readonly ValueStretch[] {
   return stretches;
 }
 
-/** Null: not in a few stretches. */
+/** Null: the filter does not reduce to a few ranges. */
 function stretchesOf(filter: FieldTest): readonly ValueStretch[] | null {
   const {op, value} = filter;
   switch (op) {

@@ -1,6 +1,7 @@
 /**
- * All scheduled work in one view: jobs and crons, of the native API and of functions. What is to come is in order of its time; what was, the
- * newest first. Always pages: a tenant may have a million jobs, and arguments, which may be long, are not in it.
+ * Lists all scheduled work: jobs and crons, of the native API and of functions. Future work is in order of its time;
+ * past runs are newest first. The lists are always paged, because a tenant can have a million jobs. They leave out
+ * arguments, which can be long.
  */
 import {Buffer} from 'node:buffer';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
@@ -18,10 +19,10 @@ import {shownSchedule} from './ticks.ts';
 
 type Kind = 'cron' | 'job';
 type What = Pick<PastRun, 'kind' | 'origin' | 'id' | 'type' | 'table' | 'function'>;
-/** Where a page ended. */
+/** The position at which a page ended. */
 type Position = {due: number; kind: Kind; id: string};
 type NumberedResult = ResultRow & {n: number};
-/** `readChars`: of the stored work that was looked at for it. */
+/** `readChars`: characters of stored work read for it. */
 type Entry = {text: string; cursor: string; readChars: number};
 
 export class AllWork {
@@ -34,7 +35,7 @@ export class AllWork {
   /** `{"scheduled": [work], "next_cursor"}`. @throws op.invalid_input 400, op.storage_damaged 503 */
   upcoming({limit, after}: ListRequest): string {
     const from = after === null ? BEFORE_ALL : decodePosition(after);
-    // At one time crons come first.
+    // Of work due at the same time, crons come first.
     const crons = this.#statements.crons.iterate(
       ...(from.kind === 'cron' ? at(from.due, from.id) : at(from.due + 1, '')),
     );
@@ -71,14 +72,14 @@ export class AllWork {
     return pageText('runs', merged, limit);
   }
 
-  /** What each cron does now, each looked at once a page: a run keeps its cron's name only. */
+  /** The current work of each cron, read once per page: a run stores only its cron's name. */
   #worksOfCrons(): (name: string) => string {
     const works = new Map<string, string>();
     return name => {
       const known = works.get(name);
       if (known !== undefined) return known;
       const row = reading(() => this.#statements.cron.get(name));
-      // The run was found because its cron was.
+      // The cron exists, because the run was found through it.
       if (row === undefined) throw storageDamaged({check: 'rows', stored: `the cron ${JSON.stringify(name)} of a run`});
       const {mutation} = checkedRowOf('crons', row);
       works.set(name, mutation);
@@ -96,7 +97,7 @@ function prepare(db: Connection) {
         'SELECT * FROM crons WHERE (next_run, name) > (?, ?) ORDER BY next_run, name',
       ),
     results: () => db.prepare<[number], NumberedResult>('SELECT * FROM job_results WHERE n < ? ORDER BY n DESC'),
-    /** Of crons that are there: a repair that takes a cron away leaves its history. */
+    /** Only runs of existing crons: a repair that removes a cron leaves its history. */
     runs: () =>
       db.prepare<[number], CronRunRow>(
         'SELECT * FROM cron_runs WHERE n < ? AND name IN (SELECT name FROM crons) ORDER BY n DESC',
@@ -105,7 +106,10 @@ function prepare(db: Connection) {
   });
 }
 
-/** Rows of two sources as one list, one of each in hand. @param isFirst whether the first one's row comes before the second one's */
+/**
+ * Merges two sources into one list, with one row of each in memory. @param isFirst whether the first source's row comes
+ * before the second's
+ */
 function* inOrder<A, B>(
   first: IterableIterator<A>,
   second: IterableIterator<B>,
@@ -131,7 +135,7 @@ function* inOrder<A, B>(
   }
 }
 
-/** A page ends early, too, when it has looked at much. */
+/** A page also ends early when it has read much. */
 function pageText(member: string, entries: Generator<Entry, void, void>, limit: number | null): string {
   const texts: string[] = [];
   let next: string | null = null;

@@ -1,4 +1,7 @@
-/** Histories of crons: what became of the newest runs of each. They are part of the write of the run, and not of the journal's state. */
+/**
+ * Histories of crons: the outcomes of the newest runs of each. They are written in the same write as the run, and are
+ * not part of the journal's state.
+ */
 import type Database from 'better-sqlite3';
 import type {CronRun} from '../../shared/protocol/schedule.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -30,7 +33,10 @@ export class CronRunReader {
     this.#before = db.prepare('SELECT * FROM cron_runs WHERE name = ? AND n < ? ORDER BY n DESC LIMIT ? + 0');
   }
 
-  /** `{"runs": [run]}` of one cron, the newest first, or a page of them. @throws op.invalid_input 400, op.storage_damaged 503 */
+  /**
+   * `{"runs": [run]}` of one cron, newest first, or a page of them. @throws op.invalid_input 400, op.storage_damaged
+   * 503
+   */
   list(name: string, request: ListRequest): string {
     checkSums(this.#db, 'cron_runs', ROWS_SUMMED_MAX);
     return listText('runs', this.#entries(name, request), request);

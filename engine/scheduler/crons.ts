@@ -1,8 +1,9 @@
 /**
- * Crons: work that repeats. A cron's ticks (`ticks.ts`) lie at whole intervals from when its schedule was set, or where its expression says. When ticks were missed (the tenant
- * slept, the server was down, the clock was set forward) it runs once for all of them and keeps its phase. When the clock is
- * set back, its next tick is the first one of the new time, so it neither pauses nor repeats a burst. A clock that is corrected
- * by less than CLOCK_STEP_MS is not set back: ticks wait until it is there again, so none runs twice or before its time.
+ * Crons: work that repeats. A cron's ticks (`ticks.ts`) are at whole intervals from the time its schedule was set, or
+ * at the times of its expression. After missed ticks (the tenant slept, the server was down, the clock was set forward)
+ * it runs once for all of them and keeps its phase. When the clock is set back, its next tick is the first one of the
+ * new time, so it neither pauses nor repeats a burst. A clock corrected by less than CLOCK_STEP_MS does not count as
+ * set back: ticks wait until it has caught up, so none runs twice or early.
  */
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
@@ -30,7 +31,7 @@ export function checkCronName(name: string): void {
   );
 }
 
-/** @throws op.conflict 409 when there is one of this name */
+/** @throws op.conflict 409 when a cron of this name exists */
 export function createCron(writer: Writer, nowMs: number, name: string, rhythm: Rhythm, mutation: string): void {
   const {statements} = writer;
   if (statements.cron.get(name) !== undefined) {
@@ -59,8 +60,9 @@ export function createCron(writer: Writer, nowMs: number, name: string, rhythm: 
 export type CronChange = {rhythm?: Rhythm; mutation?: string; isEnabled?: boolean};
 
 /**
- * Changes what is named, in place: outcomes and history stay. Another schedule begins now; one that is enabled again goes on with the first
- * tick that its old one has after now. @returns the cron as clients see it. @throws op.not_found 404
+ * Changes the named members in place: outcomes and history stay. A new schedule begins now; a cron that is enabled
+ * again continues with the first tick of its old schedule after now. @returns the cron as clients see it.
+ * @throws op.not_found 404
  */
 export function changeCron(
   writer: Writer,
@@ -80,7 +82,7 @@ export function changeCron(
     next_run: isOther ? firstTick(rhythm, nowMs) : isBack ? tickAfter(cron, nowMs) : cron.next_run,
   };
   const checksum = rowChecksum('crons', changed);
-  if (checksum === cron.checksum) return cronText(cron); // nothing is another
+  if (checksum === cron.checksum) return cronText(cron); // nothing has changed
   statements.cronDefined.run({...changed, checksum});
   writer.grew(Buffer.byteLength(changed.mutation) - Buffer.byteLength(cron.mutation));
   const text = cronText({...changed, checksum});
@@ -99,14 +101,16 @@ function noCron(name: string): ServiceError {
   return new ServiceError('op.not_found', `there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
 }
 
-/** Its history goes with it. @throws op.not_found 404 */
+/** Deletes its history too. @throws op.not_found 404 */
 export function deleteCron(writer: Writer, name: string): void {
   if (writer.statements.deleteCron.run(name).changes === 0) throw noCron(name);
   writer.statements.forgetCronRuns.run(name, name, 0);
   writer.event({type: 'cron.deleted', name});
 }
 
-/** Runs it now, whether it is enabled or not; its ticks stay. @returns the run as its history has it. @throws op.not_found 404 */
+/**
+ * Runs it now, enabled or not; its ticks stay. @returns the run, in the form of its history. @throws op.not_found 404
+ */
 export function runCronNow(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): string {
   const cron = existing(writer, name);
   writer.executing(`${name}@now-${nowMs}`);
@@ -116,8 +120,8 @@ export function runCronNow(writer: Writer, nowMs: number, name: string, runFunct
 }
 
 /**
- * `error`: null when it completed. `failures`: those in a row, this run included; `failuresBefore`: until this run.
- * `isDisabled`: nothing tells when it would be due next.
+ * `error`: null when it completed. `failures`: consecutive failures, including this run; `failuresBefore`: before this
+ * run. `isDisabled`: its next tick could not be computed.
  */
 export type TickRun = {
   lateMs: number;
@@ -128,8 +132,9 @@ export type TickRun = {
 };
 
 /**
- * Runs a cron that is due. One that is gone, or whose tick has been run by now, does nothing. A damaged one stays as it is. One whose next
- * tick nothing tells fails instead of running, and is disabled: it would be due for ever.
+ * Runs a due cron. If it no longer exists, or its tick has already run, nothing happens. A damaged cron stays as it is.
+ * If the next tick cannot be computed, the cron fails instead of running, and is disabled, because it would stay due
+ * for ever.
  */
 export function runCron(
   writer: Writer,
@@ -158,7 +163,7 @@ export function runCron(
   return {lateMs: nowMs - due, error, failures, failuresBefore, isDisabled};
 }
 
-/** @param due the tick that it is for; null: somebody asked. @param next when it is due then */
+/** @param due the tick; null: a manual run. @param next the next tick after this run */
 function run(
   writer: Writer,
   cron: CronRow,
@@ -178,14 +183,14 @@ function run(
 }
 
 /**
- * Whether the clock was set back: some cron has a tick before its next one, and not within CLOCK_STEP_MS.
- * @param looksAtAll those by expression, too, for which it takes a while to say
+ * Whether the clock was set back: some cron has a tick before its stored next one, and not within CLOCK_STEP_MS.
+ * @param looksAtAll also checks crons with an expression, which takes longer
  */
 export function isAnyCronFar(writer: Writer, nowMs: number, looksAtAll: boolean): boolean {
   return farCrons(writer, nowMs, looksAtAll).length > 0;
 }
 
-/** Brings those crons back: they go on with the first tick of the new time. */
+/** Reschedules those crons: they continue with the first tick of the new time. */
 export function rephaseCrons(writer: Writer, nowMs: number): number {
   const far = farCrons(writer, nowMs, true);
   for (const cron of far) {
@@ -211,7 +216,7 @@ function farCrons({statements}: Writer, nowMs: number, looksAtAll: boolean): Cro
   ];
 }
 
-/** The error: nothing tells it, which is the cron's own matter when it is due. */
+/** Returns the error if the tick cannot be computed: the cron reports it when it is due. */
 function tickIfKnown(cron: CronRow, nowMs: number): number | ServiceError {
   try {
     return tickAfter(cron, nowMs);
@@ -257,7 +262,7 @@ export class CronReader {
     this.#failing = db.prepare<[], number>('SELECT count(*) FROM crons WHERE failures > 0').pluck();
   }
 
-  /** How many failed when they ran last. */
+  /** Number of crons whose latest run failed. */
   failing(): number {
     return this.#failing.get()!;
   }
@@ -288,7 +293,7 @@ export class CronReader {
   }
 }
 
-/** The name that the page before ended with. */
+/** The last name on the previous page. */
 function decodeCursor(text: string): string {
   const name = Buffer.from(text, 'base64url').toString();
   if (name === '' || Buffer.from(name).toString('base64url') !== text) throw notAListCursor();

@@ -1,7 +1,7 @@
 /**
- * Jobs: work that runs once, at its time or as soon as possible after. A job is in `jobs` until it ran or was cancelled, and
- * in `job_results` from then on; the move, its effect and the journal record are one write, so a job runs exactly once
- * whatever is killed when. A job that fails is not tried again.
+ * Jobs: work that runs once, at its time or as soon as possible after. A job is in `jobs` until it has run or was
+ * cancelled, and in `job_results` from then on. The move, its effect and the journal record are one write, so a job
+ * runs exactly once, whenever the process is killed. A failed job is not retried.
  */
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
@@ -23,8 +23,8 @@ export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, m
 
 /**
  * A job that runs a function.
- * @param scheduledBy who may cancel it without an admin credential: a token identifier, empty for a caller without a token;
- *   null: nobody
+ * @param scheduledBy the caller that can cancel it without an admin credential: a token identifier, empty for a caller
+ *   without a token; null: no such caller
  * @returns its id
  * @throws op.rate_limited 429
  */
@@ -64,12 +64,12 @@ function insertJob(
   return id;
 }
 
-/** @throws op.not_found 404 when no such job is pending: it ran, was cancelled, or never was */
+/** @throws op.not_found 404 when no such job is pending: it has run, was cancelled, or never existed */
 export function cancelJob(writer: Writer, id: string): void {
   if (!removeJob(writer, id)) throw jobNotFound(id, 'pending job');
 }
 
-/** The same for a caller without an admin credential: another one's job is as if it were not there. */
+/** The same for a caller without an admin credential: jobs of other callers are reported as not found. */
 export function cancelOwnJob(writer: Writer, id: string, scheduledBy: string): void {
   const job = writer.statements.jobToCancel.get(id);
   if (job === undefined || job.scheduled_by !== scheduledBy) throw jobNotFound(id, 'pending job of yours');
@@ -88,7 +88,7 @@ export function removeJob(writer: Writer, id: string): boolean {
 
 export type JobRun = {lateMs: number; failed: boolean};
 
-/** Runs a job that is due. One that is gone by now was cancelled, and one that is not due stays. A damaged one stays as it is. */
+/** Runs a due job. A missing one was cancelled, and one that is not due stays. A damaged one stays as it is. */
 export function runJob(
   writer: Writer,
   nowMs: number,
@@ -105,7 +105,7 @@ export function runJob(
   if (job.run_at > nowMs) return null;
   writer.executing(id);
   const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
-  // Nothing was wrong with the job: it stays due, and the runner tries again.
+  // The job itself is not at fault: it stays due, and the runner retries.
   if (failure?.code === 'session.overloaded') throw failure;
   const outcome = failure === null ? 'completed' : 'failed';
   statements.deleteJob.run(id);
@@ -125,7 +125,7 @@ export type ResultRow = Omit<JobRow, 'created_at' | 'scheduled_by'> & {
   error: string | null;
 };
 
-/** What clients read of jobs, from committed data. */
+/** Jobs as clients read them, from committed data. */
 export class JobReader {
   readonly #pending: Database.Statement<[number, string, number], JobRow>;
   readonly #job: Database.Statement<[string], JobRow>;
@@ -141,12 +141,14 @@ export class JobReader {
     this.#resultIds = db.prepare<[], string>('SELECT id FROM job_results ORDER BY n').pluck();
   }
 
-  /** Pending jobs as JSON, the next one first. */
+  /** Pending jobs as JSON, the next due first. */
   *pending(): Generator<string, void, void> {
     for (const row of this.#pending.iterate(...BEFORE_ALL, -1)) yield jobText(row);
   }
 
-  /** `{"jobs": [pending job]}`, the next one first, or a page of them. @throws op.too_large 413, op.invalid_input 400 */
+  /**
+   * `{"jobs": [pending job]}`, the next due first, or a page of them. @throws op.too_large 413, op.invalid_input 400
+   */
   list(request: ListRequest): string {
     checkSums(this.#db, 'jobs', ROWS_SUMMED_MAX);
     return listText('jobs', this.#entries(request), request);
@@ -177,13 +179,13 @@ export class JobReader {
     );
   }
 
-  /** Ids of the jobs whose results are kept, oldest first. */
+  /** Ids of the jobs with a stored result, oldest first. */
   resultIds(): string[] {
     return reading(() => this.#resultIds.all());
   }
 }
 
-/** Before every job, in their order. */
+/** Sorts before every job, in the order of due times. */
 const BEFORE_ALL: [runAt: number, id: string] = [Number.MIN_SAFE_INTEGER, ''];
 
 function decodeCursor(text: string): [runAt: number, id: string] {

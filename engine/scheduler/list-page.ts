@@ -1,18 +1,19 @@
 /**
- * Lists of scheduled work: the whole of it without parameters, a page with `limit` or `after`. A list that is too long for one
- * answer is refused with a word about pages rather than cut unseen; a page ends early instead, so a walk always gets on.
+ * Lists of scheduled work: the whole list without parameters, a page with `limit` or `after`. A list that is too long
+ * for one response is refused with a message that suggests pages, rather than cut silently. A page ends early instead,
+ * so paging always makes progress.
  */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {PAGE_DOCUMENTS_MAX} from '../limits.ts';
 
-/** Null: not given; if neither is, all of the list is asked for. `after`: a previous page's next_cursor. */
+/** Null: not given; if both are null, the whole list is requested. `after`: the next_cursor of a previous page. */
 export type ListRequest = {limit: number | null; after: string | null};
-/** An entry as JSON, and the cursor of the page that begins behind it. */
+/** An entry as JSON, and the cursor of the page that begins after it. */
 export type ListEntry = {text: string; cursor: string};
 
-/** The query string's parameters. Unknown ones are ignored. @throws op.invalid_input 400 */
+/** Parses the query string. Unknown parameters are ignored. @throws op.invalid_input 400 */
 export function parseListParameters(query: string): ListRequest {
   const parameters = new URLSearchParams(query);
   const text = parameters.get('limit');
@@ -21,7 +22,7 @@ export function parseListParameters(query: string): ListRequest {
   return {limit: limit === null ? null : Math.min(limit, PAGE_DOCUMENTS_MAX), after: parameters.get('after')};
 }
 
-/** Rows that answer a request: one more than the page tells whether there is a next one. */
+/** Rows to read for a request: one more than the page shows whether there is a next page. */
 export function rowsAsked({limit, after}: ListRequest): number {
   if (limit === null && after === null) return -1; // SQLite: all
   return (limit ?? PAGE_DOCUMENTS_MAX) + 1;

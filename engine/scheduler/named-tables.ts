@@ -1,4 +1,4 @@
-/** Stored work that names a table: what a table that gets another name must not leave behind. */
+/** Finds stored work that names a table. A rename of the table must not leave such work behind. */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {SLICE_MS} from '../limits.ts';
@@ -6,7 +6,7 @@ import type {Connection} from '../storage/connection.ts';
 import {reading} from '../storage/damage.ts';
 import type {Reader} from '../storage/reader.ts';
 
-/** Of work that is damaged nobody knows. */
+/** For damaged work the table is unknown. */
 const TABLE = "CASE WHEN json_valid(mutation) THEN json_extract(mutation, '$.table') END";
 
 /** The first cron of such a mutation, enabled or not. @throws op.storage_damaged 503 */
@@ -18,7 +18,7 @@ export function cronOfTable(db: Connection, table: string): string | undefined {
 /** A pending job that names the table, and the last job that was read. */
 type JobsRead = {readonly job: string | undefined; readonly last: string};
 
-/** One of the jobs that were pending when this began. There may be a million: it takes as many slices as it needs. */
+/** Searches the jobs that were pending at the start. There can be a million, so it takes as many slices as it needs. */
 export async function jobOfTable(reader: Reader, table: string): Promise<JobsRead> {
   const next = reader.db.prepare<[string], {id: string; named: unknown}>(
     `SELECT id, ${TABLE} AS named FROM jobs WHERE id > ? ORDER BY id LIMIT 1`,
@@ -34,10 +34,10 @@ export async function jobOfTable(reader: Reader, table: string): Promise<JobsRea
   }
 }
 
-/** Characters of an id that are all time: those made in the same 8 ms have them in common. */
+/** Characters of an id that only depend on time: ids made in the same 8 ms have them in common. */
 const ID_TIME_CHARS = 9;
 
-/** A job that was made after that reading, in the write that relies on it. Ids begin with the time at which they were made. */
+/** A job made after that search; checked in the write that relies on it. Ids begin with their creation time. */
 export function jobMadeSince(db: Connection, table: string, {last}: JobsRead): string | undefined {
   const first = db
     .prepare<[string, string], string>(`SELECT id FROM jobs WHERE id > ? AND ${TABLE} = ? ORDER BY id LIMIT 1`)

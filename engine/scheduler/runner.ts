@@ -1,16 +1,16 @@
 /**
- * Runs what is due. One timer stands for the next due job or cron, however many are pending; when it fires, due work enters
- * the commit group like any other write, a few at a time, so requests get their turn in between.
+ * Runs due jobs and crons. One timer waits for the next due job or cron, however many are pending. When it fires, due
+ * work enters the commit group like any other write, a few at a time, so that requests get their turn in between.
  *
  *   idle ──arm──▶ armed ──time──▶ running ──nothing due──▶ armed | idle
- *     ▲                              ├─ a batch settles: look again
- *     │                              └─ the writer refuses: what is due stays due, and is tried again
+ *     ▲                              ├─ a batch settles: check again
+ *     │                              └─ the writer refuses: the work stays due, and is retried
  *     └──stop── any
  *
- * What was refused holds up nothing else (up to DUE_AT_ONCE jobs, and every cron): a tenant that keeps all it may refuses what
- * adds to it, and what would make room is due, too.
+ * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, and every cron): a tenant at its quota refuses work that
+ * adds data, and work that would free space is due, too.
  *
- * Anything but a refusal is a bug, and ends the process.
+ * Any error except a refusal is a bug, and ends the process.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
@@ -25,7 +25,7 @@ import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';
 import {runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
-/** `id times`: the function's job that is being run while jobs are run carefully. */
+/** `id times`: the function's job that is running while jobs run carefully. */
 const SUSPECT_KEY = 'suspect_job';
 
 function refuseToRun(): never {
@@ -42,26 +42,28 @@ export class ScheduleRunner implements Stage {
   readonly #clock: () => number;
   readonly #runFunction: RunFunctionJob;
   readonly #prepareFunction: (path: string) => Promise<boolean>;
-  /** Refused by the writer, and being tried again. */
+  /** Refused by the writer, and waiting for a retry. */
   readonly #refusedJobs = new Set<string>();
   readonly #refusedCrons = new Set<string>();
-  /** Jobs whose functions could not be loaded: left out until the next look. */
+  /** Jobs whose functions could not be loaded: skipped until the next poll. */
   readonly #unprepared = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #running = false;
-  /** The process before did not end in order, and what was due since has not all run yet. */
+  /** The previous process did not end in order, and the work due since then has not all run yet. */
   #isCareful: boolean;
   #stopped = false;
-  /** Jobs and crons that cannot be run because their row is damaged: all else runs, and they stay where they are. */
+  /** Jobs and crons that cannot run because their row is damaged: they stay where they are, and all others run. */
   readonly #damaged = new Set<string>();
-  /** Listed as due in this run, and not there or not due: cancelled just now. One that is listed again never was. */
+  /**
+   * Listed as due in this run, but missing or not due: cancelled just now. If listed again, the index entry has no row.
+   */
   readonly #notDue = new Set<string>();
-  /** What the clock said at the last look. */
+  /** The clock's time at the last poll. */
   #seenMs: number;
 
   /**
-   * @param prepareFunction called before the write of a function's job: what loads modules there holds up nobody's write.
-   *   False: it cannot be run now
+   * @param prepareFunction called before the write of a function's job, so that loading modules does not block other
+   *   writes. False: the job cannot run now
    */
   constructor(
     writer: Writer,
@@ -92,7 +94,7 @@ export class ScheduleRunner implements Stage {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** When the first of them is due that can be run. */
+  /** When the first of the runnable ones is due. */
   #sound(next: {id: string; due: number}[]): number[] {
     return next
       .filter(({id}) => !this.#damaged.has(id))
@@ -100,34 +102,34 @@ export class ScheduleRunner implements Stage {
       .map(({due}) => due);
   }
 
-  /** What a commit scheduled or cancelled changes when the next is due. */
+  /** A commit that schedules or cancels work changes when the next is due. */
   committed({events}: Commit): void {
     if (events.some(({type}) => type.startsWith('job.') || type.startsWith('cron.'))) this.arm();
   }
 
-  /** What was cancelled is due again. */
+  /** Cancelled work is due again. */
   takenBack(): void {
     this.arm();
   }
 
-  /** To be called at the start, too. */
+  /** Call it at the start, too. */
   arm(): void {
     if (this.#running || this.#stopped) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const dueMs = this.nextDueMs();
     if (dueMs === null) return;
-    // Never longer than CLOCK_CHECK_MS: timers count elapsed time and do not see a clock that is set.
+    // Never longer than CLOCK_CHECK_MS: timers count elapsed time and do not notice when the clock is set.
     const waitMs = Math.min(Math.max(this.#leastWaitMs, dueMs - this.#clock()), CLOCK_CHECK_MS);
     this.#timer = setTimeout(() => void this.#run(), waitMs);
   }
 
-  /** What was refused stays due: there is no use in looking at it all the time. */
+  /** Refused work stays due, so polling for it continuously would be useless. */
   get #leastWaitMs(): number {
     return this.#refusedJobs.size + this.#refusedCrons.size + this.#unprepared.size > 0 ? BACKGROUND_RETRY_MS : 0;
   }
 
-  /** Starts nothing more; what has been handed to the writer is finished there. */
+  /** Starts nothing more; work that the writer already has is finished there. */
   stop(): void {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -154,7 +156,7 @@ export class ScheduleRunner implements Stage {
     this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
   }
 
-  /** Runs one batch of due work; returns how much there was, without what was refused before. */
+  /** Runs one batch of due work; returns its size, without previously refused work. */
   async #runDue(): Promise<number> {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
@@ -175,7 +177,7 @@ export class ScheduleRunner implements Stage {
     return count;
   }
 
-  /** Resolves when it is done, or was refused: then it is tried again, and nothing waits for it. */
+  /** Resolves when the work is done or was refused: then it is retried, and nothing waits for it. */
   #perform<T>(
     id: string,
     refused: Set<string>,
@@ -198,8 +200,9 @@ export class ScheduleRunner implements Stage {
   }
 
   /**
-   * Notes the job durably before it runs. One that this process does not survive either is counted when the next one starts,
-   * and in the end it is a failed job: a function that no time-out stops must not take its tenant down for ever.
+   * Notes the job durably before it runs. If this process does not survive the job either, the next start counts that,
+   * and after the last attempt the job fails. So a function that no time-out stops cannot take its tenant down for
+   * ever.
    */
   async #runCarefully(id: string): Promise<void> {
     const times = await this.#background.perform(KIND, ({statements}) => {
@@ -226,13 +229,13 @@ export class ScheduleRunner implements Stage {
     });
   }
 
-  /** One that fails is logged at its first failure and then ever more rarely, at powers of ten: it may fail every second. */
+  /** Logs the first failure, then at powers of ten, because a cron may fail every second. */
   async #runCron(cron: string): Promise<void> {
     const run = (writer: Writer) => runCron(writer, this.#clock(), cron, this.#runFunction);
     await this.#perform(cron, this.#refusedCrons, run, ran => this.#cronRan(cron, ran));
   }
 
-  /** The index of due times has an entry that no row has: it would be found due for ever. */
+  /** The index of due times has an entry without a row, which would be found due for ever. */
   #wasNotDue(kind: 'job' | 'cron', id: string): void {
     if (!this.#notDue.has(id)) {
       this.#notDue.add(id);

@@ -1,9 +1,10 @@
 /**
- * When a cron is due: at whole intervals, or when a clock on some wall says what its expression does (croner reads those).
+ * Computes when a cron is due: at whole intervals, or at the times of its expression in a time zone (parsed by croner).
  *
- * A time of day that a change to summer time skips, and one that the change back brings twice: an expression with one value each for
- * second, minute and hour runs once a day all the same, at the first moment after the gap and at the first of the two. Any
- * other (lists, steps, wildcards) runs whenever the clock shows a time of it: not in the gap, and in both hours that are called the same.
+ * A change to summer time skips times of day, and the change back repeats some. An expression with a single value each
+ * for second, minute and hour still runs once a day: at the first moment after the gap, and at the first of two equal
+ * times. Any other expression (lists, steps, wildcards) runs whenever the clock shows a matching time: not in the gap,
+ * and in both of the repeated hours.
  */
 import {createRequire} from 'node:module';
 import type {Cron} from 'croner';
@@ -17,7 +18,7 @@ export type Rhythm = Pick<CronRow, 'interval_ms' | 'expression' | 'time_zone'>;
 
 const interval = wireType(Interval);
 const cronExpression = wireType(CronExpression);
-/** Five parts or six, or a name for some like @daily. What croner takes besides is left out: dates, and ?, which is now. */
+/** Five or six fields, or a name such as @daily. Other syntax of croner is excluded: dates, and ?, which means now. */
 const EXPRESSION = /^(@[a-z]+|[^\s@?]+( +[^\s@?]+){4,5})$/i;
 
 /** @throws op.invalid_input 400 */
@@ -44,15 +45,15 @@ export function shownSchedule({interval_ms: ms, expression, time_zone}: Rhythm):
   return {type: 'cron', expression, time_zone};
 }
 
-/** The first tick of one that begins now. @throws as `tickAfter` */
+/** The first tick of a cron that begins now. @throws as `tickAfter` */
 export function firstTick(rhythm: Rhythm, nowMs: number): number {
   return rhythm.expression === null ? nowMs + rhythm.interval_ms : expressionTick(rhythm, nowMs);
 }
 
 /**
- * The first tick after `nowMs` of one that has others.
- * @throws op.invalid_input 400 when nothing tells it any more: the time zones and expressions that are known are those of the Node and
- *   the parser at hand, and a cron may have been made with others
+ * The first tick after `nowMs` of a cron that has begun.
+ * @throws op.invalid_input 400 when the tick cannot be computed any more: known time zones and expressions depend on
+ *   the current Node and parser, and the cron may have been made with others
  */
 export function tickAfter({next_run: tick, ...rhythm}: Rhythm & {next_run: number}, nowMs: number): number {
   if (rhythm.expression !== null) return expressionTick(rhythm, nowMs);
@@ -66,7 +67,7 @@ function expressionTick(rhythm: Rhythm, nowMs: number): number {
   return next;
 }
 
-/** A cron's interval in milliseconds: not one that would have to be rounded. */
+/** A cron's interval in milliseconds; intervals that would have to be rounded are refused. */
 function intervalMs(seconds: number): number {
   const ms = Math.round(seconds * 1000);
   if (ms / 1000 === seconds) return ms;
@@ -74,7 +75,7 @@ function intervalMs(seconds: number): number {
 }
 
 const ready = new Map<string, Cron>();
-/** Loaded with the first expression that a tenant has, and at once: the tick is wanted inside a commit. */
+/** Loaded with the tenant's first expression, and synchronously, because the tick is needed inside a commit. */
 const load = createRequire(import.meta.url);
 
 /** Null: never. @throws op.invalid_input 400 */

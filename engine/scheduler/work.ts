@@ -1,4 +1,4 @@
-/** Scheduled work: a mutation object, checked when it is scheduled and made into an effect when it runs. */
+/** Scheduled work: a mutation object that is checked when it is scheduled, and made into an effect when it runs. */
 import {unreachable} from '../../shared/assert.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
@@ -13,7 +13,7 @@ const insertMutation = wireType(InsertMutation);
 const updateMutation = wireType(UpdateMutation);
 const deleteMutation = wireType(DeleteMutation);
 
-/** The stored text of a mutation that could run. @throws op.invalid_input 400, op.too_large 413 */
+/** The stored text of a valid mutation. @throws op.invalid_input 400, op.too_large 413 */
 export function checkedMutation(mutation: {type: Mutation['type']}): string {
   const checked = known(mutation);
   effectOf(checked);
@@ -41,13 +41,13 @@ function known(mutation: {type: Mutation['type']}): Mutation {
   }
 }
 
-/** A function's job as it is stored, and shown in lists. `args` is wire JSON; `path` is canonical. */
+/** A function's job in its stored form, which lists show. `args` is wire JSON; `path` is canonical. */
 export type FunctionWork = {type: 'function'; path: string; args: unknown};
 
-/** Runs a function's job inside the job's write. @throws ServiceError when it must be taken back */
+/** Runs a function's job inside the job's write. @throws ServiceError when the write must be rolled back */
 export type RunFunctionJob = (writer: Writer, job: string, path: string, args: unknown) => void;
 
-/** Does stored work. @throws what was said against it when it was scheduled (limits may have changed) */
+/** Runs stored work. @throws the errors of its check when it was scheduled (limits may have changed) */
 export function runStoredWork(writer: Writer, id: string, text: string, runFunction: RunFunctionJob): void {
   const work = JSON.parse(text) as Mutation | FunctionWork;
   if (work.type === 'function') runFunction(writer, id, work.path, work.args);
@@ -55,8 +55,8 @@ export function runStoredWork(writer: Writer, id: string, text: string, runFunct
 }
 
 /**
- * What is kept of a run's failure: `code: message`, or of a function its own words alone, before which the code of an HTTP
- * error would say nothing; cut to a length that many runs can be kept with. @param work its stored text
+ * The stored text of a run's failure: `code: message`. For a function only its message, because the code of an HTTP
+ * error would add nothing. It is cut to a length that many runs can be stored with. @param work its stored text
  */
 export function failureText(failure: ServiceError | null, work: string): string | null {
   if (failure === null) return null;

@@ -1,15 +1,15 @@
 /**
- * Fills indexes that are building and empties those that are dropped, in slices inside commit groups, so that neither reads
- * nor writes wait for more than one slice. Writes keep a building index from its first moment on; the back-fill adds the
- * documents that were there before, in doc order, and remembers how far it came. So a restart goes on where it stopped.
+ * Fills indexes that are building and empties dropped ones, in slices inside commit groups, so that neither reads nor
+ * writes wait for more than one slice. Writes maintain a building index from its first moment on. The back-fill adds
+ * the existing documents in doc order and stores its progress, so a restart continues where it stopped.
  *
  *   idle ──wake──▶ running ──nothing left──▶ idle
  *                   │  ▲
  *     the writer refuses│ it takes the slice       any ──stop──▶ stopped
  *                   ▼  │
- *                  parked: nobody waits for it any longer
+ *                  parked: callers stop waiting for it
  *
- * Of a unique index the build finds the documents that have the same values: it ends as `failed`, with the first of them noted.
+ * The build of a unique index finds documents with equal values: it ends as `failed`, and the first of them are stored.
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
@@ -44,17 +44,17 @@ export class BackFill {
     return this.#next() !== null;
   }
 
-  /** The tenant is being closed: what is building stays so. */
+  /** The tenant is closing: building indexes keep their state. */
   get isStopped(): boolean {
     return this.#stopped;
   }
 
-  /** The writer refuses the slice under way, the disk being full for instance; it is tried again. */
+  /** The writer refuses the current slice, for instance because the disk is full; it is retried. */
   get isParked(): boolean {
     return this.#background.isParked(KIND);
   }
 
-  /** Starts working, if there is work and it has not started. */
+  /** Starts working, if there is work and it is not running. */
   wake(): void {
     if (this.#running || this.#stopped) return;
     this.#running = true;
@@ -64,7 +64,7 @@ export class BackFill {
     });
   }
 
-  /** Ends after the slice under way; what is left goes on at the next open. */
+  /** Stops after the current slice; the next open continues. */
   stop(): void {
     this.#stopped = true;
     this.#answer();
@@ -84,7 +84,8 @@ export class BackFill {
       await this.#background.perform(
         KIND,
         writer => {
-          // While it waited, the index may have been dropped, and a roll-back may have put copies in the table.
+          // In the meantime the index may have been dropped, and a rollback may have replaced the table's index
+          // objects.
           const now = table.indexes.find(({number}) => number === index.number);
           if (now?.state === 'building') fillSlice(writer, table, now);
           else if (now?.state === 'dropping') dropSlice(writer, table, now);
@@ -152,12 +153,12 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
   refreshInfo(table);
 }
 
-/** Of a unique index what it clashes with is noted, and it goes on: the first few such documents are told. */
+/** For a unique index the conflict is stored, and the build continues: the first few such documents are reported. */
 function addEntry(writer: Writer, table: CatalogTable, index: CatalogIndex, row: DocumentRow): void {
   const fields = parseFields(row);
   const key = indexKey(index, fields);
   const same = index.isUnique && hasValues(index, fields) ? sameAs(writer, table, index, key, row.doc) : undefined;
-  // Of two that are both there already each finds the other.
+  // Of two existing documents, each would find the other.
   const isNew = same !== undefined && !index.duplicates.some(({id, same_as}) => id === same.id && same_as === row.id);
   if (isNew) index.duplicates = [...index.duplicates, {id: row.id, same_as: same.id}].slice(0, SCHEMA_OFFENDERS_SHOWN);
   writer.statements.insertEntry.run(index.number, key, row.doc);

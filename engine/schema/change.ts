@@ -1,9 +1,9 @@
 /**
- * Setting and deleting table schemas: one table's, over HTTP, or all tables' of a deployment (`deploy.ts`). Existing documents
- * are checked first (`document-check.ts`); a change that they violate is refused and changes nothing. Changes run one after
- * another.
+ * Sets and deletes table schemas: one table's, over HTTP, or all tables' of a deployment (`deploy.ts`). Existing
+ * documents are checked first (`document-check.ts`); a change that they violate is refused and changes nothing. Changes
+ * run one after another.
  *
- * A native change installs its indexes as `building` and lets queries do without them until they are filled.
+ * A native change installs its indexes as `building`, and queries do not use them until they are filled.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
@@ -32,7 +32,7 @@ export class SchemaChanges {
   readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
   readonly #deploys: SchemaDeploys;
-  /** Changes run one after another: each sees the schema that the one before left. */
+  /** Changes run one after another: each sees the schema that the previous one left. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(writer: Writer, reader: Reader, groups: CommitGroups, background: BackgroundWrites, backFill: BackFill) {
@@ -44,7 +44,7 @@ export class SchemaChanges {
     this.#deploys = new SchemaDeploys(writer, reader, groups, background, backFill);
   }
 
-  /** At the open of the tenant: takes away what a deploy left behind that the end of the process cut short. */
+  /** Runs when the tenant opens: removes the rest of a deploy that a crash interrupted. */
   resume(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#deploys.dropUnfinished();
@@ -54,8 +54,8 @@ export class SchemaChanges {
 
   /**
    * @throws op.invalid_input 400; op.conflict 409 for a table of the deployment; op.schema_violation 400 with the first
-   * offenders, and nothing is changed
-   * @param also what else happens in the write that installs it
+   *   offenders, and nothing is changed
+   * @param also other changes in the write that installs it
    */
   put(pathTable: string, schema: TableSchema, also: (writer: Writer) => void = () => undefined): Promise<void> {
     checkTableName(pathTable);
@@ -78,8 +78,8 @@ export class SchemaChanges {
   }
 
   /**
-   * The end of a table that was emptied: resolves when it is on disk, as a write of the background does.
-   * @param isToGo whether its schema goes, asked in the write; what it writes is in the same commit
+   * Removes a table that was emptied: resolves when that is on disk, like a background write.
+   * @param isToGo whether its schema is removed; called in the write, and its own writes are in the same commit
    */
   drop(name: string, isToGo: (writer: Writer) => boolean): Promise<void> {
     return this.#inTurn(async () => {
@@ -93,9 +93,9 @@ export class SchemaChanges {
   }
 
   /**
-   * Gives a table another name.
-   * @param write makes the change in a write; what it does before is in the same commit
-   * @throws op.invalid_input 400; what `write` rejects with: op.not_found 404, op.conflict 409
+   * Renames a table.
+   * @param write makes the change in a write; anything it does before is in the same commit
+   * @throws op.invalid_input 400; rejections of `write`: op.not_found 404, op.conflict 409
    */
   rename(table: string, to: string, write: (change: (writer: Writer) => void) => Promise<void>): Promise<void> {
     checkTableName(table);
@@ -113,7 +113,7 @@ export class SchemaChanges {
   /**
    * Makes the schema of a deployment that of the tenant.
    * @param schema null: the deployment has none
-   * @param activate what else happens in the write that installs it
+   * @param activate other changes in the write that installs it
    * @throws SchemaMismatch, and nothing is changed
    */
   deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
@@ -126,7 +126,7 @@ export class SchemaChanges {
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    // What it asks of the catalog is durable then: nothing else changes schemas.
+    // From here on the catalog that it reads is durable: nothing else changes schemas.
     const begin = () => this.#groups.settled().then(change);
     const turn = this.#last.then(begin, begin);
     this.#last = turn.catch(() => undefined);
@@ -155,7 +155,7 @@ export class SchemaChanges {
     await this.#groups.settled();
   }
 
-  /** One that is durable: a table that a group made may be taken back with it. */
+  /** Returns only a durable table: one that the current group created may be rolled back with it. */
   #table(name: string): Promise<CatalogTable> {
     return this.#groups.perform(writer => writer.table(name));
   }

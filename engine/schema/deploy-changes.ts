@@ -1,4 +1,6 @@
-/** What installing a deployment's schema would change: told to whoever deploys it, before anything is touched. */
+/**
+ * The changes that installing a deployment's schema would make, reported to the deployer before anything is changed.
+ */
 import type {SchemaChangesView, SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {Catalog} from '../storage/catalog.ts';
 import {isSame} from './install.ts';

@@ -1,9 +1,10 @@
 /**
- * Making the schema of a deployment that of the tenant, all tables at once. Documents are checked and missing indexes are
- * filled first, while everything goes on as before; then one write installs all of it. A refused schema changes nothing.
+ * Installs the schema of a deployment as the tenant's, all tables at once. Documents are checked and missing indexes
+ * are filled first, while the tenant keeps serving; then one write installs everything. A refused schema changes
+ * nothing.
  *
- * Indexes that are being filled are noted in the file: when the worker ends before the deployment is active, the next one
- * takes them away. So does this one when the deploy fails, at once or, on a full disk, as soon as there is space.
+ * Indexes that are being filled are stored in the file: if the worker ends before the deployment is active, the next
+ * worker removes them. A failed deploy removes them too, at once or, on a full disk, as soon as there is space.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
@@ -23,7 +24,7 @@ import {schemaEvent} from './read.ts';
 /** JSON array of the numbers of indexes that belong to a deployment which is not active yet. */
 const UNFINISHED_KEY = 'unfinished_indexes';
 
-/** Existing documents do not fit the schema of a deployment: a line for each table. */
+/** Existing documents do not fit the schema of a deployment: one line per table. */
 export class SchemaMismatch extends Error {
   override name = 'SchemaMismatch';
   readonly lines: string[];
@@ -69,14 +70,14 @@ export class SchemaDeploys {
   }
 
   /**
-   * @param activate what else happens in the write that installs it
+   * @param activate other changes in the write that installs it
    * @throws SchemaMismatch, and nothing is changed; session.storage_full 507
    */
   async deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
     const declared = declaredTables(schema);
     const checks: DocumentCheck[] = [];
     const built: Missing[] = [];
-    // What an earlier one left behind and could not be taken away yet: this one fails for the same reason.
+    // The rest of an earlier deploy that could not be removed yet: this deploy fails for the same reason.
     if (this.#unfinished().length > 0) await this.#groups.perform(writer => this.#drop(writer, this.#unfinished()));
     try {
       for (const wanted of declared) {
@@ -89,7 +90,7 @@ export class SchemaDeploys {
       await allMatch(checks, 'New document', check => check.catchUp());
       await this.#install(declared, checks, activate);
     } catch (caught) {
-      if (!this.#backFill.isStopped) await this.dropUnfinished(); // else the next open does
+      if (!this.#backFill.isStopped) await this.dropUnfinished(); // otherwise the next open does it
       throw caught;
     } finally {
       for (const check of checks) check.stop();
@@ -97,9 +98,9 @@ export class SchemaDeploys {
     }
   }
 
-  /** Takes away what a deploy left behind that did not come to its end. Resolves when that is on disk, or put off. */
+  /** Removes what an unfinished deploy left. Resolves when that is on disk, or postponed. */
   dropUnfinished(): Promise<void> {
-    // Exactly these: by the time it succeeds another deploy may be filling indexes of its own.
+    // Exactly these: by the time this succeeds, another deploy may be filling its own indexes.
     const numbers = this.#unfinished();
     if (numbers.length === 0) return Promise.resolve();
     return new Promise(resolve => {
@@ -126,7 +127,7 @@ export class SchemaDeploys {
     note(writer, left);
   }
 
-  /** Checks the table unless its documents are known to fit. @returns the indexes it does not have yet */
+  /** Checks the table unless its documents are known to fit. @returns its missing indexes */
   #addCheck(checks: DocumentCheck[], table: CatalogTable, wanted: DeployedTable): IndexEntry[] {
     const missing = missingIndexes(table, wanted.indexes);
     if (missing.length === 0 && isUnchanged(table.deployed, wanted)) return missing;
@@ -135,7 +136,7 @@ export class SchemaDeploys {
     return missing;
   }
 
-  /** Fills the indexes that are missing, while everything goes on as before. */
+  /** Fills the missing indexes while the tenant keeps serving. */
   async #build(built: Missing[]): Promise<void> {
     if (built.length === 0) return;
     await this.#groups.perform(writer => {
@@ -165,7 +166,7 @@ export class SchemaDeploys {
     let refused: SchemaMismatch | null = null;
     await this.#groups.perform(writer => {
       refused = lateMismatch(writer, checks);
-      if (refused !== null) return; // nothing was done yet, so there is nothing to take back
+      if (refused !== null) return; // nothing was changed yet, so there is nothing to undo
       this.#dropSchemas(writer, new Set(declared.map(table => table.name)));
       for (const wanted of declared) {
         const table = this.#catalog.table(wanted.name)!;
@@ -179,7 +180,7 @@ export class SchemaDeploys {
     if (refused !== null) throw refused;
   }
 
-  /** Of tables that were declared and are not any more; their documents stay. */
+  /** For tables that are no longer declared; their documents stay. */
   #dropSchemas(writer: Writer, declared: ReadonlySet<string>): void {
     for (const table of this.#catalog.tables()) {
       if (table.deployed === null || declared.has(table.name)) continue;
@@ -188,7 +189,7 @@ export class SchemaDeploys {
     }
   }
 
-  /** One that is durable: a table that a group made may be taken back with it. */
+  /** Returns only a durable table: one that the current group created may be rolled back with it. */
   #table(name: string): Promise<CatalogTable> {
     return this.#groups.perform(writer => writer.table(name));
   }
@@ -208,7 +209,7 @@ function note(writer: Writer, unfinished: number[]): void {
     writer.statements.setMeta.run(UNFINISHED_KEY, text);
 }
 
-/** The documents that fitted then fit now. */
+/** Documents that fitted the old schema also fit the new one. */
 function isUnchanged(before: DeployedTable | null, after: DeployedTable): boolean {
   if (before === null) return false;
   return before.isChecked === after.isChecked && JSON.stringify(before.document) === JSON.stringify(after.document);

@@ -1,7 +1,7 @@
 /**
- * Checks the documents of one table against a schema that is to be set, in slices between which the tenant goes on serving.
- * Documents written meanwhile are noted and checked last, inside the group that installs the schema: no write is ever held
- * up, and no document that violates the schema can slip in between.
+ * Checks the documents of one table against a new schema, in slices between which the tenant serves requests. Documents
+ * written in the meantime are noted and checked last, inside the group that installs the schema. So no write is
+ * blocked, and no document that violates the schema can slip in.
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
@@ -25,12 +25,12 @@ export class DocumentCheck {
   readonly #probes: readonly CatalogIndex[];
   /** Documents written since the check began. */
   readonly #written = new Set<number>();
-  /** Of indexes to be made that are unique. */
+  /** For new unique indexes. */
   readonly #duplicates: DuplicateCheck;
-  /** Documents that were there. */
+  /** Number of documents at the start. */
   documents = 0;
 
-  /** @param probes indexes to be made: a value too long for one would make its back-fill fail later */
+  /** @param probes new indexes: a value too long for one would make its back-fill fail later */
   constructor(
     table: CatalogTable,
     reader: Reader,
@@ -47,19 +47,22 @@ export class DocumentCheck {
     table.watchers.add(this.#written);
   }
 
-  /** To be called in the end, whatever happened. */
+  /** Call it at the end in any case. */
   stop(): void {
     this.table.watchers.delete(this.#written);
   }
 
-  /** Checks what is there and most of what is written meanwhile. @returns the first offenders; none: all is well so far */
+  /**
+   * Checks the existing documents and most of those written in the meantime. @returns the first offenders; empty: none
+   * so far
+   */
   async run(): Promise<Offender[]> {
-    await this.#groups.settled(); // what was written before is what is read
+    await this.#groups.settled(); // then reads see every earlier write
     const found = await this.#checkAll();
     return found.length > 0 ? found : await this.catchUp();
   }
 
-  /** Checks what was written meanwhile until so little is left that the installing group can do it. */
+  /** Checks documents written in the meantime until so few are left that the installing group can check them. */
   async catchUp(): Promise<Offender[]> {
     while (this.#written.size > CHECK_LATE_DOCUMENTS_MAX) {
       const some = [...this.#written].slice(0, CHECK_ROWS_AT_ONCE);
@@ -75,7 +78,7 @@ export class DocumentCheck {
     return [];
   }
 
-  /** The rest, inside the group that installs the schema. */
+  /** Checks the remaining ones, inside the group that installs the schema. */
   late(writer: Writer): Offender[] {
     const found: Offender[] = [];
     for (const doc of this.#written) {
@@ -94,7 +97,7 @@ export class DocumentCheck {
         this.#reader.inSnapshot();
         const rows = this.#reader.documents(from, this.table.info.highDoc, false, CHECK_ROWS_AT_ONCE);
         const violating = this.#offenders(rows);
-        // Of values that are too long there is no key.
+        // Values that are too long have no key.
         found.push(...violating, ...(violating.length > 0 ? [] : this.#duplicates.offenders(rows, this.#reader)));
         this.documents += rows.length;
         if (rows.length < CHECK_ROWS_AT_ONCE || found.length >= SCHEMA_OFFENDERS_SHOWN) return found;

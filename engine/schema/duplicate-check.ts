@@ -1,6 +1,7 @@
 /**
- * Finds documents with the same values in indexes that are to be unique, before anything is changed. Only the first ones of a table
- * are looked at, which is all of most tables: what it remembers is bounded, and those further on are found by the build.
+ * Finds documents with equal values in new unique indexes, before anything is changed. It checks only the first
+ * documents of a table, which is all of most tables, because its memory is bounded. The build finds duplicates further
+ * on.
  */
 import type {Buffer} from 'node:buffer';
 import {hash} from 'node:crypto';
@@ -14,15 +15,15 @@ import type {Reader} from '../storage/reader.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Violation} from '../storage/table-check.ts';
 
-/** A document that breaks a schema which is to be set. */
+/** A document that violates the new schema. */
 export type Offender = Violation & {id: string};
 
-/** Longer keys are remembered by their digest. */
+/** Longer keys are stored as digests. */
 const KEY_BYTES_KEPT = 64;
 
 export class DuplicateCheck {
   readonly #indexes: readonly CatalogIndex[];
-  /** Numbers of documents by key, of each index. */
+  /** Numbers of documents by key, for each index. */
   readonly #seen: readonly Map<string, number>[];
   #left = INDEX_BUILD_WAIT_DOCUMENTS;
 
@@ -31,7 +32,7 @@ export class DuplicateCheck {
     this.#seen = this.#indexes.map(() => new Map());
   }
 
-  /** @param rows the next ones, @param reader that has read them */
+  /** @param rows the next ones, @param reader the one that read them */
   offenders(rows: readonly DocumentRow[], reader: Reader): Offender[] {
     if (this.#indexes.length === 0) return [];
     const found: Offender[] = [];
@@ -43,7 +44,7 @@ export class DuplicateCheck {
         const seen = this.#seen[i]!;
         const same = seen.get(short(key));
         seen.set(short(key), row.doc);
-        // It was read some slices ago, and may be another by now.
+        // The document was read some slices ago, and may have changed.
         const [now] = same === undefined ? [] : reader.documents(same, same, false, 1);
         if (now !== undefined && hasKey(now, index, key)) found.push(offender(row, index, now.id));
       }

@@ -1,4 +1,4 @@
-/** Puts a table's schema and index rows in place, in file and memory; both are taken back if the group is. */
+/** Installs a table's schema and index rows, in file and memory; a rollback of the group undoes both. */
 import type {FieldEntry, IndexEntry} from '../../shared/protocol/schema.ts';
 import type {Writer} from '../commit/writer.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../storage/catalog.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
 
-/** @param wanted all indexes the table shall have: others are dropped, and those that are there stay as they are */
+/** @param wanted all indexes of the table from now on: others are dropped, and existing ones stay as they are */
 export function install(
   writer: Writer,
   table: CatalogTable,
@@ -29,12 +29,12 @@ export function install(
   writer.catalogChanged();
 }
 
-/** Those of `wanted` that the table does not have; one that failed is made anew. */
+/** The indexes of `wanted` that the table lacks; a failed one is built again. */
 export function missingIndexes(table: CatalogTable, wanted: readonly IndexEntry[]): IndexEntry[] {
   return wanted.filter(entry => !table.indexes.some(index => isKept(index) && isSame(index, entry)));
 }
 
-/** New ones start as `building` (empty tables: `enabled`) and are filled by `back-fill.ts`. */
+/** New indexes start as `building` (empty tables: `enabled`) and are filled by `back-fill.ts`. */
 export function addIndexes(writer: Writer, table: CatalogTable, entries: readonly IndexEntry[]): void {
   if (entries.length === 0) return;
   restoreOnRollback(writer, table);
@@ -53,7 +53,7 @@ export function addIndexes(writer: Writer, table: CatalogTable, entries: readonl
   writer.catalogChanged();
 }
 
-/** What the row of an index is held against, see row-checksum.ts. */
+/** The values that the checksum of an index row covers, see row-checksum.ts. */
 export function indexRow({number: tableNumber}: CatalogTable, {number, name, fields, isUnique}: CatalogIndex) {
   const isUniqueBit: 0 | 1 = isUnique ? 1 : 0;
   return {number, table_number: tableNumber, name, fields: JSON.stringify(fields), is_unique: isUniqueBit};
@@ -79,7 +79,7 @@ function restoreOnRollback(writer: Writer, table: CatalogTable): void {
   });
 }
 
-/** Indexes that are to be made, for asking whether a document's values fit them. */
+/** New indexes, to check whether a document's values fit them. */
 export function probes(indexes: readonly IndexEntry[]): CatalogIndex[] {
   return indexes.map(({name, fields, unique}) => catalogIndex(0, name, fields, 'building', 0, unique));
 }

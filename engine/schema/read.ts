@@ -20,7 +20,7 @@ export function storedSchema(table: CatalogTable): StoredTableSchema | null {
   return {table: table.name, fields, indexes};
 }
 
-/** The table's schema is new or has other indexes: what follows the journal is told, if there is one. */
+/** The table's schema is new or has other indexes: followers of the journal get an event. */
 export function schemaEvent(writer: Writer, table: CatalogTable): void {
   const stored = storedSchema(table);
   if (stored === null) return;
@@ -28,7 +28,7 @@ export function schemaEvent(writer: Writer, table: CatalogTable): void {
   writer.event({type: 'schema.set', table: table.name, schema: {...stored, indexes}});
 }
 
-/** The fields that a deployment declares, as far as native types can say it. */
+/** The fields that a deployment declares, as far as native types can express them. */
 function nativeFields({document}: DeployedTable): FieldEntry[] {
   if (document.type !== 'object') return [];
   return Object.entries(document.value).map(([name, {fieldType, optional}]) => ({
@@ -47,7 +47,7 @@ const NATIVE_TYPES: Partial<Record<ValidatorJson['type'], FieldType>> = {
   object: 'object',
 };
 
-/** `{"tables": {<table>: table schema}}`; tables without a schema are not in it. */
+/** `{"tables": {<table>: table schema}}`; tables without a schema are left out. */
 export function allSchemasText(catalog: Catalog): string {
   const entries: string[] = [];
   for (const table of catalog.tables()) {
@@ -57,7 +57,7 @@ export function allSchemasText(catalog: Catalog): string {
   return `{"tables":{${entries.join(',')}}}`;
 }
 
-/** @throws op.invalid_input 400 for what cannot be a table, op.not_found 404 when the table has no schema */
+/** @throws op.invalid_input 400 for an invalid table name, op.not_found 404 when the table has no schema */
 export function schemaText(catalog: Catalog, name: string): string {
   checkTableName(name);
   const table = catalog.table(name);
@@ -74,7 +74,7 @@ export function noTable(name: string): ServiceError {
   return new ServiceError('op.not_found', `there is no table ${name}`);
 }
 
-/** One that is empty and has no schema is none, whether or not its number is taken. */
+/** An empty table without a schema does not exist for clients, even if it has a number. */
 export function isThere(writer: Writer, table: CatalogTable): boolean {
   return table.fields !== null || table.deployed !== null || hasDocuments(writer, table);
 }

@@ -1,9 +1,9 @@
 /**
- * A table gets another name. Documents and index entries are under its number, which stays, and so do ids: one write, however many documents
- * it has. The journal says it in one event.
+ * Renames a table. Documents and index entries refer to its number, which stays, and so do ids: it is one write,
+ * however many documents there are. The journal has one event for it.
  *
- * An empty table may have the name already, which is none to clients but has a row and a number: it gets the old name, as if it had been
- * emptied there.
+ * An empty table can have the new name already: for clients it does not exist, but it has a row and a number. It gets
+ * the old name, as if it had been emptied there.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -15,7 +15,7 @@ import {isThere, noTable, refuseDeployed} from './read.ts';
 export type Renaming = {
   readonly table: string;
   readonly to: string;
-  /** A pending job that names it. */
+  /** A pending job that names the table. */
   readonly job: string | undefined;
 };
 
@@ -31,7 +31,7 @@ export function renameTable(writer: Writer, {table: name, to, job}: Renaming): v
   const cron = cronOfTable(writer.db, name);
   if (cron !== undefined) throw conflict(`the cron ${JSON.stringify(cron)} writes to table ${name}`, {cron});
   if (job !== undefined) throw conflict(`the job ${job} is to write to table ${name}`, {job});
-  // No table has this one meanwhile: names are unique.
+  // Names are unique, so the other table gets the empty name for a moment.
   if (other !== undefined) store(writer, other, '');
   store(writer, table, to);
   if (other !== undefined) store(writer, other, name);
@@ -49,7 +49,7 @@ function store({statements}: Writer, {number, fields, deployed}: CatalogTable, n
   statements.renameTable.run(name, rowChecksum('tables', {number, name, ...texts}), number);
 }
 
-/** The deployment's documents have ids of this table, or may have: they would not fit their schema any more. */
+/** The deployment's documents contain, or can contain, ids of this table: they would not fit their schema any more. */
 function refuseReferences(catalog: Catalog, names: readonly string[]): void {
   for (const {name, deployed} of catalog.tables()) {
     const named = deployed === null ? undefined : names.find(one => refersTo(deployed.document, one));

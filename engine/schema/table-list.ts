@@ -1,4 +1,4 @@
-/** The tables of a tenant with how many documents each has. */
+/** Lists the tables of a tenant with their numbers of documents. */
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import type {ListedTables} from '../../shared/protocol/schema.ts';
@@ -6,7 +6,7 @@ import type {TableCounts} from '../commit/table-counts.ts';
 import type {Reader} from '../storage/reader.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 
-/** The counters as they are committed: those of the catalog are ahead of it. */
+/** The committed counters: those of the catalog are ahead of them. */
 type CountedTable = {number: number; name: string; documents: number; counted_to: number; hasSchema: 0 | 1};
 
 export class TableList {
@@ -23,8 +23,8 @@ export class TableList {
   }
 
   /**
-   * By name. A table that is empty and has no schema is not there.
-   * @throws session.overloaded 503 while the file of an older svc cannot be counted, the disk being full
+   * By name. An empty table without a schema is left out.
+   * @throws session.overloaded 503 while the file of an older svc cannot be counted, for instance on a full disk
    */
   async read(): Promise<ListedTables['tables']> {
     await this.#counts.complete();

@@ -1,15 +1,15 @@
 /**
- * One pass over everything of a tenant that can be held against something else, in steps of a few rows:
+ * One pass over all data of a tenant that can be verified, in steps of a few rows:
  *
  *   documents ──▶ entries ──▶ journal ──▶ rows ──▶ done
  *
  * - documents: the checksum; the index by id leads back to the document; every enabled index has its entry
  * - entries: each belongs to a document that has this key
- * - journal: each record fits its digest and the record before it
- * - rows: those of a small table are as many as there were, and fit their checksums
+ * - journal: each record matches its digest and the record before it
+ * - rows: a small table has the expected number of rows, and they match their checksums
  *
- * So a hidden document, a stray entry and a broken record are found, whichever side is damaged. A step reads one snapshot; what
- * is written between two steps is right by itself, so the position is all that has to be remembered.
+ * So a hidden document, a stray entry and a broken record are found, whichever side is damaged. A step reads one
+ * snapshot. Writes between two steps are correct by themselves, so the position is the only state.
  */
 import {assert} from '../../shared/assert.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
@@ -29,7 +29,7 @@ import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 const ROWS_AT_ONCE = 32;
 const NO_KEY = Buffer.alloc(0);
 
-/** Where a pass is, as it is stored. `key`: hex. */
+/** The position of a pass, in its stored form. `key`: hex. */
 export type ScrubPosition =
   | {phase: 'documents'; doc: number}
   | {phase: 'entries'; index: number; key: string; doc: number}
@@ -38,18 +38,18 @@ export type ScrubPosition =
   | {phase: 'done'};
 
 export type ScrubFinding =
-  /** Whoever reads it is refused; everything else is right. */
+  /** Reads of it are refused; everything else is correct. */
   | {of: 'row'; damage: Damage}
-  /** Queries by this index may answer wrongly; it can be made again from the documents. */
+  /** Queries by this index can return wrong results; it can be rebuilt from the documents. */
   | {of: 'index'; damage: Damage; table: CatalogTable; index: CatalogIndex}
-  /** A document is not found under its id, or belongs to no table. */
+  /** A document is not found by its id, or belongs to no table. */
   | {of: 'structure'; damage: Damage};
 
 export type ScrubStep = {
   next: ScrubPosition;
   checked: number;
   findings: ScrubFinding[];
-  /** Documents that were written before there were checksums. */
+  /** Documents written before there were checksums. */
   unsummed: number[];
   /** A small table has such rows. */
   unsummedRows: FilledKind | null;
@@ -69,7 +69,7 @@ export class ScrubPass {
     this.#statements = prepare(db);
   }
 
-  /** Whether each table has the documents that it counts; reads all of them. */
+  /** Whether the count of each table is right; reads all documents. */
   counts(): ScrubFinding[] {
     const findings: ScrubFinding[] = [];
     for (const {name, documents, countedTo, info} of this.#catalog.tables()) {
@@ -81,7 +81,7 @@ export class ScrubPass {
     return findings;
   }
 
-  /** The next few rows from here. All reads must see one snapshot. */
+  /** Checks the next few rows from here. All reads must see one snapshot. */
   step(from: ScrubPosition): ScrubStep {
     const step: ScrubStep = {next: from, checked: 0, findings: [], unsummed: [], unsummedRows: null};
     switch (from.phase) {
@@ -181,7 +181,7 @@ export class ScrubPass {
       return;
     }
     const fields = isSound(entry) ? fieldsOf(entry) : null;
-    if (fields === null) return; // found as a document
+    if (fields === null) return; // reported with its document
     if (!indexKey(index, fields as never).equals(key)) {
       step.findings.push({of: 'index', damage: {...damage, id: entry.id}, table, index});
     }
@@ -202,7 +202,7 @@ export class ScrubPass {
   #journal(after: number, step: ScrubStep): void {
     const {floor, floorDigest, digest, records} = this.#statements;
     const lowest = floor.get() ?? 1;
-    // Retention may have passed the position meanwhile.
+    // Retention may have passed the position in the meantime.
     const from = Math.max(after, lowest - 1);
     let previous = from >= lowest ? digest.get(from) : (floorDigest.get() ?? FIRST_PREVIOUS_DIGEST);
     let expected = from + 1;

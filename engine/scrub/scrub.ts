@@ -1,13 +1,14 @@
 /**
- * Reads everything of a tenant now and then, so that damage is found before somebody needs what is damaged: a slice of SLICE_MS
- * every SCRUB_PAUSE_MS while the tenant is awake, a pass a SCRUB_PERIOD_MS. It wakes nobody and keeps nobody awake; how far it
- * came is remembered, so a tenant that is awake for moments only is passed through too.
+ * Reads all data of a tenant periodically, so that damage is found before a client needs the damaged data. It runs a
+ * slice of SLICE_MS every SCRUB_PAUSE_MS while the tenant is awake, and one pass every SCRUB_PERIOD_MS. It neither
+ * wakes a tenant nor keeps one awake. Its position is stored, so the scrub also gets through a tenant that is only
+ * awake for moments.
  *
- *   open ──▶ all of a small tenant, before anybody is served
+ *   open ──▶ all of a small tenant, before it serves
  *   resting ──due──▶ passing ──slice──▶ passing … ──▶ resting
  *
- * What is found: a damaged row is reported (its readers are refused anyway). An index is derived from documents, so one that does
- * not agree with them is made again, and not used meanwhile. Anything else stops the tenant.
+ * A damaged row is reported (reads of it are refused anyway). An index is derived from documents, so one that disagrees
+ * with them is rebuilt, and not used until then. Any other damage stops the tenant.
  */
 import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
@@ -43,16 +44,16 @@ export type ScrubParts = {
   background: BackgroundWrites;
   metrics: WorkerMetrics;
   clock: () => number;
-  /** An index is to be filled. */
+  /** An index needs to be filled. */
   onRebuild: () => void;
-  /** The file cannot be served from. */
+  /** The tenant cannot be served from this file. */
   onStructure: (finding: string) => never;
 };
 
 export class Scrub {
   readonly #parts: ScrubParts;
   #state: Remembered;
-  /** The same as in the file. */
+  /** The same position as in the file. */
   #stored: string;
   #findings = 0;
   #slices = 0;
@@ -76,12 +77,12 @@ export class Scrub {
     return Math.max(0, this.#parts.clock() - (this.#state.completedMs ?? this.#state.sinceMs)) / 1000;
   }
 
-  /** What the last whole pass found, and the one under way. */
+  /** The findings of the last whole pass, and of the current one. */
   get findings(): number {
     return Math.max(this.#state.findings, this.#findings);
   }
 
-  /** Before the tenant serves: all of it, if it is small. Resolves when what it repairs is on disk. */
+  /** Runs before the tenant serves: the whole pass, if the tenant is small. Resolves when its repairs are on disk. */
   async first(): Promise<void> {
     let documents = 0;
     for (const table of this.#parts.writer.catalog.tables()) documents += table.lastN;
@@ -100,7 +101,7 @@ export class Scrub {
     this.#timer = null;
   }
 
-  /** At the close, outside of a group: how far it came, unless that is nothing new. */
+  /** Runs at the close, outside of a group: stores the position, unless it is unchanged. */
   remember(): void {
     if (!this.#isWorthWriting()) return;
     const text = JSON.stringify(this.#state);
@@ -163,7 +164,7 @@ export class Scrub {
       await this.#write(writer => {
         const table = writer.catalog.tableByNumber(read.number);
         const index = table?.indexes.find(({number}) => number === found.number);
-        if (table === undefined || index?.state !== 'enabled') return; // dropped meanwhile
+        if (table === undefined || index?.state !== 'enabled') return; // dropped in the meantime
         const {name, fields, isUnique: unique} = index;
         dropIndexes(writer, table, other => other.number === index.number);
         addIndexes(writer, table, [{name, fields, unique}]);
@@ -173,7 +174,10 @@ export class Scrub {
     if (unsummed.length > 0) await this.#write(writer => addChecksums(writer, unsummed));
   }
 
-  /** Resolves when it is on disk, or put off: a full disk holds up no open. No slice is taken until it is on disk. */
+  /**
+   * Resolves when it is on disk, or postponed, because a full disk must not block an open. Until it is on disk, no
+   * slice runs.
+   */
   #write(change: (writer: Writer) => void): Promise<void> {
     this.#writes++;
     return new Promise(resolve => {
@@ -185,7 +189,7 @@ export class Scrub {
     });
   }
 
-  /** A tenant that is only read is not written for every pass that found nothing. */
+  /** A tenant that only serves reads is not written after every pass without findings. */
   #isWorthWriting(): boolean {
     const stored = parse(this.#stored);
     if (stored === null) return this.#parts.writer.head.sequence > 0;
@@ -202,11 +206,11 @@ function parse(text: string): Remembered | null {
   try {
     return JSON.parse(text) as Remembered;
   } catch {
-    return null; // damaged: the pass begins anew
+    return null; // damaged: the pass starts again
   }
 }
 
-/** What the documents are now is what they are held against from now on. */
+/** Makes the current documents the reference for later checks. */
 function addChecksums(writer: Writer, docs: readonly number[]): void {
   for (const doc of docs) {
     const row = writer.statements.documentByDoc.get(doc);
