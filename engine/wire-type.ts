@@ -1,8 +1,9 @@
 /**
- * Wire types as checks, compiled when first used: that costs a millisecond each, which a tenant's start need not pay.
+ * Wire types as checks, compiled on first use: that costs a millisecond each, which the start of a tenant should not
+ * pay.
  *
- * `null` in the place of an optional member is taken for its absence, as the API itself says null where there is nothing: a
- * walk that begins with `after: null` is meant as one without `after`.
+ * `null` for an optional member means that the member is absent, because the API itself uses null for absent values:
+ * paging that begins with `after: null` is the same as without `after`.
  */
 import type {Static, TSchema} from 'typebox';
 import {ServiceError} from '../shared/errors.ts';
@@ -12,7 +13,7 @@ import {parseJson} from '../shared/values/json.ts';
 import {type WireCheck, wireCheck} from './wire/check.ts';
 import type {Fault} from './wire/faults.ts';
 
-/** The schema's check. Its type is in the name of the value only. */
+/** The schema's check. The type is only in the name of the value. */
 export type WireType<T extends TSchema> = (() => WireCheck) & {readonly of?: T};
 
 export function wireType<T extends TSchema>(schema: T): WireType<T> {
@@ -23,12 +24,12 @@ export function wireType<T extends TSchema>(schema: T): WireType<T> {
   };
 }
 
-/** The body of an operation: the type that `shared/operation-types.ts` says, or this does not compile. */
+/** The body of an operation, with the type of `shared/operation-types.ts`; otherwise this does not compile. */
 export function bodyType<O extends Operation>(schema: BodyType<O>): WireType<BodyType<O>> {
   return wireType(schema);
 }
 
-/** The value as its wire type. @throws op.invalid_input 400 that names the first field at fault, behind `prefix` */
+/** The value as its wire type. @throws op.invalid_input 400 that names the first invalid field, after `prefix` */
 export function checkWireType<T extends TSchema>(type: WireType<T>, value: unknown, prefix = ''): Static<T> {
   const wire = type();
   if (wire.check(value)) return value as Static<T>;
@@ -48,14 +49,14 @@ export function decodeBody<T extends TSchema>(type: WireType<T>, body: Buffer): 
   return checkWireType(type, parseJson(body));
 }
 
-/** The first one; where one of several types would do, one that is more than the wrong type. */
+/** The first fault; if one of several types would be valid, a fault other than the wrong type is preferred. */
 function tellingFault(all: readonly Fault[]): Fault | undefined {
   const choices = new Set(all.filter(({keyword}) => keyword === 'anyOf').map(({instancePath}) => instancePath));
   const telling = all.find(({keyword, instancePath}) => keyword !== 'type' || !choices.has(instancePath));
   return telling === undefined || telling.keyword === 'anyOf' ? all[0] : telling;
 }
 
-/** The checker's message, with what is allowed where it leaves that out. */
+/** The checker's message, plus the allowed values where it leaves them out. */
 function said({keyword, params, message}: Fault): string {
   const {allowedValues, allowedValue} = params as {allowedValues?: unknown[]; allowedValue?: unknown};
   if (keyword === 'enum' && allowedValues !== undefined) {
@@ -69,7 +70,7 @@ function shown(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The part of a JSON schema that `dropNulls` looks at. */
+/** The part of a JSON schema that `dropNulls` reads. */
 type Shape = {
   type?: string;
   properties?: Record<string, Shape>;
@@ -78,7 +79,7 @@ type Shape = {
   anyOf?: readonly Shape[];
 };
 
-/** Removes, in place, optional members that are null and whose type does not say what null means. */
+/** Removes, in place, optional members that are null and whose type gives null no meaning. */
 function dropNulls(shape: Shape, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {

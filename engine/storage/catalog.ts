@@ -1,6 +1,6 @@
 /**
- * The tenant's tables, schemas and indexes in memory, read once at open. Changes are made inside a write transaction by the
- * commit pipeline, which takes them back when it rolls back; between groups the catalog always says what is committed.
+ * The tenant's tables, schemas and indexes in memory, read once at open. The commit pipeline changes it inside a write
+ * transaction, and undoes the changes on a rollback; between groups the catalog always shows the committed state.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -17,9 +17,9 @@ import type {TableInfo} from './rows.ts';
 import {type CompiledSchema, compileSchema} from './table-check.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
 
-/** Of the file: it holds documents whose ids another tenant made. */
+/** A mark of the file: it contains documents whose ids another tenant made. */
 export const OTHER_IDS = 'other_ids';
-/** The table that ids of scheduled jobs belong to, as validators name it. */
+/** The table that ids of scheduled jobs belong to, by the name that validators use. */
 const SCHEDULED_FUNCTIONS = '_scheduled_functions';
 
 export type IndexState = 'building' | 'enabled' | 'failed' | 'dropping';
@@ -28,14 +28,14 @@ export type CatalogIndex = {
   readonly number: number;
   readonly name: string;
   readonly fields: string[];
-  /** `fields`, ready for reading values. */
+  /** `fields`, parsed for reading values. */
   readonly paths: FieldPath[];
   state: IndexState;
-  /** The highest doc the back-fill has passed; of meaning while building. */
+  /** The highest doc that the back-fill has passed; only meaningful while building. */
   builtTo: number;
-  /** No two documents have the same values in its fields, but for those that lack one of them or have null there. */
+  /** No two documents have the same values in its fields, except those in which one is missing or null. */
   readonly isUnique: boolean;
-  /** The first that have: found while building, and why it failed. */
+  /** The first documents with equal values, found while building: the reason why the index failed. */
   duplicates: readonly Duplicate[];
 };
 
@@ -47,7 +47,7 @@ export type CatalogTable = {
   name: string;
   lastN: number;
   lastCreated: number;
-  /** Documents with a number up to `countedTo`; that is all of them once `isCounted`. */
+  /** Documents with a number up to `countedTo`, which are all of them once `isCounted`. */
   documents: number;
   countedTo: number;
   /** The counters above are newer than their row: the group writes them before it commits. */
@@ -57,11 +57,11 @@ export type CatalogTable = {
   /** Set: the active deployment declares the table, and `fields` is null. */
   deployed: DeployedTable | null;
   compiled: CompiledSchema | null;
-  /** All of them, in order of their numbers; those that failed and `dropping` ones are kept by nobody. */
+  /** All indexes, in order of their numbers; entries of failed and `dropping` ones are not maintained. */
   indexes: CatalogIndex[];
-  /** What queries see; made anew after a change of the indexes. */
+  /** The table as queries see it; rebuilt after a change of the indexes. */
   info: TableInfo;
-  /** Schema checks under way want to hear of every document written meanwhile. */
+  /** Running schema checks, which receive every document written in the meantime. */
   watchers: Set<Set<number>>;
 };
 
@@ -98,13 +98,13 @@ export class Catalog {
   #lastTable = 0;
   #lastIndex = 0;
   #tableOfStoredId: (id: string) => number | undefined = () => undefined;
-  /** Where the ids that are looked up are noted; null: nowhere. */
+  /** Collects the ids that are looked up; null: they are not collected. */
   #lookedUp: Set<string> | null = null;
   readonly #checksDocuments: boolean;
-  /** Ids of the service's making may have come with a restore, and name tables of another tenant by their number. */
+  /** Ids in this service's format may have come with a restore, and contain the table numbers of another tenant. */
   holdsOtherIds = false;
 
-  /** @param checksDocuments false: nothing is written by it, so schemas are not compiled */
+  /** @param checksDocuments false: schemas are not compiled, because nothing is written through this catalog */
   constructor(checksDocuments = false) {
     this.#checksDocuments = checksDocuments;
   }
@@ -115,7 +115,7 @@ export class Catalog {
     return catalog;
   }
 
-  /** Forgets what it knows and reads the file: for a thread whose connection sees another version. */
+  /** Drops its state and reads the file again: for a thread whose connection sees another version. */
   readAgain(db: Connection): void {
     this.#byName.clear();
     this.#byNumber.clear();
@@ -164,8 +164,9 @@ export class Catalog {
   }
 
   /**
-   * Which table an id belongs to: it says so itself, or it was chosen by its caller, or made by another tenant, and is looked up. Of one that
-   * another tenant may have made and that is not there, or not there yet, nothing is known.
+   * Checks which table an id belongs to. An id made by this tenant contains its table. An id that a client chose or
+   * another tenant made is looked up. If another tenant may have made it and there is no such document (yet), the table
+   * is unknown.
    */
   readonly idCheck: IdCheck = (id, table) => {
     const encoded = decodeId(id)?.tableNumber;
@@ -179,7 +180,7 @@ export class Catalog {
     return found.name === table ? 'ok' : {table: found.name};
   };
 
-  /** @param ids gets those whose table `act` looked up: what it did with them goes with the documents that have them */
+  /** @param ids receives the ids that `act` looked up: their results are only valid while those documents stay */
   notingIds<T>(ids: Set<string>, act: () => T): T {
     const before = this.#lookedUp;
     this.#lookedUp = ids;
@@ -194,7 +195,7 @@ export class Catalog {
     return this.#byNumber.get(number);
   }
 
-  /** Tables by name; the order is that of first use. */
+  /** Tables by name, in order of first use. */
   tables(): IterableIterator<CatalogTable> {
     return this.#byNumber.values();
   }
@@ -210,7 +211,7 @@ export class Catalog {
     return table;
   }
 
-  /** A new table, in memory only: the caller writes its row, and calls `remove` when that is rolled back. */
+  /** A new table, in memory only: the caller writes its row, and calls `remove` if that is rolled back. */
   add(name: string): CatalogTable {
     if (this.#lastTable >= TABLES_MAX) {
       throw new ServiceError('op.invalid_input', `a tenant has at most ${TABLES_MAX} tables`);
@@ -220,7 +221,7 @@ export class Catalog {
     return table;
   }
 
-  /** In memory only. Another table that has the name gets this one's. */
+  /** In memory only. If another table has the name, it gets this one's. */
   rename(table: CatalogTable, to: string): void {
     const other = this.#byName.get(to);
     this.#byName.delete(table.name);
@@ -239,7 +240,7 @@ export class Catalog {
     this.#lastTable--;
   }
 
-  /** Numbers are not used again even when the change that took one is rolled back. */
+  /** Numbers are not used again, even if the change that took one is rolled back. */
   nextIndexNumber(): number {
     return ++this.#lastIndex;
   }
@@ -286,12 +287,12 @@ export function catalogIndex(
   return {number, name, fields, paths: fields.map(compilePath), state, builtTo, isUnique, duplicates: []};
 }
 
-/** Writes keep its entries. */
+/** Writes maintain its entries. */
 export function isKept({state}: CatalogIndex): boolean {
   return state === 'building' || state === 'enabled';
 }
 
-/** To be called after any change of a table's indexes. */
+/** Call it after any change of a table's indexes. */
 export function refreshInfo(table: CatalogTable): void {
   table.info = {...table.info, indexes: table.indexes.filter(index => index.state === 'enabled')};
 }

@@ -1,10 +1,10 @@
 /**
- * The checksum of a stored document: over its number, id, times, flags and body, kept in its row and looked at whenever the
- * row is read from the file. It is for damage, not for attacks.
+ * The checksum of a stored document: over its number, id, times, flags and body, stored in its row and verified
+ * whenever the row is read from the file. It protects against damage, not against attacks.
  *
- * The body, which may be long, goes through zlib's CRC-32; the short rest is mixed in JavaScript, because a call into zlib
- * costs more than it. Every step of the mix is a bijection of the state, and so is the CRC of its seed: a change of any one
- * part is found with certainty when it is a single bit, and otherwise all but once in four billion times.
+ * The body, which can be long, goes through zlib's CRC-32. The short other values are mixed in JavaScript, because a
+ * call into zlib costs more. Every step of the mix is a bijection of the state, and so is the CRC of its seed. So a
+ * single changed bit is always found, and any other change of one part is missed once in four billion times.
  */
 import {crc32} from 'node:zlib';
 import type {Catalog} from './catalog.ts';
@@ -12,7 +12,7 @@ import {type Damage, storageDamaged} from './damage.ts';
 import type {DocumentRow} from './rows.ts';
 import {DOCS_PER_TABLE} from './tables.sql.ts';
 
-/** A row as it is read. `checksum` null: written before there were checksums and not since. */
+/** A row as it is read. `checksum` null: last written before there were checksums. */
 export type StoredRow = DocumentRow & {checksum: number | null};
 
 /** Odd, so that multiplying by it loses nothing. */
@@ -22,14 +22,14 @@ const START = 0x811c9dc5;
 const numbers = new Float64Array(3);
 const words = new Int32Array(numbers.buffer);
 
-/** 32 bits with a sign, which SQLite keeps in four bytes. */
+/** A signed 32-bit number, which SQLite stores in four bytes. */
 export function documentChecksum({doc, id, created, updated, body, flags}: DocumentRow): number {
   numbers[0] = doc;
   numbers[1] = created;
   numbers[2] = updated;
   let state = mixed(START, flags);
   for (let i = 0; i < words.length; i++) state = mixed(state, words[i]!);
-  const stored = id.isWellFormed() ? id : id.toWellFormed(); // as SQLite keeps it
+  const stored = id.isWellFormed() ? id : id.toWellFormed(); // the form that SQLite stores
   for (let i = 0; i < stored.length; i++) state = mixed(state, stored.charCodeAt(i));
   return crc32(body, state >>> 0) | 0;
 }
@@ -40,12 +40,12 @@ function mixed(state: number, word: number): number {
 }
 
 export function isSound(row: StoredRow): boolean {
-  // A damaged row may hold another type than its column has.
+  // A value in a damaged row can have another type than its column.
   if (typeof row.id !== 'string' || typeof row.body !== 'string') return false;
   return row.checksum === null || row.checksum === documentChecksum(row);
 }
 
-/** Which document is meant, where its number may be what is damaged. */
+/** Identifies the document, since its number may be the damaged part. */
 export function damagedDocument(row: StoredRow, catalog: Catalog): Damage {
   const table = catalog.tableByNumber(Math.floor(row.doc / DOCS_PER_TABLE));
   const damage: Damage = {check: 'checksum', document: row.doc};

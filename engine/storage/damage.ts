@@ -1,9 +1,9 @@
 /**
- * Damage: what was read from the file is not what was written to it. Whoever finds some says so here. The reader gets 503
- * `op.storage_damaged`, the log an error line that names the place, and everything else of the tenant goes on.
+ * Reports damage: data read from the file that is not what was written to it. The reader gets 503 `op.storage_damaged`,
+ * the log gets an error line that names the location, and everything else of the tenant stays available.
  *
- * One sink a process, because a worker process has one tenant. A thread without one only makes the error; the main thread
- * reports it when it arrives there.
+ * There is one sink per process, because a worker process has one tenant. A thread without a sink only makes the error;
+ * the main thread reports it when it arrives there.
  */
 import Database from 'better-sqlite3';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
@@ -11,27 +11,27 @@ import {DAMAGE_PLACES_MAX} from '../limits.ts';
 
 /** Which check failed. */
 export type DamageCheck =
-  /** A document or another row does not fit its checksum. */
+  /** A document or another row does not match its checksum. */
   | 'checksum'
-  /** The document found under an id has another one, or none is found under its own. */
+  /** The document found by an id has another one, or a document is not found by its own id. */
   | 'id'
-  /** An index entry and the document it belongs to do not agree. */
+  /** An index entry and its document disagree. */
   | 'entry'
-  /** A journal record does not fit its digest and the record before. */
+  /** A journal record does not match its digest and the record before. */
   | 'chain'
-  /** A file of a deployment does not fit its digest. */
+  /** A file of a deployment does not match its digest. */
   | 'code'
-  /** Rows of a table are missing, or are others than were written. */
+  /** Rows of a table are missing, or differ from the written ones. */
   | 'rows'
   /** SQLite found its own structures broken. */
   | 'engine';
 
-/** What is damaged, as far as it is known; all of it is shown to clients and in the log. */
+/** The damaged item, as far as it is known; clients and the log show all of it. */
 export type Damage = {
   check: DamageCheck;
   table?: string;
   id?: string;
-  /** The document's number, for whoever looks into the file. */
+  /** The document's number, to find it in the file. */
   document?: number;
   sequence?: number;
   index?: string;
@@ -43,14 +43,14 @@ export type Damage = {
 type Sink = (damage: Damage, isNew: boolean) => void;
 
 let sink: Sink | null = null;
-/** Places that were reported: a damaged document that is asked for again and again fills no log. */
+/** Reported locations, so that repeated reads of a damaged document do not fill the log. */
 const known = new Set<string>();
 
 export function reportDamageTo(to: Sink): void {
   sink = to;
 }
 
-/** Reports it. @returns the error for whoever wanted to read it */
+/** Reports the damage. @returns the error for the reader */
 export function storageDamaged(damage: Damage): ServiceError {
   reportDamage(damage);
   return new ServiceError('op.storage_damaged', `${placeOf(damage)}; other documents are not affected`, damage);
@@ -63,7 +63,7 @@ export function reportDamage(damage: Damage): void {
   sink?.(damage, isNew);
 }
 
-/** Runs a read; what SQLite itself finds broken is damage like other damage, not the end of the process. */
+/** Runs a read. Damage that SQLite itself finds is handled like other damage, and does not end the process. */
 export function reading<T>(read: () => T): T {
   try {
     return read();
@@ -72,18 +72,18 @@ export function reading<T>(read: () => T): T {
   }
 }
 
-/** What a thread refused, for who waits for it. What it found damaged is reported here: a thread has no log. */
+/** The error from a thread, for the caller. Damage it found is reported here, because a thread has no log. */
 export function errorOfThread({code, message, detail}: ErrorObject): ServiceError {
   if (code === 'op.storage_damaged' && detail !== undefined) reportDamage(detail as Damage);
   return new ServiceError(code, message, detail);
 }
 
-/** SQLite's own words that a structure of the file is broken; the connection can be used on. */
+/** SQLite's error for a broken structure of the file; the connection stays usable. */
 export function isEngineDamage(caught: unknown): boolean {
   return caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_CORRUPT');
 }
 
-/** A read or write of ours met it, whether it was told as damage already or not. */
+/** Whether a read or write met such damage, already reported or not. */
 export function metEngineDamage(caught: unknown): boolean {
   if (!(caught instanceof ServiceError)) return isEngineDamage(caught);
   return caught.code === 'op.storage_damaged' && (caught.detail as Damage | undefined)?.check === 'engine';

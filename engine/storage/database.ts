@@ -1,9 +1,9 @@
 /**
- * Opening a tenant's SQLite file. Everything durability rests on is set explicitly and read back: a file that cannot be
- * opened that way is not opened at all.
+ * Opens a tenant's SQLite file. Every setting that durability depends on is made explicitly and read back: a file that
+ * does not accept them is not opened at all.
  *
- * There is one writer connection, used by the commit pipeline alone, and read-only connections for everything else. The
- * engine checkpoints itself (automatic checkpoints are off), so a checkpoint never hides inside a client's commit unseen.
+ * There is one writer connection, which only the commit pipeline uses, and read-only connections for everything else.
+ * The engine makes its own checkpoints (automatic ones are off), so a checkpoint never hides inside a client's commit.
  */
 
 import {closeSync, fsyncSync, openSync} from 'node:fs';
@@ -19,7 +19,7 @@ import {LAYOUT_VERSION, migrate, STORAGE_VERSION} from './migrations.ts';
 import {layoutFinding, smallTablesFinding} from './row-sums.ts';
 import {APPLICATION_ID} from './tables.sql.ts';
 
-/** Older ones have a WAL bug that can corrupt a file. */
+/** Older versions have a WAL bug that can corrupt a file. */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 type Pragma = [name: string, set: string, readBack: string | number];
@@ -36,7 +36,7 @@ const PRAGMAS: Pragma[] = [
 ];
 
 /**
- * Opens the writer and brings the file's tables to the current version.
+ * Opens the writer and migrates the file's tables to the current version.
  * @param mayCreate makes the file, or its tables, if there are none. @throws op.storage_damaged 503 if it may not
  */
 export function openWriter(path: string, mayCreate = true): Connection {
@@ -52,7 +52,7 @@ export function openWriter(path: string, mayCreate = true): Connection {
     if (id !== 0 && id !== APPLICATION_ID) {
       throw damagedError(`${path} is not a tenant file: its application_id is ${id}`);
     }
-    // Before anything is written by these definitions, and before anybody believes these rows.
+    // Before anything is written with these definitions, and before anything relies on these rows.
     if ((db.pragma('user_version', {simple: true}) as number) >= LAYOUT_VERSION) refuse(path, layoutFinding(db));
     const migrated = migrate(db);
     refuse(path, smallTablesFinding(db, ROWS_SUMMED_MAX));
@@ -65,7 +65,7 @@ export function openWriter(path: string, mayCreate = true): Connection {
 }
 
 /**
- * In the writer's place, on a disk that cannot be written.
+ * Opens a read-only connection instead of the writer, on a disk that cannot be written.
  * @throws op.storage_damaged 503; session.storage_read_only 503: it is of an older version
  */
 export function openForReading(path: string): Connection {
@@ -90,15 +90,15 @@ function refuse(path: string, finding: string | null): void {
 }
 
 /**
- * From now on COMMIT writes the log and does not wait for it (`log-sync.ts` syncs it), and nothing of a transaction is in the log
- * before its COMMIT: a page that is written early could be on disk when the commit before it is not.
+ * From now on COMMIT writes the WAL and does not wait for it (`log-sync.ts` syncs it). Nothing of a transaction is in
+ * the WAL before its COMMIT, because a page written early could be on disk when the commit before it is not.
  */
 export function leaveSyncsToUs(db: Connection): void {
   setPragma(db, ['synchronous', 'NORMAL', 1]);
   setPragma(db, ['cache_spill', 'OFF', 0]);
 }
 
-/** For what is written outside of groups, at the close. */
+/** For writes outside of groups, at the close. */
 export function syncEachCommit(db: Connection): void {
   setPragma(db, ['synchronous', 'FULL', 2]);
 }
@@ -138,16 +138,16 @@ function syncDirectory(path: string): void {
   }
 }
 
-/** What an SQLite error means for the transaction it ended. */
+/** The effect of an SQLite error on the transaction it ended. */
 export type StorageFailure =
-  /** No space: the group fails with 507, reads go on, later writes may work. */
+  /** No space: the group fails with 507, reads still work, later writes may work. */
   | 'full'
-  /** SQLite found a broken structure: what was asked for cannot be done, everything else can. */
+  /** SQLite found a broken structure: this operation fails, all others still work. */
   | 'damaged'
-  /** The file or the device is not to be trusted: this process must end and recover from disk. */
+  /** The file or the device cannot be trusted: this process must end and recover from disk. */
   | 'fatal';
 
-/** Sorts an error of the storage engine; null when it is not one. */
+/** Classifies an error of the storage engine; null when it is not one. */
 export function storageFailure(caught: unknown): StorageFailure | null {
   if (!(caught instanceof Database.SqliteError)) return null;
   if (isEngineDamage(caught)) return 'damaged';

@@ -1,11 +1,13 @@
 /**
- * Notices that a tenant's files were removed, replaced or cut while its worker has them open. The worker would go on writing
- * into files that nobody finds again, and acknowledge it. Looking costs two system calls, some 10 µs a commit group.
+ * Notices that a tenant's files were removed, replaced or truncated while its worker has them open. Otherwise the
+ * worker would acknowledge writes into files that no longer have a name. A check costs two system calls, some 10 µs per
+ * commit group.
  *
- * A file may grow and be written by us alone: SQLite shrinks a database only in a VACUUM and cuts its log only at the close.
+ * Only this worker writes the files: SQLite shrinks a database only in a VACUUM and truncates its WAL only at the
+ * close.
  *
- * The index of the log (`-shm`) has nothing that the log has not: no commit is lost with it, so it is not looked at with each. But whoever opens the
- * file from then on, a query thread too, makes another one and would read the past for ever.
+ * The index of the WAL (`-shm`) contains nothing that the WAL lacks. Losing it loses no commit, so commits do not check
+ * it. But any later connection, such as a query thread's, would create another one and read an old state for ever.
  */
 import {statSync} from 'node:fs';
 
@@ -23,12 +25,12 @@ export class FileWatch {
     this.findingOfAll();
   }
 
-  /** What was done to the files that hold commits since the last look; null: nothing. */
+  /** The change to the files with commits since the last check; null: none. */
   finding(): string | null {
     return this.#look(this.#paths);
   }
 
-  /** The same, with the index of the log. */
+  /** The same, including the index of the WAL. */
   findingOfAll(): string | null {
     return this.#look([...this.#paths, this.#logIndex]);
   }
@@ -37,7 +39,7 @@ export class FileWatch {
     for (const path of paths) {
       const seen = this.#seen.get(path);
       const now = statSync(path, {throwIfNoEntry: false});
-      if (seen === undefined && now === undefined) continue; // The log is made by the first write.
+      if (seen === undefined && now === undefined) continue; // The first write creates the WAL.
       const change = seen === undefined ? null : changeOf(seen, now);
       if (change !== null) return `${path} was ${change}`;
       this.#seen.set(path, {dev: now!.dev, ino: now!.ino, size: now!.size});

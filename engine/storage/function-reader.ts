@@ -1,9 +1,9 @@
-/** What queries of functions need of the storage besides what native ones do. */
+/** The storage that queries of functions need in addition to native ones. */
 import type {QueryReader} from './rows.ts';
 
 export interface FunctionReader extends QueryReader {
   /** Whether the table has an index of this name that is not filled yet. */
   isBuilding(table: string, index: string): boolean;
-  /** Of a table by its number; undefined: there is none. */
+  /** The table with this number; undefined: there is none. */
   tableName(number: number): string | undefined;
 }

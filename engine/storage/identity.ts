@@ -1,10 +1,10 @@
 /**
- * Whose file this is, in the file itself: `tenant_id`, `tenant_generation` and `tenant_created_ms` in `meta`, written at the
- * first open and compared at every later one, so that a file that was copied over another tenant's is never served as that
- * tenant's. Files from before there was an identity take that of the directory they are found in, once.
+ * The identity of a tenant's file, stored in the file: `tenant_id`, `tenant_generation` and `tenant_created_ms` in
+ * `meta`. They are written at the first open and compared at every later one, so a file copied over another tenant's is
+ * never served as that tenant's. A file from before identities takes that of its directory, once.
  *
- * `tenant_timeline` is made with the file and never changes: 128 random bits that tell this history from that of any other
- * file, one of the same tenant id included. A position in the journal means something only together with it.
+ * `tenant_timeline` is made with the file and never changes: 128 random bits that distinguish this history from that of
+ * any other file, including one with the same tenant id. A position in the journal is only meaningful together with it.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Connection} from './connection.ts';
@@ -18,10 +18,10 @@ export type TenantIdentity = {
   createdMs: number;
 };
 
-/** A file that calls itself so. `timeline`: 32 hex characters. */
+/** The identity stored in a file. `timeline`: 32 hex characters. */
 export type StoredIdentity = TenantIdentity & {timeline: string};
 
-/** Null: no tenant has opened the file yet, or it is from before files had an identity. */
+/** Null: no tenant has opened the file yet, or it is from before identities. */
 export function readIdentity(db: Connection): StoredIdentity | null {
   const meta = db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck();
   const tenant = meta.get('tenant_id');
@@ -34,13 +34,14 @@ export function readIdentity(db: Connection): StoredIdentity | null {
   };
 }
 
-/** What tells this file's history from any other: 32 hex characters. */
+/** The timeline of this file: 32 hex characters. */
 export function tenantTimeline(db: Connection): string {
   return String(db.prepare("SELECT value FROM meta WHERE key = 'tenant_timeline'").pluck().get());
 }
 
 /**
- * Makes the file this tenant's if it is nobody's. @throws op.storage_damaged 503 when it is another's: the cause says whose
+ * Assigns the file to this tenant if it has no identity. @throws op.storage_damaged 503 when it is another tenant's;
+ * the cause names that tenant
  */
 export function claimFile(db: Connection, tenant: TenantIdentity): void {
   const stored = readIdentity(db);
@@ -56,7 +57,7 @@ export function claimFile(db: Connection, tenant: TenantIdentity): void {
   checkOwner(db, tenant);
 }
 
-/** @throws op.storage_damaged 503 when it is another's: the cause says whose */
+/** @throws op.storage_damaged 503 when it is another tenant's; the cause names that tenant */
 export function checkOwner(db: Connection, tenant: TenantIdentity): void {
   const stored = readIdentity(db);
   if (stored === null || (stored.tenant === tenant.tenant && stored.generation === tenant.generation)) return;
@@ -65,7 +66,7 @@ export function checkOwner(db: Connection, tenant: TenantIdentity): void {
   );
 }
 
-/** What a client learns of a tenant whose file cannot be trusted; `finding` is for the log. */
+/** The error for clients of a tenant whose file cannot be trusted; `finding` is for the log. */
 export function damagedError(finding: string): ServiceError {
   return new ServiceError(
     'op.storage_damaged',

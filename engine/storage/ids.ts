@@ -1,7 +1,7 @@
 /**
- * Document ids: 32 characters of lower-case base32 over 48 bits of milliseconds, 80 random bits, 16 bits of table number and
- * a 16-bit checksum. Time first: new ids are neighbours in the B-tree. Table and checksum last: an id says which table it
- * belongs to, and a mistyped one is known without a look-up.
+ * Document ids: 32 characters of lower-case base32 over 48 bits of milliseconds, 80 random bits, 16 bits of table
+ * number and a 16-bit checksum. The time comes first, so new ids are neighbours in the B-tree. Table and checksum come
+ * last: an id contains its table, and a mistyped one is detected without a look-up.
  */
 import {Buffer} from 'node:buffer';
 import {randomFillSync} from 'node:crypto';
@@ -57,7 +57,7 @@ export class IdFactory {
   }
 }
 
-/** What an id of ours says; null when the text is not one. */
+/** Decodes an id made by this service; null when the text is not one. */
 export function decodeId(id: string): {tableNumber: number; createdMs: number} | null {
   if (id.length !== ID_CHARS || !SVC_ID.test(id)) return null;
   const bytes = decode(id);
@@ -65,7 +65,7 @@ export function decodeId(id: string): {tableNumber: number; createdMs: number} |
   return {tableNumber: bytes.readUInt16BE(16), createdMs: bytes.readUIntBE(0, 6)};
 }
 
-/** A caller's own id for a document. @throws op.invalid_input 400 */
+/** A document id chosen by a client. @throws op.invalid_input 400 */
 export function checkChosenId(id: string): void {
   if (id.length >= 1 && id.length <= DOCUMENT_ID_CHARS_MAX && isPrintableName(id) && decodeId(id) === null) return;
   throw new ServiceError(
@@ -74,10 +74,10 @@ export function checkChosenId(id: string): void {
   );
 }
 
-/** Filled and read at once: text that is put together from pieces costs half as much again, and garbage. */
+/** A shared buffer, filled and read at once: concatenating strings costs 50 % more, and garbage. */
 const encoded = Buffer.alloc(ID_CHARS);
 
-/** 5 bytes are 40 bits are 8 characters. */
+/** 5 bytes are 40 bits, which are 8 characters. */
 function encode(bytes: Buffer): string {
   let at = 0;
   for (let i = 0; i < ID_BYTES; i += 5) {

@@ -1,12 +1,13 @@
 /**
- * `tenant.logged` beside a tenant's file says that commits are in its log. A log that is lost while nobody has the file open (a
- * clean-up of "temporary" files, a copy without it) would otherwise go unnoticed: the file alone is whole, and older.
+ * Maintains the file `tenant.logged` beside a tenant's file, which records that the WAL contains commits. Without it,
+ * the loss of a WAL while the file is closed (a clean-up of "temporary" files, a copy without it) would go unnoticed,
+ * because the file alone is intact, only older.
  *
- *   first commit after an open, before its replies   made
- *   close in order, before the log is emptied        removed
+ *   first commit after an open, before its replies     created
+ *   close in order, before the WAL is emptied          removed
  *
- * So a file with the note and without a log, or with an empty one, has lost commits that were acknowledged. The log of an
- * open file never shrinks to nothing: a checkpoint lets it begin anew in place.
+ * So a file with the note and without a WAL, or with an empty one, has lost acknowledged commits. The WAL of an open
+ * file never shrinks to nothing: after a checkpoint it starts over in place.
  */
 import {closeSync, existsSync, fsyncSync, openSync, rmSync, statSync} from 'node:fs';
 import {dirname, join} from 'node:path';
@@ -27,7 +28,7 @@ export class LogNote {
     this.#isThere = existsSync(this.#path);
   }
 
-  /** A commit is in the log. Without space for the note there is none, and the next commit tries again. */
+  /** A commit is in the WAL. Without space for the note there is none, and the next commit retries. */
   make(): void {
     if (this.#isThere) return;
     try {
@@ -40,16 +41,16 @@ export class LogNote {
     this.#isThere = true;
   }
 
-  /** What is in the log is about to be moved into the file. */
+  /** The content of the WAL is about to be moved into the file. */
   remove(): void {
     if (!this.#isThere) return;
     rmSync(this.#path, {force: true});
-    // Before the log is emptied: else a power cut could leave the note with an empty log.
+    // Before the WAL is emptied: otherwise a power cut could leave the note with an empty WAL.
     this.#sync(dirname(this.#path));
     this.#isThere = false;
   }
 
-  /** The log could not be emptied, and may not have been since. */
+  /** The WAL could not be emptied, and may still contain commits. */
   makeIfLogged(): void {
     if ((statSync(this.#log, {throwIfNoEntry: false})?.size ?? 0) > 0) this.make();
     else this.remove();
@@ -57,8 +58,8 @@ export class LogNote {
 }
 
 /**
- * Empty files in place of those that SQLite removed with the log: without them a file cannot be opened on a disk that became
- * read-only, or has no inodes left. Nothing rests on them.
+ * Creates empty files instead of those that SQLite removed with the WAL. Without them a file cannot be opened on a disk
+ * that became read-only, or has no inodes left. Nothing depends on them otherwise.
  */
 export function keepLogFiles(path: string): void {
   try {
@@ -69,7 +70,7 @@ export function keepLogFiles(path: string): void {
   }
 }
 
-/** What is lost; null: nothing. */
+/** A description of the loss; null: nothing is lost. */
 export function findLostLog(directory: string): string | null {
   if (!existsSync(join(directory, LOGGED_FILE))) return null;
   const log = join(directory, `${TENANT_FILE}-wal`);
@@ -78,7 +79,7 @@ export function findLostLog(directory: string): string | null {
   return `${log} is ${size === undefined ? 'missing' : 'empty'}, and had commits that the file may not have`;
 }
 
-/** Makes what was created, renamed or removed in it durable. */
+/** Makes creations, renames and removals in the directory durable. */
 export function syncDirectory(path: string): void {
   const fd = openSync(path, 'r');
   try {

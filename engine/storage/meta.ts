@@ -8,7 +8,7 @@ type MetaRow = CheckedColumns<'meta'>;
 export const SET_META = `INSERT INTO meta (key, value, checksum) VALUES (?, ?, ?)
   ON CONFLICT DO UPDATE SET value = excluded.value, checksum = excluded.checksum`;
 
-/** What `SET_META` takes. */
+/** The parameters of `SET_META`. */
 export function metaRow(key: string, value: string | number): [key: string, value: string | number, checksum: number] {
   return [key, value, rowChecksum('meta', {key, value})];
 }

@@ -1,6 +1,6 @@
 /**
- * Versions of the storage layout, in PRAGMA user_version. A step brings a file from the version before to its own, in one
- * transaction; steps are only ever appended. A file from a newer svc is refused, never guessed at.
+ * Versions of the storage layout, in PRAGMA user_version. A step migrates a file from the previous version to its own,
+ * in one transaction; steps are only ever appended. A file from a newer svc is refused.
  */
 import {ROW_CHECKSUMS_AT_ONCE} from '../limits.ts';
 import type {Connection} from './connection.ts';
@@ -32,29 +32,29 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(CREATE_TABLES),
   // 2: functions.
   db => db.exec(CREATE_FUNCTION_TABLES),
-  // 3: what tells one file's history from another's.
+  // 3: an identifier of the file's history.
   db => db.exec(ADD_TIMELINE),
-  // 4: how many documents each table has.
+  // 4: the number of documents of each table.
   db => db.exec(ADD_COUNTS),
   // 5: checksums of documents.
   db => db.exec(ADD_CHECKSUMS),
-  // 6: crons say how their runs ended.
+  // 6: the outcomes of crons' runs.
   db => db.exec(ADD_CRON_OUTCOMES),
-  // 7: jobs know who scheduled them.
+  // 7: the caller that scheduled a job.
   db => db.exec(ADD_JOB_OWNERS),
-  // 8: which deployments were made while developing.
+  // 8: a mark for deployments made in development.
   db => db.exec(ADD_DEVELOPMENT),
   // 9: checksums of the other rows.
   db => db.exec(ADD_ROW_CHECKSUMS),
-  // 10: all rows of small tables have one now, and each table knows how many rows it has.
+  // 10: checksums for all other rows of small tables, and the number of rows of each table.
   db => {
     db.exec(ADD_MORE_ROW_CHECKSUMS);
     addManifestCrcs(db);
-    // Of very many jobs the rest is for the scrub.
+    // If there are very many jobs, the scrub does the others.
     for (const kind of FILLED_KINDS) addMissingChecksums(db, kind, ROW_CHECKSUMS_AT_ONCE);
     db.exec(ADD_ROW_SUMS);
   },
-  // 11: mutations of clients on sockets run once.
+  // 11: client mutations on sockets run exactly once.
   db => db.exec(ADD_CLIENT_MUTATIONS),
   // 12: sandboxes and sessions.
   db => db.exec(CREATE_CONTROL_RECORDS),

@@ -1,11 +1,11 @@
 /**
- * Checksums for rows of small tables that were written by a version without: what a row says at that moment is what it is held
- * against from then on. Nothing tells whether it was damaged before.
+ * Adds checksums to rows of small tables that an older version wrote without them. The row's current content becomes
+ * the reference, because earlier damage cannot be detected.
  */
 import type {Connection} from './connection.ts';
 import {type CheckedColumns, manifestCrc, type RowKind, rowChecksum} from './row-checksum.ts';
 
-/** The column that names a row. Kept replies are left out: they are gone after a day. */
+/** The column that identifies a row. Stored replies are left out, because they expire after a day. */
 const KEY_OF = {
   jobs: 'id',
   job_results: 'id',
@@ -24,7 +24,7 @@ export function isFilled(kind: RowKind): kind is FilledKind {
   return kind in KEY_OF;
 }
 
-/** Looks at all rows when none is missing, as reading them does. */
+/** Reads all rows when none lacks a checksum, as reading them does. */
 export function hasMissingChecksums(db: Connection, kind: FilledKind): boolean {
   return db.prepare(`SELECT 1 FROM ${kind} NOT INDEXED WHERE checksum IS NULL LIMIT 1`).get() !== undefined;
 }

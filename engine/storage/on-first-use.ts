@@ -1,6 +1,6 @@
 /**
- * Values that are made when they are first asked for. They are read through getters of a prototype, which costs a call that the
- * compiler inlines: a statement is looked up for each row that is written.
+ * Values that are made on first use. They are read through getters of a prototype, which costs a call that the compiler
+ * inlines: a statement is read for each row that is written.
  */
 type Makers = Readonly<Record<string, () => unknown>>;
 export type Made<M extends Makers> = {readonly [Name in keyof M]: ReturnType<M[Name]>};

@@ -1,4 +1,4 @@
-/** Thread entry: checks the file named in workerData and posts what is wrong with it, or null. */
+/** Thread entry: checks the file named in workerData and posts the damage it finds, or null. */
 import {parentPort, workerData} from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import {openReader} from './database.ts';

@@ -1,11 +1,14 @@
 /**
- * SQLite's own check of a file that was not closed in order. The tenant serves at once; the check runs in a thread with a
- * read-only connection, because it cannot be cut into slices. It holds a read transaction while it runs, so the WAL grows
- * meanwhile; it ends by itself.
+ * Runs SQLite's own check of a file that was not closed in order. The tenant serves at once. The check runs in a thread
+ * with a read-only connection, because it cannot be cut into slices. It holds a read transaction, so the WAL grows
+ * until it ends.
  */
 import {Worker} from 'node:worker_threads';
 
-/** Calls `onDone` with SQLite's words when the file is damaged, else with null; `onError` when the check could not run. */
+/**
+ * Calls `onDone` with SQLite's message when the file is damaged, else with null; `onError` when the check could not
+ * run.
+ */
 export function checkInBackground(
   path: string,
   onDone: (finding: string | null) => void,

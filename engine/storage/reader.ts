@@ -1,12 +1,13 @@
 /**
- * Committed data, read on a connection of its own, in a read transaction: `inSnapshot` opens it, if none is open, and
- * `endSnapshot` closes it. The main thread's is that of the newest durable commit: it is opened before the next COMMIT, and closed
- * when that is durable. A thread's lasts as long as what it was asked.
+ * Reads committed data on its own connection, in a read transaction: `inSnapshot` opens one if there is none, and
+ * `endSnapshot` closes it. The main thread's snapshot is that of the newest durable commit: it is opened before the
+ * next COMMIT, and closed when that is durable. A thread's snapshot lasts as long as its request.
  *
- * Every row that comes from the file is held against its checksum: whoever reads a damaged one gets 503 op.storage_damaged.
+ * Every row from the file is compared with its checksum: reading a damaged one gives 503 op.storage_damaged.
  *
- * Where the caller says how much text it takes at once, long bodies are left out of the statement, which costs nothing, and
- * read one by one until it is enough: a row at a time from SQLite would take twice as long for the usual, short ones.
+ * If the caller limits the text it takes at once, the statement leaves out long bodies, which costs nothing. They are
+ * read one by one until the limit is reached. Reading every row separately from SQLite would take twice as long for the
+ * usual short ones.
  */
 import type Database from 'better-sqlite3';
 import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../limits.ts';
@@ -20,28 +21,31 @@ import {RowCache} from './row-cache.ts';
 import type {DocumentRow, EntryPlace, TableInfo} from './rows.ts';
 
 const DOCUMENT = 'doc, id, created, updated, body, flags, checksum';
-/** Without bodies that are long, which only their heads are looked at for. */
+/** Leaves out long bodies: their length is in the row's header, so the text is not read. */
 const shortBody = (body: string) => `CASE WHEN octet_length(${body}) <= ${SCAN_ROW_BYTES} THEN ${body} END AS body`;
 const SHORT_DOCUMENT = DOCUMENT.replace('body', shortBody('body'));
 const JOINED = `e.doc AS doc, d.id AS id, d.created AS created, d.updated AS updated, d.body AS body, d.flags AS flags,
   d.checksum AS checksum`;
-/** `+ 0`: a parameter by itself whose value could tell SQLite how many rows there are has the statement planned anew for each run. */
+/**
+ * `+ 0`: if a bare parameter's value could affect SQLite's row estimate, the statement would be planned again for each
+ * run.
+ */
 const OF_INDEX = 'e.index_number = (? + 0)';
-/** LEFT: an entry without its document is damage, and must not be passed over. */
+/** LEFT: an entry without its document is damage, and must not be skipped. */
 const FROM_ENTRIES = `FROM index_entries e LEFT JOIN documents d ON d.doc = e.doc WHERE ${OF_INDEX}`;
 const ENTRIES = `SELECT ${JOINED} ${FROM_ENTRIES}`;
 const SHORT_ENTRIES = `SELECT ${JOINED.replace('d.body AS body', shortBody('d.body'))} ${FROM_ENTRIES}`;
 const ENTRIES_BEHIND = `FROM index_entries e WHERE ${OF_INDEX} AND e.key >= ? AND e.key < ? AND (e.key, e.doc) > (?, ?)`;
 const NUMBERS = `SELECT e.doc AS doc FROM index_entries e WHERE ${OF_INDEX}`;
 
-/** The index knows the document numbers: rows of other tables are passed over without being read. */
+/** The index contains the document numbers: rows of other tables are skipped without being read. */
 const BY_IDS = `SELECT ${SHORT_DOCUMENT} FROM documents INDEXED BY documents_by_id
   WHERE id >= ? AND id < ? AND doc >= ? AND doc <= ? ORDER BY id`;
 
 /** `body` null: it is long, or damaged. */
 type ShortRow = Omit<StoredRow, 'body'> & {body: string | null};
 type RangeShape = {hasUpper: boolean; hasAfter: boolean; reverse: boolean};
-/** By the number of their shape. */
+/** Indexed by the number of their shape. */
 type Prepared<Row> = (Database.Statement<unknown[], Row> | undefined)[];
 
 export class Reader implements FunctionReader {
@@ -66,17 +70,17 @@ export class Reader implements FunctionReader {
   #entryCount: Database.Statement<unknown[], number> | null = null;
   #entryAt: Database.Statement<unknown[], EntryPlace> | null = null;
   #entryNumbers: Database.Statement<unknown[], number> | null = null;
-  /** Null: rows may change under it, as on the writer's connection. */
+  /** Null: rows can change during its life, as on the writer's connection. */
   readonly #cache: RowCache | null;
   readonly #db: Connection;
   readonly #catalogVersion: Database.Statement<[], number> | null;
   readonly #pin: Database.Statement<[], number>;
-  /** Null: the catalog was not read in a snapshot yet. */
+  /** Null: the catalog has not been read in a snapshot yet. */
   #readVersion: number | null = null;
   #isHeld = false;
   #inSnapshot = false;
 
-  /** @param followsCatalog it is this reader's own, and is read again in a snapshot that has another one */
+  /** @param followsCatalog the catalog belongs to this reader, and is reloaded in a snapshot with another version */
   constructor(
     db: Connection,
     catalog: Catalog,
@@ -106,7 +110,7 @@ export class Reader implements FunctionReader {
     this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ? + 0`);
   }
 
-  /** What will be read until `endSnapshot` is one snapshot, of now. It may be that nobody reads: this reads one page. */
+  /** Fixes the current state as the snapshot until `endSnapshot`. It reads one page, even if no read follows. */
   hold(): void {
     if (this.#isHeld) return;
     this.#begin.run();
@@ -114,7 +118,7 @@ export class Reader implements FunctionReader {
     this.#pin.get(); // the first read is what makes it a snapshot
   }
 
-  /** To be called before a read: makes what is read until `endSnapshot` one snapshot. */
+  /** Call it before a read: all reads until `endSnapshot` see one snapshot. */
   inSnapshot(): void {
     if (this.#inSnapshot) return;
     this.hold();
@@ -125,7 +129,7 @@ export class Reader implements FunctionReader {
     this.#readVersion = version;
   }
 
-  /** For statements of others' own, between `inSnapshot` and `endSnapshot`. */
+  /** For statements prepared elsewhere, between `inSnapshot` and `endSnapshot`. */
   get db(): Connection {
     return this.#db;
   }
@@ -137,13 +141,13 @@ export class Reader implements FunctionReader {
     try {
       this.#end.run();
     } catch (caught) {
-      // Whoever met the damage was told; nothing was written that could be lost.
+      // The reader that met the damage got the error; nothing was written that could be lost.
       if (!isEngineDamage(caught)) throw caught;
       if (this.#db.inTransaction) this.#rollBack.run();
     }
   }
 
-  /** The row cache follows a commit; to be told before the next read. */
+  /** Updates the row cache after a commit; call it before the next read. */
   committed({changes}: {readonly changes: readonly {doc: number; after: {row: DocumentRow} | null}[]}): void {
     for (const {doc, after} of changes) this.#cache?.committed(doc, after?.row ?? null);
   }
@@ -159,7 +163,7 @@ export class Reader implements FunctionReader {
     if (row === undefined) return undefined;
     this.#check(row);
     if (row.id !== id) {
-      if (!id.isWellFormed()) return undefined; // it was looked for with U+FFFD in place of what is no text
+      if (!id.isWellFormed()) return undefined; // SQLite searched for U+FFFD instead of the lone surrogates
       throw storageDamaged({check: 'id', id, document: row.doc});
     }
     this.#cache?.add(row);
@@ -175,7 +179,7 @@ export class Reader implements FunctionReader {
     return rows;
   }
 
-  /** The rows of a small range by their numbers alone; null when some are not cached, or there are many. */
+  /** The rows of a small range by their numbers alone; null when some are not cached, or there are too many. */
   #cachedRange(cache: RowCache, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] | null {
     const most = Math.min(limit, ROW_CACHE_ENTRIES_MAX + 1);
     const numbers = reading(() => (reverse ? this.#numbersBackward : this.#numbersForward).all(low, high, most));
@@ -286,7 +290,7 @@ export class Reader implements FunctionReader {
     return {docs, last: docs.length < most ? null : this.#placeOf(bounds, most)};
   }
 
-  /** The n-th entry behind some bounds. */
+  /** The n-th entry within these bounds. */
   #placeOf(bounds: readonly unknown[], n: number): EntryPlace | null {
     this.#entryAt ??= this.#db.prepare(
       `SELECT e.key AS key, e.doc AS doc ${ENTRIES_BEHIND} ORDER BY e.key, e.doc LIMIT 1 OFFSET ? + 0`,
@@ -302,7 +306,7 @@ export class Reader implements FunctionReader {
     return rows;
   }
 
-  /** The first rows, with their bodies, up to the one with which there is this much text. */
+  /** The first rows, with their bodies, up to and including the row that reaches this much text. */
   #whole(rows: ShortRow[], most: number): StoredRow[] {
     const whole: StoredRow[] = [];
     let chars = 0;
@@ -327,7 +331,7 @@ export class Reader implements FunctionReader {
     checkedRow(row, this.#catalog);
   }
 
-  /** One statement for each shape of range, prepared when first used. */
+  /** One statement per shape of range, prepared on first use. */
   #statement<Row>(prepared: Prepared<Row>, select: string, {hasUpper, hasAfter, reverse}: RangeShape, isValue = false) {
     const shape = (hasUpper ? 1 : 0) + (hasAfter ? 2 : 0) + (reverse ? 4 : 0);
     const known = prepared[shape];
@@ -338,7 +342,7 @@ export class Reader implements FunctionReader {
     const statement = this.#db.prepare<unknown[], Row>(
       `${select} AND e.key >= ?${upper}${after} ORDER BY ${order} LIMIT ? + 0`,
     );
-    // An object a row costs as much as the step to it.
+    // One object per row would cost as much as the step to it.
     if (isValue) statement.pluck();
     prepared[shape] = statement;
     return statement;

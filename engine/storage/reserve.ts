@@ -1,6 +1,6 @@
 /**
- * Opening a file on a full disk: the little space it takes comes from the reserve that the supervisor keeps
- * (supervisor/files/disk-reserve.ts). Others may take what is given back before we do, so it is tried a few times.
+ * Opens a file on a full disk: the little space it needs comes from the reserve that the supervisor keeps
+ * (supervisor/files/disk-reserve.ts). Other processes can take the released space first, so there are several attempts.
  */
 import {closeSync, fstatSync, ftruncateSync, openSync} from 'node:fs';
 import {ServiceError} from '../../shared/errors.ts';
@@ -9,16 +9,18 @@ import {openFailure} from './tenant-file.ts';
 
 const TRIES = 4;
 
-/** Held from before the worker has its tenant's user, to which the file is closed, until the tenant is open. */
+/** Held from before the worker changes to its tenant's user, which cannot open the file, until the tenant is open. */
 export class Reserve {
-  /** Null: there is none. */
+  /** Null: there is no reserve. */
   readonly #file: number | null;
 
   constructor(path: string) {
     this.#file = opened(path);
   }
 
-  /** @param directory of what is opened. @throws what `open` throws, a full disk as session.storage_full 507 */
+  /**
+   * @param directory of the file that is opened. @throws the errors of `open`; for a full disk session.storage_full 507
+   */
   openWith<T>(directory: string, open: () => T): T {
     for (let tries = 1; ; tries++) {
       try {
@@ -35,7 +37,7 @@ export class Reserve {
     if (this.#file !== null) closeSync(this.#file);
   }
 
-  /** False: there is nothing left of it. */
+  /** False: the reserve is empty. */
   #giveBack(): boolean {
     const size = this.#file === null ? 0 : fstatSync(this.#file).size;
     if (size === 0) return false;
@@ -48,7 +50,7 @@ function opened(path: string): number | null {
   try {
     return openSync(path, 'r+');
   } catch (caught) {
-    // Nothing rests on it, and whatever else is wrong with the data directory is said by what is opened there.
+    // Nothing depends on the reserve, and the open itself reports any other problem with the data directory.
     if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
     return null;
   }

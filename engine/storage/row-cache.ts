@@ -1,16 +1,16 @@
 /**
- * Committed rows by document number and by id, so that a document that is asked for again is not looked up again, and an index
- * read need not look up each document it names. Two generations: a row that is used moves to the young one; when that is full
- * the old one is forgotten. So it is bounded, and a scan that uses each row once pushes out at most what was not used lately.
+ * Committed rows by document number and by id, so that repeated gets and index reads need no look-up per document. It
+ * has two generations: a row that is used moves to the young one; when that is full the old one is dropped. So it is
+ * bounded, and a scan that uses each row once evicts at most the rows that were not used recently.
  *
- * The commit pipeline puts in every row it wrote and takes out every row it deleted, after the commit and before the next
- * read: what is here is what the next snapshot holds.
+ * The commit pipeline adds every row it wrote and removes every row it deleted, after the commit and before the next
+ * read: the cache matches the next snapshot.
  */
 import {assert} from '../../shared/assert.ts';
 import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../limits.ts';
 import type {DocumentRow} from './rows.ts';
 
-/** What a row costs beside its body. */
+/** Memory of a row in addition to its body, in characters. */
 const ROW_OVERHEAD_CHARS = 200;
 
 /** A row is in both maps or in neither. */
@@ -25,7 +25,7 @@ class Generation {
     this.chars += row.body.length + ROW_OVERHEAD_CHARS;
   }
 
-  /** @returns whether it was here */
+  /** @returns whether the row was in this generation */
   delete(doc: number): boolean {
     const row = this.byDoc.get(doc);
     if (row === undefined) return false;
@@ -46,7 +46,7 @@ export class RowCache {
     return this.#young.byId.get(id) ?? this.#usedAgain(this.#old.byId.get(id));
   }
 
-  /** The rows of all these; null when one is not here. */
+  /** The rows of all these numbers; null when one is not cached. */
   all(docs: readonly number[]): DocumentRow[] | null {
     const rows: DocumentRow[] = [];
     for (const doc of docs) {
@@ -67,7 +67,10 @@ export class RowCache {
     this.#young.add(row);
   }
 
-  /** A commit wrote this document (null: deleted it). Only rows that were in use are kept: a bulk import fills nothing. */
+  /**
+   * A commit wrote this document (null: deleted it). Only rows already in the cache are updated, so a bulk import does
+   * not fill it.
+   */
   committed(doc: number, after: DocumentRow | null): void {
     assert(after === null || after.doc === doc, `document ${doc} is the one that was written`);
     const wasYoung = this.#young.delete(doc);

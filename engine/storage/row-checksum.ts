@@ -1,14 +1,17 @@
 /**
- * Checksums of the rows that are neither documents nor journal records: scheduled work and its results, schemas, indexes,
- * environment variables, replies kept for an `Idempotency-Key`, deployments, sandboxes, sessions and services, and the single values in `meta` (settings, which
- * deployment is active, whose file it is). These tables are small and change seldom, so their checksum is a CRC-32 over the
- * row's JSON; it is looked at whenever a row is read. A manifest, which may be long, has its own (`manifest_crc`), so that a
- * deployment can be listed without it.
+ * Checksums of the rows that are neither documents nor journal records: scheduled work and its results, schemas,
+ * indexes, environment variables, replies stored for an `Idempotency-Key`, deployments, sandboxes, sessions and
+ * services, and the single values in `meta` (settings, the active deployment, the file's identity). These tables are
+ * small and change seldom, so the checksum is a CRC-32 over the row's JSON, verified whenever a row is read. A
+ * manifest, which can be long, has its own (`manifest_crc`), so that a deployment can be listed without it.
  */
 import {crc32} from 'node:zlib';
 import {type Damage, storageDamaged} from './damage.ts';
 
-/** What each kind of row is held against. Order and names are part of what is stored: a change is a new storage version. */
+/**
+ * The columns that each kind of row's checksum covers. Order and names are part of the stored format: a change is a new
+ * storage version.
+ */
 const COLUMNS = {
   jobs: ['id', 'run_at', 'created_at', 'mutation', 'scheduled_by'],
   job_results: ['id', 'run_at', 'finished_at', 'mutation', 'outcome', 'error'],
@@ -48,7 +51,7 @@ const COLUMNS = {
   cron_runs: ['name', 'due', 'ran_at', 'outcome', 'error'],
 } as const;
 
-/** Columns that came later. Of a row in which one says nothing (0, null) it is left out: the checksum is what it was. */
+/** Columns added later. A row in which one is empty (0, null) leaves it out, so its checksum stays the same. */
 const LATER_COLUMNS: {readonly [Kind in keyof typeof COLUMNS]?: readonly string[]} = {
   indexes: ['is_unique', 'failure'],
   crons: ['expression', 'time_zone'],
@@ -57,9 +60,9 @@ const LATER_COLUMNS: {readonly [Kind in keyof typeof COLUMNS]?: readonly string[
 export type RowKind = keyof typeof COLUMNS;
 export const ROW_KINDS = Object.keys(COLUMNS) as RowKind[];
 
-/** The columns of one kind; others of the row are not looked at. */
+/** The columns of one kind; other columns are ignored. */
 type Columns<Kind extends RowKind> = {[Column in (typeof COLUMNS)[Kind][number]]: string | number | null};
-/** `checksum` null or undefined: written by a version without, and not since. */
+/** `checksum` null or undefined: last written by a version without checksums. */
 export type CheckedColumns<Kind extends RowKind> = Columns<Kind> & {checksum?: number | null};
 
 const WHAT: Record<RowKind, string> = {
@@ -79,10 +82,10 @@ const WHAT: Record<RowKind, string> = {
   cron_runs: 'a run of cron',
 };
 
-/** The `request` of a client's mutation whose row was damaged and taken in hand by a repair: that it was run is all that is known of it. */
+/** The `request` of a client's mutation whose damaged row was repaired: it is only known that the mutation ran. */
 export const LOST_REQUEST = 'lost';
 
-/** 32 bits with a sign, which SQLite keeps in four bytes. */
+/** A signed 32-bit number, which SQLite stores in four bytes. */
 export function rowChecksum<Kind extends RowKind, Row extends Columns<Kind>>(kind: Kind, row: Row): number {
   const columns: Readonly<Record<string, unknown>> = row;
   const values = COLUMNS[kind].map(column => stored(columns[column]));
@@ -90,7 +93,7 @@ export function rowChecksum<Kind extends RowKind, Row extends Columns<Kind>>(kin
   return crc32(JSON.stringify(values)) | 0;
 }
 
-/** As SQLite keeps it. */
+/** The form that SQLite stores. */
 function stored(value: unknown): unknown {
   return typeof value === 'string' && !value.isWellFormed() ? value.toWellFormed() : value;
 }
@@ -112,12 +115,12 @@ export function rowDamage<Kind extends RowKind>(kind: Kind, row: CheckedColumns<
   return {check: 'checksum', stored: `${WHAT[kind]} ${JSON.stringify(name)}`};
 }
 
-/** The CRC-32 of a manifest, as it is kept beside it. */
+/** The CRC-32 of a manifest, which is stored with it. */
 export function manifestCrc(manifest: string): number {
   return crc32(manifest) | 0;
 }
 
-/** Of a deployment with its manifest. @throws op.storage_damaged 503 */
+/** For a deployment with its manifest. @throws op.storage_damaged 503 */
 export function checkedDeployment<Row extends CheckedColumns<'deployments'> & {manifest: string}>(row: Row): Row {
   checkedRowOf('deployments', row);
   if (row.manifest_crc === null || row.manifest_crc === manifestCrc(row.manifest)) return row;

@@ -1,11 +1,11 @@
 /**
- * Small tables as a whole: how many rows each has and the sum of their checksums are kept in `row_sums`, in the transaction
- * that changes them. A row's own checksum says nothing of a row that is not found: one flipped bit in the head of a page
- * can hide all of them. And the definitions of tables, indexes and triggers are held against a checksum, because every
- * statement believes them.
+ * Verifies small tables as a whole: `row_sums` has the number of rows of each and the sum of their checksums, updated
+ * in the transaction that changes them. A row's own checksum does not help if the row is not found: one flipped bit in
+ * the header of a page can hide all its rows. The definitions of tables, indexes and triggers are compared with a
+ * checksum too, because every statement relies on them.
  *
- * Looking at a table reads all of it, so it is looked at when that is cheap: at every open and listing while it has few rows,
- * in the scrub up to many more, and in `svc verify` always.
+ * Verifying a table reads all of it, so it is done when that is cheap: at every open and listing while the table has
+ * few rows, in the scrub up to many more, and in `svc verify` always.
  */
 import {crc32} from 'node:zlib';
 import type {Connection} from './connection.ts';
@@ -15,7 +15,7 @@ import {type CheckedColumns, isSoundRow, type RowKind, rowDamage} from './row-ch
 import {SUMMED_KINDS, weightOf} from './tables.sql.ts';
 
 const LAYOUT_KEY = 'layout';
-/** They have indexes of SQLite, by which they are read. */
+/** Tables with indexes of SQLite, through which they are read. */
 const INDEXED_KINDS: ReadonlySet<RowKind> = new Set<RowKind>([
   'jobs',
   'job_results',
@@ -28,7 +28,7 @@ const INDEXED_KINDS: ReadonlySet<RowKind> = new Set<RowKind>([
 
 type Sums = {kind: RowKind; rows: number; sum: number};
 
-/** Of all definitions, and where each table begins. */
+/** The checksum of all definitions, and of each table's root page. */
 function layoutOf(db: Connection): number {
   const rows = db
     .prepare('SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema ORDER BY type, name')
@@ -37,26 +37,26 @@ function layoutOf(db: Connection): number {
   return crc32(JSON.stringify(rows)) | 0;
 }
 
-/** After the definitions were changed, in the same transaction. */
+/** Call it after a change of the definitions, in the same transaction. */
 export function noteLayout(db: Connection): void {
   db.prepare(SET_META).run(...metaRow(LAYOUT_KEY, layoutOf(db)));
 }
 
-/** Null: the definitions are those that were noted. */
+/** Null: the definitions match their checksum. */
 export function layoutFinding(db: Connection): string | null {
   if (storedMeta(db, LAYOUT_KEY) === layoutOf(db)) return null;
   return 'the definitions of its tables, indexes and triggers do not fit their checksum';
 }
 
-/** Of one table as it is, not by an index of it: `?` is how many rows are looked at. */
+/** Reads one table itself, not through an index: `?` is the maximum number of rows. */
 function foundSums(kind: RowKind): string {
   return `SELECT '${kind}' AS kind, count(*) AS rows, coalesce(sum(weight), 0) AS sum
     FROM (SELECT ${weightOf(kind)} AS weight FROM ${kind} NOT INDEXED LIMIT ? + 0)`;
 }
 
 /**
- * What is wrong with the rows of one table as a whole; null: nothing, or there are too many to look at.
- * @param most rows
+ * The damage of one table as a whole; null: none, or there are too many rows to check.
+ * @param most maximum number of rows
  */
 export function sumsFinding(db: Connection, kind: RowKind, most: number): string | null {
   const said = db.prepare<[string], Sums>('SELECT * FROM row_sums WHERE kind = ?').get(kind);
@@ -73,30 +73,30 @@ function difference(db: Connection, said: Sums, found: Sums): string | null {
   const {kind} = said;
   if (found.rows !== said.rows) return `the table ${kind} had ${said.rows} rows, and ${found.rows} are found`;
   if (found.sum === said.sum) return null;
-  // Of one whose checksum itself is damaged the sum cannot be told.
+  // If a row's checksum itself is damaged, the sum is unknown.
   for (const _ of unsoundRows(db, kind)) return null;
   return `the rows of the table ${kind} are not those that were written`;
 }
 
-/** Rows that do not fit their checksum. */
+/** Rows that do not match their checksum. */
 export function* unsoundRows<Kind extends RowKind>(db: Connection, kind: Kind): Generator<CheckedColumns<Kind>> {
   for (const row of db.prepare<[], CheckedColumns<Kind>>(`SELECT * FROM ${kind} NOT INDEXED`).iterate()) {
     if (!isSoundRow(kind, row)) yield row;
   }
 }
 
-/** Before a list of them is served. @throws op.storage_damaged 503 */
+/** Call it before a list of them is served. @throws op.storage_damaged 503 */
 export function checkSums(db: Connection, kind: RowKind, most: number): void {
   const finding = sumsFinding(db, kind, most);
   if (finding !== null) throw storageDamaged({check: 'rows', stored: finding});
 }
 
 /**
- * What is wrong with small tables that nobody could read rightly: rows that are missing, indexes that do not lead to them,
- * and single values that are damaged, on which everything else depends.
+ * Damage of small tables that no read would notice: missing rows, indexes that do not lead to their rows, and damaged
+ * single values, on which everything else depends.
  */
 export function smallTablesFinding(db: Connection, most: number): string | null {
-  // In two statements, not two for each table: this is part of every open.
+  // Two statements in all, not two per table, because every open runs this.
   const all = db.prepare<[], Sums>('SELECT * FROM row_sums').all();
   const said = new Map(all.map(sums => [sums.kind, sums]));
   const few = SUMMED_KINDS.filter(kind => (said.get(kind)?.rows ?? 0) <= most);
@@ -113,7 +113,7 @@ export function smallTablesFinding(db: Connection, most: number): string | null 
   return null;
 }
 
-/** Whether the table and its indexes, as SQLite checks them, agree. */
+/** Whether the table and its indexes agree, according to SQLite's check. */
 export function indexesFinding(db: Connection, kind: RowKind, most: number): string | null {
   return hasFewRows(db, kind, most) ? brokenIndex(db, kind) : null;
 }
@@ -129,7 +129,7 @@ export function hasFewRows(db: Connection, kind: RowKind, most: number): boolean
   return rows !== undefined && rows <= most;
 }
 
-/** After rows that were damaged were taken away, at somebody's request: what is there is what they are held against. */
+/** Call it after a repair removed damaged rows on request: the remaining rows become the reference. */
 export function sumAgain(db: Connection, kind: RowKind): void {
   db.prepare(
     `INSERT OR REPLACE INTO row_sums SELECT '${kind}', count(*), coalesce(sum(${weightOf(kind)}), 0) FROM ${kind} NOT INDEXED`,

@@ -1,4 +1,4 @@
-/** What queries need of the storage. All calls of one query happen in one turn and see one snapshot. */
+/** The storage that queries need. All calls of one query happen in one turn and see one snapshot. */
 
 export type DocumentRow = {doc: number; id: string; created: number; updated: number; body: string; flags: number};
 export type IndexInfo = {number: number; name: string; fields: string[]};
@@ -10,21 +10,21 @@ export type TableInfo = {number: number; lowDoc: number; highDoc: number; indexe
 export type EntryPlace = {readonly key: Buffer; readonly doc: number};
 
 export interface QueryReader {
-  /** Tells this history of the tenant's data from every other: cursors are bound to it. */
+  /** Distinguishes this history of the tenant's data from every other: cursors are bound to it. */
   readonly timeline: string;
-  /** Undefined: never written, so every answer is empty. */
+  /** Undefined: never written, so every result is empty. */
   table(name: string): TableInfo | undefined;
   /** A document of any table; the caller compares `doc` with its table's range. */
   documentById(id: string): DocumentRow | undefined;
   /**
-   * Rows with low ≤ doc ≤ high, ascending or descending, at most `limit`. Fewer, when the bodies of those together have
-   * `chars` characters: the row that reaches it is the last.
+   * Rows with low ≤ doc ≤ high, ascending or descending, at most `limit`. There are fewer if their bodies together
+   * reach `chars` characters: the row that reaches it is the last.
    */
   documents(low: number, high: number, reverse: boolean, limit: number, chars?: number): DocumentRow[];
   /**
-   * Entries of one index with lower ≤ key < upper (null: to the end), in (key, doc) order or its reverse, strictly beyond
-   * `after` in that direction, at most `limit`, and `chars` as above. The keys themselves stay in the storage: a buffer a row would cost as much as
-   * the rest of the row.
+   * Entries of one index with lower ≤ key < upper (null: to the end), in (key, doc) order or its reverse, strictly
+   * after `after` in that direction, at most `limit`, and `chars` as above. The keys stay in the storage, because one
+   * buffer per row would double the cost of a row.
    */
   indexEntries(
     index: number,
@@ -35,7 +35,10 @@ export interface QueryReader {
     limit: number,
     chars?: number,
   ): DocumentRow[];
-  /** Rows with from ≤ id < to and low ≤ doc ≤ high, in the order of their ids' bytes or its reverse; `limit`, `chars` as above. */
+  /**
+   * Rows with from ≤ id < to and low ≤ doc ≤ high, in the byte order of their ids or its reverse; `limit`, `chars` as
+   * above.
+   */
   documentsByIds(
     from: string,
     to: string,
@@ -45,9 +48,11 @@ export interface QueryReader {
     limit: number,
     chars?: number,
   ): DocumentRow[];
-  /** How many documents the table has; null: nobody has counted them yet. */
+  /** Number of documents in the table; null: they have not been counted yet. */
   documentCount(table: TableInfo): number | null;
-  /** How many entries of an index have lower ≤ key < upper, behind `after`, up to `most`. `last`: there may be more behind it. */
+  /**
+   * Number of index entries with lower ≤ key < upper, after `after`, up to `most`. `last`: there may be more after it.
+   */
   countEntries(
     index: number,
     lower: Buffer,
@@ -57,7 +62,7 @@ export interface QueryReader {
   ): {count: number; last: EntryPlace | null};
   /** Numbers of documents alone, ascending from `low` to `high`, both included. */
   documentNumbers(low: number, high: number, most: number): number[];
-  /** The same of entries, in their order. Otherwise as `countEntries`. */
+  /** The same for entries, in their order. Otherwise as `countEntries`. */
   entryNumbers(
     index: number,
     lower: Buffer,

@@ -1,6 +1,6 @@
 /**
- * The statements of the writer connection, each prepared with its first use: most tenants use few of them, and preparing all
- * was a third of what an open costs. Reads that serve clients are in `reader.ts`, on their own connection.
+ * The statements of the writer connection, each prepared on first use: most tenants use few of them, and preparing all
+ * took a third of the time of an open. Reads that serve clients are in `reader.ts`, on a separate connection.
  */
 import type Database from 'better-sqlite3';
 import {INSERT_ROWS_AT_ONCE} from '../limits.ts';
@@ -21,7 +21,7 @@ export type JobRow = {
 export type PendingJobs = {jobs: number; bytes: number};
 export type CronRow = {
   name: string;
-  /** 0: it goes by its expression. */
+  /** 0: the cron uses its expression. */
   interval_ms: number;
   mutation: string;
   enabled: number;
@@ -31,7 +31,7 @@ export type CronRow = {
   last_outcome: 'completed' | 'failed' | null;
   last_error: string | null;
   failures: number;
-  /** Null: it goes by its interval. */
+  /** Null: the cron uses its interval. */
   expression: string | null;
   time_zone: string | null;
   checksum?: number | null;
@@ -62,7 +62,7 @@ export type KeptReply = {
   checksum: number | null;
 };
 
-/** What a mutation of a client came to. `checksum` is of the whole row. */
+/** The result of a client's mutation. `checksum` is of the whole row. */
 export type ClientMutation = {
   client_id: string;
   request_id: number;
@@ -73,7 +73,7 @@ export type ClientMutation = {
   checksum: number;
 };
 
-/** Before every time there is: a bound makes SQLite search the index rather than scan. */
+/** Before every possible time: a bound makes SQLite search the index rather than scan. */
 const LONG_AGO = Number.MIN_SAFE_INTEGER;
 type Due = {id: string; due: number};
 
@@ -87,7 +87,7 @@ export function prepareStatements(db: Connection) {
     begin: () => run<[]>('BEGIN IMMEDIATE'),
     commit: () => run<[]>('COMMIT'),
     rollback: () => run<[]>('ROLLBACK'),
-    /** Rows that this connection has changed, also those that were taken back. */
+    /** Number of rows that this connection has changed, including changes that were rolled back. */
     totalChanges: () => db.prepare<[], number>('SELECT total_changes()').pluck(),
     savepoint: () => run<[]>('SAVEPOINT w'),
     release: () => run<[]>('RELEASE w'),
@@ -186,7 +186,7 @@ export function prepareStatements(db: Connection) {
       db.prepare<[string], {bytes: number; scheduled_by: string | null}>(
         'SELECT octet_length(mutation) AS bytes, scheduled_by FROM jobs WHERE id = ?',
       ),
-    // The length of a text is in its row's head: this does not read the texts.
+    // The length of a text is in its row's header: this does not read the texts.
     countJobs: () =>
       db.prepare<[], PendingJobs>(
         'SELECT count(*) AS jobs, coalesce(sum(octet_length(mutation)), 0) AS bytes FROM jobs',
@@ -235,7 +235,7 @@ export function prepareStatements(db: Connection) {
       run<[string, number | null, number, string, string | null, number]>(
         'INSERT INTO cron_runs (name, due, ran_at, outcome, error, checksum) VALUES (?, ?, ?, ?, ?, ?)',
       ),
-    /** All but so many of the newest. */
+    /** All but this many of the newest. */
     forgetCronRuns: () =>
       run<[string, string, number]>(
         `DELETE FROM cron_runs WHERE name = ? AND n <=
@@ -248,7 +248,7 @@ export function prepareStatements(db: Connection) {
       ),
     journalDigest: () => db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck(),
     appendJournal: () => run<[number, string, string]>('INSERT INTO journal VALUES (?, ?, ?)'),
-    /** The bytes of a record's text. */
+    /** Size of a record's text in bytes. */
     appendJournalBytes: () => run<[number, Buffer, string]>('INSERT INTO journal VALUES (?, CAST(? AS TEXT), ?)'),
     trimJournal: () => run<[number]>('DELETE FROM journal WHERE sequence < ?'),
 
@@ -272,7 +272,7 @@ export function prepareStatements(db: Connection) {
       ),
     deployment: () => db.prepare<[number], DeploymentRow>('SELECT * FROM deployments WHERE id = ?'),
     lastDeployment: () => db.prepare<[], number | null>('SELECT max(id) FROM deployments').pluck(),
-    /** Those to be kept longest first. */
+    /** Those that expire last come first. */
     deploymentIdsToKeep: () =>
       db.prepare<[], number>('SELECT id FROM deployments ORDER BY development, id DESC').pluck(),
     deploymentActivated: () =>

@@ -1,4 +1,4 @@
-/** What is kept of a tenant's functions in its file, for whoever looks without calling one: the platform need not be loaded. */
+/** Settings of a tenant's functions in its file, for reads without loading the function platform. */
 import type {Static} from 'typebox';
 import type {JournalDeployment} from '../../shared/protocol/journal.ts';
 import type {SettingsBody} from '../../shared/protocol/settings.ts';
@@ -8,18 +8,21 @@ import type {DeploymentRow} from './statements.ts';
 
 export type TenantFunctionSettings = Static<typeof SettingsBody>;
 
-/** The meta value with the id of the deployment that serves. */
+/** The meta value with the id of the active deployment. */
 export const ACTIVE_KEY = 'active_deployment';
 export const SETTINGS_KEY = 'function_settings';
 const DEFAULT: TenantFunctionSettings = {egress: {allow: [], deny: []}, allowed_origins: null};
 
-/** What was decided last, or what holds until then. */
+/** The last stored setting, or its default. */
 export function storedSettings(db: Connection): TenantFunctionSettings {
   const stored = storedMeta(db, SETTINGS_KEY);
   return stored === undefined ? DEFAULT : (JSON.parse(String(stored)) as TenantFunctionSettings);
 }
 
-/** Since when the deployment that serves does; 0: there is none. Damage is for whoever needs the deployment to find. */
+/**
+ * Since when the active deployment is active; 0: there is none. Damage is ignored here: loading the deployment reports
+ * it.
+ */
 export function activatedMs(db: Connection): number {
   const select = db.prepare<[string], number>(
     'SELECT activated_at FROM deployments WHERE id = (SELECT value FROM meta WHERE key = ?)',
@@ -27,7 +30,7 @@ export function activatedMs(db: Connection): number {
   return select.pluck().get(ACTIVE_KEY) ?? 0;
 }
 
-/** A deployment as the journal tells of it: what names its code, not the code. */
+/** A deployment as the journal describes it: references to its code, not the code. */
 export function journalDeployment(row: Omit<DeploymentRow, 'manifest'>): JournalDeployment {
   const {id, created_at, activated_at, message, hash} = row;
   const files = JSON.parse(row.files) as JournalDeployment['files'];

@@ -1,4 +1,4 @@
-/** Table schemas: what may be declared, and whether a document satisfies it. */
+/** Table schemas: the valid declarations, and whether a document satisfies one. */
 import {ServiceError} from '../../shared/errors.ts';
 import type {FieldEntry, FieldType, TableSchema} from '../../shared/protocol/schema.ts';
 import {compilePath} from '../../shared/values/paths.ts';
@@ -8,7 +8,7 @@ import type {Value} from '../../shared/values/value.ts';
 const RESERVED_INDEX_NAMES = ['by_id', 'by_creation_time'];
 const INDEX_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
-/** Of a table schema set natively, or the message of a deployed table's validator. */
+/** The violation of a native table schema, or the message of a deployed table's validator. */
 export type Violation = {field: string; expected: string; found: string} | {message: string};
 /** The first field that violates the schema, in order of declaration; null when none does. */
 export type CompiledSchema = (fields: Readonly<Record<string, Value>>) => Violation | null;
@@ -86,7 +86,7 @@ function checkIndexes(schema: TableSchema): void {
   }
 }
 
-/** Names come as long as a body may be. */
+/** Names can be as long as a body. */
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

@@ -1,10 +1,11 @@
 /**
- * The tenant's tables. One file a tenant. What writes is in `statements.ts`, what serves clients in `reader.ts` and beside what it reads.
+ * The tables of a tenant's file; each tenant has one file. The statements that write are in `statements.ts`, those that
+ * serve clients in `reader.ts` and the modules that use them.
  *
- * `doc` numbers every document once: `table number * DOCS_PER_TABLE + n`, n counting up from 1 and never used again. So a
- * table is one contiguous range of the documents' B-tree, in creation order, and "by creation time, then id" is `doc` order:
- * creation times strictly increase within a table. Index entries end in `doc` for the same reason, where the two columns
- * would say the same in more bytes.
+ * `doc` numbers every document once: `table number * DOCS_PER_TABLE + n`, n counting up from 1 and never used again. So
+ * a table is one contiguous range of the documents' B-tree, in creation order, and "by creation time, then id" is `doc`
+ * order, because creation times strictly increase within a table. Index entries end in `doc` for the same reason; the
+ * two columns would give the same order in more bytes.
  */
 import type {RowKind} from './row-checksum.ts';
 
@@ -154,21 +155,21 @@ export const ADD_TIMELINE = `
 `;
 
 /**
- * From version 4 on. documents: how many of the table's documents have a number up to counted_to. A table that was there
- * before is counted in the background; a new one starts with counted_to beyond all its numbers, so documents is its count.
+ * From version 4 on. documents: number of the table's documents with a number up to counted_to. An older table is
+ * counted in the background; a new one starts with counted_to above all its numbers, so documents is its count.
  */
 export const ADD_COUNTS = `
   ALTER TABLE tables ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE tables ADD COLUMN counted_to INTEGER NOT NULL DEFAULT 0;
 `;
 
-/** Documents can be held against what was written, from version 5 on. Adding a column does not touch the rows. */
+/** From version 5 on documents have a checksum. Adding a column does not touch the rows. */
 export const ADD_CHECKSUMS = `
   -- documentChecksum() of the row; null in rows written before, until they are written again or the scrub has passed.
   ALTER TABLE documents ADD COLUMN checksum INTEGER;
 `;
 
-/** How the runs of crons ended, from version 6 on. */
+/** The outcomes of the runs of crons, from version 6 on. */
 export const ADD_CRON_OUTCOMES = `
   -- last_outcome: completed, failed, or null before the first run. last_error: why it failed. failures: those in a row.
   ALTER TABLE crons ADD COLUMN last_outcome TEXT;
@@ -177,26 +178,26 @@ export const ADD_CRON_OUTCOMES = `
   CREATE INDEX crons_failing ON crons (name) WHERE failures > 0;
 `;
 
-/** Who scheduled a job, from version 7 on. */
+/** The caller that scheduled a job, from version 7 on. */
 export const ADD_JOB_OWNERS = `
   -- Who may cancel a job without an admin credential: the token identifier of who scheduled it over HTTP, empty for a caller
   -- without a token; null: nobody.
   ALTER TABLE jobs ADD COLUMN scheduled_by TEXT;
 `;
 
-/** From version 8 on. development: 1 for a deployment of svc dev, which the history forgets before others. */
+/** From version 8 on. development: 1 for a deployment of svc dev, which the history drops before others. */
 export const ADD_DEVELOPMENT = `
   ALTER TABLE deployments ADD COLUMN development INTEGER NOT NULL DEFAULT 0;
 `;
 
 const KINDS_OF_VERSION_9 = ['jobs', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'] as const;
 
-/** From version 9 on: rows that are neither documents nor records can be held against what was written, see row-checksum.ts. */
+/** From version 9 on: checksums of rows that are neither documents nor records, see row-checksum.ts. */
 export const ADD_ROW_CHECKSUMS = KINDS_OF_VERSION_9.map(
   kind => `ALTER TABLE ${kind} ADD COLUMN checksum INTEGER;`,
 ).join('\n');
 
-/** From version 10 on: the rest of them can, too. manifest_crc: of the manifest alone. */
+/** From version 10 on: checksums of all other rows. manifest_crc: of the manifest alone. */
 export const ADD_MORE_ROW_CHECKSUMS = `
   ALTER TABLE meta ADD COLUMN checksum INTEGER;
   ALTER TABLE deployments ADD COLUMN manifest_crc INTEGER;
@@ -205,7 +206,7 @@ export const ADD_MORE_ROW_CHECKSUMS = `
 
 const KINDS_OF_VERSION_10: readonly RowKind[] = [...KINDS_OF_VERSION_9, 'meta', 'deployments'];
 
-/** Small tables whose rows are counted and summed up. */
+/** Small tables with a row count and a sum of checksums. */
 export const SUMMED_KINDS: readonly RowKind[] = [
   ...KINDS_OF_VERSION_10,
   'client_mutations',
@@ -215,14 +216,14 @@ export const SUMMED_KINDS: readonly RowKind[] = [
   'cron_runs',
 ];
 
-/** What a row adds to its table's sum. A deployment's checksum lies behind its manifest, which may be long. */
+/** A row's contribution to its table's sum. A deployment's checksum is stored after its manifest, which can be long. */
 export function weightOf(kind: RowKind, row = ''): string {
   return kind === 'deployments' ? `${row}id` : `coalesce(${row}checksum, 0)`;
 }
 
 /**
- * From version 10 on. How many rows each small table has, and the sum of their checksums, kept by triggers in the transaction
- * that changes them: a table that lost rows, by whatever damage, does not fit them. See row-sums.ts.
+ * From version 10 on: the number of rows of each small table, and the sum of their checksums. Triggers update them in
+ * the transaction that changes the rows, so a table that lost rows through any damage does not match. See row-sums.ts.
  */
 export const ADD_ROW_SUMS = `
   CREATE TABLE row_sums (
@@ -233,7 +234,7 @@ export const ADD_ROW_SUMS = `
 ${KINDS_OF_VERSION_10.map(sumsOf).join('\n')}
 `;
 
-/** Begins to count and sum up one table. */
+/** Starts the count and the sum of one table. */
 function sumsOf(kind: RowKind): string {
   return `
   INSERT INTO row_sums SELECT '${kind}', count(*), coalesce(sum(${weightOf(kind)}), 0) FROM ${kind};
@@ -248,7 +249,7 @@ function sumsOf(kind: RowKind): string {
   END;`;
 }
 
-/** From version 11 on: mutations of clients on sockets run once. */
+/** From version 11 on: client mutations on sockets run exactly once. */
 export const ADD_CLIENT_MUTATIONS = `
   -- What those came to that were committed. request: SHA-256 of path and arguments, and of who asked, hex. value: wire JSON. sequence: the one that has its
   -- effect. created_ms: epoch milliseconds.
@@ -266,7 +267,7 @@ export const ADD_CLIENT_MUTATIONS = `
 ${sumsOf('client_mutations')}
 `;
 
-/** From version 12 on: what service control keeps. */
+/** From version 12 on: the state of service control. */
 export const CREATE_CONTROL_RECORDS = `
   -- Sandboxes and sessions. kind: sandbox or session. record: JSON as control-records.ts has it.
   CREATE TABLE control_records (
@@ -278,7 +279,7 @@ export const CREATE_CONTROL_RECORDS = `
 ${sumsOf('control_records')}
 `;
 
-/** From version 16 on: crons by expression, and what became of each of their runs. */
+/** From version 16 on: crons by expression, and the outcome of each of their runs. */
 export const ADD_CRON_RUNS = `
   -- expression, time_zone: of a cron by expression, whose interval_ms is 0; else null.
   ALTER TABLE crons ADD COLUMN expression TEXT;
@@ -298,9 +299,10 @@ ${sumsOf('cron_runs')}
 `;
 
 /**
- * From version 14 on: indexes that are unique. The table is made anew, because its states are in a CHECK.
- * is_unique: 1 when no two documents may have the same values. failure: JSON array of the first documents that have, or null.
- * state failed: such were found; nobody keeps its entries, and they stay until it is dropped.
+ * From version 14 on: unique indexes. The table is created again, because its states are in a CHECK.
+ * is_unique: 1 when no two documents can have the same values. failure: JSON array of the first documents that do, or
+ * null.
+ * state failed: such documents were found; its entries are not maintained, and stay until it is dropped.
  */
 export const ADD_UNIQUE_INDEXES = `
   CREATE TABLE unique_indexes (
@@ -321,7 +323,7 @@ export const ADD_UNIQUE_INDEXES = `
 ${sumsOf('indexes')}
 `;
 
-/** From version 13 on: services, and what is wanted of them. */
+/** From version 13 on: services, and their desired state. */
 export const CREATE_SERVICES = `
   -- record: JSON as shared/protocol/services.ts has it; its state is what it was when something of it was written last.
   CREATE TABLE services (

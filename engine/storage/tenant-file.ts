@@ -1,7 +1,7 @@
 /**
- * Opening a tenant's own file. It is made exactly once, at the first open after the tenant's creation (`tenant.new` says so);
- * from then on a file that is missing, empty or without tables was lost, and serving an empty one in its place would be
- * wrong answers with 200: it is refused, and left as it is.
+ * Opens a tenant's own file. The file is created exactly once, at the first open after the tenant's creation
+ * (`tenant.new` marks that). From then on a file that is missing, empty or without tables was lost. Serving an empty
+ * one instead would give wrong results with 200, so it is refused, and left as it is.
  */
 import {
   accessSync,
@@ -26,23 +26,26 @@ import {checkOwner, claimFile, damagedError, type TenantIdentity} from './identi
 import {findLostLog, syncDirectory} from './log-note.ts';
 import {findLogDamage} from './wal-log.ts';
 
-/** A disk with less free space counts as full: SQLite needs as much to open a file. */
+/** A disk with less free space than this counts as full, because SQLite needs as much to open a file. */
 const FREE_BYTES_MIN = 128 * 1024;
 
-/** Before anything is made in the directory. @throws op.storage_damaged 503: the tenant was used, and its file is gone */
+/**
+ * Runs before anything is created in the directory. @throws op.storage_damaged 503: the tenant was used, and its file
+ * is gone
+ */
 export function checkFileIsThere(directory: string, isReadOnly = false): void {
   if (statSync(directory, {throwIfNoEntry: false}) === undefined) throw damagedError(`${directory} is missing`);
   if (isNoted(join(directory, NEW_TENANT_FILE))) return;
   const path = join(directory, TENANT_FILE);
   const size = statSync(path, {throwIfNoEntry: false})?.size;
   if (size === undefined) throw damagedError(`${path} is missing`);
-  // SQLite would remove a log that lies beside an empty file.
+  // SQLite would remove a WAL that lies beside an empty file.
   if (size === 0) throw damagedError(`${path} is empty`);
-  // SQLite would open it for reading, and the first write would end the worker with its outcome unknown.
+  // SQLite would open it read-only, and the first write would end the worker with its outcome unknown.
   accessSync(path, isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK);
 }
 
-/** Whether its file system takes no writes at all. */
+/** Whether its file system is mounted read-only. */
 export function isDiskReadOnly(directory: string): boolean {
   try {
     closeSync(openSync(join(directory, TENANT_FILE), 'r+'));
@@ -53,8 +56,8 @@ export function isDiskReadOnly(directory: string): boolean {
 }
 
 /**
- * On a disk that cannot be written. SQLite reads the log without changing it if both files of the log are there, which `keepLogFiles`
- * and every open before it saw to.
+ * Opens the file on a disk that cannot be written. SQLite reads the WAL without changing it if both files of the WAL
+ * exist, which `keepLogFiles` and every earlier open ensured.
  * @throws op.storage_damaged 503; session.storage_read_only 503; errors of SQLite and of the file system as they are
  */
 export function openTenantFileForReading(directory: string, tenant: TenantIdentity): Connection {
@@ -73,7 +76,7 @@ export function openTenantFileForReading(directory: string, tenant: TenantIdenti
   }
 }
 
-/** What has the note's name and is no file was not made by a creation. */
+/** If the note's name belongs to something other than a file, no creation made it. */
 function isNoted(path: string): boolean {
   return lstatSync(path, {throwIfNoEntry: false})?.isFile() === true;
 }
@@ -108,13 +111,13 @@ function refuseLostLog(directory: string): void {
   throw damagedError(`${finding}; see "A lost log" in docs/operating.md`);
 }
 
-/** Before SQLite sees it: opening would cut the log at the damage, without a word. @throws op.storage_damaged 503 */
+/** Runs before SQLite opens the file, which would silently cut the WAL at the damage. @throws op.storage_damaged 503 */
 function refuseDamagedLog(path: string): void {
   const damage = findLogDamage(path);
   if (damage === null) return;
   const log = `${path}-wal`;
   const copy = `${log}.damaged`;
-  // Whatever is done to repair it, what was there is kept.
+  // Keep the original content, for any repair.
   if (existsSync(log) && !existsSync(copy)) copyFileSync(log, copy);
   throw damagedLog(damage.finding);
 }
@@ -123,12 +126,14 @@ function damagedLog(finding: string): ServiceError {
   return damagedError(`${finding}; see "A damaged log" in docs/operating.md`);
 }
 
-/** Why a tenant could not be opened, as its clients learn it; anything that is no state of the disk as it is. */
+/**
+ * The reason why a tenant could not be opened, for its clients; errors that are not a state of the disk pass unchanged.
+ */
 export function openFailure(caught: unknown, directory: string): unknown {
   if (caught instanceof ServiceError) return caught;
   const code = (caught as {code?: unknown}).code;
   if (typeof code !== 'string') return caught;
-  // SQLITE_ERROR: a table or a column that is always there was not found.
+  // SQLITE_ERROR: a table or a column that always exists was not found.
   if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|ERROR|CONSTRAINT)/.test(code)) {
     return damagedError(`${join(directory, TENANT_FILE)}: ${caught.message}`);
   }

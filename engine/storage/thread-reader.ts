@@ -1,7 +1,8 @@
 /**
- * Committed data, read by a thread of its own: a read-only connection, and a catalog that is read again when the writer has
- * changed it. What one `read` sees is one snapshot, begun when it begins: every write that was acknowledged before is in it.
- * So may be one that is not durable yet: the main thread holds back what came of it until it is (`CommitGroups.whenDurable`).
+ * Reads committed data in a thread: with a read-only connection, and a catalog that is reloaded when the writer has
+ * changed it. Each `read` sees one snapshot, begun when it begins, which includes every acknowledged write. It can
+ * include a write that is not durable yet, so the main thread holds back the result until it is
+ * (`CommitGroups.whenDurable`).
  */
 import {Catalog} from './catalog.ts';
 import type {Connection} from './connection.ts';

@@ -19,15 +19,16 @@ export function sumOver(start: Sums, bytes: Buffer, from: number, length: number
 }
 
 /**
- * Whether what was summed up over so many words, or the stored sums themselves, would fit with exactly one bit changed.
- * A text that was only partly written does so once in 10^14 times.
+ * Whether the words summed so far, or the stored sums themselves, would match with exactly one bit changed. For a
+ * partly written text that happens once in 10^14 times.
  */
 export function flippedBit(computed: Sums, stored: Sums, words: number): boolean {
   assert(words % 2 === 0, 'the log is summed up in pairs of words');
   if (bitsOf(computed[0] ^ stored[0]) + bitsOf(computed[1] ^ stored[1]) === 1) return true;
   const a = (stored[0] - computed[0]) | 0;
   const b = (stored[1] - computed[1]) | 0;
-  // What one more in the first or the second word of a pair does to both sums in the end, from the last pair backwards.
+  // The effect on both final sums of adding one to the first or the second word of a pair, from the last pair
+  // backwards.
   let [firstA, firstB, secondA, secondB] = [1, 1, 0, 1];
   for (let pair = words / 2; pair > 0; pair--) {
     if (isPowerTimes(a, b, firstA, firstB) || isPowerTimes(a, b, secondA, secondB)) return true;
@@ -57,7 +58,7 @@ function bitsOf(word: number): number {
   return count;
 }
 
-/** In how many bits two texts of one length differ. */
+/** Number of bits in which two texts of equal length differ. */
 export function bitsBetween(a: Buffer, b: Buffer): number {
   assert(a.length === b.length, 'texts of one length are compared');
   let count = 0;

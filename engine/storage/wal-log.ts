@@ -1,17 +1,18 @@
 /**
- * SQLite's write-ahead log, read frame by frame, as recovery will read it. SQLite ends at the first frame that does not fit and
- * silently forgets what follows. That is right for the torn end of a log, and loses acknowledged writes when a bit has flipped
- * in its middle; this tells the two apart before SQLite opens the file.
+ * Reads SQLite's write-ahead log frame by frame, as recovery will read it. SQLite ends at the first invalid frame and
+ * silently drops the frames after it. That is correct for the torn end of a WAL, but loses acknowledged writes when a
+ * bit has flipped in its middle. This module tells the two cases apart before SQLite opens the file.
  *
  *   header (32 bytes) ─ frame 1 ─ frame 2 ─ … ; a frame is 24 bytes and a page; its checksum continues that of the frame before
  *
- * What is damage (decision 0012):
- * - a frame does not fit, and the commit that ends its transaction, or a later one, is continued by the frame behind it: a
- *   transaction begins only after the one before is on disk, so what precedes it was acknowledged;
- * - the log ends before the last commit that the index of the log (`-shm`) knows, which was in the log since this machine started;
- * - the first frame that does not fit, or the header, would fit with one bit changed. A torn write does not look like that.
+ * The following is damage (decision 0012):
+ * - A frame is invalid, and the commit that ends its transaction, or a later one, is continued by the frame after it. A
+ *   transaction begins only after the one before is on disk, so the earlier transaction was acknowledged.
+ * - The WAL ends before the last commit that its index (`-shm`) knows, which was in the WAL since this machine started.
+ * - The first invalid frame, or the header, would be valid with one bit changed. A torn write does not look like that.
  *
- * Everything else is the end of a log that was being written: unfinished transactions, or frames of an older round of it.
+ * Any other invalid frame is the end of a WAL that was being written: unfinished transactions, or frames of an older
+ * round.
  */
 import {closeSync, existsSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
 import {uptime} from 'node:os';
@@ -21,36 +22,39 @@ import {bitsBetween, flippedBit, type Sums, sumOver} from './wal-checksum.ts';
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 const MAGIC = 0x377f0682;
-/** Of the `-shm` file: two copies of the header of the index, then how many frames are in the database file already. */
+/**
+ * Layout of the `-shm` file: two copies of the header of the index, then the number of frames already in the database
+ * file.
+ */
 const INDEX_HEADER_BYTES = 48;
 
 export type LogDamage = {
   /** In words, with the bytes. */
   finding: string;
-  /** Length of the log up to the last commit before the damage: what is left if it is cut there. */
+  /** Length of the WAL up to the last commit before the damage: the part that remains if it is cut there. */
   soundBytes: number;
 };
 
 type Header = {pageBytes: number; bigEndian: boolean; salts: Buffer; sums: Sums};
 type Frame = {
   isCommit: boolean;
-  /** It belongs to this round of the log. */
+  /** The frame belongs to this round of the WAL. */
   hasSalts: boolean;
   salts: Buffer;
   stored: Sums;
-  /** Over its own bytes, from the sums it is to continue. */
+  /** The frame's own bytes match, continuing from these sums. */
   sumFrom: (sums: Sums) => Sums;
 };
-/** What the index of the log says was committed. `inFile`: frames that the database file has already. */
+/** The committed state according to the index of the WAL. `inFile`: frames that the database file already has. */
 type Index = {frames: number; inFile: number; salts: Buffer; isOfThisBoot: boolean};
 
-/** Null: SQLite may open the file, and finds all that was acknowledged, as far as anything can tell. */
+/** Null: SQLite can open the file, and no acknowledged write is known to be missing. */
 export function findLogDamage(databasePath: string): LogDamage | null {
   const path = `${databasePath}-wal`;
   const index = readIndex(`${databasePath}-shm`);
   const bytes = statSync(path, {throwIfNoEntry: false})?.size ?? 0;
   if (bytes < HEADER_BYTES + FRAME_HEADER_BYTES) {
-    // After a power cut the index may be older than the close that emptied the log.
+    // After a power cut the index can be older than the close that emptied the WAL.
     if (index === null || !index.isOfThisBoot || index.frames <= index.inFile) return null;
     const how = existsSync(path) ? `has only ${bytes} bytes` : 'is missing';
     return {
@@ -110,8 +114,9 @@ class Walk {
   }
 
   /**
-   * A frame of a transaction that began after the one of this frame was on disk; null: there is none. It continues from a commit
-   * itself: frames behind a commit that continue from one another may be what an older, unfinished transaction left.
+   * A frame of a transaction that began after this frame's transaction was on disk; null: there is none. It must
+   * continue directly from a commit: later frames that continue from each other may come from an older, unfinished
+   * transaction.
    */
   #committedBehind(bad: number, frame: Frame, computed: Sums): number | null {
     let commit: readonly Sums[] = frame.hasSalts && frame.isCommit ? [frame.stored, computed] : [];
@@ -125,9 +130,9 @@ class Walk {
 
   #shorterThanIndex(): LogDamage | null {
     const index = this.#index;
-    // After a power cut it may know of a commit that was not synced yet, and that nobody was told of.
+    // After a power cut the index can contain a commit that was not synced yet, and not acknowledged.
     if (index?.isOfThisBoot !== true || !index.salts.equals(this.#header.salts)) return null;
-    // Also when the file has all of them: what is left of the log would hide newer pages behind older ones.
+    // Even when the file has all frames: the remaining WAL would hide newer pages behind older ones.
     if (index.frames <= this.#committed) return null;
     return this.#found(this.#committed + 1, `, and ${index.frames} frames were committed`);
   }
@@ -179,7 +184,7 @@ class Walk {
   }
 }
 
-/** Null: it does not fit its checksum, or is no header. */
+/** Null: the checksum does not match, or it is not a header. */
 function readHeader(fd: number): Header | null {
   const bytes = Buffer.alloc(HEADER_BYTES);
   readSync(fd, bytes, 0, HEADER_BYTES, 0);
@@ -193,13 +198,13 @@ function readHeader(fd: number): Header | null {
   return {pageBytes, bigEndian, salts: Buffer.from(bytes.subarray(16, 24)), sums};
 }
 
-/** Null: there is none, or it says nothing that can be relied on. */
+/** Null: there is none, or it is not reliable. */
 function readIndex(path: string): Index | null {
   const stat = statSync(path, {throwIfNoEntry: false});
   if (stat === undefined || stat.size < 2 * INDEX_HEADER_BYTES + 4) return null;
   const bytes = readFileSync(path);
   const header = bytes.subarray(0, INDEX_HEADER_BYTES);
-  // Two copies, written one after the other: they differ when the end came in between.
+  // Two copies, written one after the other: they differ after a crash in between.
   if (!header.equals(bytes.subarray(INDEX_HEADER_BYTES, 2 * INDEX_HEADER_BYTES))) return null;
   const isSet = header[12] === 1;
   const stored: Sums = [header.readUInt32LE(40), header.readUInt32LE(44)];

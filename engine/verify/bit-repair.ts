@@ -1,6 +1,6 @@
 /**
- * A row that one changed bit away from fitting its checksum is that row: for texts of this length a CRC-32 tells every
- * single bit apart. So it can be put back as it was, and the checksum is the proof.
+ * Repairs a row that is one flipped bit away from matching its checksum. For texts of this length, a CRC-32 identifies
+ * every single bit, so the original row is restored, and the checksum is the proof.
  */
 import {Buffer} from 'node:buffer';
 import {REPAIR_ROW_BYTES_MAX} from '../limits.ts';
@@ -8,7 +8,7 @@ import {type CheckedColumns, isSoundRow, type RowKind} from '../storage/row-chec
 
 type Value = string | number | null | undefined;
 
-/** The row as it was written; null: it is more than one bit away, or too long to look for. */
+/** The row as it was written; null: more than one bit differs, or the row is too long to search. */
 export function withOneBitBack<Kind extends RowKind>(
   kind: Kind,
   row: CheckedColumns<Kind>,

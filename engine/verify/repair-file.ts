@@ -1,13 +1,13 @@
 /**
- * What can be mended in a tenant's damaged file, at somebody's request, when the file would otherwise stay closed. Everything is
- * told; nothing is mended that could not be looked at again, because the caller keeps a copy of the file.
+ * Repairs a tenant's damaged file on request, when the file would otherwise stay closed. Every change is reported. The
+ * caller keeps a copy of the file, so every repair can be reviewed.
  *
- * - a row of a small table that is one bit away from its checksum is put back as it was; any other damaged row is taken away (of a
- *   table, its schema; of an index, its entries; of a mutation of a client, what it came to)
- * - SQLite's indexes are made again from their tables, and counts and sums from what is there
+ * - A row of a small table that is one bit away from its checksum is restored. Any other damaged row is removed (for a
+ *   table, its schema; for an index, its entries; for a client's mutation, its result).
+ * - SQLite's indexes are rebuilt from their tables, and counts and sums from the existing rows.
  *
- * Documents, journal records and code are not touched: a damaged one is refused to who asks for it. Definitions of tables that
- * are not what they were cannot be mended, nor pages that SQLite cannot read.
+ * Documents, journal records and code are not touched: reads of a damaged one are refused. Changed definitions of
+ * tables, and pages that SQLite cannot read, cannot be repaired.
  */
 import Database from 'better-sqlite3';
 import type {Connection} from '../storage/connection.ts';
@@ -18,12 +18,12 @@ import {noteLayout, sumAgain, sumsFinding, unsoundRows} from '../storage/row-sum
 import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {withOneBitBack} from './bit-repair.ts';
 
-/** The file cannot be mended; nothing was changed. */
+/** The file cannot be repaired; nothing was changed. */
 export class BeyondRepair extends Error {
   override name = 'BeyondRepair';
 }
 
-/** Without these a file says neither whose it is nor where its journal begins. */
+/** Without these a file has no identity and no start of its journal. */
 const NEEDED_VALUES = new Set([
   'tenant_id',
   'tenant_generation',
@@ -32,10 +32,10 @@ const NEEDED_VALUES = new Set([
   'journal_floor',
 ]);
 const FLOOR_DIGEST = 'floor_previous_digest';
-/** Whose rows two columns name. */
+/** Kinds whose rows two columns identify. */
 const KEYS_OF_TWO: ReadonlySet<RowKind> = new Set<RowKind>(['client_mutations', 'bulk_records']);
 
-/** @returns what was changed, in words. @throws BeyondRepair */
+/** @returns the changes, in words. @throws BeyondRepair */
 export function repairFile(path: string): string[] {
   const db = new Database(path, {fileMustExist: true});
   try {
@@ -64,7 +64,7 @@ export function repairFile(path: string): string[] {
   }
 }
 
-/** They must be, word for word, those of this version. @throws BeyondRepair */
+/** The definitions must be exactly those of this version. @throws BeyondRepair */
 function checkDefinitions(db: Connection): void {
   const version = db.pragma('user_version', {simple: true}) as number;
   if (version !== STORAGE_VERSION) {

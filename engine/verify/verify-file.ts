@@ -1,8 +1,9 @@
 /**
- * Checks one tenant's file against itself: SQLite's integrity, the journal's chain, the state against what the journal says,
- * and every index against the documents. All in one read transaction, so a tenant that is being written may be checked too.
+ * Checks the consistency of one tenant's file: SQLite's integrity, the journal's chain, the state against the journal,
+ * and every index against the documents. Everything runs in one read transaction, so a tenant that is being written can
+ * be checked too.
  *
- * Memory stays constant: what the journal says about each document is gathered in a temporary database.
+ * Memory stays constant: the journal's state of each document is collected in a temporary database.
  */
 
 import {hash} from 'node:crypto';
@@ -35,14 +36,17 @@ import {findLogDamage} from '../storage/wal-log.ts';
 export type VerifyReport = {
   documents: number;
   records: number;
-  /** The oldest record kept; documents not written since then are not in the journal and only checked by the other means. */
+  /**
+   * The oldest retained record; documents not written since then are not in the journal, and only the other checks
+   * cover them.
+   */
   floor: number;
   indexEntries: number;
-  /** Empty: all is well. */
+  /** Empty: no damage was found. */
   findings: string[];
 };
 
-/** @param owner whose file it should be */
+/** @param owner the expected owner of the file */
 export function verifyFile(path: string, owner: {tenant: string; generation: number}): VerifyReport {
   const log = findLostLog(dirname(path)) ?? damagedLog(path);
   if (log !== null) return {documents: 0, records: 0, floor: 1, indexEntries: 0, findings: [`log: ${log}`]};
@@ -72,7 +76,7 @@ export function verifyFile(path: string, owner: {tenant: string; generation: num
   }
 }
 
-/** A log that is being written may change while it is looked at: what is damage is there twice. */
+/** A WAL that is being written can change during the check, so only damage found twice counts. */
 function damagedLog(path: string): string | null {
   const first = findLogDamage(path);
   const second = first === null ? null : findLogDamage(path);
@@ -88,7 +92,7 @@ function checkIntegrity(db: Connection, report: VerifyReport): void {
   for (const {integrity_check: finding} of rows) if (finding !== 'ok') find(report, `file: ${finding}`);
 }
 
-/** @returns whether the tenant's tables can be asked at all */
+/** @returns whether the tenant's tables can be queried at all */
 function checkDefinitions(db: Connection, report: VerifyReport): boolean {
   try {
     const finding = layoutFinding(db);
@@ -108,14 +112,14 @@ function checkDefinitions(db: Connection, report: VerifyReport): boolean {
   }
 }
 
-/** A file that no tenant opened since files know whose they are says nothing of it. */
+/** A file that no tenant has opened since identities exist has none. */
 function checkOwner(db: Connection, owner: {tenant: string; generation: number}, report: VerifyReport): void {
   const stored = readIdentity(db);
   if (stored === null || (stored.tenant === owner.tenant && stored.generation === owner.generation)) return;
   find(report, `file: it is that of tenant ${stored.tenant} (generation ${stored.generation})`);
 }
 
-/** Recomputes every digest, and notes the last thing the journal says about each document. */
+/** Recomputes every digest, and notes the journal's last state of each document. */
 function checkChain(db: Connection, said: Connection, report: VerifyReport): void {
   const meta = db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck();
   report.floor = Number(meta.get('journal_floor') ?? 1);
@@ -141,12 +145,12 @@ function checkChain(db: Connection, said: Connection, report: VerifyReport): voi
   }
 }
 
-/** @returns whether schemas and indexes are sound, so that the rest can be held against them */
+/** @returns whether schemas and indexes are sound, so that other data can be compared with them */
 function checkRows(db: Connection, report: VerifyReport): boolean {
   let isCatalogSound = true;
   const isThere = db.prepare<[string], 1>("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").pluck();
   for (const kind of ROW_KINDS) {
-    if (isThere.get(kind) === undefined) continue; // the file is from before there was this table
+    if (isThere.get(kind) === undefined) continue; // the file is older than this table
     for (const row of unsoundRows(db, kind)) {
       find(report, `state: ${placeOf(rowDamage(kind, row))}`);
       if (kind === 'tables' || kind === 'indexes') isCatalogSound = false;
@@ -155,7 +159,7 @@ function checkRows(db: Connection, report: VerifyReport): boolean {
   return isCatalogSound;
 }
 
-/** Every file of the deployments that are kept, and their manifests. */
+/** Every file of the stored deployments, and their manifests. */
 function checkCode(db: Connection, report: VerifyReport): void {
   const manifests = db.prepare<[], {id: number; manifest: string; manifest_crc?: number | null}>(
     'SELECT * FROM deployments',
@@ -185,7 +189,7 @@ function checkDocuments(db: Connection, said: Connection, catalog: Catalog, repo
       find(report, `state: document number ${row.doc} belongs to no table`);
       continue;
     }
-    // A file that was not opened since checksums exist has no column of them.
+    // A file that was not opened since checksums exist has no column for them.
     if (!isSound({...row, checksum: row.checksum ?? null}))
       find(report, `state: document ${row.id} of ${table} does not fit its checksum`);
     const digest = lookUp.get(row.id);
@@ -239,8 +243,8 @@ function checkIndexes(db: Connection, table: CatalogTable, report: VerifyReport)
 }
 
 /**
- * Documents with the same values, which nothing else finds: each agrees with its own entry. Which of them was there first, and so has them by right,
- * their numbers say.
+ * Finds documents with equal values, which no other check finds, because each agrees with its own entry. The document
+ * with the lowest number was first, and is the rightful one.
  */
 function checkUnique(db: Connection, table: CatalogTable, index: CatalogIndex, report: VerifyReport): void {
   const keys = db
@@ -267,16 +271,16 @@ function checkUnique(db: Connection, table: CatalogTable, index: CatalogIndex, r
   }
 }
 
-/** Null: it cannot be parsed. */
+/** Null: the text cannot be parsed. */
 function parsed<T>(text: string): T | null {
   try {
     return JSON.parse(text) as T;
   } catch {
-    return null; // damaged, which is somebody else's finding
+    return null; // damaged, which another check reports
   }
 }
 
-/** Of what clients would see; null: nothing sensible. */
+/** In the form that clients see; null: nothing sensible. */
 function documentDigest(row: StoredRow): string | null {
   const document = parsed(storedDocumentText(row));
   return document === null ? null : digestOf(JSON.stringify(document));

@@ -1,6 +1,6 @@
 /**
- * A wire type as a check. This is how it runs from its sources; in `dist/` the checks are typebox's as well, but were
- * generated when it was built (`generated-check.ts` stands in for this file, see build/wire-checks.ts).
+ * A wire type as a check, when svc runs from its sources. In `dist/` the checks are also typebox's, but generated at
+ * build time (`generated-check.ts` replaces this file, see build/wire-checks.ts).
  */
 import type {TSchema} from 'typebox';
 import {Compile} from 'typebox/compile';
@@ -8,7 +8,7 @@ import {type Fault, faults} from './faults.ts';
 
 export type WireCheck = {
   check(value: unknown): boolean;
-  /** Why a value is refused. */
+  /** The reason why a value is refused. */
   faults(value: unknown): Fault[];
   readonly schema: object;
 };

@@ -1,4 +1,7 @@
-/** Why a value is not of a wire type, in typebox's words. A bundle of its own: loaded when a request is refused first. */
+/**
+ * Explains why a value is not of a wire type, in typebox's words. A separate bundle, loaded with the first refused
+ * request.
+ */
 import {Errors} from 'typebox/value';
 
 export type Fault = ReturnType<typeof Errors>[number];

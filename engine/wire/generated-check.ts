@@ -1,14 +1,14 @@
 /**
- * A wire type whose check was generated when this was built: typebox, which takes 3 MB and 15 ms, is loaded only to say what
- * is wrong with a value that was refused.
+ * A wire type whose check was generated at build time: typebox, which takes 3 MB and 15 ms, is loaded only to describe
+ * the fault of a refused value.
  */
 import {createRequire} from 'node:module';
 import type {WireCheck} from './check.ts';
 
-/** What stands in `dist/` for an exported schema of `shared/protocol`. */
+/** Replaces an exported schema of `shared/protocol` in `dist/`. */
 export type GeneratedType = {
   check(value: unknown): boolean;
-  /** Made when it is asked for: only a value that is refused, or has nulls, needs it. */
+  /** Made on first use: only a value that is refused, or has nulls, needs it. */
   readonly schema: object;
 };
 
@@ -24,7 +24,7 @@ export function wireCheck(type: GeneratedType): WireCheck {
   };
 }
 
-/** Loaded at once, since a refusal is said where it is found: nothing between a request and its answer waits for it otherwise. */
+/** Loaded synchronously, because a refusal is made where the fault is found; no other request path waits for it. */
 function engine(): typeof import('./faults.ts') {
   loaded ??= createRequire(import.meta.url)('./wire-faults.cjs') as typeof import('./faults.ts');
   return loaded;
