@@ -44,7 +44,7 @@ export class StorageQuota {
   check(writer: Writer, before: Mark): void {
     const hasGrown = writer.grownWrites > before.grownWrites && writer.grownBytes >= before.grownBytes;
     if (this.#bytesMax === 0 || !hasGrown) return;
-    // Each document is written once to its table and once to the journal; the estimate counts both.
+    // `bytesWritten` is the length of the journal records; the documents in them are also written to their tables.
     const usedBytes = this.#usedAtBegin + 2 * writer.bytesWritten;
     if (usedBytes <= this.#bytesMax) return;
     throw new ServiceError(

@@ -62,7 +62,7 @@ export class Writer {
   #changes: Change[] = [];
   #events: CommittedEvent[] = [];
   #records: StoredRecord[] = [];
-  /** Bytes of documents and records written since the group began. */
+  /** Length of the journal records, which contain the documents, written since the group began. */
   #bytes = 0;
   /** Never decreases, not even when a change is rolled back. Null: not read yet. */
   #catalogVersion: number | null = null;
