@@ -1,6 +1,6 @@
 /**
- * What a deployment's modules export, told to the host as JSON while the deployment is analysed. The host checks all of it:
- * user code may have tampered with anything here.
+ * Describes the exports of a deployment's modules to the host, as JSON, during the analysis of a deployment. The host
+ * checks all of it, because user code can have tampered with anything here.
  */
 type Namespace = Record<string, unknown>;
 
@@ -57,7 +57,7 @@ export function analyzeRouter(namespace: Namespace): string {
   );
 }
 
-/** JSON of the providers as they are written. */
+/** JSON of the providers, unchanged. */
 export function analyzeAuthConfig(namespace: Namespace): string {
   const config = namespace.default as {providers?: unknown} | null | undefined;
   if (!Array.isArray(config?.providers)) throw new Error('svc/auth.config must have a default export {providers: […]}');

@@ -1,2 +1,2 @@
-/** The bundler answers `require` of a package at build time; nothing of Node is there when the script runs. */
+/** Declares `require`, which the bundler resolves at build time; Node is not available when the script runs. */
 declare function require(name: string): unknown;

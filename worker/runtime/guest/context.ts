@@ -1,6 +1,7 @@
 /**
- * The `ctx` of queries and mutations. What a kind of function does not have fails by name; the types omit it, so this is
- * the second line. Those members sit on the prototype: spreading a context into another object does not touch them.
+ * The `ctx` of queries and mutations. Members that a kind of function does not have throw an error with their name; the
+ * types omit them, so this is a second check. Those members are on the prototype, so spreading a context into another
+ * object does not touch them.
  */
 import {databaseReader, databaseWriter} from './database.ts';
 import {HostOp} from './host-call.ts';
@@ -14,7 +15,7 @@ export type Auth = {
   getVerifiedIdentity(): Promise<Identity>;
 };
 
-/** `ctx.auth` of the invocation under way. */
+/** `ctx.auth` of the running invocation. */
 export function authOf(): Auth {
   const {invocation} = state;
   const getUserIdentity = async (): Promise<Identity | null> => {

@@ -1,10 +1,10 @@
 /**
- * `ctx.db`. Every call is done by the host at once and answered by a promise that is settled already; a call that is not
- * awaited has happened all the same. Documents are parsed anew for each call: changing one changes nothing else.
+ * `ctx.db`. The host carries out every call at once, and the promise it returns is already settled. A call that is not
+ * awaited has happened all the same. Each call parses its documents again, so changing one changes nothing else.
  *
- * It is a plain object whose members need no `this`: apps hand them on by themselves (`ids.map(ctx.db.get)`), take them apart,
- * spread them into objects of their own and wrap them in proxies. What is not there fails by name; that sits on the
- * prototype, so spreading does not touch it.
+ * It is a plain object whose members need no `this`: apps pass them alone (`ids.map(ctx.db.get)`), destructure them,
+ * spread them into their own objects and wrap them in proxies. A missing member throws an error with its name. Those
+ * members are on the prototype, so spreading does not touch them.
  */
 import {decodeValue, encodeDocument, encodePatch} from '../../../shared/values/wire-value.ts';
 import {HostOp} from './host-call.ts';
@@ -24,7 +24,7 @@ const UNSUPPORTED = {
   table(): never {
     throw new Error('db.table is not supported');
   },
-  /** Libraries take it along in their own objects and seldom use it. */
+  /** Libraries copy this member into their own objects and seldom use it. */
   get system(): object {
     return SYSTEM;
   },
@@ -38,17 +38,17 @@ const SYSTEM = Object.freeze({get: noSystem, query: noSystem, normalizeId: noSys
 const COMPAT = Symbol.for('svc.compat');
 const has = Reflect.has;
 
-/** Code written for Convex says so, see sdk/compat. */
+/** Code written for Convex sets this mark, see sdk/compat. */
 function isForConvex(): boolean {
   return has(globalThis, COMPAT);
 }
 
-/** Empty: it is no id, or there is no such table. */
+/** Empty: the id is invalid, or its table does not exist. */
 function tableOf(id: string): string {
   return hostText(HostOp.tableOf, id);
 }
 
-/** Upstream's newer form names the table before the id. */
+/** Convex's newer form passes the table before the id. */
 function checkTable(table: unknown, id: unknown, call: string): void {
   if (!isForConvex()) throw new Error(`db.${call} with two arguments is not supported; use db.${call}(id)`);
   if (typeof id !== 'string') return;
@@ -68,12 +68,12 @@ function readOnly(call: string): never {
   throw new Error(`db.${call} is not available in queries, which only read`);
 }
 
-/** Of queries. */
+/** `ctx.db` of queries. */
 export function databaseReader(): object {
   return Object.assign(Object.create(NOT_IN_QUERIES), readsOf(checkOfInvocation()));
 }
 
-/** Of mutations. */
+/** `ctx.db` of mutations. */
 export function databaseWriter(): object {
   const check = checkOfInvocation();
   return Object.assign(Object.create(UNSUPPORTED), readsOf(check), writesOf(check));
@@ -136,7 +136,7 @@ function writesOf(check: Check): object {
   };
 }
 
-/** @returns throws in any other invocation than this one */
+/** @returns a check that throws in any other invocation than this one */
 function checkOfInvocation(): Check {
   const {invocation} = state;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * `q` of `filter(q => …)`. The callback runs once and makes an expression, which the host evaluates for every document: it
- * never sees one itself.
+ * `q` of `filter(q => …)`. The callback runs once and builds an expression, which the host evaluates for every
+ * document. The callback never sees a document.
  */
 import type {FilterExpression} from './host-call.ts';
 import {wireOperand} from './wire-operand.ts';
@@ -53,5 +53,5 @@ export function filterExpression(predicate: unknown): FilterExpression {
   return wireOf(predicate(builder));
 }
 
-/** Reached by no global. */
+/** Not reachable from any global. */
 export const filterPrototype: object = Expression.prototype;

@@ -1,10 +1,10 @@
-/** What a function passes to name another one, and the arguments for it. */
+/** Reads references to functions that a function passes, and encodes the arguments for them. */
 import {encodeValue} from '../../../shared/values/wire-value.ts';
 
 /** The sdk puts the path here; the realm does not import the sdk. */
 const FUNCTION_NAME = Symbol.for('svc.functionName');
 
-/** @param reference `api.a.b.f`, or the path itself. @throws for anything else, a registered function above all */
+/** @param reference `api.a.b.f`, or the path itself. @throws for anything else, in particular a registered function */
 export function functionPath(reference: unknown): string {
   if (typeof reference === 'string') return reference;
   if ((typeof reference === 'object' && reference !== null) || typeof reference === 'function') {
@@ -18,7 +18,7 @@ export function functionPath(reference: unknown): string {
   );
 }
 
-/** The arguments as wire text; none at all is `{}`. */
+/** The arguments as wire text; no arguments become `{}`. */
 export function encodeArguments(args: unknown): string {
   if (args === undefined) return '{}';
   if (typeof args !== 'object' || args === null || Array.isArray(args)) {

@@ -1,10 +1,10 @@
 /**
- * What code in an isolate asks of the host, through the one function it is given: `host(op, a?, b?, c?)`. Shared by both
- * sides, so it may hold nothing but constants and types.
+ * The protocol between code in an isolate and its host, through the one function that the isolate gets: `host(op, a?,
+ * b?, c?)`. Both sides import this file, so it can contain only constants and types.
  *
- * Arguments are numbers, strings and byte arrays, copied both ways; the host treats them as outside input. It never throws
- * (an error of the host would carry its stack inside): an answer is a string whose first character says what follows it,
- * `+` the result or `-` an error as JSON `{"name", "message"}`, which the realm throws as an error of its own.
+ * Arguments are numbers, strings and byte arrays, copied in both directions; the host treats them as outside input. The
+ * host never throws, because its error would carry its stack into the isolate. An answer is a string. After `+` it
+ * holds the result; after `-` it holds an error as JSON `{"name", "message"}`, which the realm throws as its own error.
  */
 export const HostOp = {
   /* every invocation */
@@ -12,13 +12,15 @@ export const HostOp = {
   done: 1,
   /** (invocation number, JSON of RealmError): it failed. */
   failed: 2,
-  /** (module path) → nothing; the host has loaded the module and given its namespace to the kernel. Actions: import(). */
+  /**
+   * (module path) → nothing; the host has loaded the module and passed its namespace to the kernel. Actions: import().
+   */
   loadModule: 3,
   /** (line): one console line, complete with its level. */
   log: 4,
-  /** () → identity as JSON text, or `null`. (1): throws when there is none to give because the header was no valid token. */
+  /** () → identity as JSON text, or `null`. (1): throws if there is none because the header was no valid token. */
   identity: 5,
-  /** (name) → JSON string, or `null` when it is not set. */
+  /** (name) → JSON string, or `null` if it is not set. */
   env: 6,
   /** () → all names, as a JSON array. */
   envNames: 7,
@@ -26,21 +28,24 @@ export const HostOp = {
   randomBytes: 8,
   /** () → wall clock, epoch milliseconds, coarsened; actions only. */
   now: 9,
-  /** (operation name, JSON) → see the crypto host. */
+  /** (operation name, JSON) → see crypto/crypto-host.ts. */
   crypto: 10,
 
   /* database: queries and mutations */
-  /** (id) → document text, or nothing after the `+` when there is none. */
+  /** (id) → document text, or nothing after the `+` if there is none. */
   get: 20,
   /** (table, wire text of the fields) → id. */
   insert: 21,
-  /** (id, wire text of the fields that are set, JSON array of the fields that are removed). */
+  /** (id, wire text of the fields to set, JSON array of the fields to remove). */
   patch: 22,
   /** (id). */
   delete: 23,
-  /** (JSON of QuerySpec, most rows wanted at first) → `handle,isDone` + newline + JSON array of documents. */
+  /**
+   * (JSON of QuerySpec, maximum number of rows in the first batch) → `handle,isDone` + newline + JSON array of
+   * documents.
+   */
   queryOpen: 24,
-  /** (handle, most rows wanted) → as queryOpen. */
+  /** (handle, maximum number of rows) → as queryOpen. */
   queryNext: 25,
   /** (handle). */
   queryClose: 26,
@@ -50,7 +55,7 @@ export const HostOp = {
   schedule: 28,
   /** (job id). */
   cancel: 29,
-  /** (id) → the name of its table, or nothing after the `+` when it is no id of one. */
+  /** (id) → the name of its table, or nothing after the `+` if it is not an id of any table. */
   tableOf: 30,
 
   /* actions: asynchronous, answered later through the kernel's `settle(call, answer, bytes?)` */
@@ -59,7 +64,7 @@ export const HostOp = {
 } as const;
 export type HostOp = (typeof HostOp)[keyof typeof HostOp];
 
-/** What an invocation has looked at that no commit changes, as bits. */
+/** Inputs of an invocation that no commit changes, as bits. */
 export const Observed = {clock: 1, random: 2} as const;
 
 export type HostCall = (
@@ -72,9 +77,9 @@ export type HostCall = (
 
 export type InvocationKind = 'query' | 'mutation' | 'action' | 'httpAction';
 
-/** What the host hands to the kernel. */
+/** An invocation, as the host passes it to the kernel. */
 export type Invocation = {
-  /** Counts up in a realm; answers name it, so that a late one is known. */
+  /** Increases over the life of a realm. Answers include it, so that a late one is recognised. */
   n: number;
   module: string;
   name: string;
@@ -89,13 +94,16 @@ export type Invocation = {
   seed: string;
 };
 
-/** The same of code that is of no module. */
+/** The same for code that belongs to no module. */
 export type CodeInvocation = Pick<Invocation, 'n' | 'args' | 'nowMs' | 'seed'>;
 
-/** How an invocation failed. `stack` is V8's, with the bundle's positions; the host maps it to the sources. */
+/** How an invocation failed. `stack` is V8's, with positions in the bundle; the host maps it to the sources. */
 export type RealmError = {message: string; name: string; stack: string | null};
 
-/** Ends the message about a returned value that is no value, before the function's name: no frame of a stack says where it was made. */
+/**
+ * Ends the message about a returned value that is not a valid value, before the function's name, because no stack frame
+ * shows where it was made.
+ */
 export const RETURNED_BY = '; returned by ';
 
 export type QueryRangeOp = {op: 'eq' | 'neq' | 'gt' | 'gte' | 'lt' | 'lte'; field: string; value: WireOrMissing};
@@ -107,11 +115,11 @@ export type FilterExpression = [string, ...unknown[]];
 
 export type QuerySpec = {
   table: string;
-  /** Null: the whole table by creation time. */
+  /** Null: the whole table, by creation time. */
   index: {name: string; range: QueryRangeOp[]} | null;
   order: 'asc' | 'desc';
   filters: FilterExpression[];
 };
 
-/** What becomes of a realm after a call, see integrity.ts. */
+/** Whether a realm can be used again after a call, see integrity.ts. */
 export type RealmUse = 'once' | 'sealed' | 'compared';

@@ -1,15 +1,16 @@
 /**
- * Whether the built-ins of a realm are as its modules left them: a realm in which a call has changed them serves no other
- * caller. What modules keep in variables of their own is theirs, and so are globals under a symbol or not enumerable.
+ * Detects whether the built-ins of a realm are as its modules left them. A realm in which a call has changed them
+ * serves no other caller. Variables of modules are not checked, and neither are globals that have a symbol as key or
+ * are not enumerable.
  *
- *   sealed    queries and mutations: nothing is added to built-ins, removed or redefined, so what is left to compare before
- *             a call is what can be assigned. They are not frozen: instances and subclasses could not assign members of the
- *             same name any more, which libraries do all the time. Modules that are loaded later cannot patch by adding:
- *             the host loads such a realm anew, with them.
- *   compared  actions, which load modules in the middle of a call: all is compared, after the call.
- *   once      serves nobody twice: nothing is done.
+ *   sealed    queries and mutations: built-ins cannot be extended, removed or redefined, so only assignable members are
+ *             compared before a call. They are not frozen: then instances and subclasses could not assign members of
+ *             the same name, which libraries do all the time. Modules that are loaded later cannot patch by adding:
+ *             the host loads such a realm again, with them.
+ *   compared  actions, which load modules in the middle of a call: everything is compared, after the call.
+ *   once      the realm serves one call only: nothing is done.
  *
- * Nothing here goes through what user code could have changed, and nothing runs code of users, getters of globals apart.
+ * This code uses nothing that user code could have changed, and runs no user code except getters of globals.
  */
 import type {RealmUse} from './host-call.ts';
 
@@ -20,28 +21,35 @@ const {stringify} = JSON;
 const {call} = Function.prototype;
 const has = call.bind(WeakSet.prototype.has) as (set: WeakSet<object>, value: object) => boolean;
 const add = call.bind(WeakSet.prototype.add) as (set: WeakSet<object>, value: object) => void;
-/** User code never gets at it, see globals/code-generation.ts. */
+/** User code can never reach it, see globals/code-generation.ts. */
 const V8Function = Function;
-/** Written out, a comparison takes a tenth of the loop's time once V8 has optimised it, and more before: for busy realms. */
+/**
+ * Comparisons after which the loop is unrolled, for busy realms: an unrolled comparison takes a tenth of the time once
+ * V8 has optimised it, but more before.
+ */
 const UNROLL_AFTER = 2_000;
 const UNROLLED_TOGETHER = 64;
 
 let use: RealmUse = 'once';
 const seen = new WeakSet<object>();
-/** Objects with members of interest, and functions that have a name and a length alone. */
+/** Objects with relevant members, and functions that have only a name and a length. */
 const containers: object[] = [];
 const leaves: object[] = [];
 let globalNames: readonly PropertyKey[] = [];
 
-/** What is compared, one array for each part. An accessor's `values` are its getters; those of data have no setter. */
+/**
+ * The members to compare, in parallel arrays. For an accessor, `values` holds its getter; data members have no setter.
+ */
 const objects: object[] = [];
 const keys: PropertyKey[] = [];
 const values: unknown[] = [];
 const setters: unknown[] = [];
-/** Those that code made by assigning: built-in ones are not enumerable. Counting these costs a third of counting all. */
+/**
+ * Number of globals made by assignment: built-in ones are not enumerable. Counting these costs a third of counting all.
+ */
 let globals = 0;
 let globalPrototype: unknown = null;
-/** `compared`: whose count of keys and prototype are looked at, too. */
+/** For `compared`: objects whose key count and prototype are checked too. */
 const shaped: object[] = [];
 const counts: number[] = [];
 const prototypes: unknown[] = [];
@@ -52,11 +60,14 @@ let wasChanged = false;
 let comparisons = 0;
 let unrolled: (() => boolean) | null = null;
 
-/** Once a realm, before any user code. @param hidden what no global leads to @param opaque what is not to be looked into */
+/**
+ * Called once per realm, before any user code. @param hidden objects that no global leads to @param opaque objects that
+ * are not inspected
+ */
 export function noteBuiltIns(realmUse: RealmUse, hidden: readonly object[], opaque: readonly object[]): void {
   use = realmUse;
   if (use === 'once') return;
-  // Code sets it, and V8 asks for it whenever a stack is made; what is sealed has no room for it.
+  // User code sets it, and V8 reads it whenever a stack is made; a sealed object could not get it later.
   defineProperty(Error, 'prepareStackTrace', {value: undefined, writable: true, configurable: true, enumerable: false});
   for (let i = 0; i < opaque.length; i++) add(seen, opaque[i]!);
   globalNames = ownKeys(globalThis);
@@ -65,7 +76,7 @@ export function noteBuiltIns(realmUse: RealmUse, hidden: readonly object[], opaq
   for (let i = 0; i < hidden.length; i++) note(hidden[i]);
 }
 
-/** A built-in that is made when it is first asked for, maybe by a call. */
+/** Registers a built-in that is made on first access, perhaps during a call. */
 export function noteLate(value: unknown): void {
   if (use === 'once') return;
   const [container, leaf] = [containers.length, leaves.length];
@@ -73,13 +84,13 @@ export function noteLate(value: unknown): void {
   if (isCurrent) record(container, leaf);
 }
 
-/** Modules are going to be evaluated: what calls changed before must not be taken for their doing. */
+/** Called before modules are evaluated: earlier changes by calls must not be attributed to the modules. */
 export function beforeModules(): void {
   if (isCurrent && !isIntact()) wasChanged = true;
   isCurrent = false;
 }
 
-/** What modules have made of the built-ins is how they stay. */
+/** The state of the built-ins after the modules becomes the reference. */
 export function afterModules(): void {
   if (use === 'once' || isCurrent) return;
   if (use === 'sealed' && !isFixed) fixAccessors();
@@ -93,17 +104,17 @@ export function afterModules(): void {
   isCurrent = true;
 }
 
-/** A global that is made late must stay the accessor that it is. */
+/** Whether a global that is made on first access must stay its accessor. */
 export function isFixedNow(): boolean {
   return isFixed;
 }
 
-/** A call replaced a global that is made late. */
+/** A call replaced a global that is made on first access. */
 export function noteChange(): void {
   wasChanged = true;
 }
 
-/** Replaces a built-in by another of ours, maybe in the middle of a call. */
+/** Replaces a built-in by another of ours, perhaps during a call. */
 export function replaceBuiltIn(object: object, key: string, value: unknown): void {
   if (!isFixed) {
     defineProperty(object, key, {value, writable: true, configurable: true, enumerable: false});
@@ -118,7 +129,7 @@ export function replaceBuiltIn(object: object, key: string, value: unknown): voi
   unrolled = null;
 }
 
-/** All is as it was after the modules, if it was looked at then. */
+/** Whether everything is as it was after the modules, if that state was recorded. */
 export function isIntact(): boolean {
   if (wasChanged) return false;
   if (!isCurrent) return true;
@@ -151,7 +162,7 @@ function noteProperty(object: object, key: PropertyKey): void {
   }
 }
 
-/** From the places in `containers` and `leaves` on. */
+/** Records from these indexes of `containers` and `leaves` on. */
 function record(container: number, leaf: number): void {
   unrolled = null;
   comparisons = 0;
@@ -186,7 +197,7 @@ function recordProperties(object: object): void {
   }
 }
 
-/** Globals that are made late would be asked for by comparing them. */
+/** Makes the accessors of lazy globals fixed, because comparing their values would create them. */
 function fixAccessors(): void {
   for (let i = 0; i < globalNames.length; i++) {
     const property = getOwnPropertyDescriptor(globalThis, globalNames[i]!);
@@ -198,13 +209,16 @@ function fixAccessors(): void {
 function areAssigned(): boolean {
   for (let i = 0; i < objects.length; i++) {
     const value = (objects[i] as Record<PropertyKey, unknown>)[keys[i]!];
-    // What is not equal to itself is NaN.
+    // A value that is not equal to itself is NaN.
     if (value !== values[i] && !(isNotANumber(value) && isNotANumber(values[i]))) return false;
   }
   return true;
 }
 
-/** As `areAssigned`. The text is made of numbers and of names as literals, which V8 finds in half the time of keys in variables. */
+/**
+ * Same as `areAssigned`. The text contains numbers, and names as literals, which V8 finds in half the time of keys in
+ * variables.
+ */
 function unroll(): () => boolean {
   let constants = '';
   let groups = '';

@@ -1,10 +1,11 @@
 /**
- * The first script of every realm: builds its globals, keeps the modules the host loads, and runs one invocation at a time.
- * The host takes the functions below and then removes every trace of itself from the global object, so user code finds
- * neither the host function nor the kernel.
+ * The first script of every realm: builds its globals, stores the modules that the host loads, and runs one invocation
+ * at a time. The host takes the functions below and then removes every trace of itself from the global object, so user
+ * code finds neither the host function nor the kernel.
  *
- * An invocation ends with exactly one `done` or `failed` for its number. What the handler left running goes on until the
- * microtask queue is empty when it succeeded (a forgotten `await db.insert(…)` still counts), and is cut off when it failed.
+ * An invocation ends with exactly one `done` or `failed` for its number. If it succeeded, code that the handler left
+ * running continues until the microtask queue is empty (a forgotten `await db.insert(…)` still counts). If it failed,
+ * that code is cut off.
  */
 
 import {decodeValue} from '../../../shared/values/wire-value.ts';
@@ -33,7 +34,7 @@ let phaseBeforeImport: Phase = 'idle';
 let realmUse: RealmUse = 'once';
 const stringify = JSON.stringify;
 
-/** Called once, before any user code. @param seed 32 hex characters, the deployment's */
+/** Called once, before any user code. @param seed the deployment's seed, 32 hex characters */
 function open(deployMs: number, seed: string, use: RealmUse): void {
   realmUse = use;
   state.deployMs = deployMs;
@@ -46,7 +47,7 @@ function open(deployMs: number, seed: string, use: RealmUse): void {
   state.phase = 'idle';
 }
 
-/** What user code gets hold of, although no global leads there. */
+/** Objects that user code can get although no global leads to them. */
 function hiddenBuiltIns(): object[] {
   return [
     QueryContext.prototype,
@@ -68,7 +69,10 @@ function hiddenBuiltIns(): object[] {
   ];
 }
 
-/** The host evaluates one file of the bundle next: what it draws and reads of the clock is the same in every realm. */
+/**
+ * Called before the host evaluates one file of the bundle. Random numbers and times that it reads are the same in every
+ * realm.
+ */
 function importing(seed: string): void {
   if (state.phase !== 'import') {
     phaseBeforeImport = state.phase;
@@ -79,19 +83,19 @@ function importing(seed: string): void {
   state.seeded.seed(seed);
 }
 
-/** @param path of the bundle, `a/b.js` */
+/** @param path of a file of the bundle, `a/b.js` */
 function addModule(path: string, namespace: Namespace): void {
   modules.set(path, namespace);
 }
 
-/** Nothing is being imported any more. An action that asked for the module goes on. */
+/** Called after imports. An action that requested the module continues. */
 function imported(): void {
   if (state.phase === 'import') state.phase = phaseBeforeImport;
-  // Nothing is sealed before the first call: the host may load more.
+  // Nothing is sealed before the first call, because the host can load more modules.
   if (realmUse === 'compared') afterModules();
 }
 
-/** @returns false when a call has changed the realm: nothing was run, the host makes another one */
+/** @returns false if a call has changed the realm: nothing was run, and the host makes a new realm */
 function run(
   invocation: number,
   module: string,
@@ -111,7 +115,9 @@ function run(
   return true;
 }
 
-/** Runs code that is of no module: an async function that the host has compiled in this realm. What it left stays. */
+/**
+ * Runs code that belongs to no module: an async function that the host has compiled in this realm. Its effects stay.
+ */
 function runCode(invocation: number, code: Code, args: string, nowMs: number, seed: string): void {
   begin(invocation, 'action', nowMs, seed);
   void executeCode(invocation, code, args);
@@ -127,7 +133,7 @@ function begin(invocation: number, phase: Phase, nowMs: number, seed: string): v
   resetGlobals();
 }
 
-/** Whether the realm may serve another caller. */
+/** Whether the realm can serve another caller. */
 function isReusable(): boolean {
   return isIntact() && !holdsMuch();
 }
@@ -188,7 +194,7 @@ function routeHandler(module: string, index: number): Registered['_handler'] {
   return router._routes()[index]!.handler._handler;
 }
 
-/** What `import(…)` in user code calls: the bundler replaced it. @param path of the bundle */
+/** The bundler replaces `import(…)` in user code with a call of this. @param path of a file of the bundle */
 async function importModule(path: unknown): Promise<Namespace> {
   if (state.phase !== 'action') throw new TypeError('dynamic module import unsupported');
   if (typeof path !== 'string') throw new TypeError(`Cannot find module '${String(path)}'`);
@@ -198,7 +204,7 @@ async function importModule(path: unknown): Promise<Namespace> {
   return modules.get(path)!;
 }
 
-/** @param what is asked of the module's exports. @returns JSON, see analyze.ts */
+/** @param what to read from the module's exports. @returns JSON, see analyze.ts */
 function analyze(what: 'module' | 'schema' | 'router' | 'auth', path: string): string {
   const namespace = modules.get(path)!;
   switch (what) {

@@ -1,7 +1,7 @@
 /**
- * The kernel of one call in the Node runtime: the same contexts, calls, console and values as in an isolate, over the same
- * host protocol. A Node process runs many calls at once, and this state is of one: the process evaluates the whole script
- * anew for each call (`dist/node-call.js` makes one when it is run).
+ * The kernel of one call in the Node runtime: the same contexts, calls, console and values as in an isolate, over the
+ * same host protocol. A Node process runs many calls at once, but this state belongs to one call. So the process
+ * evaluates the whole script again for each call (each run of `dist/node-call.js` creates one kernel).
  */
 import {decodeValue} from '../../../shared/values/wire-value.ts';
 import {settleCall} from './actions/async-call.ts';
@@ -18,13 +18,13 @@ type Code = (args: unknown) => unknown;
 
 export type NodeCall = {
   readonly console: typeof consoleMethods;
-  /** Ends with one `done` or `failed` at the host. @param load of the function's module, which may throw */
+  /** Ends with one `done` or `failed` at the host. @param load loads the function's module, and can throw */
   run(load: () => Promise<Namespace>, module: string, name: string, args: string): Promise<void>;
-  /** The same with a function that is of no module. */
+  /** The same for a function that belongs to no module. */
   runCode(code: Code, args: string): Promise<void>;
   /** The host's answer to one of its calls. */
   settle(call: number, answer: string): void;
-  /** It failed by other means: its ctx is dead. */
+  /** It failed by other means: its ctx stops working. */
   end(): void;
 };
 

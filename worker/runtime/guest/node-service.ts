@@ -1,11 +1,12 @@
 /**
- * The kernel of a service in its Node process: the calls of an action's context, live queries, the console. It has no end but
- * that of its process.
+ * The kernel of a service in its Node process: the calls of an action's context, live queries, the console. It ends
+ * only with its process.
  *
  *   export default async function (ctx, signal, log) {…}
  *
- * `ctx.onChange(query, args, listener, onError?)` calls its listener with each new result, one after another: while a listener
- * works, the host keeps the newest result back and forgets the others. Without `onError` a query that fails is a line in the log.
+ * `ctx.onChange(query, args, listener, onError?)` calls its listener with each new result, one at a time. While a
+ * listener runs, the host holds the newest result and drops the others. Without `onError`, a query that fails is
+ * logged.
  */
 import {decodeValue} from '../../../shared/values/wire-value.ts';
 import {asyncCall, notifyHost, settleCall} from './actions/async-call.ts';
@@ -22,11 +23,13 @@ type Watch = {path: string; listener: Listener; onError: OnError | undefined};
 
 export type NodeService = {
   readonly console: typeof consoleMethods;
-  /** Resolves when its function has returned. @param began its function is about to be called. @throws what it throws */
+  /**
+   * Resolves when its function has returned. @param began called just before its function. @throws the function's error
+   */
   run(load: () => Promise<Namespace>, file: string, signal: object, began: () => void): Promise<void>;
   /** The host's answer to one of its calls. */
   settle(call: number, answer: string): void;
-  /** A new result of a live query. @param text wire text, or JSON of {name, message}. @throws what the listener throws */
+  /** A new result of a live query. @param text wire text, or JSON of {name, message}. @throws the listener's error */
   changed(watch: number, ok: boolean, text: string): Promise<void>;
 };
 
@@ -74,7 +77,7 @@ async function run(load: () => Promise<Namespace>, file: string, signal: object,
   });
 }
 
-/** @returns how to stop */
+/** @returns a function that ends the subscription */
 function onChange(reference: unknown, args: unknown, listener: Listener, onError?: OnError): () => void {
   if (typeof listener !== 'function') throw new TypeError('onChange takes a query, its arguments and a function');
   const path = functionPath(reference);
@@ -99,7 +102,7 @@ async function begin(parameters: {watch: number; path: string}): Promise<void> {
 
 async function changed(watch: number, ok: boolean, text: string): Promise<void> {
   const one = watches.get(watch);
-  if (one === undefined) return; // the host is about to hear that nobody listens
+  if (one === undefined) return; // its cancellation is about to reach the host
   try {
     if (ok) await one.listener(decodeValue(text));
     else await failed(one, hostError(`-${text}`));

@@ -1,4 +1,7 @@
-/** Built-ins as they were before any user code: what the kernel does with texts must not go through what user code has changed. */
+/**
+ * Built-ins saved before any user code runs: the kernel must not process text with built-ins that user code has
+ * changed.
+ */
 export const slice = Function.prototype.call.bind(String.prototype.slice) as (
   text: string,
   from: number,

@@ -1,5 +1,6 @@
 /**
- * The query builder. `db.query(t)` may be used again and again, each use being a new query; whatever follows it is used once:
+ * The query builder. `db.query(t)` can be used repeatedly, each use being a new query; every later step can be used
+ * once:
  *
  *   initializer ──withIndex | order | filter──▶ query ──…──▶ query ──collect | take | first | unique | paginate──▶ closed
  *                                                 └──for await──▶ open ──end | break──▶ closed
@@ -10,10 +11,10 @@ import {type FilterExpression, HostOp, type QuerySpec} from './host-call.ts';
 import {rangeOf} from './range-builder.ts';
 import {hostText} from './state.ts';
 
-/** By which the kernel knows a query that was returned instead of its results. */
+/** Marks a query, so that the kernel recognises one that was returned instead of its results. */
 const QUERY = Symbol.for('svc.query');
 const OPERATORS_MAX = 256;
-/** Documents asked for at once where all are wanted. */
+/** Documents per batch when all are wanted. */
 const PIECE_DOCUMENTS = 512;
 const ITERATION_DOCUMENTS = 16;
 
@@ -144,7 +145,7 @@ class Query implements AsyncIterable<Document> {
     const {numItems, cursor, endCursor, maximumRowsRead, maximumBytesRead} = options as Record<string, unknown>;
     if (typeof numItems !== 'number' || Number.isNaN(numItems))
       throw new Error('options.numItems must be a positive number');
-    // JSON would make Infinity a null.
+    // JSON would turn Infinity into null.
     const items = Math.min(numItems, Number.MAX_VALUE);
     const asked = JSON.stringify({
       numItems: items,
@@ -182,7 +183,7 @@ class Query implements AsyncIterable<Document> {
     return new Query(parts, this.#check);
   }
 
-  /** Its one use. */
+  /** The query's specification; marks it as used. */
   #consumed(): QuerySpec {
     this.#check();
     if (this.#state === 'closed') throw new Error("This query is closed and can't emit any more values");
@@ -194,7 +195,7 @@ class Query implements AsyncIterable<Document> {
   }
 }
 
-/** Reads only as far as the loop goes. */
+/** Reads only as far as the loop runs. */
 function iterate(spec: QuerySpec): AsyncIterator<Document> {
   let piece: Piece | null = null;
   let at = 0;
@@ -224,7 +225,7 @@ function next(handle: number, wanted: number): Piece {
   return pieceOf(hostText(HostOp.queryNext, handle, wanted));
 }
 
-/** `handle,isDone` + newline + JSON array */
+/** Parses `handle,isDone` + newline + JSON array. */
 function pieceOf(text: string): Piece {
   const line = text.indexOf('\n');
   const comma = text.indexOf(',');
@@ -232,5 +233,5 @@ function pieceOf(text: string): Piece {
   return {handle: Number(text.slice(0, comma)), isDone: text.charCodeAt(comma + 1) === 0x31, documents};
 }
 
-/** Reached by no global. */
+/** Not reachable from any global. */
 export const queryPrototypes: readonly object[] = [QueryInitializer.prototype, Query.prototype];

@@ -1,4 +1,6 @@
-/** `q` of `withIndex(name, q => …)`. Calls are chained: each builder is used once. The host checks what they add up to. */
+/**
+ * `q` of `withIndex(name, q => …)`. Calls are chained: each builder is used once. The host checks the resulting range.
+ */
 import type {QueryRangeOp} from './host-call.ts';
 import {wireOperand} from './wire-operand.ts';
 
@@ -49,5 +51,5 @@ export function rangeOf(callback: unknown): QueryRangeOp[] {
   return [...range.operations];
 }
 
-/** Reached by no global. */
+/** Not reachable from any global. */
 export const rangePrototype: object = IndexRangeBuilder.prototype;

@@ -1,6 +1,6 @@
 /**
- * `ctx.scheduler`, of mutations and actions alike: the checks of its arguments. Whether the target exists and is a mutation
- * is the host's to say. Arguments are encoded at the call, so changing them afterwards changes nothing.
+ * `ctx.scheduler` of mutations and actions: checks its arguments. The host checks whether the target exists and is a
+ * mutation. Arguments are encoded at the call, so later changes to them have no effect.
  */
 
 import {encodeArguments, functionPath} from './function-reference.ts';

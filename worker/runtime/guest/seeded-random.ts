@@ -1,15 +1,15 @@
 /**
- * The seeded generator behind Math.random and crypto in queries and mutations: xoshiro128**. Parity with other platforms of
- * this kind, not secrecy: code inside a realm could work its state out.
+ * The seeded generator for Math.random and crypto in queries and mutations: xoshiro128**. It provides parity with
+ * similar platforms, not secrecy: code inside a realm could compute its state.
  */
 import {slice} from './primordials.ts';
 
-/** Taken now: a seed is read when it is first drawn from, and user code may have changed the global by then. */
+/** Saved now: a seed is parsed on first use, and user code can have changed the global by then. */
 const {parseInt: parseInteger} = Number;
 
 export class SeededRandom {
   readonly #s = new Uint32Array(4);
-  /** Not looked at yet, as most invocations draw nothing; null: it is. */
+  /** The unparsed seed, because most invocations draw nothing; null: it is parsed. */
   #seed: string | null;
 
   /** @param seed 32 hex characters */
@@ -29,7 +29,7 @@ export class SeededRandom {
     if (s[0] === 0 && s[1] === 0 && s[2] === 0 && s[3] === 0) s[0] = 0x9e3779b9;
   }
 
-  /** 0 ≤ x < 1 with 53 bits, as Math.random gives. */
+  /** 0 ≤ x < 1 with 53 bits, like Math.random. */
   next(): number {
     return ((this.#uint32() >>> 5) * 0x4000000 + (this.#uint32() >>> 6)) / 0x20000000000000;
   }

@@ -1,6 +1,6 @@
 /**
- * What the realm is doing right now: which phase of which invocation, what time it is there, and where randomness comes
- * from. The kernel writes it; globals and contexts read it. One realm runs one invocation at a time.
+ * The current state of the realm: the phase and the invocation, its time, and its source of randomness. The kernel
+ * writes it; globals and contexts read it. One realm runs one invocation at a time.
  */
 
 import {type HostCall, type HostOp, Observed} from './host-call.ts';
@@ -11,17 +11,17 @@ export type Phase = 'import' | 'query' | 'mutation' | 'action' | 'idle';
 
 export const state = {
   phase: 'idle' as Phase,
-  /** The invocation under way; a context keeps the number it was made for and is dead in any other. */
+  /** The running invocation. A context stores the number it was made for and does not work in any other. */
   invocation: 0,
-  /** Frozen time of queries and mutations; the start of an action. Epoch milliseconds. */
+  /** Frozen time of queries and mutations; start of an action. Epoch milliseconds. */
   nowMs: 0,
-  /** The deployment timestamp: the time while modules load, and performance.timeOrigin always. */
+  /** The deployment timestamp: the time while modules load, and always performance.timeOrigin. */
   deployMs: 0,
-  /** What performance.now() has given out so far, in phases where it counts up by itself. */
+  /** The last value of performance.now(), in phases where it advances by itself. */
   performanceMs: 0,
-  /** Whether the invocation has looked at the time, and drawn random numbers: its result is of this moment then. */
+  /** Whether the invocation read the time or drew random numbers: then its result is valid only for this moment. */
   observed: 0 as number,
-  /** Where Math.random and, outside actions, crypto take their numbers from. */
+  /** Source of numbers for Math.random and, outside actions, crypto. */
   seeded: new SeededRandom('0'.repeat(32)),
   host: (() => {
     throw new Error('the realm has not been opened');
@@ -52,7 +52,7 @@ export function hostText(
   throw hostError(answer);
 }
 
-/** Arguments are copied to the host whole: what is larger than anything it takes is refused before. */
+/** Arguments are copied whole to the host, so anything larger than the host accepts is refused first. */
 function sizeOf(argument: string | number | Uint8Array | undefined): number {
   return typeof argument === 'object' || typeof argument === 'string' ? argument.length : 0;
 }
@@ -61,7 +61,7 @@ const PLUS = 0x2b;
 const ERROR_TYPES: Readonly<Record<string, ErrorConstructor>> = {TypeError, RangeError, SyntaxError};
 const parseJson = JSON.parse;
 
-/** The error a `-` answer stands for. */
+/** Creates the error for a `-` answer. */
 export function hostError(answer: string): Error {
   const {name, message} = parseJson(answer.slice(1)) as {name: string; message: string};
   const Type = ERROR_TYPES[name] ?? Error;

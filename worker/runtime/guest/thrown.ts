@@ -1,4 +1,4 @@
-/** What user code threw, as it crosses to the host. */
+/** Describes an error of user code for the host. */
 
 import type {RealmError} from './host-call.ts';
 import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from './limits.ts';
@@ -6,7 +6,7 @@ import {cut} from './primordials.ts';
 
 const stringify = JSON.stringify;
 
-/** What was thrown may be anything, and reading it may throw. */
+/** The thrown value can be anything, and reading it can throw. */
 export function describeThrown(thrown: unknown): RealmError {
   try {
     if (thrown instanceof Error) {

@@ -1,4 +1,4 @@
-/** A value in a range or a filter, as the host takes it: the missing value is `{"$undefined": true}`. */
+/** Encodes a value of a range or filter for the host: the missing value is `{"$undefined": true}`. */
 import {encodeDocument} from '../../../shared/values/wire-value.ts';
 import type {WireOrMissing} from './host-call.ts';
 

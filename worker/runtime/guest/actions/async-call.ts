@@ -1,6 +1,6 @@
 /**
- * Asynchronous calls of the host: started here, answered later through the kernel's `settle`. Call numbers count up for as
- * long as the realm lives, so an answer that comes after its invocation ended finds nobody waiting and is dropped.
+ * Asynchronous calls to the host: started here, answered later through the kernel's `settle`. Call numbers increase for
+ * the life of the realm, so an answer that arrives after its invocation ended matches no call and is dropped.
  */
 
 import {HostOp} from '../host-call.ts';
@@ -8,14 +8,17 @@ import {ACTION_CALLS_MAX} from '../limits.ts';
 import {hostError, hostText} from '../state.ts';
 
 export type CallAnswer = {text: string; bytes: Uint8Array | null};
-/** @param failure null: the host did what it was asked */
+/** @param failure null: the host carried out the call */
 type Settle = (failure: Error | null, answer: CallAnswer) => void;
 
 const waiting = new Map<number, Settle>();
 let lastCall = 0;
 let underWay = 0;
 
-/** @param parameters a string is passed as it is. @returns the call's number. @throws what the host refuses at once */
+/**
+ * @param parameters a string is passed unchanged. @returns the call's number. @throws if the host refuses the call at
+ * once
+ */
 export function startCall(operation: string, parameters: unknown, bytes: Uint8Array | null, settle: Settle): number {
   const call = ++lastCall;
   waiting.set(call, settle);
@@ -50,12 +53,12 @@ export async function asyncCall(operation: string, parameters: unknown, bytes?: 
   });
 }
 
-/** Nobody waits for an answer to this, not even for a refusal. */
+/** Sends a notification: no answer is expected, not even a refusal. */
 export function notifyHost(operation: string, parameters: unknown): void {
   try {
     startCall(operation, parameters, null, () => {});
   } catch {
-    // What it speaks of is gone.
+    // The object of the notification no longer exists.
   }
 }
 
@@ -68,12 +71,12 @@ export function settleCall(call: number, answer: string, bytes: Uint8Array | nul
   else settle(hostError(answer), NO_ANSWER);
 }
 
-/** What nobody wants to be told any more. */
+/** Drops the answer to a call. */
 export function forgetCall(call: number): void {
   waiting.delete(call);
 }
 
-/** A new invocation: whatever waited belongs to the one before. */
+/** Called for a new invocation: all pending calls belong to an earlier one. */
 export function forgetCalls(): void {
   waiting.clear();
   underWay = 0;

@@ -1,6 +1,6 @@
 /**
- * The `ctx` of actions and HTTP actions. Every call of another function is a transaction of its own, done when its promise
- * resolves. A context is dead once its action ended.
+ * The `ctx` of actions and HTTP actions. Every call of another function is its own transaction, done when its promise
+ * resolves. A context stops working once its action ended.
  */
 import {decodeValue} from '../../../../shared/values/wire-value.ts';
 import {authOf, Context} from '../context.ts';
@@ -23,7 +23,7 @@ export class ActionContext extends Context {
   }
 }
 
-/** The context of the invocation under way. */
+/** The context of the running invocation. */
 export function actionContext(): object {
   return new ActionContext();
 }
@@ -36,7 +36,7 @@ function runner(operation: 'runQuery' | 'runMutation' | 'runAction'): Run {
   };
 }
 
-/** Calls of this invocation alone. Parameters are JSON already, or a job id: the host gets them as they are. */
+/** Calls for this invocation only. Parameters are already JSON, or a job id: the host gets them unchanged. */
 function actionCall(): (operation: string, parameters: string) => Promise<string> {
   const {invocation} = state;
   return async (operation, parameters) => {

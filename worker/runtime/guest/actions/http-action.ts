@@ -1,6 +1,6 @@
 /**
- * One HTTP action: its `Request`, whose body is pulled from the client as it is read, and its `Response`, whose head goes out
- * when the handler's promise resolves and whose body follows as the client takes it.
+ * Runs one HTTP action. The body of its `Request` is pulled from the client as it is read. The head of its `Response`
+ * is sent when the handler's promise resolves; the body follows as the client accepts it.
  */
 import {HTTP_ACTION_PART_BYTES} from '../limits.ts';
 import {asyncCall, notifyHost} from './async-call.ts';
@@ -11,7 +11,7 @@ import {pulledBody} from './pulled-body.ts';
 /** The request as the host describes it, in `Invocation.args`. */
 export type HttpRequestHead = {
   method: string;
-  /** In full, as the client sees it. */
+  /** The full URL, as the client sees it. */
   url: string;
   headers: [string, string][];
   hasBody: boolean;
@@ -22,7 +22,10 @@ export type HttpResponseHead = {status: number; headers: [string, string][]};
 
 type Handler = (context: object, request: Request) => unknown;
 
-/** Resolves when the last piece of the response is with the host. @param head JSON of HttpRequestHead. @throws what the handler or its body does */
+/**
+ * Resolves when the host has the last chunk of the response. @param head JSON of HttpRequestHead. @throws errors of the
+ * handler or of its body
+ */
 export async function runHttpAction(handler: (context: object, args: unknown) => unknown, head: string): Promise<void> {
   const response = await (handler as Handler)(actionContext(), requestOf(JSON.parse(head) as HttpRequestHead));
   if (!(response instanceof Response)) throw new Error('an HTTP action must return a Response');
@@ -39,7 +42,7 @@ function requestOf({method, url, headers, hasBody}: HttpRequestHead): Request {
   return new Request(url, {method, headers, body, ...(body === null ? {} : {duplex: 'half'})} as RequestInit);
 }
 
-/** Bytes are copied to the host: a long piece crosses in parts. */
+/** Bytes are copied to the host, so a long chunk crosses in parts. */
 async function sendPiece(piece: Uint8Array): Promise<void> {
   let at = 0;
   do {

@@ -1,6 +1,6 @@
 /**
- * `fetch` of actions. The host makes the request, under the tenant's egress policy; bodies come over piece by piece as they
- * are read, so an answer that nobody reads costs nothing here.
+ * `fetch` of actions. The host makes the request, under the tenant's egress policy. Bodies are transferred chunk by
+ * chunk as they are read, so an unread response uses no memory here.
  */
 import {FETCH_BODY_BUFFERED_BYTES} from '../limits.ts';
 import {asyncCall, notifyHost} from './async-call.ts';
@@ -8,15 +8,15 @@ import {pulledBody} from './pulled-body.ts';
 
 export {ActionWebSocket, networkEvent} from './web-socket.ts';
 
-/** What the host is asked for; its body, when it is short, comes with it. */
+/** A fetch request to the host; a short body comes with it. */
 export type FetchCall = {
-  /** Counts up in a realm. */
+  /** Increases over the life of a realm. */
   id: number;
   method: string;
   url: string;
   headers: [string, string][];
   redirect: 'follow' | 'error' | 'manual';
-  /** The body follows in pieces (`fetchSend`). */
+  /** The body follows in chunks (`fetchSend`). */
   streams: boolean;
 };
 
@@ -40,7 +40,7 @@ export async function actionFetch(request: Request): Promise<Response> {
       reject(signal.reason);
     });
   });
-  // It may be aborted after everybody stopped waiting.
+  // It can be aborted when no code awaits it any more.
   aborted.catch(() => {});
   const answer = await Promise.race([send(id, request), aborted]);
   return responseOf(id, answer, request.method, signal);
@@ -68,7 +68,7 @@ type RequestBody = {
   rest: ReadableStreamDefaultReader<Uint8Array> | null;
 };
 
-/** A short body is sent with its length, and again when the answer is a redirect; a long one is streamed. */
+/** A short body is sent with its length, and again after a redirect; a long one is streamed. */
 async function requestBody({body}: Request): Promise<RequestBody> {
   if (body === null || body === undefined) return {first: null, rest: null};
   const reader = (body as ReadableStream<Uint8Array>).getReader();
@@ -83,7 +83,7 @@ async function requestBody({body}: Request): Promise<RequestBody> {
   return {first: joined(pieces, length), rest: reader};
 }
 
-/** The host's `fetch` fails when this does. */
+/** If this fails, the host's `fetch` fails. */
 async function sendRest(id: number, rest: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
     for (;;) {
@@ -97,7 +97,7 @@ async function sendRest(id: number, rest: ReadableStreamDefaultReader<Uint8Array
   }
 }
 
-/** Statuses whose responses have no body, says the standard. */
+/** Statuses whose responses have no body, according to the standard. */
 const NO_BODY = [101, 103, 204, 205, 304];
 
 function responseOf(id: number, answer: FetchAnswer, method: string, signal: AbortSignal | undefined): Response {

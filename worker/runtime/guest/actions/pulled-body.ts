@@ -1,7 +1,7 @@
-/** A body that the host has: each piece is asked for when it is read. */
+/** A body that the host has: each chunk is requested when it is read. */
 import {asyncCall} from './async-call.ts';
 
-/** @param operation answers with the next piece, or without one at the end. @param onCancel the reader wants no more */
+/** @param operation answers with the next chunk, or without one at the end. @param onCancel the reader stops reading */
 export function pulledBody(
   operation: 'fetchBody' | 'httpBody',
   parameters: object,

@@ -1,14 +1,14 @@
 /**
- * Timers of actions. The host sleeps for them; a timer that was stopped, or whose action ended, is not told of its end. They
- * do not keep an action alive.
+ * Timers of actions. The host sleeps for them. A timer that was cleared, or whose action ended, never fires. Timers do
+ * not keep an action alive.
  */
 import {forgetCall, forgetCalls, notifyHost, startCall} from './async-call.ts';
 
-/** By the timer's id: the call that sleeps for it. */
+/** The call that sleeps, by timer id. */
 const sleeping = new Map<number, number>();
 let lastTimer = 0;
 
-/** @param delayMs what the caller passed: anything. @throws when there are too many */
+/** @param delayMs the caller's value, of any type. @throws if there are too many timers */
 export function startTimer(
   callback: (...args: unknown[]) => unknown,
   delayMs: unknown,
@@ -31,7 +31,7 @@ export function startTimer(
   return id;
 }
 
-/** Anything that is not a timer under way is ignored. */
+/** Ignores any value that is not a running timer. */
 export function stopTimer(id: unknown): void {
   const call = sleeping.get(Number(id));
   if (call === undefined) return;
@@ -40,7 +40,7 @@ export function stopTimer(id: unknown): void {
   notifyHost('sleepCancel', {call});
 }
 
-/** Before an invocation: nothing of the one before is heard of again, be it a timer or an answer of the host. */
+/** Called before an invocation: drops all timers and pending answers of the one before. */
 export function resetTimers(): void {
   sleeping.clear();
   forgetCalls();

@@ -1,6 +1,6 @@
 /**
- * `WebSocket` of actions, by the standard's interface. The host has the connection, under the tenant's egress policy; what
- * happens to it comes as events. Sockets end with their action.
+ * `WebSocket` of actions, with the standard's interface. The host holds the connection, under the tenant's egress
+ * policy, and sends events about it. Sockets end with their action.
  */
 import {Event, EventTarget} from '../globals/web/events.ts';
 import {state} from '../state.ts';
@@ -20,11 +20,11 @@ const CLOSED = 3;
 const REASON_BYTES_MAX = 123;
 
 const sockets = new Map<number, ActionWebSocket>();
-/** The invocation whose sockets these are. */
+/** The invocation that owns the sockets. */
 let owner = 0;
 let lastSocket = 0;
 
-/** From the kernel: something happened to a socket. @param detail JSON of SocketEvent */
+/** Called by the kernel for an event on a socket. @param detail JSON of SocketEvent */
 export function networkEvent(_name: string, detail: string, bytes: Uint8Array | null): void {
   const event = JSON.parse(detail) as SocketEvent;
   sockets.get(event.id)?.happened(event, bytes);
@@ -73,7 +73,7 @@ export class ActionWebSocket extends EventTarget {
   get readyState(): number {
     return this.#state;
   }
-  /** Bytes that the network has not taken. */
+  /** Bytes that the network has not accepted. */
   get bufferedAmount(): number {
     return this.#bufferedAmount;
   }

@@ -1,9 +1,9 @@
 /**
- * `node:async_hooks`, as far as there is one: AsyncLocalStorage and AsyncResource. The stores of all storages are one
- * immutable frame; what runs later runs in the frame in which it was handed over.
+ * The supported part of `node:async_hooks`: AsyncLocalStorage and AsyncResource. The stores of all storages form one
+ * immutable frame. A callback runs in the frame in which it was passed on.
  *
- * JavaScript cannot see a native `await`. Bundles that use this module have theirs lowered to `.then`, which is wrapped when
- * the first storage is made: code that has none pays nothing.
+ * JavaScript cannot intercept a native `await`. Bundles that use this module have `await` lowered to `.then`, which is
+ * wrapped when the first storage is made, so other code pays nothing.
  */
 import {replaceBuiltIn} from '../integrity.ts';
 
@@ -14,12 +14,12 @@ const NO_STORES: Frame = new Map();
 let frame: Frame = NO_STORES;
 let isTracking = false;
 
-/** Before an invocation. */
+/** Called before an invocation. */
 export function resetContextStores(): void {
   frame = NO_STORES;
 }
 
-/** @returns the callback, to be run in the frame of now */
+/** @returns the callback, bound to the current frame */
 export function bindContext<F extends Callback>(callback: F): F {
   return isTracking ? boundTo(frame, callback) : callback;
 }
@@ -53,7 +53,7 @@ export class AsyncLocalStorage {
     return boundTo(frame, callback);
   }
 
-  /** @returns a function that runs others in the frame of now */
+  /** @returns a function that runs others in the current frame */
   static snapshot(): (callback: Callback, ...args: unknown[]) => unknown {
     const captured = frame;
     return (callback, ...args) => runIn(captured, callback, undefined, args);
@@ -71,7 +71,7 @@ export class AsyncLocalStorage {
     return this.run(undefined, callback, ...args);
   }
 
-  /** For the rest of what runs now, and what that hands over. */
+  /** Applies to the rest of the running code, and to the callbacks that it passes on. */
   enterWith(store: unknown): void {
     frame = withStore(this, store);
   }
@@ -123,7 +123,7 @@ function track(): void {
   trackThenables();
 }
 
-/** V8 calls the `then` of what is no promise of its own from a microtask, where the frame is lost: it gets a bound one. */
+/** V8 calls the `then` of foreign thenables from a microtask, where the frame is lost, so they get a bound `then`. */
 function trackThenables(): void {
   const {resolve} = Promise;
   replaceBuiltIn(Promise, 'resolve', function (this: PromiseConstructor, value?: unknown) {
@@ -139,7 +139,7 @@ function trackThenables(): void {
   });
 }
 
-/** What the bundler's `node:async_hooks` reads from the global object. */
+/** The members that the bundler's `node:async_hooks` reads from the global object. */
 export function createContextStores(): object {
   return Object.freeze({AsyncLocalStorage, AsyncResource});
 }

@@ -1,4 +1,6 @@
-/** Bytes: what callers may pass for them, and the one-byte strings they cross to and from the host as. */
+/**
+ * Conversions of bytes: from the values that callers can pass, and to and from the one-byte strings that the host uses.
+ */
 
 const CHUNK = 8192;
 
@@ -6,7 +8,7 @@ export function isBufferSource(value: unknown): value is ArrayBuffer | ArrayBuff
   return value instanceof ArrayBuffer || ArrayBuffer.isView(value);
 }
 
-/** A view of the caller's memory, not a copy. @throws TypeError naming what was wanted */
+/** A view of the caller's memory, not a copy. @throws TypeError naming the expected type */
 export function viewOf(source: unknown, what: string): Uint8Array<ArrayBuffer> {
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
   if (ArrayBuffer.isView(source)) {

@@ -1,14 +1,14 @@
 /**
- * The time in a realm. While modules load it is the deployment's, in queries and mutations that of the start of the
- * invocation, so that one that is run again computes the same; in actions it is the host's.
+ * The time in a realm. While modules load it is the deployment's time. In queries and mutations it is the start of the
+ * invocation, so that a repeated run computes the same. In actions it is the host's time.
  */
 import {HostOp, Observed} from '../host-call.ts';
 import {hostText, state} from '../state.ts';
 
-/** What performance.now() gains by being asked, where time stands still. */
+/** Increment of performance.now() for each call while time is frozen. */
 const STEP_MS = 0.1;
 
-/** Epoch milliseconds, whole. */
+/** Epoch milliseconds, a whole number. */
 export function nowMs(): number {
   state.observed |= Observed.clock;
   return state.phase === 'action' ? Number(hostText(HostOp.now)) : state.nowMs;

@@ -1,6 +1,6 @@
 /**
- * Code from strings. V8 has no switch for it here, so the ways to it are replaced: `eval`, and the constructors of functions,
- * which are reached through the prototype of any function. V8's own are not reachable once these stand in for them.
+ * Disables code generation from strings. V8 has no switch for it here, so `eval` and the constructors of functions are
+ * replaced; the prototype of any function leads to a constructor. V8's originals are not reachable afterwards.
  */
 import {define} from './define.ts';
 
@@ -12,7 +12,7 @@ export function installCodeGeneration(): void {
     'eval',
     {
       eval: (source: unknown): unknown => {
-        // `eval` gives back what is no string, code or not.
+        // `eval` returns any value that is not a string unchanged.
         if (typeof source === 'string') throw new EvalError(REFUSAL);
         return source;
       },
@@ -31,7 +31,7 @@ export function installCodeGeneration(): void {
   for (const [name, prototype] of others) Object.setPrototypeOf(standIn(name, prototype), plain);
 }
 
-/** Keeps `instanceof Function` true of functions. */
+/** Keeps `instanceof Function` true for functions. */
 function standIn(name: string, prototype: object): object {
   function refuse(): never {
     throw new EvalError(REFUSAL);

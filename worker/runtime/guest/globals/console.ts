@@ -1,6 +1,6 @@
 /**
- * `console`: each call is one line for the host, complete with its level. The number of lines is bounded here, so that a loop
- * of calls costs nothing, and at the host, which trusts nobody.
+ * `console`: each call sends one line to the host, complete with its level. The number of lines is limited here, so
+ * that a loop of calls costs nothing, and again by the host, which does not trust the realm.
  */
 
 import {HostOp} from '../host-call.ts';
@@ -14,13 +14,13 @@ import {inspect} from './inspect.ts';
 let lines = 0;
 const timers = new Map<string, number>();
 
-/** Before an invocation. */
+/** Called before an invocation. */
 export function resetConsole(): void {
   forgetLines();
   timers.clear();
 }
 
-/** Of code that has no end somebody else counts its lines. */
+/** For code without an end, such as a service, another component counts the lines. */
 export function forgetLines(): void {
   lines = 0;
 }
@@ -39,11 +39,11 @@ function writeText(level: Level, text: () => string): void {
 
 function send(line: string): void {
   lines++;
-  // One character beyond what the host keeps tells it to say that there was more.
+  // One character more than the host keeps, so that the host marks the line as cut.
   state.host(HostOp.log, cut(line, LOG_LINE_CHARS_MAX + 1));
 }
 
-/** The last line that there is room for says that there were more. */
+/** The last permitted line says that there were more. */
 function overflow(): void {
   if (lines === LOG_LINES_MAX - 1) {
     send(`[ERROR] Log overflow (maximum ${LOG_LINES_MAX}). Remaining log lines omitted.`);
@@ -56,7 +56,7 @@ function elapsed(label: string, rest: unknown[]): void {
   else writeText('INFO', () => [`${label}: ${nowMs() - started}ms`, ...rest.map(inspect)].join(' '));
 }
 
-/** `console`, as each runtime puts it in place. */
+/** The methods of `console`; each runtime installs them. */
 export const consoleMethods = {
   log: (...values: unknown[]) => write('LOG', values),
   info: (...values: unknown[]) => write('INFO', values),
@@ -66,7 +66,7 @@ export const consoleMethods = {
   trace: (...values: unknown[]) => {
     writeText('LOG', () => {
       const stack = String(new Error('trace').stack);
-      // Below the message are frames of ours, and then the caller's.
+      // The frames below the message are ours; the caller's frames follow.
       const frames = stack.split('\n').filter(line => line.startsWith('    at ') && !line.includes('svc:realm'));
       return [`Trace: ${values.map(inspect).join(' ')}`.trimEnd(), ...frames].join('\n');
     });

@@ -36,7 +36,7 @@ class Crypto {
 }
 define(Crypto.prototype, Symbol.toStringTag, 'Crypto');
 
-/** By the getter of the prototype all typed arrays share: it cannot be made to lie. */
+/** Uses the getter of the prototype that all typed arrays share, because user code cannot make it lie. */
 const typeName = (view: ArrayBufferView): string => Reflect.apply(tagOf, view, []) as string;
 const tagOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!.get!;
 

@@ -1,4 +1,4 @@
-/** `Date`, and the formats of Intl that default to now, on the realm's clock. */
+/** `Date`, and the Intl formats that default to now, on the realm's clock. */
 import {nowMs} from './clock.ts';
 import {define} from './define.ts';
 
@@ -20,7 +20,7 @@ export function installDate(): void {
   installFormats();
 }
 
-/** `format()` and `formatToParts()` without a date would read V8's clock. */
+/** Without a date, `format()` and `formatToParts()` would read V8's clock. */
 function installFormats(): void {
   const {prototype} = Intl.DateTimeFormat;
   const formatOf = Object.getOwnPropertyDescriptor(prototype, 'format')!.get!;

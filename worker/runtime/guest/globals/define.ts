@@ -1,4 +1,4 @@
-/** How a global is put in place: not enumerable, replaceable, as browsers have them. */
+/** Defines globals as browsers do: not enumerable, and replaceable. */
 import {isFixedNow, noteChange, noteLate} from '../integrity.ts';
 import {state} from '../state.ts';
 
@@ -6,7 +6,7 @@ export function define(target: object, name: string | symbol, value: unknown): v
   Object.defineProperty(target, name, {value, writable: true, configurable: true, enumerable: false});
 }
 
-/** Most functions use few of the large globals: such a one is made when it is first looked at. */
+/** Most functions use few of the large globals, so a global is made when it is first read. */
 export function defineLazily(name: string, make: () => unknown): void {
   let value: unknown;
   let isMade = false;

@@ -1,6 +1,6 @@
 /**
- * Values as the log shows them: strings quoted, objects over several lines, arrays in one while they are short. Looking at a
- * value runs none of its code but what a Proxy makes unavoidable; the output is bounded, whatever the value.
+ * Formats values for the log: strings quoted, objects over several lines, short arrays on one line. Formatting runs no
+ * code of the value, except what a Proxy makes unavoidable. The output is bounded for every value.
  */
 import {INSPECT_CHARS_MAX} from '../limits.ts';
 
@@ -10,14 +10,14 @@ const LINE_CHARS = 72;
 
 const known = new WeakMap<object, string>();
 
-/** An object of ours that is shown as this text. */
+/** Shows one of our own objects as this text. */
 export function showAs(value: object, text: string): void {
   known.set(value, text);
 }
 
 const byPrototype = new WeakMap<object, (value: object) => string>();
 
-/** Instances of a class of ours, whose content is not in their properties. */
+/** For classes of ours whose content is not in their properties. */
 export function showInstancesAs(prototype: object, text: (value: object) => string): void {
   byPrototype.set(prototype, text);
 }
@@ -80,7 +80,7 @@ class Inspection {
     return this.#record(value, tag === 'Object' ? '' : tag === null ? '[Object: null prototype] ' : `${tag} `, depth);
   }
 
-  /** Built-in objects whose content is not in their properties. Null: it is none. */
+  /** Formats built-in objects whose content is not in their properties. Null: the value is none of them. */
   #special(value: object, tag: string | null, depth: number): string | null {
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
     if (value instanceof RegExp) return RegExp.prototype.toString.call(value);
@@ -156,7 +156,7 @@ function ownText(value: object): string | undefined {
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** The class of a value, without asking getters. Null: it has no prototype. */
+/** The class of a value, without running getters. Null: it has no prototype. */
 function nameOf(value: object): string | null {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null) return null;
@@ -193,7 +193,7 @@ function firstOf<T>(items: Iterable<T>): T[] {
   return first;
 }
 
-/** In one line while it is short. @param count of all items; those beyond are only counted */
+/** On one line if it is short. @param count of all items; those beyond the limit are only counted */
 function bracketed(open: string, items: string[], count: number, close: string): string {
   if (count === 0) return open + close;
   const shown = count > items.length ? [...items, `… ${count - items.length} more`] : items;
@@ -216,7 +216,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** Single quotes, unless others need fewer escapes. */
+/** Single quotes, unless other quotes need fewer escapes. */
 export function quoted(text: string): string {
   const short = text.length > INSPECT_CHARS_MAX ? text.slice(0, INSPECT_CHARS_MAX) : text;
   const quote = !short.includes("'") ? "'" : !short.includes('"') ? '"' : !short.includes('`') ? '`' : "'";

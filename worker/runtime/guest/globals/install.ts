@@ -1,6 +1,6 @@
 /**
- * The global object of the default runtime: what V8 brings is narrowed (code from strings, shared memory, the clock), what
- * the web has is added, and what Node has beyond it is absent.
+ * Installs the global object of the default runtime. It restricts V8's globals (code from strings, shared memory, the
+ * clock) and adds those of the web. Node's other globals are absent.
  */
 
 import {resetTimers} from '../actions/timers.ts';
@@ -18,7 +18,7 @@ import {installTimers} from './timers.ts';
 import {installWeakReferences} from './weak-references.ts';
 import {installWeb} from './web/install.ts';
 
-/** Once a realm, before any user code. */
+/** Called once per realm, before any user code. */
 export function installGlobals(): void {
   define(globalThis, 'self', globalThis);
   define(Math, 'random', () => state.random());
@@ -38,7 +38,7 @@ export function installGlobals(): void {
   Object.defineProperty(globalThis, Symbol.for('svc.async_hooks'), {value: createContextStores()});
 }
 
-/** Before each invocation: nothing of the one before goes on. */
+/** Called before each invocation: stops everything left from the one before. */
 export function resetGlobals(): void {
   resetConsole();
   resetContextStores();

@@ -1,4 +1,4 @@
-/** What the phases of a realm refuse. The errors are ordinary ones: nothing was sent, nothing was started. */
+/** Refuses calls that a phase of a realm does not allow. The errors are ordinary: nothing was sent or started. */
 import {state} from '../state.ts';
 
 /** @param call as users know it, `fetch()` @param end of the sentence: the two kinds of message differ in it */

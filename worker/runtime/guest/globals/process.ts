@@ -1,6 +1,6 @@
 /**
- * `process`, which has nothing but `env`: the tenant's variables, asked of the host one by one, so that it knows which ones a
- * result depends on.
+ * `process`, which has only `env`: the tenant's variables. Each is requested from the host separately, so that the host
+ * knows which variables a result depends on.
  */
 import {HostOp} from '../host-call.ts';
 import {hostText} from '../state.ts';

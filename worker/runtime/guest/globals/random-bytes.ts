@@ -1,4 +1,6 @@
-/** Random bytes: the host's in actions, elsewhere from the seeded generator, so that an invocation can be run again. */
+/**
+ * Random bytes: from the host in actions, otherwise from the seeded generator, so that an invocation can be run again.
+ */
 import {HostOp} from '../host-call.ts';
 import {hostText, state} from '../state.ts';
 import {fromOneByteString} from './bytes.ts';

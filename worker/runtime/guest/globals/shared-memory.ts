@@ -1,7 +1,8 @@
 /**
- * Shared memory and WebAssembly's. Nothing shares memory: one thread runs a realm, and waiting on it would hold a thread of
- * ours. V8 does not count WebAssembly memory towards the isolate's limit, so each memory gets a maximum of its own and an
- * invocation a number of them; the maximum of a module's own memories is written into its bytes before V8 compiles it.
+ * Removes shared memory and limits WebAssembly memory. Memory is never shared: one thread runs a realm, and waiting on
+ * shared memory would block a thread of ours. V8 does not count WebAssembly memory towards the isolate's limit. So each
+ * memory gets a maximum, and an invocation a maximum number of memories. The maximum of a module's own memories is
+ * written into its bytes before V8 compiles it.
  */
 import {WASM_MEMORIES_KEPT_MAX, WASM_MEMORIES_MAX, WASM_MEMORY_PAGES_MAX} from '../limits.ts';
 import {state} from '../state.ts';
@@ -9,15 +10,15 @@ import {define} from './define.ts';
 import {limitMemories} from './wasm-binary.ts';
 
 let memories = 0;
-/** Made by invocations since the realm began: it may have kept them, and V8 counts none of them. */
+/** Memories that invocations made since the realm began: the realm can still hold them, and V8 counts none of them. */
 let memoriesKept = 0;
 
-/** The realm should serve no further invocation. */
+/** Whether the realm should serve no further invocation. */
 export function holdsMuch(): boolean {
   return memoriesKept > WASM_MEMORIES_KEPT_MAX;
 }
 
-/** Before an invocation. */
+/** Called before an invocation. */
 export function resetMemory(): void {
   memories = 0;
 }
@@ -32,7 +33,7 @@ export function installMemory(): void {
   installWebAssembly();
 }
 
-/** What is gone from the global object is also found through the prototype of an instance. */
+/** Removes it from the global object and from where the prototype of an instance leads to it. */
 function removeSharedArrayBuffer(): void {
   const shared = globalThis as {SharedArrayBuffer?: {prototype: object}};
   if (shared.SharedArrayBuffer === undefined) return;
@@ -52,7 +53,7 @@ type Wasm = {
 function installWebAssembly(): void {
   const wasm = (globalThis as unknown as {WebAssembly: Wasm}).WebAssembly;
   const {Module, Instance, Memory} = wasm;
-  /** How many memories an instance of a module brings. */
+  /** The number of memories that an instance of a module creates. */
   const own = new WeakMap<object, number>();
 
   const compile = (source: unknown, target: object): WasmModule => {
@@ -66,7 +67,7 @@ function installWebAssembly(): void {
     return Reflect.construct(Instance, [module, imports], target as typeof Instance) as WasmInstance;
   };
 
-  // Functions, not classes: those would not take over V8's prototypes.
+  // Functions, not classes: classes would not take over V8's prototypes.
   function LimitedModule(source: unknown): object {
     return compile(source, requireNew(new.target));
   }
@@ -82,7 +83,7 @@ function installWebAssembly(): void {
   replaceConstructor(wasm, 'Instance', Instance, LimitedInstance);
   replaceConstructor(wasm, 'Memory', Memory, LimitedMemory);
 
-  // V8's own would finish through tasks of the host's event loop, which queries and mutations do not have.
+  // V8's original would finish through tasks of the host's event loop, which queries and mutations do not have.
   const compileAsync = async (source: unknown): Promise<WasmModule> => compile(source, LimitedModule);
   const instantiateAsync = async (source: unknown, imports?: Imports): Promise<unknown> => {
     if (source instanceof Module) return instantiate(source, imports, LimitedInstance);
@@ -119,7 +120,7 @@ function reserve(count: number): void {
   if (state.phase !== 'import') memoriesKept += count;
 }
 
-/** A copy: an object that answers differently when it is asked again gets nowhere. */
+/** A copy, so that an object which returns different values on a second read has no effect. */
 function limitedOptions(options: unknown): object {
   const {initial, minimum, maximum, shared} = Object(options) as Record<string, unknown>;
   if (shared) throw new TypeError('shared WebAssembly.Memory is not available');

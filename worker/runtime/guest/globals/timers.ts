@@ -1,4 +1,7 @@
-/** Timers, `queueMicrotask`, `fetch` and `WebSocket`: actions have them, the other kinds and loading modules refuse the call. */
+/**
+ * Timers, `queueMicrotask`, `fetch` and `WebSocket`. Actions have them; in other functions and while modules load, the
+ * calls are refused.
+ */
 import {ActionWebSocket, actionFetch} from '../actions/network.ts';
 import {startTimer, stopTimer} from '../actions/timers.ts';
 import {state} from '../state.ts';
@@ -14,7 +17,7 @@ const start = (name: 'setTimeout' | 'setInterval', callback: unknown, delay: unk
 };
 
 const clear = (id?: unknown): void => {
-  // Elsewhere there is no timer to stop.
+  // In other phases there is no timer to clear.
   if (state.phase === 'action' && id !== undefined) stopTimer(id as number);
 };
 
@@ -36,7 +39,7 @@ const GLOBALS = {
   },
 };
 
-/** Its `then` is V8's microtask queue. A callback that throws is a rejection nobody handles. */
+/** Its `then` uses V8's microtask queue. A callback that throws becomes an unhandled rejection. */
 const settled = Promise.resolve();
 
 export function installTimers(): void {

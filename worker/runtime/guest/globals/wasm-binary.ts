@@ -1,6 +1,7 @@
 /**
- * The memory section of a WebAssembly module: each memory gets a maximum, a shared one is refused. Everything else is left
- * for V8 to check; a module that is not understood here is passed on as it is, or refused when its memories are unclear.
+ * Rewrites the memory section of a WebAssembly module: each memory gets a maximum, and a shared one is refused. V8
+ * checks everything else. A module that cannot be parsed here is passed on unchanged, or refused if its memories are
+ * unclear.
  */
 const HEADER_BYTES = 8;
 const MEMORY_SECTION = 5;
@@ -28,7 +29,7 @@ function limited(reader: Reader, pagesMax: number): {content: number[]; count: n
   const content = [...leb(count)];
   for (let i = 0; i < count; i++) {
     const flags = reader.byte();
-    // Bit 1 is shared, bit 2 is 64-bit addresses, others are not of the standard.
+    // Bit 1 is shared, bit 2 is 64-bit addresses; other bits are not in the standard.
     if ((flags & ~HAS_MAXIMUM) !== 0) throw refusal('shared and 64-bit memories are not available');
     const initial = reader.u32();
     const maximum = (flags & HAS_MAXIMUM) === 0 ? pagesMax : Math.min(reader.u32(), pagesMax);

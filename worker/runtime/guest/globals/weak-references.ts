@@ -1,4 +1,4 @@
-/** When garbage is collected must not be observable: references are strong, and nothing is told of a collection. */
+/** Hides garbage collection, which must not be observable: weak references are strong, and no finalizer is called. */
 import {define} from './define.ts';
 
 export function installWeakReferences(): void {

@@ -1,4 +1,4 @@
-/** The algorithms `crypto.subtle` knows, their names without case, and what their keys may be used for. */
+/** The algorithms of `crypto.subtle`: their names (case-insensitive) and the permitted usages of their keys. */
 import {DOMException} from '../web/dom-exception.ts';
 import type {KeyType, KeyUsage} from './crypto-key.ts';
 
@@ -8,7 +8,7 @@ const DERIVES: KeyRules = {secret: ['deriveKey', 'deriveBits']};
 const AGREES: KeyRules = {public: [], private: ['deriveKey', 'deriveBits']};
 type KeyRules = Partial<Record<KeyType, readonly KeyUsage[]>>;
 
-/** By name: the usages a key of each type may have. */
+/** By name: the usages that a key of each type can have. */
 const ALGORITHMS: Readonly<Record<string, KeyRules>> = {
   HMAC: {secret: ['sign', 'verify']},
   'AES-GCM': CIPHER,
@@ -28,7 +28,7 @@ const HASHES = ['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'];
 
 export type Given = {name: string} & Record<string, unknown>;
 
-/** An algorithm as callers give it: its name, or an object with one. Members are read here, once. */
+/** Parses a caller's algorithm: its name, or an object with one. Members are read only here, once. */
 export function algorithmOf(given: unknown): Given {
   const members = typeof given === 'object' && given !== null ? {...given} : {name: given};
   const name = canonical(Object.keys(ALGORITHMS), (members as {name?: unknown}).name);
@@ -46,7 +46,7 @@ function canonical(names: readonly string[], given: unknown): string {
   return name;
 }
 
-/** The other half of a secret that two key pairs make together is named in the call. */
+/** For key agreement, the caller names the other side's public key. */
 export function isAgreement(name: string): boolean {
   return ALGORITHMS[name] === AGREES;
 }
@@ -70,7 +70,7 @@ export function checkedUsages(name: string, type: KeyType, given: unknown): KeyU
   return usages;
 }
 
-/** Of a pair, each half gets those that are its own. */
+/** Each half of a pair gets only its own usages. */
 export function usagesOfHalf(name: string, type: KeyType, given: unknown): KeyUsage[] {
   const allowed = ALGORITHMS[name]![type] ?? [];
   return allowed.filter(usage => [...(given as Iterable<string>)].includes(usage));

@@ -1,4 +1,4 @@
-/** `CryptoKey`: what it is made of stays out of reach of its holder, unless it may be exported. */
+/** `CryptoKey`: its key material is not readable, unless the key can be exported. */
 import {define} from '../define.ts';
 
 export type KeyUsage = 'encrypt' | 'decrypt' | 'sign' | 'verify' | 'deriveKey' | 'deriveBits' | 'wrapKey' | 'unwrapKey';
@@ -11,7 +11,7 @@ export type KeyAlgorithm = {
   modulusLength?: number;
   publicExponent?: Uint8Array;
 };
-/** In base64: secret bytes, or DER. */
+/** Base64 of the secret bytes, or of DER. */
 type Material = string;
 
 const OURS = Symbol('made by this module');

@@ -1,6 +1,7 @@
 /**
- * `crypto.subtle`. The host computes, synchronously, so that queries and mutations have it, too; what a key is allowed to do
- * is checked here. Making keys takes randomness that no run repeats: only actions do that.
+ * `crypto.subtle`. The host computes synchronously, so that it is available in queries and mutations too. The permitted
+ * usages of a key are checked here. Generating keys needs randomness that cannot be repeated, so only actions can do
+ * it.
  */
 import {HostOp} from '../../host-call.ts';
 import {hostText, state} from '../../state.ts';
@@ -112,7 +113,7 @@ export class SubtleCrypto {
 }
 define(SubtleCrypto.prototype, Symbol.toStringTag, 'SubtleCrypto');
 
-/** Asks the host. Its errors become DOMExceptions of that name. */
+/** Calls the host. Its errors become DOMExceptions with the same name. */
 function ask(operation: string, parameters: object, bytes?: Uint8Array): string {
   try {
     return hostText(HostOp.crypto, operation, stringify(parameters), bytes);
@@ -127,7 +128,7 @@ function requireKey(key: unknown): CryptoKey {
   throw new TypeError('the key must be a CryptoKey');
 }
 
-/** Parameters of an operation with a key. @throws when the key is for something else */
+/** Parameters of an operation with a key. @throws if the key is not for this algorithm or usage */
 function used(algorithm: unknown, key: unknown, usage: KeyUsage): Record<string, unknown> {
   const given = algorithmOf(algorithm);
   const wanted = requireKey(key);
@@ -137,7 +138,7 @@ function used(algorithm: unknown, key: unknown, usage: KeyUsage): Record<string,
   return {...described(given), ...keyParameters(wanted), ...hashOfCall(given, wanted)};
 }
 
-/** As `used`, with the public key of the other side where two make the secret. */
+/** Same as `used`, with the other side's public key for a key agreement. */
 function usedForBits(algorithm: unknown, key: unknown, usage: KeyUsage): Record<string, unknown> {
   const parameters = used(algorithm, key, usage);
   const {name, public: other} = algorithmOf(algorithm);
@@ -150,12 +151,12 @@ function usedForBits(algorithm: unknown, key: unknown, usage: KeyUsage): Record<
   return {...parameters, publicKey: keyMaterial(peer)};
 }
 
-/** Null: as many as there are. */
+/** Null: as many as available. */
 function bitCount(length: unknown): number | null {
   return length === undefined || length === null ? null : Number(length) >>> 0;
 }
 
-/** ECDSA and derivations name the hash when they are called, the others' keys have it. */
+/** ECDSA and derivations name the hash in the call; for other algorithms, the key has it. */
 function hashOfCall(given: Given, key: CryptoKey): {hash?: string} {
   const hash = given.name === 'ECDSA' || !needsHash(given.name) ? given.hash : key.algorithm.hash;
   return hash === undefined ? {} : {hash: hashName(hash)};
@@ -166,7 +167,7 @@ function keyParameters(key: CryptoKey): Record<string, unknown> {
   return {name, namedCurve, key: keyMaterial(key), keyType: key.type};
 }
 
-/** The members of an algorithm that the host looks at; bytes become base64. */
+/** The members of an algorithm that the host reads; bytes become base64. */
 function described(given: Given): Record<string, unknown> {
   const {name, hash, namedCurve, length, tagLength, saltLength, iterations, modulusLength} = given;
   const parameters: Record<string, unknown> = {
@@ -190,7 +191,7 @@ function derived(parameters: Record<string, unknown>, length: number | null): Ar
   return bytesFrom(ask('deriveBits', {...parameters, length}));
 }
 
-/** Bits of a key that is derived. Null: what others are derived from takes all that there is. */
+/** Length of a derived key, bits. Null: keys for further derivation take all available bits. */
 function keyLength({name, length, hash}: Given): number | null {
   if (name === 'HKDF' || name === 'PBKDF2') return null;
   if (length !== undefined) return Number(length);
@@ -236,7 +237,7 @@ function webAlgorithm({name, hash, length}: KeyAlgorithm): string | null {
   return name.startsWith('AES-') ? `A${length}${name.slice(4)}` : null;
 }
 
-/** The host gets a copy, which the caller cannot change meanwhile. */
+/** A copy for the host, which the caller cannot change afterwards. */
 function copyOf(data: unknown): Uint8Array {
   return viewOf(data, 'the data').slice();
 }

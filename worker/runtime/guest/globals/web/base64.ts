@@ -1,4 +1,4 @@
-/** `atob` and `btoa`, and base64 of bytes for those who have no such string. */
+/** `atob` and `btoa`, and base64 of byte arrays. */
 import {fromOneByteString, toOneByteString} from '../bytes.ts';
 import {DOMException} from './dom-exception.ts';
 
@@ -36,7 +36,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   return text;
 }
 
-/** @param text of the alphabet only, without padding */
+/** @param text characters of the alphabet only, without padding */
 function decodeBase64(text: string): Uint8Array {
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
   let at = 0;

@@ -79,7 +79,7 @@ export class File extends Blob {
 }
 define(File.prototype, Symbol.toStringTag, 'File');
 
-/** The bytes themselves, for those who do not change them. */
+/** The internal bytes; the caller must not change them. */
 export function blobBytes(blob: Blob): Uint8Array<ArrayBuffer> {
   return bytesOf(blob);
 }

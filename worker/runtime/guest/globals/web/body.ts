@@ -1,6 +1,6 @@
 /**
- * What `Request` and `Response` have in common: a body. Bytes that are at hand stay bytes until somebody asks for the stream,
- * so most bodies need neither the stream package nor a turn of the queue.
+ * The common part of `Request` and `Response`: the body. Available bytes stay bytes until the stream property of the
+ * object is read, so most bodies need neither the stream package nor a turn of the queue.
  */
 import {concatenated, isBufferSource, viewOf} from '../bytes.ts';
 import {randomBytes} from '../random-bytes.ts';
@@ -14,12 +14,12 @@ import {encodeUtf8} from './utf8.ts';
 
 export type BodyContent = {
   bytes: Uint8Array<ArrayBuffer> | null;
-  /** Made of the bytes when it is asked for. */
+  /** Made from the bytes on first access. */
   stream: ReadableStream<Uint8Array> | null;
   isUsed: boolean;
 };
 
-/** @returns null for no body. `type` is the content type it brings along. */
+/** @returns null for no body. `type` is the content type that the body implies. */
 export function contentOf(body: unknown): {content: BodyContent; type: string | null} | null {
   if (body === null || body === undefined) return null;
   if (isStream(body)) {
@@ -108,12 +108,12 @@ export abstract class Body {
     return {bytes: null, stream: theirs as ReadableStream<Uint8Array>, isUsed: false};
   }
 
-  /** Takes over a body, of the same kind of object. */
+  /** Takes over the body of another object of the same kind. */
   protected adopt(content: BodyContent | null): void {
     this.#content = content;
   }
 
-  /** Hands the body to another object; this one's is used then. */
+  /** Passes the body to another object; this object's body counts as used afterwards. */
   protected taken(): BodyContent | null {
     const content = this.#content;
     if (content === null) return null;

@@ -1,7 +1,7 @@
-/** `DOMException`: the errors of web interfaces, told apart by name. */
+/** `DOMException`: the errors of web interfaces, distinguished by name. */
 import {define} from '../define.ts';
 
-/** By legacy code; the names without one have 0. */
+/** Indexed by legacy code; names without one have 0. */
 const NAMES = [
   'IndexSizeError', '', 'HierarchyRequestError', 'WrongDocumentError', 'InvalidCharacterError', '',
   'NoModificationAllowedError', 'NotFoundError', 'NotSupportedError', 'InUseAttributeError', 'InvalidStateError',

@@ -1,6 +1,6 @@
 /**
- * Stands in for `tr46` in the realm's bundle: most host names are plain ASCII, and those do without its tables, whose
- * evaluation costs more than everything else a `URL` needs. The bundle knows the package itself as `tr46-with-tables`.
+ * Replaces `tr46` in the realm's bundle. Most host names are plain ASCII and do not need its tables, whose evaluation
+ * costs more than everything else that a `URL` needs. The bundle can load the original package as `tr46-with-tables`.
  */
 type Options = {verifyDNSLength: boolean} & Record<string, boolean>;
 type Package = {toASCII(domain: string, options: Options): string | null};

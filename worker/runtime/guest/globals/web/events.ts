@@ -143,7 +143,7 @@ export class EventTarget {
     return !event.defaultPrevented;
   }
 
-  /** One listener that throws does not keep the event from the others. */
+  /** An error in one listener does not prevent the other listeners from running. */
   #call(handler: Handler, event: Event): void {
     try {
       if (typeof handler === 'function') handler.call(this, event);
@@ -163,7 +163,7 @@ function isSame(known: Listener, type: string, handler: Handler | null, capture:
   return known.type === type && known.handler === handler && known.capture === capture;
 }
 
-/** An `on…` attribute: one listener that can be exchanged. */
+/** An `on…` attribute: one replaceable listener. */
 export function defineHandler(prototype: EventTarget, type: string): void {
   const handlers = new WeakMap<EventTarget, (event: Event) => unknown>();
   const listeners = new WeakMap<EventTarget, (event: Event) => unknown>();

@@ -1,4 +1,7 @@
-/** `Headers`: names without case, values checked, in the order of their names; cookies that are set stay apart. */
+/**
+ * `Headers`: case-insensitive names, checked values, iteration in the order of the names; Set-Cookie values are not
+ * joined.
+ */
 import {define} from '../define.ts';
 import {inspect, showInstancesAs} from '../inspect.ts';
 

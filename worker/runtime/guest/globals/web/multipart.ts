@@ -1,4 +1,4 @@
-/** `multipart/form-data`, written and read. What is read comes from outside: anything malformed is a TypeError. */
+/** Writes and parses `multipart/form-data`. The input is outside input: anything malformed is a TypeError. */
 import {concatenated} from '../bytes.ts';
 import {blobBytes, File} from './blob.ts';
 import {FormData} from './form-data.ts';

@@ -1,6 +1,6 @@
 /**
- * Stands in for `@exodus/bytes/whatwg.js` in the realm's bundle: `whatwg-url` asks for other encodings than UTF-8 only on
- * behalf of documents, and their tables are the larger part of the package.
+ * Replaces `@exodus/bytes/whatwg.js` in the realm's bundle. `whatwg-url` needs encodings other than UTF-8 only for
+ * documents, and their tables are the larger part of the package.
  */
 import {encodeUtf8} from './utf8.ts';
 

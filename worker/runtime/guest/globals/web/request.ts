@@ -1,4 +1,4 @@
-/** `Request`, as far as there is a meaning to its members without a browser: no cache, no credentials, no referrer. */
+/** `Request`, with the members that have a meaning outside a browser: no cache, no credentials, no referrer. */
 import {define} from '../define.ts';
 import {AbortController, AbortSignal} from './abort.ts';
 import {Body, contentOf} from './body.ts';
@@ -89,7 +89,7 @@ function redirectOf(redirect: unknown): string {
   return String(redirect);
 }
 
-/** The request has a signal of its own, which follows the one it was given. */
+/** The request has its own signal, which follows the given one. */
 function signalOf(signal: unknown): AbortSignal {
   if (signal === null) return new AbortController().signal;
   if (!(signal instanceof AbortSignal)) throw new TypeError('Request: the signal must be an AbortSignal');

@@ -1,4 +1,4 @@
-/** `Response`. */
+/** `Response` of the fetch standard. */
 import {define} from '../define.ts';
 import {Body, contentOf} from './body.ts';
 import {Headers} from './headers.ts';
@@ -84,7 +84,7 @@ export class Response extends Body {
     copy.#status = status;
     copy.#type = this.#type;
     for (const key of ['url', 'redirected', 'type']) {
-      // An answer of `fetch` has them as its own.
+      // A response from `fetch` has them as own properties.
       const property = Object.getOwnPropertyDescriptor(this, key);
       if (property !== undefined) Object.defineProperty(copy, key, property);
     }

@@ -1,4 +1,4 @@
-/** The stream classes: a large package, looked at by few functions, so it is not even evaluated before. */
+/** The stream classes: a large package that few functions use, so it is evaluated on first access. */
 import {define, defineLazily} from '../define.ts';
 import type {TextDecoder as Decoder, TextEncoder as Encoder} from './text-encoding.ts';
 
@@ -30,12 +30,12 @@ export function installStreams(): void {
   defineLazily('TextDecoderStream', textDecoderStream);
 }
 
-/** True once somebody read from it, or gave it up. */
+/** True once the stream was read from or cancelled. */
 export function isDisturbed(stream: object): boolean {
   return Boolean((stream as {_disturbed?: boolean})._disturbed);
 }
 
-/** A stream of one piece, or of none when it is empty. */
+/** A stream of one chunk, or of none if it is empty. */
 export function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   const {ReadableStream} = streams();
   return new ReadableStream<Uint8Array>({
@@ -60,7 +60,7 @@ function textEncoderStream(): unknown {
       const {readable, writable} = new TransformStream<unknown, Uint8Array>({
         transform(piece, controller) {
           const text = high + String(piece);
-          // Half of a pair waits for its other half.
+          // A high surrogate waits for its low surrogate.
           high = /[\ud800-\udbff]$/.test(text) ? text.slice(-1) : '';
           const bytes = encoder.encode(high === '' ? text : text.slice(0, -1));
           if (bytes.byteLength > 0) controller.enqueue(bytes);

@@ -1,4 +1,6 @@
-/** `structuredClone`, by the algorithm of the HTML standard, for what this runtime has. Nothing is transferred. */
+/**
+ * `structuredClone`, by the algorithm of the HTML standard, for the types of this runtime. Transfer is not supported.
+ */
 import {DOMException} from './dom-exception.ts';
 
 const ERRORS: Readonly<Record<string, ErrorConstructor>> = {
@@ -34,7 +36,7 @@ function cloneOf(value: unknown, seen: Map<object, unknown>): unknown {
   return cloneOfContainer(value, seen);
 }
 
-/** Objects that hold no values of the caller. Undefined: it is none. */
+/** Clones objects that hold no values of the caller. Undefined: the value is no such object. */
 function cloneOfLeaf(value: object, seen: Map<object, unknown>): object | undefined {
   for (const Boxed of [String, Number, Boolean, BigInt]) {
     if (value instanceof Boxed) return Object(Reflect.apply(Boxed.prototype.valueOf, value, [])) as object;
@@ -50,7 +52,7 @@ function cloneOfLeaf(value: object, seen: Map<object, unknown>): object | undefi
   return undefined;
 }
 
-/** Views of one buffer are views of one clone. */
+/** Views of one buffer become views of one clone. */
 function cloneOfView(view: ArrayBufferView, seen: Map<object, unknown>): object {
   const buffer = cloneOf(view.buffer, seen) as ArrayBuffer;
   if (view instanceof DataView) return new DataView(buffer, view.byteOffset, view.byteLength);

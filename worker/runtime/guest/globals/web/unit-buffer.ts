@@ -1,4 +1,4 @@
-/** Builds a string from UTF-16 units, many at a time: a call for each would cost more than the decoding. */
+/** Builds a string from UTF-16 units in batches: one call per unit would cost more than the decoding. */
 const UNITS = 4096;
 
 export class UnitBuffer {

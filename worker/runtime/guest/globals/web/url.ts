@@ -1,6 +1,6 @@
 /**
- * `URL` and `URLSearchParams`: the package that follows the standard, with its tables, evaluated when one of them is first
- * looked at.
+ * `URL` and `URLSearchParams`: the package that implements the standard, with its tables, evaluated when one of them is
+ * first read.
  */
 import {defineLazily} from '../define.ts';
 import {quoted, showInstancesAs} from '../inspect.ts';
@@ -10,7 +10,7 @@ type Package = {URL: Class; URLSearchParams: Class};
 
 function load(): Package {
   const scope = globalThis as {SharedArrayBuffer?: unknown};
-  // A package asks this class for its getters when it is evaluated; here they are of no object.
+  // A package reads getters from this class when it is evaluated; here they belong to no object.
   scope.SharedArrayBuffer = NoSharedArrayBuffer;
   try {
     const loaded = require('whatwg-url') as Package;

@@ -1,11 +1,11 @@
-/** UTF-16 bytes as a string. A surrogate without its other half becomes U+FFFD. */
+/** Decodes UTF-16 bytes. A lone surrogate becomes U+FFFD. */
 import type {StreamDecoder} from './stream-decoder.ts';
 import {UnitBuffer} from './unit-buffer.ts';
 
 export class Utf16Decoder implements StreamDecoder {
   readonly #fatal: boolean;
   readonly #isLittleEndian: boolean;
-  /** The first byte of a unit, the first unit of a pair; -1: none. */
+  /** The first byte of a unit, and the first unit of a pair; -1: none. */
   #byte = -1;
   #high = -1;
 

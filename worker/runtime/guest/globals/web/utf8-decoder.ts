@@ -1,4 +1,4 @@
-/** UTF-8 bytes as a string, by the decoder of the encoding standard: a maximal ill-formed part becomes one U+FFFD. */
+/** Decodes UTF-8 bytes, by the algorithm of the encoding standard: each maximal ill-formed part becomes one U+FFFD. */
 import type {StreamDecoder} from './stream-decoder.ts';
 import {UnitBuffer} from './unit-buffer.ts';
 
@@ -7,7 +7,7 @@ export class Utf8Decoder implements StreamDecoder {
   #point = 0;
   /** Bytes of the character that are still to come. */
   #needed = 0;
-  /** What the next byte may be. */
+  /** Range of the next byte. */
   #lower = 0x80;
   #upper = 0xbf;
 
@@ -23,7 +23,7 @@ export class Utf8Decoder implements StreamDecoder {
       else if (byte < this.#lower || byte > this.#upper) {
         this.#reset();
         this.#malformed(out);
-        i--; // It begins something else.
+        i--; // It begins another character.
       } else this.#continue(byte, out);
     }
     if (isLast && this.#needed !== 0) {

@@ -1,4 +1,4 @@
-/** Strings as UTF-8 bytes. A surrogate without its other half becomes U+FFFD. */
+/** Encodes strings as UTF-8 bytes. A lone surrogate becomes U+FFFD. */
 
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   const target = new Uint8Array(utf8Length(text));
