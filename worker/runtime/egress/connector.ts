@@ -1,6 +1,6 @@
 /**
- * undici dispatchers whose connections are made by the egress process: to addresses the tenant's policy has checked, each
- * one anew. No proxy of the environment is used.
+ * undici dispatchers whose connections are made by the egress process, to addresses that the tenant's policy has
+ * checked for each connection. Proxies named in the environment are not used.
  */
 import {Socket} from 'node:net';
 import {Agent, buildConnector, Pool} from 'undici';
@@ -18,9 +18,9 @@ import {type Opened, WayOut} from './way-out.ts';
 
 export class Egress {
   readonly #wayOut: WayOut;
-  /** The dispatcher for requests. Connections are kept alive between them. */
+  /** The dispatcher for requests, with keep-alive connections. */
   readonly requests: Agent;
-  /** The dispatcher for `new WebSocket(url, {dispatcher})`: its connections are not taken from those of requests. */
+  /** The dispatcher for `new WebSocket(url, {dispatcher})`: its connections do not count against those of requests. */
   readonly sockets: Agent;
 
   constructor(door: EgressDoor) {
@@ -29,7 +29,7 @@ export class Egress {
     this.sockets = newAgent(this.#wayOut);
   }
 
-  /** Ends every connection, at once. */
+  /** Closes every connection at once. */
   async close(): Promise<void> {
     this.#wayOut.close();
     await Promise.all([this.requests.destroy(), this.sockets.destroy()]);
@@ -39,7 +39,7 @@ export class Egress {
 function newAgent(wayOut: WayOut): Agent {
   return new Agent({
     maxOrigins: EGRESS_ORIGINS_MAX,
-    // Asked of the dispatcher a socket was given, not of the pool its connection came from.
+    // undici reads this from the dispatcher of the socket, not from the pool of the connection.
     webSocket: {maxPayloadSize: EGRESS_SOCKET_MESSAGE_BYTES_MAX},
     factory: origin =>
       new Pool(origin, {

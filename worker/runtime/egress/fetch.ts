@@ -1,7 +1,7 @@
 /**
- * `fetch` for a tenant's code and for its auth providers' keys: undici's, with what this server decides around it. undici
- * brings the fetch standard (redirects, methods, what is dropped across origins, unpacking); ours are the policy, the
- * schemes, the headers nobody may set, and an end to every body.
+ * `fetch` for a tenant's code and for the keys of its auth providers. undici implements the fetch standard (redirects,
+ * methods, headers dropped across origins, decompression). This file adds the policy, the allowed schemes, the headers
+ * that callers must not set, and a length limit for every body.
  */
 import {type BodyInit, fetch, type Response} from 'undici';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
@@ -18,7 +18,7 @@ export type EgressRequest = {
   body: Buffer | AsyncIterable<Uint8Array> | null;
   redirect: 'follow' | 'error' | 'manual';
   signal?: AbortSignal;
-  /** Longest body of the answer, unpacked. At most, and unless given, EGRESS_RESPONSE_BYTES_MAX. */
+  /** Longest response body, decompressed, in bytes. At most, and by default, EGRESS_RESPONSE_BYTES_MAX. */
   bodyBytesMax?: number;
 };
 
@@ -26,17 +26,19 @@ export type EgressResponse = {
   status: number;
   statusText: string;
   headers: [string, string][];
-  /** Where the answer came from, after redirects. */
+  /** URL of the response, after redirects. */
   url: string;
   redirected: boolean;
-  /** Throws when it breaks off or grows too long. Read it to its end or leave the loop: that frees the connection. */
+  /** Throws if it breaks off or grows too long. Read it to its end or leave the loop: that frees the connection. */
   body: AsyncIterable<Uint8Array>;
 };
 
-/** Headers of a request that undici writes itself: another `Host` would reach another site of the same address. */
+/** Request headers that undici writes itself: another `Host` would reach another site at the same address. */
 const WRITTEN_BY_US = ['content-length', 'expect', 'host'];
 
-/** @throws EgressRefused when the policy closes the way; TypeError as fetch does; the signal's reason when it aborts */
+/**
+ * @throws EgressRefused if the policy refuses the connection; TypeError as fetch does; the signal's reason if it aborts
+ */
 export async function egressFetch(egress: Egress, request: EgressRequest): Promise<EgressResponse> {
   const url = checkedUrl(request.url);
   const response = await fetch(url, {
@@ -91,7 +93,7 @@ async function* bounded(response: Response, bytesMax: number): AsyncGenerator<Ui
   }
 }
 
-/** undici says `fetch failed` and keeps the reason as the cause; authors of functions see messages only. */
+/** undici's message is `fetch failed`, with the reason as the cause; authors of functions see messages only. */
 function plainError(error: unknown): unknown {
   if (!(error instanceof TypeError) || error.cause === undefined) return error;
   const cause = innermost(error);
@@ -99,7 +101,7 @@ function plainError(error: unknown): unknown {
   return new TypeError(`${error.message}: ${cause.message || (cause as NodeJS.ErrnoException).code}`, {cause});
 }
 
-/** Several addresses that all failed are an AggregateError; the first one speaks for them. */
+/** If several addresses all failed, the error is an AggregateError; its first error is used. */
 function innermost(error: Error): Error {
   const next = error instanceof AggregateError ? error.errors[0] : error.cause;
   return next instanceof Error ? innermost(next) : error;

@@ -1,6 +1,6 @@
 /**
- * `fetch` for what the worker itself wants from outside, the keys of auth providers: undici is loaded with the first one,
- * because most tenants never need it.
+ * `fetch` for the worker's own requests, the keys of auth providers. undici is loaded with the first request, because
+ * most tenants never need it.
  */
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import type {Egress} from './connector.ts';
@@ -14,14 +14,14 @@ export class LazyFetch {
     this.#door = door;
   }
 
-  /** As `egressFetch`. */
+  /** Same as `egressFetch`. */
   readonly fetch = async (request: EgressRequest): Promise<EgressResponse> => {
     const {Egress, egressFetch} = await import('./fetch.ts');
     this.#egress ??= new Egress(this.#door());
     return await egressFetch(this.#egress, request);
   };
 
-  /** Ends every connection; the next fetch makes others. */
+  /** Closes every connection; the next fetch opens new ones. */
   async close(): Promise<void> {
     const egress = this.#egress;
     this.#egress = null;

@@ -1,4 +1,7 @@
-/** The way out of a thread or process that is told with each call which one it is: connections are kept with the newest. */
+/**
+ * The egress client of a thread or process that receives its egress door with each call: connections are kept only for
+ * the newest.
+ */
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import {Egress} from './connector.ts';
 
@@ -9,7 +12,7 @@ export class NewestEgress {
   of(door: EgressDoor): Egress {
     const text = JSON.stringify(door);
     if (this.#egress !== null && text === this.#text) return this.#egress;
-    // What the new policy closes must not stay open because it was open before.
+    // A connection that the new policy refuses must not stay open because it was open before.
     void this.#egress?.close();
     this.#egress = new Egress(door);
     this.#text = text;

@@ -1,11 +1,11 @@
-/** Where there is no network at all: nobody is asked, and everybody is told so. */
+/** Refuses network operations where there is no network at all. */
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import type {Egress} from './connector.ts';
 import type {WayOut} from './way-out.ts';
 
 const NO_NETWORK = 'There is no network here; a sandbox has one when it is created with "network": true';
 
-/** @throws TypeError where there is no network */
+/** @throws TypeError if there is no network */
 export function connected(egress: Egress | null): Egress {
   if (egress === null) throw new TypeError(NO_NETWORK);
   return egress;

@@ -1,10 +1,11 @@
 /**
- * The way out of this thread or process: its link to the egress process, which looks up names, holds the policy and connects
- * (shared/ipc/egress.ts). It runs in Node processes of deployments too, on the oldest Node that modules may ask for.
+ * The egress client of this thread or process: its connection to the egress process, which looks up names, holds the
+ * policy and connects (shared/ipc/egress.ts). It also runs in Node processes of deployments, on the oldest Node version
+ * that modules can request.
  *
  *   none ──first question──▶ linking ──▶ linked ──the egress process ends──▶ none
  *
- * Where there is no egress process, because it is being started again, a question waits for it, within EGRESS_START_MS_MAX.
+ * While the egress process is being restarted, requests wait for it, up to EGRESS_START_MS_MAX.
  */
 import {connect, type Socket} from 'node:net';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
@@ -18,9 +19,9 @@ type Answered = {resolve(answer: EgressAnswer): void; reject(error: Error): void
 type Carried = {
   /** Breaks it off. */
   destroy: (error?: Error) => void;
-  /** The link has said that it ended. */
+  /** The link has reported its end. */
   isEnded: boolean;
-  /** Its end was seen, and is not told yet. */
+  /** Delivers an end that was seen but is not reported yet. */
   end: (() => void) | null;
 };
 type Asked = {type: 'connect'; host: string; port: number; family: number} | {type: 'lookup'; host: string};
@@ -37,7 +38,7 @@ export class WayOut {
   readonly #door: EgressDoor;
   readonly #parts: WayOutParts;
   readonly #answers = new Map<number, Answered>();
-  /** Open connections of this link, by what they were asked for under. */
+  /** Open connections of this link, by request id. */
   readonly #sockets = new Map<number, Carried>();
   #link: Promise<Socket> | null = null;
   #linked: Socket | null = null;
@@ -50,8 +51,8 @@ export class WayOut {
   }
 
   /**
-   * Asks for a connection. Whoever gets it connects to its path at once, and hands the socket to `carries`, or drops it.
-   * @throws EgressRefused, or an error as of `net.connect`
+   * Requests a connection. The caller must connect to its path at once and pass the socket to `carries`, or drop it.
+   * @throws EgressRefused, or an error as from `net.connect`
    */
   async open(host: string, port: number, family = 0): Promise<Opened> {
     const answer = await this.#ask({type: 'connect', host, port, family});
@@ -59,7 +60,7 @@ export class WayOut {
     return answer;
   }
 
-  /** The addresses of a name that may be connected to. @throws EgressRefused, or an error as of `dns.lookup` */
+  /** The addresses of a name that the policy allows. @throws EgressRefused, or an error as from `dns.lookup` */
   async lookup(host: string): Promise<string[]> {
     const answer = await this.#ask({type: 'lookup', host});
     if (answer.type !== 'addresses') throw new Error('the egress process said what it never says');
@@ -67,8 +68,9 @@ export class WayOut {
   }
 
   /**
-   * This socket, which is about to be connected to the path, is the connection: what breaks off is told to it, and its close to the egress process. Once more for one of TLS
-   * that is made over it: that is then what is told.
+   * Attaches the socket, which is about to be connected to the path, to the connection. Failures of the connection are
+   * reported to the socket, and its close to the egress process. Call it again for a TLS socket made over it, which
+   * then gets the failures.
    */
   carries({id}: Opened, socket: Socket): void {
     const link = this.#linked;
@@ -77,19 +79,19 @@ export class WayOut {
     const carried = this.#sockets.get(id) ?? {destroy, isEnded: false, end: null};
     carried.destroy = destroy;
     this.#sockets.set(id, carried);
-    // Before whoever reads it takes it for an end, an end waits for the link's word that it is one.
+    // An end is held back until the link confirms it, so that a reader does not mistake a failure for it.
     const push = socket.push.bind(socket);
     socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
       if (chunk !== null || carried.isEnded || !this.#sockets.has(id)) return push(chunk, encoding);
       carried.end = () => void push(null);
       return false;
     };
-    // So does a reset, which the death of the egress process is when it had not read all that was sent: undici takes what came before
-    // one for all of an answer that has no length.
+    // A reset is held back too. The egress process causes one if it ends before it has read all that was sent, and
+    // undici treats data before a reset as a complete response if the response has no length.
     socket.destroy = (error?: Error): Socket => {
       if (!isReset(error) || carried.isEnded || !this.#sockets.has(id)) return destroy(error);
       carried.end = () => void destroy(error);
-      setTimeout(() => destroy(gone()), EGRESS_CLAIM_MS_MAX).unref(); // whatever is not said
+      setTimeout(() => destroy(gone()), EGRESS_CLAIM_MS_MAX).unref(); // in case no report comes
       return socket;
     };
     socket.once('close', () => {
@@ -102,7 +104,7 @@ export class WayOut {
     this.#say(this.#linked, {type: 'drop', id});
   }
 
-  /** Ends every connection. */
+  /** Closes every connection. */
   close(): void {
     this.#isClosed = true;
     this.#broken(this.#linked, gone());
@@ -114,7 +116,7 @@ export class WayOut {
     const id = ++this.#lastId;
     return await new Promise((resolve, reject) => {
       this.#answers.set(id, {resolve, reject});
-      // Whoever looks whether anything is under way finds that it is (node/child-sandbox.ts).
+      // A check for pending work must find some (node/child-sandbox.ts).
       link.ref();
       this.#say(link, {...asked, id} as EgressQuestion);
     });
@@ -142,7 +144,7 @@ export class WayOut {
     }
   }
 
-  /** Null: nobody is there. */
+  /** Null: there is no egress process. */
   #connected(): Promise<Socket | null> {
     return new Promise(resolve => {
       const link = this.#parts.connectTo(this.#door.socketPath);
@@ -153,7 +155,7 @@ export class WayOut {
 
   #opened(link: Socket): Socket {
     this.#linked = link;
-    // Without a question it keeps no process.
+    // Without pending requests it does not keep a process alive.
     link.unref();
     link.write(`${JSON.stringify({secret: this.#door.secret} satisfies EgressHello)}\n`);
     let text = '';
@@ -164,7 +166,8 @@ export class WayOut {
       for (const line of lines) this.#answered(JSON.parse(line) as EgressAnswer);
     });
     link.on('error', () => undefined);
-    // Not with its close, which comes later: connections whose end is seen in the same moment are to know that it is none.
+    // On its end and not its close, which comes later: connections that see their end at the same time must know that
+    // it is a failure.
     link.on('end', () => this.#broken(link, gone()));
     link.on('close', () => this.#broken(link, gone()));
     return link;
@@ -177,7 +180,7 @@ export class WayOut {
     const carried = this.#sockets.get(answer.id);
     if (answer.type === 'broken') {
       carried?.destroy(errorOf(answer.error));
-      waiting?.reject(errorOf(answer.error)); // It was not told to be open yet.
+      waiting?.reject(errorOf(answer.error)); // The request had not been answered yet.
     } else if (answer.type === 'ended') ended(carried);
     else if (answer.type === 'failed') waiting?.reject(errorOf(answer.error));
     else waiting?.resolve(answer);
@@ -203,7 +206,7 @@ function ended(carried: Carried | undefined): void {
   carried.end?.();
 }
 
-/** Of the connection to the egress process: the system's message names a path of the server. */
+/** Whether the error is from connecting to the egress process: the system's message names a path of the server. */
 function isOfPath(error: NodeJS.ErrnoException): boolean {
   return error.syscall === 'connect' && 'address' in error && !('port' in error);
 }
@@ -217,7 +220,7 @@ function isReset(error: NodeJS.ErrnoException | undefined): boolean {
   return error?.code === 'ECONNRESET';
 }
 
-/** Not as a reset: undici takes what came before one for all of an answer that has no length. */
+/** Not a reset: undici treats data before a reset as a complete response if the response has no length. */
 function gone(): Error {
   return Object.assign(new Error('The egress process of the server ended; try again'), {
     code: 'ECONNABORTED',

@@ -1,6 +1,6 @@
 /**
- * What a worker says of its way out to the supervisor, who starts the egress process and holds the policy: that it is going to
- * need it, and, with an operator's voucher, that the policy is another.
+ * A worker's messages to the supervisor about egress. The supervisor starts the egress process and holds the policy.
+ * The worker reports that it will need egress, and, with an operator's signed grant, that the policy has changed.
  */
 import {Answers} from '../../../shared/answers.ts';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -23,8 +23,10 @@ export class WorkerEgress {
   }
 
   /**
-   * For code that is about to run. @param policy as this worker knows it: with another one, connections are made anew.
-   * @returns the same one as long as the policy says the same: processes are kept for who has it (node/node-member.ts)
+   * The egress door for code that is about to run. @param policy as this worker knows it: a different one causes new
+   * connections
+   * @returns the same object while the policy is unchanged, because processes are kept for the holder of it
+   * (node/node-member.ts)
    */
   door(policy: EgressSettings): EgressDoor {
     if (!this.#isWanted) this.#send({type: 'egress_wanted'});
@@ -33,7 +35,7 @@ export class WorkerEgress {
     return this.#door;
   }
 
-  /** Resolves when the policy in this body holds. @throws auth.unauthorized 401, session.storage_full 507 */
+  /** Resolves when the policy in this body is in force. @throws auth.unauthorized 401, session.storage_full 507 */
   async put(body: string, voucher: string): Promise<void> {
     const taken = await this.#answers.ask(null, id => this.#send({type: 'egress_put', id, body, voucher}));
     const error = taken?.error ?? null;

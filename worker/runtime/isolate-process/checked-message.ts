@@ -1,4 +1,4 @@
-/** What the process of the isolates says, as outside input: looked at field by field before anybody works with it. */
+/** Checks messages from the process of the isolates, which are outside input, field by field before use. */
 
 import type {DamageCheck} from '../../../engine/storage/damage.ts';
 import {ERROR_STATUS, type ErrorObject} from '../../../shared/errors.ts';
@@ -18,10 +18,10 @@ const CHECKS: ReadonlySet<unknown> = new Set<DamageCheck>([
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the database warns of is added to what the function wrote. */
+/** Warnings of the database are added to the lines of the function. */
 const LINES_MAX = 2 * LOG_LINES_MAX;
 
-/** @param tailBytes how long its tail is. @returns null: it is none */
+/** @param tailBytes length of its tail. @returns null: not a valid message */
 export function checkedMessage(head: Fields, tailBytes: number): FromIsolates | null {
   return isMessage(head, tailBytes) ? (head as FromIsolates) : null;
 }
@@ -97,7 +97,7 @@ function isError(error: unknown): error is ErrorObject {
   );
 }
 
-/** It is for clients; of damage the worker counts which check failed. */
+/** The detail is for clients; for damage, the worker counts which check failed. */
 function isDetail(code: string, detail: unknown): boolean {
   return isObject(detail) && (code !== 'op.storage_damaged' || CHECKS.has(detail.check));
 }

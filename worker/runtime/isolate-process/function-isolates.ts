@@ -1,14 +1,16 @@
 /**
- * Where a tenant's queries and actions run: in a process beside the worker, started with the function platform of a tenant
- * that has functions, or the first call that needs it, and ended when it has been idle. What ends that process costs the calls that it had, and not the tenant:
+ * Runs a tenant's queries and actions in a helper process of the worker. The process starts when a tenant with
+ * functions loads its function platform, or with the first call that needs it, and ends when it is idle. If the process
+ * crashes, the calls that it ran are affected, but the tenant's worker is not:
  *
- *   a query    has no effects: it is run again, once
- *   an action  may have had some: 503 session.outcome_unknown, as if the worker had ended
+ *   query    has no effects, so it is run again, once
+ *   action   can have had effects: 503 session.outcome_unknown, as if the worker had ended
  *
- * Queries are run again one after another in a second process, apart: the one that ends that, too, is known then, and fails
- * alone. Of several that read one snapshot each is run by itself then, to know which it was. Functions that ended a process by themselves go on to run there, so that they end nobody else's calls; functions whose
- * actions were under way when nothing else explains the end do so until they are answered. Calls and functions that end processes
- * again and again are refused for a while (shared/quarantine.ts), as routers do it for deaths of workers.
+ * Queries are run again one at a time in a second, isolated process. If that process ends too, the culprit is known and
+ * fails alone. Queries that shared a snapshot are then each run by themselves, to find the one responsible. Functions
+ * that ended a process alone continue to run in the second process, so that they cannot end other calls. If queries do
+ * not explain the end, functions whose actions were running do the same until they return. Calls and functions that end
+ * processes repeatedly are refused for a while (shared/quarantine.ts), as routers do for crashes of workers.
  */
 import {ServiceError} from '../../../shared/errors.ts';
 import {shownFunction} from '../../../shared/function-name.ts';
@@ -31,7 +33,10 @@ export type FunctionIsolatesParts = IsolateProcessOptions & {
   onEnd: (cause: EndCause) => void;
 };
 
-/** Functions that run apart: until when, and whether one of them alone was under way when a process ended. */
+/**
+ * Functions that run in the second process: until when, and whether a process ended while one of them was its only
+ * call.
+ */
 type Apart = {untilMs: number; isGuilty: boolean};
 type Place = 'together' | 'apart';
 
@@ -41,9 +46,9 @@ export class FunctionIsolates {
   readonly #failedStarts: Record<Place, number> = {together: 0, apart: 0};
   readonly #quarantine = new Quarantine();
   readonly #apart = new Map<string, Apart>();
-  /** Something is held against a call or a function. */
+  /** A crash is attributed to a call or a function. */
   #hasSuspects = false;
-  /** Queries that run apart, one at a time. */
+  /** Queries that run in the second process, one at a time. */
   #trials: QueryCall[] = [];
   #onTrial: QueryCall | null = null;
   #isClosed = false;
@@ -52,7 +57,7 @@ export class FunctionIsolates {
     this.#parts = parts;
   }
 
-  /** Actions and HTTP actions. */
+  /** Runs actions and HTTP actions. */
   readonly actions: ActionRunner & HttpActionRunner = {
     run: (request, link, signal) => this.#action(request, answersOf(link, null), signal),
     runHttp: (request, link, incoming, outgoing, signal) =>
@@ -63,7 +68,7 @@ export class FunctionIsolates {
     return Object.values(this.#processes).filter(process => process !== null).length;
   }
 
-  /** What they take, without mapped files. */
+  /** Memory of the processes, without mapped files. */
   get bytes(): number {
     return Object.values(this.#processes).reduce((sum, process) => sum + (process?.bytes ?? 0), 0);
   }
@@ -79,14 +84,14 @@ export class FunctionIsolates {
     return executions.length === 0 ? [] : await this.#query(new QueryCall(executions));
   }
 
-  /** What runs comes to its end, actions fail, what waits is refused. */
+  /** Running queries complete, actions fail, waiting calls are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const call of this.#trials.splice(0)) call.fail(closing());
     await Promise.all(Object.values(this.#processes).map(process => process?.close()));
   }
 
-  /** The first call finds it there. */
+  /** Starts the process before the first call needs it. */
   start(): void {
     this.#processOf('together');
   }
@@ -113,7 +118,7 @@ export class FunctionIsolates {
     }
   }
 
-  /** @throws session.worker_unavailable 503; op.quarantined 503 */
+  /** Refuses quarantined calls. @throws session.worker_unavailable 503; op.quarantined 503 */
   #check(call: IsolateCall): void {
     if (this.#isClosed) throw closing();
     if (!this.#hasSuspects) return;
@@ -125,7 +130,7 @@ export class FunctionIsolates {
     }
   }
 
-  /** It was answered: what ends processes never is. */
+  /** The call returned, which clears it: a call that ends processes never returns. */
   #told<T>(call: IsolateCall, answer: T): T {
     if (!this.#hasSuspects) return answer;
     for (const {name, key} of call.names) {
@@ -156,7 +161,7 @@ export class FunctionIsolates {
     }
   }
 
-  /** Behind those that wait. @throws session.overloaded 503 */
+  /** Queues a query for the second process. @throws session.overloaded 503 */
   #try(call: QueryCall): void {
     if (this.#trials.length >= QUERY_QUEUE_MAX) {
       throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
@@ -207,7 +212,7 @@ export class FunctionIsolates {
       this.#parts.log.warn('a process of isolates ended', {cause, how, place, functions, lastWords});
     }
     for (const call of calls) call.deaths++;
-    // Nobody else can have ended it.
+    // No other call can have ended it.
     const wasAlone = place === 'apart' && calls.length === 1;
     const again: QueryCall[] = [];
     const actions: ActionCall[] = [];
@@ -231,14 +236,17 @@ export class FunctionIsolates {
     this.#setApart(new Set(again.flatMap(({names}) => names.map(({name}) => name))), false);
     if (this.#onTrial !== null && calls.includes(this.#onTrial)) this.#onTrial = null;
     this.#trials.unshift(...again);
-    // When none of the queries explains the end, an action does.
+    // If none of the queries explains the end, an action does.
     void Promise.allSettled(again.map(({done}) => done)).then(() => {
       if (place === 'together' && again.every(({deaths}) => deaths === 1)) this.#blame(actions, false);
     });
     this.#tryNext();
   }
 
-  /** Which of its queries ended the process: whoever asks for one that does may ask for those of others with it. Each is run by itself. */
+  /**
+   * Finds which of its queries ended the process, by running each alone. A caller that requests such a query can
+   * request queries of others together with it.
+   */
   #search(call: QueryCall): void {
     const each = call.executions.map(execution => new QueryCall([execution]));
     if (this.#isClosed || this.#trials.length + each.length > QUERY_QUEUE_MAX) {
@@ -249,7 +257,7 @@ export class FunctionIsolates {
       call.names.map(({name}) => name),
       false,
     );
-    // It is known what they may do: none is run twice.
+    // They are known to be dangerous, so none is run twice.
     for (const one of each) one.deaths = 1;
     this.#trials.push(...each);
     void Promise.allSettled(each.map(async one => this.#told(one, await one.done))).then(ends => {
@@ -258,7 +266,7 @@ export class FunctionIsolates {
     this.#tryNext();
   }
 
-  /** @param isGuilty it happened apart, and maybe to nobody else */
+  /** @param isGuilty it happened in the second process, perhaps with no other call */
   #blame(calls: readonly IsolateCall[], isGuilty: boolean): void {
     const underWay = calls.flatMap(({names}) => names);
     const names = new Set(underWay.map(({name}) => name));
@@ -268,7 +276,7 @@ export class FunctionIsolates {
     }
   }
 
-  /** Nothing was begun. */
+  /** The process began no call. */
   #notStarted(place: Place, {how, lastWords}: ProcessEnd, calls: readonly IsolateCall[]): void {
     this.#parts.log.error('the process of the isolates could not be started', {how, lastWords});
     const mayTry = ++this.#failedStarts[place] < ISOLATE_PROCESS_STARTS_MAX && !this.#isClosed;

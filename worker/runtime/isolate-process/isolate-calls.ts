@@ -1,4 +1,4 @@
-/** Calls as they wait for the process of the isolates: what it is sent, and what becomes of what it answers. */
+/** Calls that wait for the process of the isolates: their request messages, and the handling of their answers. */
 import {hash} from 'node:crypto';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -18,19 +18,19 @@ type Answer = Extract<FromIsolates, {id: number}>;
 export type IsolateCall = {
   readonly kind: 'queries' | 'action';
   readonly env: Execution['env'];
-  /** What a death is held against. */
+  /** The calls and functions to which a crash is attributed. */
   readonly names: readonly UserCall[];
-  /** Processes that died while they ran it. */
+  /** Processes that crashed while they ran it. */
   deaths: number;
   send(id: number, send: Send): void;
-  /** @returns false: it is no answer to this call */
+  /** @returns false: not an answer to this call */
   received(message: Answer, tail: Buffer, send: Send): boolean;
-  /** @returns whether nobody waits for it any more */
+  /** Whether no caller waits for it any longer. */
   readonly isOver: boolean;
   fail(error: ServiceError): void;
 };
 
-/** Queries that read one snapshot; or one. */
+/** One query, or several that read one snapshot. */
 export class QueryCall implements IsolateCall {
   readonly kind = 'queries';
   readonly executions: readonly Execution[];
@@ -92,7 +92,7 @@ export class ActionCall implements IsolateCall {
   readonly #answers: ActionAnswers;
   readonly #log: ConsoleLines;
   readonly #done = Promise.withResolvers<Outcome>();
-  /** Of its calls, those that are not answered. */
+  /** Unanswered calls of the action. */
   #asking = 0;
 
   constructor(request: ActionRequest, answers: ActionAnswers) {
@@ -112,7 +112,7 @@ export class ActionCall implements IsolateCall {
   send(id: number, send: Send): void {
     const {env: _, args, ...request} = this.#request;
     send({type: 'action', id, request}, args);
-    // It is never sent again: large arguments are not kept while it waits.
+    // It is never sent again, so large arguments are not held while it waits.
     this.#request.args = '';
   }
 
@@ -122,7 +122,7 @@ export class ActionCall implements IsolateCall {
         this.#log.add(message.line);
         return true;
       case 'call':
-        // Its isolate may have so many under way.
+        // The isolate's own limit allows this many.
         if (this.#asking > 2 * ACTION_CALLS_MAX) return false;
         void this.#answer(message, tail, send);
         return true;

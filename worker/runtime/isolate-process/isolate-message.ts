@@ -1,50 +1,59 @@
 /**
- * What a worker and the process of its query and action isolates say to each other. The worker looks at everything that comes from
- * there as at outside input (checked-message.ts): code that has left its isolate may say what it likes.
+ * The messages between a worker and the process of its query and action isolates. The worker checks everything from
+ * that process as outside input (checked-message.ts), because code that has escaped its isolate can send anything.
  */
 import type {ErrorObject} from '../../../shared/errors.ts';
 import type {ActionRequest, HttpOperation, MainOperation} from '../actions/action-message.ts';
 import type {Execution, Outcome} from '../execution.ts';
 import type {QueryRun} from '../queries/query-batch.ts';
 
-/** Arguments are the frame's tail. */
+/** The arguments are the tail of the frame. */
 export type SentExecution = Omit<Execution, 'env' | 'args'>;
 export type SentAction = Omit<ActionRequest, 'env' | 'args'>;
 
-/** A frame has a tail where it is named. */
+/** A frame has a tail if its comment mentions one. */
 export type ToIsolates =
-  /** First. */
+  /** The first message. */
   | {type: 'open'; databasePath: string}
-  /** The variables of all that is asked from now on. */
+  /** The variables for all later calls. */
   | {type: 'env'; env: Readonly<Record<string, string>>}
-  /** Of `count` queries that read one snapshot, this is number `at`; they are run when the last is there. Tail: its arguments. */
+  /**
+   * Query number `at` of `count` queries that read one snapshot; they run when the last one has arrived. Tail: its
+   * arguments.
+   */
   | {type: 'query'; id: number; at: number; count: number; execution: SentExecution}
   /** Tail: its arguments. */
   | {type: 'action'; id: number; request: SentAction}
-  /** The action is of no use any more. */
+  /** The caller no longer needs the action. */
   | {type: 'cancel'; id: number}
-  /** To a `call` of the action. Tail: the answer's bytes, if it has some; else the answer, which is then not in the head. */
+  /**
+   * The answer to a `call` of the action. Tail: the answer's bytes, if any; otherwise the answer itself, and `answer`
+   * is null.
+   */
   | {type: 'answer'; id: number; call: number; answer: string | null}
   /** Answered by `alive`. */
   | {type: 'look'}
-  /** What runs comes to its end, what waits is refused; then `closed` is said. */
+  /** Running calls complete and waiting calls are refused; then the process sends `closed`. */
   | {type: 'close'};
 
-/** Of an outcome the value is the frame's tail. */
+/** The value of an outcome is the tail of the frame. */
 export type SentOutcome = {ok: true} | Extract<Outcome, {ok: false}>;
 export type SentRun = Omit<QueryRun, 'outcome'> & {outcome: SentOutcome};
 
 export type FromIsolates =
-  /** It has begun nothing before. */
+  /** Sent before it begins any call. */
   | {type: 'ready'}
   /** Query number `at` was run. Tail: its value. */
   | {type: 'ran'; id: number; at: number; run: SentRun}
   /** An action has ended. Tail: its value. */
   | {type: 'outcome'; id: number; outcome: SentOutcome}
-  /** The action, or all queries of the id, could not be run. `reason`: an error of ours, which the worker logs. */
+  /** The action, or all queries with this id, could not be run. `reason`: an internal error, which the worker logs. */
   | {type: 'refused'; id: number; error: ErrorObject; reason: string | null}
   | {type: 'log'; id: number; line: string}
-  /** What the action asks of the main thread. Tail: bytes, if it comes with some; else its parameters, which are then not in the head. */
+  /**
+   * A request of the action to the main thread. Tail: its bytes, if any; otherwise its parameters, which are then not
+   * in the head.
+   */
   | {type: 'call'; id: number; call: number; operation: MainOperation | HttpOperation; parameters: string | null}
   | {type: 'alive'}
   | {type: 'closed'};

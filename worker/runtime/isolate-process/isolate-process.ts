@@ -1,10 +1,11 @@
 /**
- * A worker's link to one process of its isolates (main.ts): starts it, gives it calls, bounds its memory and its silence, and ends it.
+ * A worker's link to one process of its isolates (main.ts): starts it, sends it calls, limits its memory and response
+ * time, and ends it.
  *
  *   starting ──ready──▶ serving ──close()──▶ closing ──closed──▶ ended
  *       └──by itself | too much memory | silent | says what it never says | end()──▶ ended   (from every state)
  *
- * When it ends, whoever it belongs to is given the calls that it had.
+ * When it ends, its owner gets back the calls that were running.
  */
 import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
@@ -26,9 +27,9 @@ import type {FromIsolates, ToIsolates} from './isolate-message.ts';
 
 export type IsolateProcessOptions = {
   databasePath: string;
-  /** Of the newest record that queries may have read. */
+  /** Sequence of the newest record that queries can have read. */
   headSequence: () => number;
-  /** What stands before the executable: with it the process ends with this one (runtime/process/lifeline.ts). */
+  /** Command prefix that makes the process end with this one (runtime/process/lifeline.ts). */
   lifeline: readonly string[];
   main?: string;
   idleMs?: number;
@@ -78,12 +79,12 @@ export class IsolateProcess {
     return this.#calls.size;
   }
 
-  /** It was told to end, or it cannot be trusted any more: it is given no calls. */
+  /** It was requested to end, or is no longer trusted: it gets no more calls. */
   get isEnding(): boolean {
     return this.#process.isEnding;
   }
 
-  /** Without mapped files; 0: it has ended. */
+  /** Memory without mapped files; 0: it has ended. */
   get bytes(): number {
     return this.#process.bytes;
   }
@@ -99,12 +100,12 @@ export class IsolateProcess {
     this.#process.watch(true);
   }
 
-  /** The call is of no use any more; it says so itself, or its process does not. */
+  /** Requests the cancellation of a call. Its outcome still comes from the process. */
   cancel(call: IsolateCall): void {
     for (const [id, known] of this.#calls) if (known === call) this.#send({type: 'cancel', id});
   }
 
-  /** Resolves when it has ended, what it runs to its end. */
+  /** Resolves when it has ended. Running calls complete first. */
   async close(): Promise<void> {
     if (this.#calls.size === 0) this.#endInOrder();
     else {
@@ -129,7 +130,7 @@ export class IsolateProcess {
         return;
     }
     const call = this.#calls.get(message.id);
-    // What it says of an action that has just ended is late, not wrong.
+    // A message about an action that has just ended is late, not wrong.
     if (call === undefined) return;
     const isAhead = message.type === 'ran' && message.run.sequence > this.#options.headSequence();
     if (isAhead || !call.received(message, tail, this.#send)) this.#process.kill('malformed', 'it answered nonsense');
@@ -145,7 +146,7 @@ export class IsolateProcess {
   }
 
   #look(): void {
-    // So many looks of this process, not so much time: a machine that is busy lets neither run.
+    // Counts probes of this process, not time: on a busy machine neither process runs.
     if (++this.#silentLooks > ISOLATE_PROCESS_SILENT_LOOKS_MAX) this.#process.kill('silent', 'it was silent');
     else if (this.#silentLooks > 1) this.#send({type: 'look'});
   }
@@ -168,7 +169,7 @@ export class IsolateProcess {
   }
 }
 
-/** Where certificates are, for what actions fetch; nothing else of ours. */
+/** The location of certificates, for fetches of actions; nothing else of our environment. */
 function environment(): NodeJS.ProcessEnv {
   const passed = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'LANG', 'LC_ALL'].flatMap(name =>
     process.env[name] === undefined ? [] : [[name, process.env[name]] as const],

@@ -1,9 +1,9 @@
 /**
- * The process beside a worker that runs its tenant's queries and actions: user code can end a process in more ways than any limit of V8
- * catches, and what it ends here is this one. It holds the pools, whose threads have the isolates and read the tenant's file by themselves; the
- * worker is asked for everything else, over one socket.
+ * The helper process that runs a tenant's queries and actions. User code can crash a process in more ways than V8's
+ * limits catch, so a crash ends this process and not the worker. It holds the pools, whose threads have the isolates
+ * and read the tenant's file themselves. Everything else is requested from the worker over one socket.
  *
- * This thread runs no code of users', so it always hears its worker, whose end is its own.
+ * This thread runs no user code, so it always reads messages of its worker. When the worker ends, it ends.
  */
 import type {Buffer} from 'node:buffer';
 import {assert, unreachable} from '../../../shared/assert.ts';
@@ -27,7 +27,7 @@ let env: Execution['env'] = {};
 let pools: {queries: QueryPool; actions: ActionPool} | null = null;
 
 say({type: 'ready'});
-// Pools load it with their first call; this process was started for that.
+// Pools load it with their first call, and this process was started for one.
 void import('piscina');
 
 function end(): void {
@@ -72,7 +72,7 @@ function received(message: ToIsolates, tail: Buffer): void {
 function poolsOf(databasePath: string): {queries: QueryPool; actions: ActionPool} {
   const memory = new ProcessMemory();
   return {
-    // A thread that hangs in a call of V8's hears of nothing: what it holds is free when the process ends.
+    // A thread that hangs in a V8 call cannot be interrupted; its resources are freed when the process ends.
     queries: new QueryPool(databasePath, memory, end),
     actions: new ActionPool({databasePath, memory}),
   };
@@ -158,7 +158,7 @@ function opened(): {queries: QueryPool; actions: ActionPool} {
   return pools;
 }
 
-/** What refuses at once refuses as one that does so later. */
+/** Turns a refusal that is thrown at once into a rejected promise. */
 async function called<T>(run: () => Promise<T>): Promise<T> {
   return await run();
 }

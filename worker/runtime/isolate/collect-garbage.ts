@@ -1,10 +1,14 @@
 /**
- * A full collection of this thread's own heap. isolated-vm ends the process when handles of its are collected as their thread
- * is taken down; a thread that lets go of its isolates collects them first, while it is whole.
+ * Runs a full garbage collection of this thread's own heap. isolated-vm crashes the process if its handles are
+ * collected while their thread is torn down. So a thread that releases its isolates collects them first, while it is
+ * intact.
  */
 import {queryObjects} from 'node:v8';
 
-/** Of nothing: V8 collects all garbage before it counts. `gc` would need a flag of V8's that every isolate could see. */
+/**
+ * Has no instances: V8 collects all garbage before it counts them. `gc` would need a V8 flag that every isolate could
+ * see.
+ */
 class Nothing {}
 
 export function collectGarbage(): void {

@@ -1,8 +1,9 @@
 /**
- * What a realm of queries or mutations may ask of the host, for one invocation after another. It answers texts and never
- * throws into the isolate: an error of ours would carry its stack there. What ends the process or the commit group (a failed
- * assertion, a storage error) is kept and thrown once the isolate has returned. An invocation that has had its time is refused
- * everything, and its isolate is ended: user code could catch a refusal and ask for ever.
+ * Handles the host calls of a realm of queries or mutations, for one invocation after another. It returns texts and
+ * never throws into the isolate, because an internal error would carry its stack there. Errors that end the process or
+ * the commit group (a failed assertion, a storage error) are kept and thrown once the isolate has returned. An
+ * invocation that is out of time has all its calls refused and its isolate ended, because user code could catch a
+ * refusal and call again forever.
  */
 
 import {ConsoleLines} from '../console-lines.ts';
@@ -13,7 +14,7 @@ import {type Execution, type Outcome, unverified} from '../execution.ts';
 import {type HostCall, HostOp, Observed, type RealmError} from '../guest/host-call.ts';
 import {ERROR_MESSAGE_CHARS_MAX, ERROR_NAME_CHARS_MAX, ERROR_STACK_CHARS_MAX} from '../guest/limits.ts';
 
-/** Scheduling as a mutation does it, inside its own transaction. Answers are host answers, `+…` or `-…`. */
+/** Scheduling by a mutation, inside its own transaction. Answers are host answers, `+…` or `-…`. */
 export interface FunctionScheduler {
   /** @param parameters JSON of {path, args, delayMs | runAtMs} */
   schedule(parameters: string, nowMs: number): string;
@@ -32,11 +33,11 @@ export class InvocationHost {
   outcome: Outcome | null = null;
   lines: string[] = [];
   #console = new ConsoleLines(line => this.lines.push(line));
-  /** The result depends on who asked. */
+  /** The result depends on the caller's identity. */
   identityUsed = false;
-  /** … on the time, on random numbers: `Observed` bits. */
+  /** `Observed` bits: whether the result depends on the time or on random numbers. */
   observed = 0;
-  /** The invocation was found to have had its time. */
+  /** The invocation is out of time. */
   isOver = false;
   #fatal: unknown = null;
 
@@ -67,7 +68,7 @@ export class InvocationHost {
     if (execution !== null) this.#database.begin({endCursor: execution.endCursor, deadline: this.#deadline});
   }
 
-  /** Throws what must not be answered to user code. */
+  /** Throws errors that must not reach user code. */
   end(): void {
     if (this.#execution !== null) this.#database.end();
     this.#execution = null;
@@ -141,7 +142,10 @@ export class InvocationHost {
   }
 }
 
-/** Operations of `crypto.subtle` that draw nothing: keys, and signatures and ciphertexts of some kinds, are random. */
+/**
+ * Operations of `crypto.subtle` that draw no random numbers. Keys are random, and so are some kinds of signatures and
+ * ciphertexts.
+ */
 const REPEATABLE_CRYPTO: ReadonlySet<string> = new Set([
   'digest',
   'verify',
@@ -165,7 +169,7 @@ function refusal(message: string): string {
 
 const OVER = refusal('the invocation has had its time');
 
-/** The kernel's description of what was thrown, which user code may have tampered with. */
+/** The kernel's description of what was thrown, which user code can have tampered with. */
 export function realmError(text: string): RealmError {
   try {
     const {name, message, stack} = JSON.parse(text) as Partial<RealmError>;

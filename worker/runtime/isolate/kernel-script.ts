@@ -1,6 +1,6 @@
 /**
- * The kernel's script (`dist/realm.js`, bundled from `guest/kernel.ts`), read once a thread. V8's code cache of it is kept
- * in memory, so that only the first realm of a thread pays for the parse.
+ * The kernel's script (`dist/realm.js`, bundled from `guest/kernel.ts`), read once per thread. V8's code cache of it
+ * stays in memory, so that only the first realm of a thread pays for the parse.
  */
 import {existsSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
@@ -8,7 +8,7 @@ import {fileURLToPath} from 'node:url';
 import type ivm from 'isolated-vm';
 
 const here = dirname(fileURLToPath(import.meta.url));
-/** Beside the bundle that runs this; from a source checkout in `dist/`. */
+/** Next to the bundle that runs this; from a source checkout in `dist/`. */
 const PLACES = [join(here, 'realm.js'), join(here, '../../../dist/realm.js')];
 
 let source: string | null = null;

@@ -1,4 +1,4 @@
-/** What isolated-vm throws when an entry into an isolate did not return, told apart. */
+/** Classifies the errors that isolated-vm throws when an entry into an isolate did not return. */
 
 import {storageFailure} from '../../../engine/storage/database.ts';
 import {AssertionError} from '../../../shared/assert.ts';
@@ -11,7 +11,7 @@ export function isTimeOut(caught: unknown): boolean {
   return caught instanceof Error && caught.message === TIMED_OUT;
 }
 
-/** As isolated-vm's, for a time that ends between two entries. */
+/** Same error as isolated-vm's, for time that runs out between two entries. */
 export function timeOut(): Error {
   return new Error(TIMED_OUT);
 }
@@ -20,12 +20,12 @@ export function isOutOfMemory(caught: unknown): boolean {
   return caught instanceof Error && /^Isolate (was|is) (already )?disposed/.test(caught.message);
 }
 
-/** A throw of user code, at load or in a promise nobody handled. @throws what is an error of ours, damage included */
+/** An error thrown by user code, at load or in an unhandled rejection. @throws internal errors, damage included */
 export function failureOf(caught: unknown): RealmError {
   if (caught instanceof AssertionError || caught instanceof ServiceError || storageFailure(caught) !== null)
     throw caught;
   if (!(caught instanceof Error)) return {name: '', message: String(caught), stack: null};
   const {name, message, stack = ''} = caught;
-  // Below the boundary are frames of ours.
+  // The frames below the boundary are ours.
   return {name, message, stack: stack.split('\n    at (<isolated-vm boundary>)')[0]!};
 }

@@ -1,9 +1,9 @@
 /**
- * The host side of an isolate and its realms (V8 contexts). User code in a realm has its own intrinsics and reaches nothing
- * of ours but the one host function, which only the kernel holds.
+ * The host side of an isolate and its realms (V8 contexts). User code in a realm has its own intrinsics. Its only way
+ * to our code is one host function, which only the kernel holds.
  *
- * Files of a bundle are evaluated one by one, dependencies first, each with a seed of its own: what a module draws or reads
- * of the clock at load is the same whichever function is called first.
+ * Files of a bundle are evaluated one by one, dependencies first, each with its own seed. So random numbers and times
+ * that a module reads at load are the same, whichever function is called first.
  */
 import {createHash} from 'node:crypto';
 import {createRequire} from 'node:module';
@@ -15,13 +15,13 @@ import type {CodeInvocation, HostCall, Invocation, RealmUse} from '../guest/host
 import {compileKernel} from './kernel-script.ts';
 import {timeOut} from './realm-failure.ts';
 
-/** Where a realm gets its deployment's files from. */
+/** Supplies the files of a deployment to a realm. */
 export type CodeSource = {
   /** The deployment timestamp, epoch milliseconds. */
   timestampMs: number;
   /** 32 hex characters, drawn when the deployment was made. */
   seed: string;
-  /** The source of a file of the bundle, `a/b.js`. @throws when there is none */
+  /** The source of a file of the bundle, `a/b.js`. @throws if there is none */
   read(path: string): string;
 };
 
@@ -43,7 +43,7 @@ type Kernel = Record<KernelFunction, ivm.Reference>;
 
 let library: typeof ivm | null = null;
 
-/** Loaded with the first isolate: not every process that has this code may hold one (0063). */
+/** Loaded with the first isolate: some processes that have this code must not hold the library (0063). */
 export function isolateLibrary(): typeof ivm {
   library ??= createRequire(import.meta.url)('isolated-vm') as typeof ivm;
   return library;
@@ -62,7 +62,7 @@ export class RealmHost {
     return new RealmHost(new Isolate({memoryLimit: memoryMb}));
   }
 
-  /** A realm without user code yet. */
+  /** Creates a realm without user code. */
   createRealm(code: CodeSource, host: HostCall, use: RealmUse): Realm {
     const context = this.#isolate.createContextSync();
     const {global} = context;
@@ -89,7 +89,7 @@ export class RealmHost {
     return used_heap_size + externally_allocated_size;
   }
 
-  /** True after it ran out of memory, too: it is of no further use. */
+  /** Also true after it ran out of memory: it can no longer be used. */
   get isDisposed(): boolean {
     return this.#isolate.isDisposed;
   }
@@ -107,7 +107,7 @@ export class Realm {
   readonly #files = new Map<string, ivm.Module>();
   readonly #paths = new Map<ivm.Module, string>();
   readonly #evaluated = new Set<string>();
-  /** Files that threw: they are not evaluated again. */
+  /** Files that threw; they are not evaluated again. */
   readonly #failed = new Map<string, {thrown: unknown}>();
   /** Files whose namespace the kernel has. */
   readonly #loaded = new Set<string>();
@@ -127,7 +127,7 @@ export class Realm {
   /**
    * Loads a file of the bundle and all it imports.
    * @param path `a/b.js` @param timeoutMs for all of them together
-   * @throws what the module throws, each time
+   * @throws the module's error, each time
    */
   load(path: string, timeoutMs: number): void {
     if (this.#loaded.has(path)) return;
@@ -150,7 +150,8 @@ export class Realm {
     const leftMs = Math.ceil(endMs - performance.now());
     if (leftMs <= 0) throw timeOut();
     const module = this.#files.get(file)!;
-    // One at a time, dependencies first: isolated-vm crashes on evaluating a file that was linked through another alone.
+    // One at a time, dependencies first: isolated-vm crashes if it evaluates a file that was only linked through
+    // another.
     module.instantiateSync(this.#context, (specifier, referrer) => this.#imported(referrer, specifier));
     this.#kernel.importing.applySync(undefined, [seedOf(this.#code.seed, file)]);
     try {
@@ -173,30 +174,31 @@ export class Realm {
   }
 
   /**
-   * Runs a query or mutation to its end: its outcome has come through the host function, or never will.
-   * @returns false when it was not run, because an invocation before it has changed the realm
+   * Runs a query or mutation until its outcome has come through the host function, or can no longer come.
+   * @returns false if it was not run, because an earlier invocation has changed the realm
    */
   runSync(invocation: Invocation, timeoutMs: number): boolean {
     return this.#kernel.run.applySync(undefined, runArguments(invocation), {timeout: timeoutMs}) as boolean;
   }
 
-  /** Whether it is as its modules left it, and holds no memory that nobody counts. */
+  /** Whether it is as its modules left it, and holds no uncounted memory. */
   isReusable(): boolean {
     return this.#kernel.isReusable.applySync(undefined, []) as boolean;
   }
 
   /**
-   * Starts an action. Resolves when it has nothing to do before the host answers it; its outcome comes as `done` or `failed`. It has no
-   * time-out, nor has `settle` or `event`: isolated-vm keeps each until its time has come, long after the entry has returned. The caller
-   * disposes of an isolate that is out of time.
+   * Starts an action. Resolves when it can do nothing more until the host answers it; its outcome comes as `done` or
+   * `failed`. It has no time-out, and neither have `settle` and `event`: isolated-vm holds each time-out until it
+   * expires, long after the entry has returned. The caller disposes of an isolate that is out of time.
    */
   async run(invocation: Invocation): Promise<void> {
     await this.#kernel.run.apply(undefined, runArguments(invocation));
   }
 
   /**
-   * Compiles code that is of no module, the body of an async function of `args`. @returns that function, to be released
-   * @throws what the compiler says of it
+   * Compiles code that belongs to no module, as the body of an async function of `args`. @returns that function, to be
+   * released
+   * @throws the compiler's error
    */
   async compile(code: string, filename: string, timeoutMs: number): Promise<ivm.Reference> {
     const script = await this.#isolate.compileScript(asFunction(code), {filename, lineOffset: -LINES_BEFORE});
@@ -210,7 +212,7 @@ export class Realm {
     }
   }
 
-  /** Starts what `compile` gave, as `run` does an action. */
+  /** Starts code from `compile`, as `run` starts an action. */
   async runCode(code: ivm.Reference, {n, args, nowMs, seed}: CodeInvocation, timeoutMs: number): Promise<void> {
     await this.#kernel.runCode.apply(undefined, [n, code.derefInto(), args, nowMs, seed], {timeout: timeoutMs});
   }
@@ -220,14 +222,14 @@ export class Realm {
     await this.#kernel.settle.apply(undefined, [call, answer, bytes], {arguments: {copy: true}});
   }
 
-  /** Tells an action what happened to one of its sockets. */
+  /** Notifies an action of an event on one of its sockets. */
   async event(name: string, detail: string, bytes: Uint8Array | null): Promise<void> {
     await this.#kernel.event.apply(undefined, [name, detail, bytes], {arguments: {copy: true}});
   }
 
   /**
-   * Everything that holds its heap: the context, functions of the kernel and modules. Collected handles would release them, too, but they
-   * are small: the collector of our own heap does not run for their sake while the isolate fills.
+   * Releases everything that holds its heap: the context, functions of the kernel and modules. Collecting the handles
+   * would release them too, but handles are small: our own heap is not collected for them while the isolate fills.
    */
   release(): void {
     if (this.#isolate.isDisposed) return;
@@ -254,7 +256,7 @@ export class Realm {
     return this.#file(resolvePath(path, specifier));
   }
 
-  /** Files that are not evaluated yet, each after those it imports. */
+  /** Files that are not evaluated yet, each after the files that it imports. */
   #inOrder(path: string, order: string[], seen = new Set<string>()): string[] {
     if (seen.has(path) || this.#evaluated.has(path)) return order;
     seen.add(path);

@@ -1,6 +1,7 @@
 /**
- * Runs queries or mutations one after another in one isolate, each in one entry with a time-out of its own (an entry costs
- * about a microsecond). A realm serves one invocation after another of its deployment; what ends a realm or the isolate:
+ * Runs queries or mutations one after another in one isolate. Each is one entry with its own time-out (an entry costs
+ * about a microsecond). A realm serves one invocation after another of its deployment. These events end a realm or the
+ * isolate:
  *
  *   time-out, a promise that never settles ──▶ the realm is dropped
  *   changed built-ins, memory kept unseen  ──▶ the isolate is replaced before the next invocation
@@ -32,34 +33,38 @@ export type SyncResult = {
   outcome: Outcome;
   lines: string[];
   identityUsed: boolean;
-  /** The result is of its moment: the function looked at the time or drew random numbers. */
+  /** The result is valid only for its moment: the function read the time or drew random numbers. */
   isMomentary: boolean;
-  /** What it looked at. Null: nobody will keep it, as it is a mutation; or it failed or is momentary and is not watched. */
+  /**
+   * What it read. Null: not needed, because it is a mutation, or because it failed or is momentary and has no
+   * subscribers.
+   */
   readSet: PackedReadSet | null;
-  /** Where the page that it made ends; null: it made none. */
+  /** The end cursor of the page that it made; null: it made none. */
   endCursor: string | null;
   /**
-   * The clock ran out before the function had the CPU time it may have: the machine was busy. What it did is to be taken back,
-   * and then it may be run again, or not any more because its callers have waited long enough. Null: it had its chance.
+   * The wall clock ran out before the function had its full CPU time, because the machine was busy. Its writes must be
+   * undone. `again`: it can then be run again; `over`: its callers have waited long enough. Null: it had its full CPU
+   * time.
    */
   starved: 'again' | 'over' | null;
-  /** What it had, in whole milliseconds, when it was starved. */
+  /** The time it had when it was starved, in whole milliseconds. */
   had?: {cpuMs: number; wallMs: number};
 };
 
 const NOT_KEPT = {identityUsed: false, isMomentary: false, readSet: null, endCursor: null};
 const NOTHING_READ: PackedReadSet = {intervals: [], absentTables: []};
 
-/** The heap is looked at after this many invocations: asking costs more than a small query. */
+/** The heap is measured after this many invocations, because measuring costs more than a small query. */
 const HEAP_CHECK_INVOCATIONS = 256;
-/** Garbage counts until it is collected: a heap is large when it was so this often in a row. */
+/** Garbage counts until it is collected, so a heap counts as large after this many large measurements in a row. */
 const LARGE_HEAP_CHECKS = 8;
 
-/** From this part of the CPU time it may have, a function that is out of time is out of CPU time. */
+/** A function that is out of time and has used this part of its CPU time is out of CPU time. */
 const CPU_USED_UP = 0.9;
-/** How much longer than it may at most code runs that never calls the host. */
+/** How much longer than its limit code can run that never calls the host. */
 const TIME_OUT_GRID_MS = 100;
-/** How long a machine that was busy is expected to be: code that needs the clock's time gets more of it at once. */
+/** How long a machine that was busy is expected to stay busy: code that needs wall time gets more of it at once. */
 const STARVED_MS = 10_000;
 
 export class SyncRunner {
@@ -69,16 +74,16 @@ export class SyncRunner {
   readonly #host: InvocationHost;
   readonly #deadline: Deadline;
   readonly #wallMsMax: number;
-  /** What isolated-vm is told while the machine is busy. */
+  /** The time-out for isolated-vm while the machine is busy. */
   #starved = {timeoutMs: 0, untilMs: 0};
   #isolate: RealmHost | null = null;
-  /** By deployment; the newest is the last. */
+  /** By deployment; the newest is last. */
   readonly #realms = new Map<number, Realm>();
-  /** In this isolate, those that were released included: each leaves some memory with it. */
+  /** Realms made in this isolate, released ones included: each leaves some memory behind. */
   #realmsMade = 0;
   #invocation = 0;
   #largeChecks = 0;
-  /** What the realms were loaded with. */
+  /** The variables that the realms were loaded with. */
   #env: Execution['env'] = {};
 
   constructor(
@@ -93,14 +98,14 @@ export class SyncRunner {
     this.#codeOf = codeOf;
     this.#database = database;
     this.#wallMsMax = wallMsMax;
-    // The handle of the isolate does not wait: the isolate ends as soon as it is back from the host.
+    // The isolate ends as soon as it is back from the host; the handle of the isolate does not wait for that.
     const onOver = () => this.#isolate?.dispose();
     this.#host = new InvocationHost(database, scheduler, {deadline: this.#deadline, onOver});
   }
 
   /**
-   * Loads what the execution needs, so that it can run where loading must not hold up others.
-   * @returns how that failed; null: it did not. @throws AssertionError and storage errors
+   * Loads what the execution needs, so that it can then run where loading must not delay others.
+   * @returns how that failed; null: it succeeded. @throws AssertionError and storage errors
    */
   prepare(execution: Execution): SyncResult | null {
     if (this.isPrepared(execution)) return null;
@@ -114,13 +119,13 @@ export class SyncRunner {
     }
   }
 
-  /** The execution would load nothing. */
+  /** Whether the execution would load nothing. */
   isPrepared(execution: Execution): boolean {
     if (execution.env !== this.#env || this.#isolate === null || this.#isolate.isDisposed) return false;
     return this.isLoaded(execution);
   }
 
-  /** @throws AssertionError and storage errors; what user code did wrong is in the outcome */
+  /** @throws AssertionError and storage errors; errors of user code are in the outcome */
   run(execution: Execution, isAnew = false): SyncResult {
     const host = this.#host;
     const number = ++this.#invocation;
@@ -149,14 +154,14 @@ export class SyncRunner {
     } catch (caught) {
       outcome = this.#failed(caught);
     }
-    // What was kept outside V8's limit goes with the whole isolate.
+    // Memory outside V8's limit is freed only with the whole isolate.
     if (isChanged) {
       assert(!isAnew, 'a realm that was just made is as its modules left it');
       this.dispose();
       return this.run(execution, true);
     }
     if (!outcome.ok) this.#dropAfter(outcome);
-    // Of one whose modules could not be loaded the host knows nothing: what it says is of another invocation.
+    // If its modules could not be loaded, the host's values belong to an earlier invocation.
     const identityUsed = hasBegun && host.identityUsed;
     const isMomentary = host.observed !== 0;
     const isKept = this.#kind === 'query' && (execution.isWatched === true || (outcome.ok && !isMomentary));
@@ -168,12 +173,12 @@ export class SyncRunner {
     return starved === null || had === undefined ? result : {...result, had};
   }
 
-  /** Whether it would run at once, its module being there. */
+  /** Whether its module is loaded, so that it would run at once. */
   isLoaded({deployment, module}: Execution): boolean {
     return this.#realms.get(deployment.id)?.has(`${module}.js`) === true;
   }
 
-  /** Gives all memory back; the next invocation starts anew. */
+  /** Frees all memory; the next invocation opens a new isolate. */
   dispose(): void {
     for (const realm of this.#realms.values()) realm.release();
     this.#realms.clear();
@@ -187,7 +192,7 @@ export class SyncRunner {
     return performance.now() < untilMs ? timeoutMs : FUNCTION_MS_MAX;
   }
 
-  /** Whether it was the machine that took the time. */
+  /** Whether the machine, not the function, used up the time. */
   #starvation(): SyncResult['starved'] {
     const {cpuMs, wallMs} = this.#deadline;
     if (cpuMs >= CPU_USED_UP * FUNCTION_MS_MAX) return null;
@@ -235,7 +240,7 @@ export class SyncRunner {
         return known;
       } catch (caught) {
         if (isTimeOut(caught) || isOutOfMemory(caught) || this.#host.isOver) throw caught;
-        // It may have tried to add to built-ins, which a realm that has served does not let it.
+        // It can have tried to add to built-ins, which a realm that has served does not allow.
       }
     }
     this.#drop(deployment.id);
@@ -266,7 +271,7 @@ export class SyncRunner {
     this.#realms.delete(deployment);
   }
 
-  /** Modules may have kept variables as they were when they were loaded. */
+  /** Drops realms loaded with other variables: their modules can have stored them. */
   #dropAfterChange(env: Execution['env']): void {
     if (env === this.#env) return;
     const isSame = isDeepStrictEqual({...env}, {...this.#env});
@@ -286,10 +291,10 @@ export class SyncRunner {
     return outcome;
   }
 
-  /** What the isolate threw. A handler that failed before is the better explanation. */
+  /** Classifies an error from the isolate. An earlier failure in a handler explains more. */
   #failed(caught: unknown): Outcome {
     const {outcome} = this.#host;
-    const error = failureOf(caught); // throws what is ours
+    const error = failureOf(caught); // throws internal errors
     if (isTimeOut(caught) || this.#host.isOver)
       return failure(`Function execution timed out (maximum duration: ${FUNCTION_MS_MAX / 1000}s)`);
     if (isOutOfMemory(caught)) return failure('JavaScript execution ran out of memory');
@@ -313,8 +318,8 @@ export class SyncRunner {
 }
 
 /**
- * A time-out that ends with all others that end about then. isolated-vm has a thread that wakes for every time-out, long after the call
- * that it was for has returned, and a wake-up costs as much as a small call.
+ * Rounds a time-out up so that it expires together with others. isolated-vm has a thread that wakes for every time-out,
+ * long after its call has returned, and a wake-up costs as much as a small call.
  */
 function onGrid(timeoutMs: number): number {
   const endMs = performance.now() + timeoutMs;

@@ -1,13 +1,14 @@
 /**
- * The way out of a Node process of a deployment: the egress process, which holds the tenant's policy. All that Node opens goes
- * through the handles of libuv; those lead nowhere else, so that `fetch`, `node:http`, `node:tls` and the drivers of
- * databases get their connections there without knowing.
+ * Routes all network access of a Node process of a deployment through the egress process, which holds the tenant's
+ * policy. Node opens every connection through libuv handles. Patched handles connect only to the egress process, so
+ * `fetch`, `node:http`, `node:tls` and database drivers work without changes.
  *
- *   net.Socket.connect, tls.connect   a connection of the egress process, whose bytes come over a Unix socket of its own
- *   dns.lookup                        the addresses that the egress process finds, of those that may be connected to
- *   TCP handles, UDP, listening, other Unix sockets, questions to name servers   refused
+ *   net.Socket.connect, tls.connect   a connection of the egress process, whose bytes arrive over its own Unix socket
+ *   dns.lookup                        the addresses found by the egress process that the policy allows
+ *   TCP handles, UDP, listening, other Unix sockets, queries to name servers   refused
  *
- * This is what makes the way easy. What makes it the only one is that the process has no network (supervisor/confinement/confinement.ts).
+ * These patches only make the egress process convenient to use. What makes it the only way out is that the process has
+ * no network (supervisor/confinement/confinement.ts).
  */
 import dgram from 'node:dgram';
 import dns from 'node:dns';
@@ -23,15 +24,15 @@ type Way = typeof NO_WAY_OUT;
 type Handle = Record<string, unknown>;
 type Target = {host?: string | null; port?: unknown; path?: string | null; family?: unknown};
 
-/** libuv's for a permission that is missing. */
+/** libuv's error code for a missing permission. */
 const UV_EACCES = -13;
-/** In place of a path, of a socket that is made for one before it is known which. */
+/** Placeholder path for a socket that is created before its real path is known. */
 const THROUGH = 'svc:egress';
 
-/** @param door null: no network. @param channel to the worker, which is a Unix socket and stays */
+/** @param door null: no network. @param channel to the worker: a Unix socket, which stays open */
 export function closeNetwork(door: EgressDoor | null, channel: Socket): void {
   const {connect} = net.Socket.prototype;
-  /** May be connected to, once. */
+  /** Paths that can be connected to, once each. */
   const paths = new Set<string>();
   const connectTo = (socket: Socket, path: string) => {
     paths.add(path);
@@ -49,9 +50,9 @@ export function closeNetwork(door: EgressDoor | null, channel: Socket): void {
   syncBuiltinESMExports();
 }
 
-/** The prototypes that every handle of its kind has. */
+/** Patches the prototypes that all handles of a kind share. */
 function guardTcp(): void {
-  const socket = net.connect({host: '127.0.0.1', port: 9}); // its handle is made at once, its connection never
+  const socket = net.connect({host: '127.0.0.1', port: 9}); // its handle is created at once; it never connects
   const prototype = prototypeOf(socket);
   socket.destroy();
   for (const name of ['connect', 'connect6', 'bind', 'bind6', 'listen', 'open']) fix(prototype, name, () => UV_EACCES);
@@ -79,7 +80,7 @@ function guardDatagrams(): void {
   socket.close();
 }
 
-/** Questions to name servers carry data: only names that may be connected to are asked for. */
+/** Queries to name servers can carry data, so only names that the policy allows are looked up. */
 function guardNameServers(way: Way): void {
   const resolver = new dns.Resolver() as unknown as {_handle: object};
   const prototype = Object.getPrototypeOf(resolver._handle) as Handle;
@@ -142,11 +143,11 @@ function guardConnect(way: Way, connectTo: (socket: Socket, path: string) => Soc
         throw Object.assign(new RangeError(`Port should be >= 0 and < 65536. Received ${String(options.port)}.`), {
           code: 'ERR_SOCKET_BAD_PORT',
         });
-      // Its handle is one of TCP.
+      // Its handle is a TCP handle.
       if (this instanceof tls.TLSSocket && path !== THROUGH)
         throw new EgressRefused('A TLSSocket is connected by tls.connect here');
       if (typeof callback === 'function') this.once('connect', callback as () => void);
-      // From now on it takes what is written, as while a name is looked up.
+      // From now on it buffers writes, as it does during a name lookup.
       this.connecting = true;
       way.open(String(host), port, familyOf(options.family)).then(
         opened => {
@@ -169,7 +170,7 @@ function guardConnect(way: Way, connectTo: (socket: Socket, path: string) => Soc
   );
 }
 
-/** Its sockets have their handles before they are connected: those of Unix sockets, where there is a path. */
+/** TLS sockets create their handles before they connect. With a path, the handle is that of a Unix socket. */
 function guardTls(): void {
   const {connect} = tls;
   fix(tls, 'connect', (...args: unknown[]) => {
@@ -184,7 +185,10 @@ function guardTls(): void {
   });
 }
 
-/** `connect(options, done)`, `connect(port, host, done)`, `connect(path, done)`, or what Node makes of those. */
+/**
+ * Accepts `connect(options, done)`, `connect(port, host, done)`, `connect(path, done)`, and the form that Node
+ * normalizes these to.
+ */
 function normalized(args: unknown[]): [Target, unknown] {
   const [first, second] = args;
   if (Array.isArray(first)) return [first[0] as Target, (first[1] as unknown) ?? undefined];
@@ -198,7 +202,7 @@ function prototypeOf(socket: Socket): Handle {
   return Object.getPrototypeOf((socket as unknown as {_handle: object})._handle) as Handle;
 }
 
-/** For good. */
+/** Defines a property that cannot be changed again. */
 function fix(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, {value, writable: false, configurable: false, enumerable: true});
 }

@@ -1,6 +1,7 @@
 /**
- * The sandbox of a Node process: code that is executed one after another, in one global object. Each execution has a kernel of its
- * own, for its console and its end; what it left running is nobody's when it is over, and says nothing any more.
+ * The sandbox of a Node process: executes code, one execution after another, in one global object. Each execution has
+ * its own kernel for its console and its outcome. Code that an execution left running after its end can no longer log
+ * or return anything.
  */
 import type {Socket} from 'node:net';
 import {constants, Script} from 'node:vm';
@@ -9,17 +10,17 @@ import {type HostCall, HostOp} from '../guest/host-call.ts';
 import type {NodeCall, openCall} from '../guest/node-call.ts';
 import type {FromNode} from './node-message.ts';
 
-/** An execution under way, or one that is over and left something running. */
+/** An execution that is running, or that has ended and left code running. */
 export type Execution = {action: number; kernel: NodeCall};
 
 export type ChildSandboxParts = {
   channel: Socket;
   send: (message: FromNode, text?: string) => void;
-  /** JSON of what was thrown. */
+  /** Returns what was thrown as JSON. */
   described: (thrown: unknown) => string;
-  /** Frames name the files as the code does. */
+  /** Rewrites the file names in stack frames to those of the submitted code. */
   relocated: (text: string) => string;
-  /** Runs it so that what comes of it is known to be the execution's. */
+  /** Runs a function in the async context of an execution, so that later errors and output are attributed to it. */
   within: (execution: Execution, run: () => unknown) => void;
 };
 
@@ -33,11 +34,12 @@ export class ChildSandbox {
 
   constructor(parts: ChildSandboxParts) {
     this.#parts = parts;
-    // Nothing is left that could wake its code: the channel, which could not either, is not counted while code runs.
+    // Nothing is left that could resume the code. The channel cannot resume it either, and is unreferenced while code
+    // runs.
     process.on('beforeExit', () => this.#end('unfinished', ''));
   }
 
-  /** @param open of a kernel for this execution alone */
+  /** @param open creates a kernel for this execution alone */
   execute(action: number, code: string, args: string, open: typeof openCall): void {
     const {channel, within} = this.#parts;
     const execution: Execution = {action, kernel: open(this.#host(action))};
@@ -53,12 +55,12 @@ export class ChildSandbox {
     within(execution, () => execution.kernel.runCode(compiled, args));
   }
 
-  /** Nobody waits for it any longer. */
+  /** The caller no longer waits for it. */
   drop(action: number): void {
     if (this.#execution?.action === action) this.#over();
   }
 
-  /** Something that nobody waited for threw. @param of the execution that it is from; null: unknown */
+  /** Reports an uncaught error. @param of the execution that caused it; null: unknown */
   crashed(thrown: unknown, of: Execution | null): void {
     if (of === null || of === this.#execution) this.#end('threw', this.#parts.described(thrown));
   }
@@ -98,7 +100,7 @@ export class ChildSandbox {
   }
 }
 
-/** @throws what the compiler says of it */
+/** @throws the compiler's error */
 function compile(code: string): Code {
   const script = new Script(asFunction(code), {
     filename: SANDBOX_FILE,

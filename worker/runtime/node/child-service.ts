@@ -1,4 +1,4 @@
-/** The service of a Node process: one module's default export, called once, until its signal or its own end. */
+/** The service of a Node process: calls one module's default export once, and runs until its signal or its own end. */
 import {type HostCall, HostOp} from '../guest/host-call.ts';
 import type {openService} from '../guest/node-call.ts';
 import type {NodeService} from '../guest/node-service.ts';
@@ -8,9 +8,9 @@ export type ChildServiceParts = {
   open: typeof openService;
   load: (module: string) => Promise<Record<string, unknown>>;
   send: (message: FromNode, text?: string) => void;
-  /** JSON of what was thrown. */
+  /** Returns what was thrown as JSON. */
   described: (thrown: unknown) => string;
-  /** Frames name the files as the deployment does. */
+  /** Rewrites the file names in stack frames to those of the deployment. */
   relocated: (text: string) => string;
 };
 
@@ -59,7 +59,7 @@ export class ChildService {
     this.#kernel.settle(call, answer);
   }
 
-  /** What a listener throws is caught by nobody, which ends the service. */
+  /** An error thrown by a listener is uncaught, which ends the service. */
   changed(watch: number, ok: boolean, text: string): void {
     void this.#kernel.changed(watch, ok, text);
   }

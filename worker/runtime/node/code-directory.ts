@@ -1,13 +1,15 @@
 /**
- * The code of Node modules as files, which Node cannot do without: below the tenant's directory, by what is in them, so that
- * deployments with the same code share a directory and its processes.
+ * Writes the code of Node modules to disk, because Node can only load files. The directories are below the tenant's
+ * directory and named after a hash of their contents, so deployments with the same code share a directory and its
+ * processes.
  *
- *   node/<code>/       the bundle's files, the scripts that run them in .svc/, the packages that it imports in node_modules/
- *   services/<code>/   the same of services, whose code may be no deployment's
+ *   node/<code>/       the bundle's files, the scripts that run them in .svc/, the packages it imports in node_modules/
+ *   services/<code>/   the same for services, whose code need not belong to a current deployment
  *   sandboxes/<code>/  the scripts alone, one directory for each version of Node
  *
- * They are a copy: the tenant's file has the code. A file that is not what was deployed is written again before it is used.
- * One is written or taken away at a time: services of one deployment share a directory, and start together.
+ * These directories are copies; the tenant's file has the original code. A file that differs from the deployed one is
+ * rewritten before use. Only one directory is written or removed at a time, because services of one deployment share a
+ * directory and start together.
  */
 import {createHash} from 'node:crypto';
 import {mkdir, readdir, readFile, realpath, rename, rm, writeFile} from 'node:fs/promises';
@@ -16,10 +18,10 @@ import {fileURLToPath} from 'node:url';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
 import type {PackageStore} from './package-store.ts';
 
-/** Our own scripts lie beside the code: then the process needs to read one directory only. */
+/** Our own scripts are next to the code, so that the process needs read access to only one directory. */
 const RUNTIME = '.svc';
 const SCRIPTS = ['node-child.js', 'node-call.js'];
-/** What the process runs, in the directory of the code. */
+/** The script that the process runs, relative to the directory of the code. */
 export const NODE_MAIN = `${RUNTIME}/node-child.js`;
 const DIST = dirname(fileURLToPath(import.meta.url));
 
@@ -27,29 +29,29 @@ export class CodeDirectories {
   readonly #root: string;
   readonly #packages: PackageStore;
   readonly #scripts: string;
-  /** Resolves when what was asked for last is done. */
+  /** Resolves when the most recently requested write or removal is done. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param tenant its directory. @param scripts where ours are */
+  /** @param tenant its directory. @param scripts the directory of our scripts */
   constructor(tenant: string, room: 'node' | 'services' | 'sandboxes', packages: PackageStore, scripts = DIST) {
     this.#root = join(tenant, room);
     this.#packages = packages;
     this.#scripts = scripts;
   }
 
-  /** Writes what is not there. @param read the source of a file. @returns the directory, with a slash at its end */
+  /** Writes missing files. @param read returns the source of a file. @returns the directory, with a trailing slash */
   write(part: NodePart, read: (path: string) => string): Promise<string> {
     return this.#inTurn(() => this.#write(part, read));
   }
 
-  /** Removes what none of these has. */
+  /** Removes directories that none of these parts uses. */
   forget(parts: () => readonly NodePart[]): Promise<void> {
     return this.#inTurn(() => this.#forget(parts));
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(act);
-    this.#last = turn.catch(() => undefined); // Who asked is told.
+    this.#last = turn.catch(() => undefined); // The caller gets the error.
     return turn;
   }
 
@@ -84,15 +86,15 @@ export class CodeDirectories {
   }
 }
 
-/** Changes with the code, with a package that it imports, and with the version of Node. */
+/** Changes with the code, with each package that it imports, and with the version of Node. */
 export function digestOfPart({version, files, packages = []}: NodePart): string {
   const list = packages.length === 0 ? [version, files] : [version, files, packages];
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');
 }
 
-/** Nobody sees half a file. */
+/** Writes a file atomically, so that no reader sees part of it. */
 async function place(path: string, content: string): Promise<void> {
-  const there = await readFile(path, 'utf8').catch(() => null); // Missing, or whatever else: it is written.
+  const there = await readFile(path, 'utf8').catch(() => null); // Missing or unreadable: it is written.
   if (there === content) return;
   const temporary = `${path}.${process.pid}.tmp`;
   await writeFile(temporary, content, {mode: 0o600});

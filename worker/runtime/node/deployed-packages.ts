@@ -1,4 +1,7 @@
-/** Whether the packages of an upload can be what its modules for Node import: all of them there, none with native code, not too much. */
+/**
+ * Checks the packages of an upload that its Node modules import: all are stored, none has native code, and their size
+ * is within limits.
+ */
 
 import type {DeploymentError, NodePackage, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import {refusal} from '../analysis/deployment-upload.ts';
@@ -8,7 +11,10 @@ import {TarballFault} from './tarball.ts';
 
 const MIB = 1024 * 1024;
 
-/** @returns those that are deployed. @throws op.invalid_input 400 with every reason; op.storage_damaged, session.storage_full */
+/**
+ * @returns the packages to deploy. @throws op.invalid_input 400 with every reason; op.storage_damaged,
+ * session.storage_full
+ */
 export async function checkedPackages(
   packages: readonly UploadedPackage[],
   store: PackageStore,

@@ -1,10 +1,11 @@
 /**
- * A Node process of a deployment: runs its actions, many at a time, one service, or one sandbox, for the worker at the other end of descriptor 3.
- * It lives as long as that pipe does, and runs on the oldest Node that modules may ask for.
+ * A Node process of a deployment. It runs actions (many at a time), one service, or one sandbox for the worker at the
+ * other end of descriptor 3. It ends when that pipe closes, and runs on the oldest Node version that modules can
+ * request.
  *
- * Before any code of the deployment is loaded, what Node's permission model leaves open is closed (`narrowed.ts`,
- * `child-egress.ts`). Each call has a kernel of its own (`worker/runtime/guest/node-call.ts`); which call code belongs to is
- * known from its async context.
+ * Before it loads code of the deployment, it closes what Node's permission model leaves open (`narrowed.ts`,
+ * `child-egress.ts`). Each call has its own kernel (`worker/runtime/guest/node-call.ts`); the async context identifies
+ * the call that code belongs to.
  */
 import {AsyncLocalStorage} from 'node:async_hooks';
 import {readFileSync} from 'node:fs';
@@ -34,13 +35,13 @@ const KERNEL = new Script(
 ).runInThisContext() as () => typeof nodeCall;
 const {analyzeModule, describeThrown, consoleMethods, openService} = KERNEL();
 const METHODS = Object.keys(consoleMethods) as (keyof NodeCall['console'])[];
-/** What this process is for, if it is not for actions. */
+/** The service or sandbox of this process; null in a process for actions. */
 let service: ChildService | null = null;
 let sandbox: ChildSandbox | null = null;
-/** Of the code, as stacks and as errors of Node name it. */
+/** The directory of the code, as it appears in stacks and in Node's errors: as a path and as a URL. */
 let root = '';
 let rootUrl = '';
-/** Not what user code puts in its place. */
+/** Saved here, because user code can replace `process.exit`. */
 const exit = process.exit.bind(process);
 
 const frames = new FrameReceiver(
@@ -48,12 +49,12 @@ const frames = new FrameReceiver(
   NODE_FRAME_BYTES_MAX,
 );
 channel.on('data', (piece: Buffer) => frames.push(piece));
-// Its worker is gone, however that came about.
+// The worker is gone, for whatever reason.
 channel.on('close', () => exit(0));
 channel.on('error', () => exit(0));
 process.on('uncaughtException', thrown => crashed(thrown));
 process.on('unhandledRejection', reason => {
-  // A service that goes on without knowing of it would never be started again.
+  // If the service continued despite the rejection, the supervisor would never restart it.
   if (service !== null) crashed(reason);
   else current.getStore()?.kernel.console.error('Unhandled rejection:', reason);
 });
@@ -111,20 +112,20 @@ function open({root: directory, env, egress}: ToNode & {type: 'open'}): void {
   rootUrl = pathToFileURL(root).href;
   closeNetwork(egress, channel);
   narrow();
-  // Set here and not when the process is started: Node and its libraries take orders from some names.
+  // Set here and not when the process starts, because Node and its libraries read options from some variables.
   for (const [name, value] of Object.entries(env)) process.env[name] = value;
-  // Packages that are bundled ask for modules of Node, and for packages that are not, as CommonJS does.
+  // Bundled packages call CommonJS `require` for Node's modules and for packages that are not bundled.
   define(globalThis, 'require', createRequire(join(root, 'package.json')));
-  // The same object: modules of Node and of users hold it.
+  // The methods are replaced on the existing object, because modules of Node and of users hold a reference to it.
   for (const [name, method] of Object.entries(sharedConsole())) define(console, name, method);
   send({type: 'ready'});
 }
 
-/** Methods that have no line of their own here: what they are given is shown as `console.log` does, or not at all. */
+/** Methods without their own log line: their arguments are logged as by `console.log`, or not at all. */
 const SHOWN_AS_LOG = ['dir', 'dirxml', 'table', 'group', 'groupCollapsed', 'count'];
 const SILENT = ['groupEnd', 'countReset', 'clear', 'profile', 'profileEnd', 'timeStamp'];
 
-/** Each call's lines are its own; what no call is known for is written nowhere. */
+/** Lines are attributed to their call. Lines of an unknown call are dropped. */
 function sharedConsole(): Record<string, (...values: unknown[]) => void> {
   const own = () => current.getStore()?.kernel.console ?? service?.console;
   const shared: Record<string, (...values: unknown[]) => void> = {
@@ -191,7 +192,7 @@ async function analyze(module: string): Promise<void> {
   }
 }
 
-/** Something that nobody waited for threw: its call fails, and the process takes no more. */
+/** Handles an uncaught error: its call fails, and the process accepts no more calls. */
 function crashed(thrown: unknown): void {
   const running = current.getStore();
   if (sandbox !== null) {
@@ -199,7 +200,7 @@ function crashed(thrown: unknown): void {
     return;
   }
   const text = described(thrown);
-  if (running !== undefined && !calls.delete(running.action)) return; // it has its result already
+  if (running !== undefined && !calls.delete(running.action)) return; // it already has its result
   running?.kernel.end();
   send({type: 'uncaught', action: running?.action ?? null}, text);
 }
@@ -208,7 +209,10 @@ function described(thrown: unknown): string {
   return relocated(JSON.stringify(describeThrown(thrown)));
 }
 
-/** Stacks and messages name the files as the deployment does: where its code lies on the server is not the deployment's business. */
+/**
+ * Replaces our directories in stacks and messages by the deployment's own file names. Where the code is stored on the
+ * server is not visible to the deployment.
+ */
 function relocated(text: string): string {
   return text.replaceAll(rootUrl, '').replaceAll(root, '');
 }

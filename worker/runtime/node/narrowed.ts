@@ -1,12 +1,12 @@
 /**
- * What Node's permission model leaves open to code that it confines, and a tenant's code has no business with: signals to
- * processes of the same user, SQLite (whose ATTACH opens any file), the inspector, V8's flags and what else makes V8 write files, and the
- * ways to what is inside Node.
+ * Removes capabilities that Node's permission model leaves open and that a tenant's code must not have: signals to
+ * processes of the same user, SQLite (whose ATTACH opens any file), the inspector, V8's flags and other ways to make V8
+ * write files, and access to Node's internals.
  */
 import {syncBuiltinESMExports} from 'node:module';
 import os from 'node:os';
 
-/** Members of `process` that reach beyond it, or below it. */
+/** Members of `process` that reach outside it or into its internals. */
 const HIDDEN = [
   '_kill',
   '_debugProcess',
@@ -27,7 +27,9 @@ const HIDDEN = [
   'disconnect',
 ];
 
-/** Members of modules that make V8 write files, or run WebAssembly without checks. Not every version has each. */
+/**
+ * Members of modules that make V8 write files, or run WebAssembly without checks. Not every version has all of them.
+ */
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
   'node:v8': ['setFlagsFromString', 'setHeapSnapshotNearHeapLimit', 'setHeapProfileNearHeapLimit'],
   'node:trace_events': ['createTracing'],
@@ -40,9 +42,9 @@ export class NotPermitted extends Error {
   }
 }
 
-/** Before any code of the deployment. */
+/** Call this before any code of the deployment runs. */
 export function narrow(): void {
-  // Its own process is that of other calls, too.
+  // Even its own process must not be signalled, because other calls share it.
   replace(process, 'kill', () => {
     throw new NotPermitted('process.kill');
   });
@@ -68,14 +70,14 @@ export function narrow(): void {
   syncBuiltinESMExports();
 }
 
-/** A class or function that can be imported and not used. */
+/** Returns a class or function that can be imported but throws when it is used. */
 function refused(what: string): () => never {
   return function refuse(): never {
     throw new NotPermitted(what);
   };
 }
 
-/** What older versions do not have is empty. */
+/** Returns an empty object for a module that older versions do not have. */
 function builtin(name: string): Record<string, unknown> {
   try {
     return (process.getBuiltinModule(name) ?? {}) as Record<string, unknown>;

@@ -1,4 +1,7 @@
-/** Runs the Node modules of a deployment once, and describes the actions that they export. What is wrong is told all at once. */
+/**
+ * Runs the Node modules of a deployment once and describes the actions that they export. All errors are reported
+ * together.
+ */
 
 import {ServiceError} from '../../../shared/errors.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
@@ -18,7 +21,7 @@ export type NodeAnalysis = {
   env: Readonly<Record<string, string>>;
   egress: EgressDoor;
   modules: NodeUpload['modules'];
-  /** The source map of a file of the bundle. */
+  /** Returns the source map of a file of the bundle. */
   mapOf: (path: string) => string | null;
 };
 
@@ -69,7 +72,7 @@ function actionsOf(module: string, json: string, hash: string, refuse: (message:
   return entries.map(entry => ({...entry, runtime: 'node'}));
 }
 
-/** What each module answered, by its path. */
+/** Returns each module's exports, by path. */
 async function loaded(
   code: NodeCode,
   modules: string[],

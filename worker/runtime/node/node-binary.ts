@@ -1,7 +1,7 @@
 /**
- * Where a version of Node comes from, in this order: the path in SVC_NODE_<version>, the server's own executable, what was
- * installed into the data directory, and at last the npm registry, from which the supervisor installs it there: a worker has
- * no network (supervisor/processes/node-installs.ts).
+ * Finds the executable of a version of Node, in this order: the path in SVC_NODE_<version>; the server's own
+ * executable; the version installed in the data directory; the npm registry. The supervisor downloads and installs from
+ * the registry, because a worker has no network (supervisor/processes/node-installs.ts).
  */
 import {execFile} from 'node:child_process';
 import {existsSync} from 'node:fs';
@@ -12,15 +12,15 @@ import {nodeExecutable, nodeHome} from '../../../shared/node-package.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 
 export type NodeBinaryParts = {
-  /** Of the server. */
+  /** The server's environment. */
   env: NodeJS.ProcessEnv;
-  /** Where versions are installed; null: nowhere. */
+  /** Directory of installed versions; null: none. */
   directory: string | null;
-  /** Installs a version there. @throws Error with the reason for people */
+  /** Installs a version into that directory. @throws Error with a readable reason */
   install: (version: NodeVersion) => Promise<void>;
 };
 
-/** Who wants it: a project's svc.json names it, or the definition of a service or sandbox. */
+/** What requested the version: a project's svc.json, or the definition of a service or sandbox. */
 export type NodeWantedBy = 'project' | 'definition';
 
 const run = promisify(execFile);
@@ -35,7 +35,10 @@ export class NodeBinaries {
     this.#parts = parts;
   }
 
-  /** @param onInstall it takes longer: npm brings it. @throws op.invalid_input 400: it is not there and cannot be had, with what to do */
+  /**
+   * @param onInstall called before an installation from npm, which takes longer.
+   * @throws op.invalid_input 400: the version is missing and cannot be installed; the message says what to do
+   */
   async find(version: NodeVersion, wantedBy: NodeWantedBy, onInstall?: () => void): Promise<string> {
     try {
       return await this.#shared(version, onInstall);
@@ -50,7 +53,7 @@ export class NodeBinaries {
     if (known !== undefined) return known;
     const found = this.#look(version, onInstall);
     this.#found.set(version, found);
-    found.catch(() => this.#found.delete(version)); // The next one tries again.
+    found.catch(() => this.#found.delete(version)); // The next caller tries again.
     return found;
   }
 
@@ -79,7 +82,7 @@ export class NodeBinaries {
   }
 }
 
-/** The message is the reason. */
+/** Its message is the reason. */
 class NotThere extends Error {}
 
 function notThere(version: NodeVersion, {message: reason, cause}: NotThere, wantedBy: NodeWantedBy): ServiceError {
@@ -95,7 +98,7 @@ function notThere(version: NodeVersion, {message: reason, cause}: NotThere, want
   );
 }
 
-/** What is wrong with it; null: nothing. */
+/** Returns what is wrong with the executable; null: nothing. */
 async function faultOf(binary: string, version: NodeVersion): Promise<string | null> {
   try {
     const {stdout} = await run(binary, [...FROZEN_FLAGS, '--version'], {env: {}, timeout: ASK_MS_MAX});

@@ -1,4 +1,4 @@
-/** One process of a pool with the calls that it has under way. */
+/** One process of a Node pool and the calls that it runs. */
 
 import type {ActionRequest} from '../actions/action-message.ts';
 import {isJson} from '../process/is-json.ts';
@@ -10,9 +10,9 @@ type Started = Pick<ActionRequest, 'env' | 'egress'>;
 
 export type NodeMemberParts = {
   open: (events: NodeProcessEvents) => NodeProcess;
-  /** It can take a call. */
+  /** The process can take a call. */
   onFree: () => void;
-  /** Its calls have failed, but for one that it never began. */
+  /** The process ended and its calls failed, except for one that it had not begun. */
   onEnd: (end: NodeEnd, unbegun: NodeRun | null) => void;
 };
 
@@ -23,7 +23,7 @@ export class NodeMember {
   readonly #started: Started;
   readonly #idleMsMax: number;
   readonly #parts: NodeMemberParts;
-  /** Sent, and not begun. */
+  /** Sent to the process, not yet begun. */
   #unbegun: NodeRun | null = null;
   #isAwake = false;
   #isAsked = false;
@@ -47,26 +47,26 @@ export class NodeMember {
     });
   }
 
-  /** Whether it was started with what this call is to run with, and takes calls. */
+  /** Whether the process accepts calls and was started with the code, variables and policy that this call needs. */
   serves({root}: NodeCode, {env, egress}: Started): boolean {
     const {code} = this;
     const isSame = code.root === root && this.#started.env === env && this.#started.egress === egress;
     return isSame && !this.#isRetired && !this.process.isOver;
   }
 
-  /** Whether a call that is given to it now is begun at once: it is, while what it said is being heard. */
+  /** Whether the process would begin a call at once: it has answered its last probe. */
   get isFree(): boolean {
     return this.#isAwake && this.process.isReady && !this.#isRetired && this.#unbegun === null;
   }
 
-  /** A call waits: it is asked whether it is free. */
+  /** A call waits: probes whether the process is free. */
   ask(): void {
     if (this.#isAsked || this.#unbegun !== null || !this.process.isReady) return;
     this.#isAsked = true;
     this.process.send({type: 'look'});
   }
 
-  /** How long it has had no call; -1: it has one, or was just started for one. */
+  /** Time since its last call, ms; -1: it has a call, or was just started for one. */
   get idleMs(): number {
     return this.runs.size > 0 || !this.process.isReady ? -1 : performance.now() - this.#idleSinceMs;
   }
@@ -79,7 +79,7 @@ export class NodeMember {
     run.begin(this.process);
   }
 
-  /** It takes no more calls, and ends with the last one. */
+  /** Accepts no more calls, and ends after the last one. */
   retire(): void {
     this.#isRetired = true;
     this.#rest();
@@ -101,7 +101,7 @@ export class NodeMember {
       case 'serving':
       case 'served':
       case 'executed':
-        return; // nobody asked
+        return; // it was not probed
       case 'uncaught':
         this.#uncaught(message);
         return;
@@ -138,7 +138,7 @@ export class NodeMember {
     this.#isAwake = false;
   }
 
-  /** Its own call fails, or all do when nobody knows whose code it was. */
+  /** Fails the call that threw, or all calls if the call is unknown. */
   #uncaught({action, text}: Framed<FromNode & {type: 'uncaught'}>): void {
     for (const run of [...this.runs.values()]) {
       if (action !== null && run.action !== action) continue;

@@ -1,7 +1,7 @@
 /**
- * What crosses between a worker and a Node process of its deployments: frames over a pipe of their own, each a length, a head
- * in JSON and a text. The text is what may be large (arguments, results), so it is not JSON inside JSON. What comes from
- * the process is outside input: user code may write to the pipe what it likes.
+ * The messages between a worker and a Node process of its deployments. Frames over a dedicated pipe have a length, a
+ * JSON head and a text. The text holds what can be large (arguments, results), so that it is not JSON inside JSON.
+ * Messages from the process are outside input: user code can write anything to the pipe.
  */
 
 import {Buffer} from 'node:buffer';
@@ -10,27 +10,30 @@ import type {Caller} from '../execution.ts';
 import type {RealmError} from '../guest/host-call.ts';
 import {type Fields, objectIn} from '../process/frames.ts';
 
-/** `text` of each is '' where nothing is said of it. */
+/** `text` is '' for messages whose comment does not mention it. */
 export type ToNode =
-  /** First. `root`: the directory of the code, with a slash at its end. `egress` null: no network. */
+  /** The first message. `root`: the directory of the code, with a trailing slash. `egress` null: no network. */
   | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressDoor | null}
-  /** What a module exports; answered by `analyzed`. */
+  /** Requests the exports of a module; answered by `analyzed`. */
   | {type: 'analyze'; module: string}
   /** `text`: the arguments. */
   | {type: 'call'; action: number; module: string; name: string; caller: Caller}
   /** `text`: a host answer. */
   | {type: 'answer'; action: number; call: number}
-  /** It is a service: runs the default export of a module, once. Calls of its ctx are those of action 0. */
+  /** The process is a service: it runs the default export of a module, once. Calls of its ctx use action 0. */
   | {type: 'serve'; module: string}
-  /** Of the service, a new result of a live query. `text`: wire text, or JSON of {name, message}. */
+  /** A new result of a live query of the service. `text`: wire text, or JSON of {name, message}. */
   | {type: 'changed'; watch: number; ok: boolean}
-  /** The service is to end: its signal says so. */
+  /** The service must end: its signal is aborted. */
   | {type: 'stop'}
-  /** It is a sandbox: executes code, one after another. `text`: so many characters of it, and then its arguments. */
+  /**
+   * The process is a sandbox: it executes code, one execution after another. `text`: `codeChars` characters of code,
+   * then the arguments.
+   */
   | {type: 'execute'; action: number; codeChars: number}
-  /** Nobody waits for that execution any longer. */
+  /** The caller no longer waits for that execution. */
   | {type: 'drop'; action: number}
-  /** Answered by `alive`, unless code that computes holds it up. */
+  /** Answered by `alive`, unless running code blocks the event loop. */
   | {type: 'look'};
 
 export type FromNode =
@@ -44,17 +47,20 @@ export type FromNode =
   | {type: 'log'; action: number}
   /** `text`: the result as wire text, or JSON of a RealmError. */
   | {type: 'outcome'; action: number; ok: boolean}
-  /** Nothing could be caught in time: the action, or all of them, failed, and the process is of no more use. `text`: JSON of a RealmError. */
+  /**
+   * An error could not be caught in time. The action, or every action, failed, and the process cannot be used again.
+   * `text`: JSON of a RealmError.
+   */
   | {type: 'uncaught'; action: number | null}
   /** The function of the service is about to be called. */
   | {type: 'serving'}
-  /** It has returned, or thrown: `text` is JSON of a RealmError. */
+  /** The function returned or threw; if it threw, `text` is JSON of a RealmError. */
   | {type: 'served'; ok: boolean}
   /** An execution has ended. `text`: its value as wire text, or JSON of a RealmError. */
   | {type: 'executed'; action: number; fault: 'syntax' | 'threw' | 'unfinished' | null}
   | {type: 'alive'};
 
-/** What a service asks for is asked for under this number. */
+/** Host calls of a service use this action number. */
 export const SERVICE_ACTION = 0;
 
 export type Framed<T> = T & {text: string};
@@ -75,7 +81,7 @@ const FAULTS: readonly unknown[] = ['syntax', 'threw', 'unfinished', null] satis
   type: 'executed';
 })['fault'][];
 
-/** @returns null: no Node process of ours says this */
+/** @returns null: not a message that our process sends */
 export function checkedFromNode(head: Fields, tail: Buffer): Framed<FromNode> | null {
   return isFromNode(head) ? ({...head, text: tail.toString()} as Framed<FromNode>) : null;
 }
@@ -110,7 +116,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** An error as a process told it; what is none of ours is shown as far as it goes. */
+/** Parses an error sent by a process. Text in another format is shown, shortened. */
 export function errorIn(text: string): RealmError {
   const {name, message, stack} = objectIn(text) ?? {};
   return {

@@ -1,10 +1,11 @@
 /**
- * The Node processes of one tenant, and which call goes to which. Calls of a deployment share a process, because most of their
- * time is waiting; one that computes is joined by another for the calls that wait behind it.
+ * The Node processes of one tenant, and the assignment of calls to them. Calls of a deployment share a process, because
+ * they mostly wait. While a process computes, another one starts for the calls that wait behind it.
  *
- * A process is asked whether it is free before it is given a call, and given one at a time that it has not begun: a call that
- * never began in a process that ended goes to another one, a call that did is never run twice. What a process was started with (code, variables, policy) it keeps: when one of them
- * changes, new calls go to a new process and the old one ends with its last call.
+ * The pool probes whether a process is free before it sends a call, and sends one call at a time that is not yet begun.
+ * A call that never began in a process that ended goes to another process; a call that began is never run twice. A
+ * process keeps the code, variables and policy it was started with. When one of them changes, new calls go to a new
+ * process and the old one ends after its last call.
  */
 import {ServiceError} from '../../../shared/errors.ts';
 import type {ActionLink} from '../actions/action-link.ts';
@@ -60,7 +61,7 @@ export class NodePool {
     return this.#members.size;
   }
 
-  /** What they take, without mapped files. */
+  /** Memory of its processes, without mapped files. */
   get bytes(): number {
     let bytes = 0;
     for (const member of this.#members) bytes += member.process.bytes;
@@ -103,14 +104,14 @@ export class NodePool {
     for (const member of this.#members) if (member.idleMs >= unusedMs) member.kill(TOLD);
   }
 
-  /** The calls of the largest process fail. */
+  /** Ends the largest process; its calls fail. */
   endLargest(): void {
     const used = [...this.#members].filter(({runs}) => runs.size > 0);
     const [largest] = used.sort((one, other) => other.process.bytes - one.process.bytes);
     largest?.kill({cause: 'memory', message: 'JavaScript execution ran out of memory'});
   }
 
-  /** Calls under way fail. */
+  /** Running calls fail. */
   async close(): Promise<void> {
     this.#closed ??= Promise.withResolvers<void>();
     for (const {run} of this.#waiting.splice(0)) run.fail(UNAVAILABLE);
@@ -122,7 +123,7 @@ export class NodePool {
     await this.#closed.promise;
   }
 
-  /** Gives calls that wait to processes that can take one, and starts processes for those that cannot. */
+  /** Sends waiting calls to free processes, and starts processes for the rest. */
   #place(): void {
     const left: Waiting[] = [];
     for (const waiting of this.#waiting) {
@@ -178,7 +179,7 @@ export class NodePool {
     }
   }
 
-  /** What was started with something else takes no more calls; so that there are not too many, the oldest of them goes. */
+  /** Retires processes that were started with something else. If there are too many, the oldest is ended. */
   #retireOthers(code: NodeCode, request: ActionRequest): void {
     for (const member of this.#members) if (!member.serves(code, request)) member.retire();
     if (this.#members.size < NODE_PROCESSES_MAX) return;
@@ -186,7 +187,7 @@ export class NodePool {
     oldest?.kill({cause: 'told', message: 'The action was ended: newer code needed its place'});
   }
 
-  /** The call is over here, and its code may go on there: the process is of no use for others. */
+  /** The call ended here, but its code can still be running: the process is not used for other calls. */
   #abandon(run: NodeRun): void {
     for (const member of this.#members) if (member.runs.has(run.action)) member.abandon(run);
     this.#place();
@@ -203,7 +204,7 @@ export class NodePool {
     this.#endIfClosed();
   }
 
-  /** Nobody else could take them. */
+  /** No other process could run them. */
   #refuseWaiting({code}: NodeMember, reason: string): void {
     const message = `Node ${code.version} could not be started: ${reason}`;
     for (const waiting of this.#waiting) {

@@ -1,11 +1,11 @@
 /**
- * One Node process of a deployment: how it is confined, what it takes, and its end.
+ * One Node process of a deployment: its confinement, its resource use, and its end.
  *
  *   starting ──ready──▶ serving ──retire()──▶ retiring ──its last call has ended──▶ ended
  *       └──late | ended by itself | too much memory | computes too long | kill()──▶ ended   (from every state)
  *
- * It runs under Node's permission model: it reads the directory of its code and writes nowhere, starts no processes or
- * threads and loads no native code. How it is started and ended is runtime/process/confined-process.ts.
+ * It runs under Node's permission model: it can read the directory of its code, but cannot write files, start processes
+ * or threads, or load native code. runtime/process/confined-process.ts starts and ends it.
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -31,7 +31,7 @@ export type NodeCode = {
   version: NodeVersion;
   /** The executable. */
   binary: string;
-  /** The directory of the code, with a slash at its end. */
+  /** The directory of the code, with a trailing slash. */
   root: string;
 };
 
@@ -41,7 +41,7 @@ export type NodeProcessOptions = {
   /** Null: no network. */
   egress: EgressDoor | null;
   lifeline: Lifeline;
-  /** How much less of a busy processor it gets than its worker. */
+  /** `nice` value relative to its worker. */
   niceness?: number;
   heapMb?: number;
   bytesMax?: number;
@@ -51,20 +51,20 @@ export type NodeProcessOptions = {
 
 export type NodeEnd = {
   cause: 'told' | 'memory' | 'time' | 'crash' | 'start';
-  /** For the author of the code. */
+  /** A message for the author of the code. */
   message: string;
 };
 
 export type NodeProcessEvents = {
   onReady(): void;
-  /** It has answered a look: no code of it computes at this moment. */
+  /** It answered a probe: none of its code blocks the event loop. */
   onAlive(): void;
   onMessage(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void;
-  /** Once. */
+  /** Called once. */
   onEnd(end: NodeEnd): void;
 };
 
-/** Ticks of the kernel's clock for processes, on every Linux that Node runs on. */
+/** The kernel's clock tick for process times, on every Linux that Node supports. */
 const TICK_MS = 10;
 
 export class NodeProcess {
@@ -74,9 +74,9 @@ export class NodeProcess {
   readonly #lookMs: number;
   #isWatched = false;
   #nextLook: NodeJS.Timeout | null = null;
-  /** Looks that it has not answered. */
+  /** Probes that it has not answered. */
   #asked = 0;
-  /** Its CPU when it last answered. */
+  /** CPU time when it last answered, ms. */
   #cpuAtAliveMs = 0;
 
   constructor(options: NodeProcessOptions, events: NodeProcessEvents) {
@@ -124,19 +124,19 @@ export class NodeProcess {
     return this.#process.isOver;
   }
 
-  /** Without mapped files; 0: it has ended. */
+  /** Memory without mapped files; 0: it has ended. */
   get bytes(): number {
     return this.#process.bytes;
   }
 
-  /** What it has computed. 0: it has ended, or the system does not say. */
+  /** CPU time used. 0: it has ended, or the system does not report it. */
   get cpuMs(): number {
     return cpuMs(this.pid);
   }
 
   /**
-   * Nothing of it runs until it is to go on. @returns false where that cannot be: what nothing but its pipe ties to its worker would
-   * never end then
+   * Stops the process until it is resumed. @returns false if that is not possible: a stopped process that only its pipe
+   * ties to its worker would never end
    */
   rest(isResting: boolean): boolean {
     return this.#options.lifeline.command.length > 0 && this.#process.stop(isResting);
@@ -147,7 +147,7 @@ export class NodeProcess {
     this.#process.send(message, text);
   }
 
-  /** While it has calls: whether it takes too much. */
+  /** While it has calls, checks whether it uses too much. */
   watch(isWatched: boolean): void {
     const begins = isWatched && !this.#isWatched && !this.isOver;
     this.#isWatched = isWatched && !this.isOver;
@@ -157,7 +157,7 @@ export class NodeProcess {
     this.send({type: 'look'});
   }
 
-  /** What it says waits, until it is heard again. */
+  /** Pauses or resumes reading from it. Unread messages wait in the pipe. */
   hear(isHeard: boolean): void {
     this.#process.hear(isHeard);
   }
@@ -166,7 +166,7 @@ export class NodeProcess {
     this.#process.kill(cause, message);
   }
 
-  /** Its code has written to the pipe itself. */
+  /** Called on a protocol violation: its code has written to the pipe itself. */
   saidNonsense(): void {
     this.#process.kill('malformed', '');
   }
@@ -189,7 +189,7 @@ export class NodeProcess {
   }
 
   #alive(): void {
-    // Each takes a look at its processor time.
+    // An unrequested `alive` is a protocol violation: each one costs a read of the process's CPU time.
     if (this.#asked === 0) {
       this.saidNonsense();
       return;
@@ -232,9 +232,9 @@ function nodeArguments({version, root}: NodeCode, heapMb = NODE_HEAP_MB): string
   return [
     ...FROZEN_FLAGS,
     version === '20' ? '--experimental-permission' : '--permission',
-    // Its own permission is about all or nothing; child-egress.ts has the policy.
+    // Node's permission is all or nothing; child-egress.ts applies the policy.
     ...(version === '26' ? ['--allow-net'] : []),
-    // One path and no other: Node 20 takes what several have in common for one of them.
+    // Exactly one path: Node 20 treats several paths with a common prefix as one.
     `--allow-fs-read=${root}`,
     `--max-old-space-size=${heapMb}`,
     '--no-warnings',
@@ -242,7 +242,7 @@ function nodeArguments({version, root}: NodeCode, heapMb = NODE_HEAP_MB): string
   ];
 }
 
-/** What the process has computed. 0: it has ended, or the system does not say. */
+/** CPU time used by the process. 0: it has ended, or the system does not report it. */
 function cpuMs(pid: number | undefined): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -1,6 +1,6 @@
 /**
- * One call in a Node process, seen from the worker: what it asks of the main thread is done over the same link as an isolate's
- * action, its lines are held to the same limits, and it ends once.
+ * The worker's side of one call in a Node process. Its host calls use the same link to the main thread as those of an
+ * isolate's action, its lines have the same limits, and it ends exactly once.
  */
 
 import {storageFailure} from '../../../engine/storage/database.ts';
@@ -15,7 +15,7 @@ import type {Outcome} from '../execution.ts';
 import {ACTION_MS_MAX} from '../limits.ts';
 import {errorIn, type Framed, type ToNode} from './node-message.ts';
 
-/** The process it runs in. */
+/** The process that it runs in. */
 export type RunHost = {send(message: ToNode, text?: string): void};
 
 export class NodeRun {
@@ -31,7 +31,7 @@ export class NodeRun {
   #host: RunHost | null = null;
   #isOver = false;
 
-  /** @param onTimeOut it was ended, and goes on in its process */
+  /** @param onTimeOut the call timed out, and its code still runs in its process */
   constructor(action: number, request: ActionRequest, link: ActionLink, onTimeOut: () => void, msMax = ACTION_MS_MAX) {
     this.action = action;
     this.request = request;
@@ -58,7 +58,7 @@ export class NodeRun {
     host.send({type: 'call', action: this.action, module, name, caller}, args);
   }
 
-  /** The process has its own copy: large arguments are not kept twice while the action waits. */
+  /** The process has its own copy, so that large arguments are not held twice while the action waits. */
   begun(): void {
     this.request.args = '';
   }
@@ -74,19 +74,19 @@ export class NodeRun {
     this.#finish(ok ? checkedResult(text) : {ok: false, error: errorIn(text)});
   }
 
-  /** It is not waited for any longer. */
+  /** The caller no longer waits for it. */
   fail(message: string): void {
     this.#finish(failure(message));
   }
 
-  /** It could not be run for a reason that is not the code's. */
+  /** The call could not be run, for a reason other than its code. */
   refuse(error: ServiceError): void {
     if (this.#isOver) return;
     this.#over();
     this.#reject(error);
   }
 
-  /** A call of its ctx, which is answered later. Its parameters were made by user code's side. */
+  /** A call of its ctx, answered later. The parameters come from user code. */
   async start({call, operation, text}: Framed<{call: number; operation: string}>): Promise<void> {
     if (this.#isOver) return;
     const refused = this.#pending.begin(call, operation);

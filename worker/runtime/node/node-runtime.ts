@@ -1,6 +1,6 @@
 /**
- * The Node runtime of one tenant: looks at the `"use node"` modules of a deployment before it is accepted, runs their
- * actions, and lays out the code of services. Nothing of it is loaded or started before there is such a module.
+ * The Node runtime of one tenant. It analyses the `"use node"` modules of a deployment before the deploy is accepted,
+ * runs their actions, and writes the code of services to disk. It loads and starts nothing until such a module exists.
  */
 
 import {dirname} from 'node:path';
@@ -25,11 +25,11 @@ import type {NodeCode} from './node-process.ts';
 import {PackageStore} from './package-store.ts';
 
 export type NodeRuntimeParts = {
-  /** Of the tenant's file. */
+  /** Path of the tenant's file. */
   path: string;
-  /** Where versions of Node come from: the server's environment. */
+  /** The server's environment, which can name executables of Node. */
   env: NodeJS.ProcessEnv;
-  /** Has a version installed. */
+  /** Has the supervisor install a version. */
   installNode: (version: NodeVersion) => Promise<void>;
   code: CodeStore;
   partOf: (deployment: number) => NodePart | null;
@@ -39,11 +39,11 @@ export type NodeRuntimeParts = {
   log: Logger;
 };
 
-/** Deployments whose directories are known to be as they should. */
+/** Deployments whose directories are known to be complete. */
 const KNOWN_MAX = 4;
 
 export class NodeRuntime implements NodeModules {
-  /** What deployments have and do not bundle. */
+  /** Packages that deployments import without bundling them. */
   readonly packages: PackageStore;
   readonly #parts: NodeRuntimeParts;
   readonly #binaries: NodeBinaries;
@@ -51,7 +51,7 @@ export class NodeRuntime implements NodeModules {
   readonly #services: CodeDirectories;
   readonly #sandboxes: CodeDirectories;
   readonly #pool: NodePool;
-  /** By deployment; the newest is the last. */
+  /** By deployment; the newest is last. */
   readonly #known = new Map<number, Promise<NodeCode>>();
 
   constructor(parts: NodeRuntimeParts) {
@@ -89,21 +89,26 @@ export class NodeRuntime implements NodeModules {
     return {part, functions};
   }
 
-  /** The code of a service. @param read the source of a file. @throws op.invalid_input 400: this Node is not to be had */
+  /**
+   * The code of a service. @param read returns the source of a file. @throws op.invalid_input 400: this Node cannot be
+   * had
+   */
   async serviceCode(part: NodePart, read: (path: string) => string): Promise<NodeCode> {
     const {version} = part;
     const binary = await this.#binaries.find(version, 'definition');
     return {version, binary, root: await this.#services.write(part, read)};
   }
 
-  /** What a sandbox is run by: it brings no code of its own. @throws op.invalid_input 400: this Node is not to be had */
+  /**
+   * The scripts that run a sandbox, which has no code of its own. @throws op.invalid_input 400: this Node cannot be had
+   */
   async sandboxCode(version: NodeVersion): Promise<NodeCode> {
     const part: NodePart = {version, files: []};
     const binary = await this.#binaries.find(version, 'definition');
     return {version, binary, root: await this.#sandboxes.write(part, unread)};
   }
 
-  /** Takes away the code that no service has any more. */
+  /** Removes code that no service uses. */
   forgetServices(kept: () => readonly NodePart[]): Promise<void> {
     return this.#services.forget(kept);
   }
@@ -113,7 +118,7 @@ export class NodeRuntime implements NodeModules {
     await this.packages.forget(() => packagesOf(kept()));
   }
 
-  /** As an action pool does. */
+  /** Works like `run` of an action pool. */
   async run(request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
     return await this.#pool.run(await this.#codeOf(request.deployment.id, request), request, link, signal);
   }
@@ -146,7 +151,7 @@ function unread(path: string): never {
   throw new Error(`${path} is in no list of files`);
 }
 
-/** SHA-512 of all that these have. */
+/** SHA-512 of all packages of these parts. */
 export function packagesOf(parts: readonly NodePart[]): ReadonlySet<string> {
   return new Set(parts.flatMap(({packages = []}) => packages.map(({sha512}) => sha512)));
 }

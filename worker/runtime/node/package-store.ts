@@ -1,11 +1,11 @@
 /**
- * The packages that modules for Node import and that are not in their bundle, of one tenant:
+ * The packages that a tenant's Node modules import and that are not in their bundle:
  *
- *   packages/<sha512>.tgz   as it was published; its name says what is in it, so it is known to be whole and sound
- *   packages/<sha512>/      its files: a copy, from which those of deployments are linked, so that a package is there once
+ *   packages/<sha512>.tgz   as published; named after its content, so a tarball can be verified
+ *   packages/<sha512>/      its unpacked files; deployments link to them, so each package is stored once
  *
- * A tarball is there with its name when all of it is on disk. Files are held against the tarball once in a worker's life, before they are
- * used, and what is not as it should be is written again: it does not matter where a process before was killed.
+ * A tarball gets its name only when all of it is on disk. Unpacked files are compared with the tarball once per worker
+ * process, before first use, and rewritten if they differ. So a previous process can have been killed at any point.
  */
 import type {Buffer} from 'node:buffer';
 import {createHash, randomBytes} from 'node:crypto';
@@ -39,12 +39,12 @@ import {
 } from '../limits.ts';
 import {filesOf, TarballFault} from './tarball.ts';
 
-/** A package as it lies unpacked. */
+/** An unpacked package. */
 export type Unpacked = {
-  /** Paths below it. */
+  /** Paths relative to its directory. */
   files: readonly string[];
   bytes: number;
-  /** A file of it that says that there is native code in it; null: there is none. */
+  /** A file that shows that the package has native code; null: none. */
   native: string | null;
 };
 
@@ -53,9 +53,9 @@ const MIB = 1024 * 1024;
 
 export class PackageStore {
   readonly #root: string;
-  /** SHA-512 of those that were held against their tarballs. */
+  /** SHA-512 of packages that were compared with their tarballs. */
   readonly #known = new Map<string, Promise<Unpacked>>();
-  /** What all tarballs take; null: nobody looked yet. */
+  /** Total size of all tarballs; null: not yet measured. */
   #keptBytes: number | null = null;
 
   /** @param tenant its directory */
@@ -64,8 +64,8 @@ export class PackageStore {
   }
 
   /**
-   * Takes a tarball. Resolves when it is on disk.
-   * @param used SHA-512 of those that deployments have
+   * Stores a tarball. Resolves when it is on disk.
+   * @param used SHA-512 of the packages of all deployments
    * @throws op.invalid_input 400, op.too_large 413, op.rate_limited 429, session.storage_full 507
    */
   async add(sha512: string, pieces: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
@@ -87,7 +87,7 @@ export class PackageStore {
     this.#known.delete(sha512);
   }
 
-  /** Those of which there is no sound tarball; the others stay for a while. */
+  /** Returns those without a sound tarball; the others are kept for a while. */
   async missing(all: readonly string[]): Promise<string[]> {
     const missing: string[] = [];
     for (const sha512 of new Set(all)) {
@@ -97,17 +97,20 @@ export class PackageStore {
     return missing;
   }
 
-  /** Puts its files where they can be linked. @throws TarballFault; op.storage_damaged 503: its tarball is not there */
+  /**
+   * Unpacks a package so that its files can be linked. @throws TarballFault; op.storage_damaged 503: its tarball is
+   * missing
+   */
   unpacked(sha512: string): Promise<Unpacked> {
     const known = this.#known.get(sha512);
     if (known !== undefined) return known;
     const unpacked = onDisk(() => this.#unpackOrNothing(sha512));
     this.#known.set(sha512, unpacked);
-    unpacked.catch(() => this.#known.delete(sha512)); // The next one tries again.
+    unpacked.catch(() => this.#known.delete(sha512)); // The next caller tries again.
     return unpacked;
   }
 
-  /** Links their files below a directory. @throws op.storage_damaged 503 */
+  /** Links the packages' files below a directory. @throws op.storage_damaged 503 */
   async layOut(root: string, packages: readonly NodePackage[]): Promise<void> {
     const made = new Set<string>();
     const directory = async (path: string) => {
@@ -127,16 +130,18 @@ export class PackageStore {
     }
   }
 
-  /** Takes away what no deployment has, and none is about to have. @param used SHA-512 of what they have */
+  /**
+   * Removes packages that no deployment uses, unless they arrived recently. @param used SHA-512 of the packages in use
+   */
   async forget(used: () => ReadonlySet<string>): Promise<void> {
-    const names = await readdir(this.#root).catch(() => [] as string[]); // There never was one.
+    const names = await readdir(this.#root).catch(() => [] as string[]); // The directory does not exist yet.
     const kept = used();
     const beforeMs = Date.now() - PACKAGE_UNUSED_KEEP_MS;
     for (const name of names) {
       const [sha512 = ''] = name.split('.');
       const isTemporary = name.endsWith('.tmp');
       if (kept.has(sha512) && !isTemporary) continue;
-      // A directory goes with its tarball.
+      // A directory is removed with its tarball.
       const tarball = isTemporary ? join(this.#root, name) : this.#tarball(sha512);
       const found = await stat(tarball).catch(() => null);
       if (found !== null && found.mtimeMs > beforeMs) continue;
@@ -199,7 +204,7 @@ export class PackageStore {
     return bytes;
   }
 
-  /** Of one that can be in no deployment nothing stays: it may be small, and unpack to much. */
+  /** Deletes a package that cannot be deployed: a small tarball can unpack to a large size. */
   async #unpackOrNothing(sha512: string): Promise<Unpacked> {
     try {
       return await this.#unpack(sha512);
@@ -236,7 +241,7 @@ export class PackageStore {
 }
 
 async function placed(path: string, content: Buffer): Promise<void> {
-  const there = await readFile(path).catch(() => null); // Missing, or whatever else: it is written.
+  const there = await readFile(path).catch(() => null); // Missing or unreadable: it is written.
   if (there?.equals(content) === true) return;
   const temporary = `${path}.${process.pid}.tmp`;
   try {
@@ -250,7 +255,7 @@ async function placed(path: string, content: Buffer): Promise<void> {
   }
 }
 
-/** The same file under another name; where that cannot be, a copy. */
+/** Links the file under another name, or copies it if linking fails. */
 async function placeLink(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
@@ -263,11 +268,11 @@ async function placeLink(from: string, to: string): Promise<void> {
     } else if (!['EPERM', 'EMLINK', 'EXDEV', 'ENOTSUP', 'EOPNOTSUPP'].includes(code)) throw caught;
   }
   const temporary = `${to}.${process.pid}.tmp`;
-  await link(from, temporary).catch(() => copyFile(from, temporary)); // Whatever hinders it.
+  await link(from, temporary).catch(() => copyFile(from, temporary)); // Linking failed for any reason.
   await rename(temporary, to);
 }
 
-/** SHA-512 of a file, hex; null: there is none. */
+/** SHA-512 of a file, hex; null: it is missing. */
 async function hashOf(path: string): Promise<string | null> {
   const hash = createHash('sha512');
   try {

@@ -1,7 +1,7 @@
 /**
- * The files of a package as npm publishes it: a gzipped tar whose entries are all below one directory, `package/` mostly. It is
- * outside input: it may be no tar at all, unpack to any length, and name any path. Links and devices are passed over, as npm
- * does.
+ * Reads the files of a package as npm publishes it: a gzipped tar whose entries are all below one directory, usually
+ * `package/`. A tarball is outside input: it can be no tar at all, unpack to any length, and name any path. Links and
+ * devices are skipped, as npm does.
  */
 import {Buffer} from 'node:buffer';
 import {createReadStream} from 'node:fs';
@@ -15,23 +15,26 @@ import {
 } from '../limits.ts';
 
 export type PackageFile = {
-  /** Below the package, without a slash at the beginning. */
+  /** Relative to the package, without a leading slash. */
   path: string;
   content: Buffer;
 };
 
-/** What is wrong with a tarball, for the sentence "the package a@1 …". */
+/** What is wrong with a tarball, as the end of the sentence "the package a@1 …". */
 export class TarballFault extends Error {
   override name = 'TarballFault';
 }
 
 const BLOCK = 512;
-/** Longer names and what else is said of an entry. */
+/** Size limit of extension records: long names and other attributes of an entry. */
 const EXTENSION_BYTES_MAX = 64 * 1024;
-/** All of a tar, what is passed over too: the files, and of each the blocks that say what it is, and the rest of its last one. */
+/**
+ * Size limit of the whole tar, skipped entries included: the files, and for each its header blocks and the padding of
+ * its last block.
+ */
 const TAR_BYTES_MAX = PACKAGES_UNPACKED_BYTES_MAX + 4 * BLOCK * PACKAGES_FILES_MAX;
 const FILE = '0';
-/** A file too, in tars from before there were types. */
+/** Also a file, in tars older than type flags. */
 const OLD_FILE = '\0';
 const CONTIGUOUS_FILE = '7';
 const PAX_HEADER = 'x';
@@ -40,14 +43,14 @@ const GNU_LONG_NAME = 'L';
 type Header = {name: string; type: string; size: number};
 type Extension = {path?: string; size?: number};
 
-/** Each file once, in the order of the tar. @throws TarballFault */
+/** Yields each file once, in the order of the tar. @throws TarballFault */
 export async function* filesOf(tarball: string): AsyncGenerator<PackageFile, void, void> {
   const bytes = new Bytes(unzipped(tarball));
   const seen = new Set<string>();
   let next: Extension = {};
   try {
     for (let block = await bytes.take(BLOCK); block !== null; block = await bytes.take(BLOCK)) {
-      if (block.every(byte => byte === 0)) return; // The end is two of these, or one, or none.
+      if (block.every(byte => byte === 0)) return; // The end is two zero blocks, or one, or none.
       const header = headerIn(block);
       const {type} = header;
       const size = type === PAX_HEADER || type === GNU_LONG_NAME ? header.size : (next.size ?? header.size);
@@ -85,12 +88,12 @@ function padded(size: number): number {
 
 function unzipped(path: string): AsyncIterable<Buffer> & {destroy(): void} {
   const gunzip = createGunzip();
-  // What goes wrong is told to who reads.
+  // The reader of the stream gets the errors.
   pipeline(createReadStream(path), gunzip, () => undefined);
   return gunzip as AsyncIterable<Buffer> & {destroy(): void};
 }
 
-/** What comes in pieces, in the lengths that are asked for. */
+/** Reads chunks of a stream in requested lengths. */
 class Bytes {
   readonly #source: {destroy(): void};
   readonly #pieces: AsyncIterator<Buffer>;
@@ -103,7 +106,7 @@ class Bytes {
     this.#pieces = source[Symbol.asyncIterator]();
   }
 
-  /** Null: there is nothing more. @throws TarballFault when there is less than that */
+  /** Null: the end. @throws TarballFault if fewer bytes are left */
   async take(bytes: number): Promise<Buffer | null> {
     if (bytes === 0) return Buffer.alloc(0);
     while (this.#heldBytes < bytes) {
@@ -153,7 +156,7 @@ class Bytes {
 
 function headerIn(block: Buffer): Header {
   const sum = numberIn(block, 148, 8);
-  let counted = 8 * 0x20; // the field itself counts as spaces
+  let counted = 8 * 0x20; // the checksum field itself counts as spaces
   for (let at = 0; at < BLOCK; at++) if (at < 148 || at >= 156) counted += block[at]!;
   if (sum !== counted) throw new TarballFault('is no tar');
   const isUstar = block.toString('latin1', 257, 263) === 'ustar\0';
@@ -171,7 +174,7 @@ function textIn(block: Buffer, at: number, length: number): string {
   return block.toString('utf8', at, end === -1 || end > at + length ? at + length : end);
 }
 
-/** Octal digits, or, where its first bit is set, the number itself. */
+/** Octal digits, or a binary number if its first bit is set. */
 function numberIn(block: Buffer, at: number, length: number): number {
   if ((block[at]! & 0x80) !== 0) {
     let number = block[at]! & 0x7f;
@@ -184,7 +187,7 @@ function numberIn(block: Buffer, at: number, length: number): number {
   return Number.parseInt(text || '0', 8);
 }
 
-/** Records of pax: `25 path=package/a/b.js\n`, where 25 is the length of it all in bytes. */
+/** pax records: `25 path=package/a/b.js\n`, where 25 is the length of the whole record in bytes. */
 function paxIn(text: string): Extension {
   const bytes = Buffer.from(text);
   const found: Extension = {};
@@ -207,7 +210,10 @@ function sizeIn(value: string): number {
   throw new TarballFault('is no tar');
 }
 
-/** Without the directory that all is in; empty: it is that directory. @throws TarballFault when it leads elsewhere */
+/**
+ * Removes the top directory from a name; empty: the name is that directory. @throws TarballFault if the path leads
+ * elsewhere
+ */
 function pathOf(name: string): string {
   const parts = name.split('/').filter(part => part !== '' && part !== '.');
   if (parts.includes('..') || name.includes('\0')) throw new TarballFault(`has a file ${shown(name)}`);

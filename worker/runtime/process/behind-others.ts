@@ -1,11 +1,14 @@
-/** A process whose code has less of a busy processor than its tenant's worker: the tenant's own calls go first. */
+/**
+ * Lowers the CPU priority of a process that runs code of a tenant below its worker, so that the tenant's own calls run
+ * first.
+ */
 import {constants, setPriority} from 'node:os';
 
-/** @param niceness how much less (`nice`) */
+/** @param niceness how much lower (`nice`) */
 export function behindOthers(pid: number | undefined, niceness: number): void {
   try {
     if (pid !== undefined) setPriority(pid, Math.min(niceness, constants.priority.PRIORITY_LOW));
   } catch {
-    // It has ended, or this system has no such thing.
+    // It has ended, or this system has no priorities.
   }
 }

@@ -1,12 +1,12 @@
 /**
- * A process that runs code of tenants, seen from its worker: how it is started, what is measured of it, and its one end.
+ * A process that runs code of tenants, as its worker sees it: how it starts, its memory measurements, and its end.
  *
  *   starting ──started()──▶ serving ──▶ ended
  *       └──late | ended by itself | kill()──▶ ended   (from both)
  *
- * It has a session of its own, none of our environment, and no descriptors but its standard error and the pipe, which is its descriptor 3.
- * It ends with its worker: the kernel kills it where `setpriv` can ask for that (lifeline.ts), and it ends itself when the pipe closes.
- * When the machine has no memory left, it goes before its worker.
+ * It has its own session, none of our environment, and only two descriptors: standard error and the pipe, which is
+ * descriptor 3. It ends with its worker: the kernel kills it if `setpriv` can request that (lifeline.ts), and it exits
+ * when the pipe closes. When the machine runs out of memory, it is killed before its worker.
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -22,41 +22,41 @@ export type EndCause = 'told' | 'start' | 'memory' | 'time' | 'silent' | 'crash'
 
 export type ProcessEnd = {
   cause: EndCause;
-  /** What `kill` was given, or how it ended by itself. */
+  /** The argument of `kill`, or how it ended by itself. */
   how: string;
   /** Whether it ended by itself. */
   isUnasked: boolean;
-  /** The end of its standard error: V8 says there what it dies of. */
+  /** The tail of its standard error, where V8 writes why it aborts. */
   lastWords: string;
 };
 
 export type ConfinedOptions<Received> = {
   /** Executable, flags, script. */
   command: readonly string[];
-  /** What stands before them, so that it ends with this process (lifeline.ts). */
+  /** Command prefix that makes it end with this process (lifeline.ts). */
   lifeline: readonly string[];
   env: NodeJS.ProcessEnv;
   cwd?: string;
-  /** How much less of a busy processor it gets than its worker. */
+  /** `nice` value relative to its worker. */
   niceness?: number;
-  /** Beyond, it is killed: it has not started in time. */
+  /** It is killed if it has not started within this time. */
   startMsMax?: number;
-  /** While it is watched: its memory, without mapped files, and how often it is measured. */
+  /** Memory limit while it is watched, without mapped files; below, how often it is measured. */
   bytesMax: number;
   lookMs: number;
   pipe: PipeRules<Received>;
 };
 
 export type ConfinedEvents<Received> = {
-  /** `tail` is a view into what arrived. */
+  /** `tail` is a view into the received chunk. */
   onMessage(message: Received, tail: Buffer): void;
-  /** Its memory was measured, and is not too large. */
+  /** Its memory was measured, and is within the limit. */
   onLook?(): void;
-  /** Once, whatever way it ended; also when it could not be started. */
+  /** Called once, however it ended, including a failed start. */
   onEnd(end: ProcessEnd): void;
 };
 
-/** They must not keep a worker from ending. */
+/** These processes must not keep a worker from ending. */
 const living = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of living) child.kill('SIGKILL');
@@ -81,7 +81,7 @@ export class ConfinedProcess<Sent extends object, Received> {
     const {lifeline, startMsMax, niceness = 0} = options;
     const [command, ...args] = [...lifeline, ...options.command];
     this.#child = spawn(command!, args, {
-      // Not in the process group of the server: Ctrl-C is for the supervisor to answer.
+      // Not in the server's process group: Ctrl-C must reach the supervisor only.
       detached: true,
       cwd: options.cwd ?? '/',
       env: options.env,
@@ -90,7 +90,7 @@ export class ConfinedProcess<Sent extends object, Received> {
     this.#child.on('error', error => this.#over(error.message));
     this.#child.on('close', (code, signal) => this.#over(signal ?? `exit code ${code}`));
     this.pid = this.#child.pid;
-    // Without a descriptor left Node makes none of its streams, and reports the error in the next tick.
+    // If no descriptor is left, Node creates no streams, and reports the error in the next tick.
     const streams = this.#child as {stdio?: ChildProcess['stdio']; stderr?: ChildProcess['stderr']};
     this.#pipe = new Pipe((streams.stdio?.[3] ?? null) as Socket | null, options.pipe, {
       onMessage: (message, tail) => {
@@ -106,7 +106,7 @@ export class ConfinedProcess<Sent extends object, Received> {
     if (niceness > 0) behindOthers(this.pid, niceness);
   }
 
-  /** From now on its end is no failed start. */
+  /** From now on its end does not count as a failed start. */
   started(): void {
     this.#isStarted = true;
     if (this.#late !== null) clearTimeout(this.#late);
@@ -125,7 +125,7 @@ export class ConfinedProcess<Sent extends object, Received> {
     return this.#isOver || this.#killed !== null;
   }
 
-  /** Without mapped files; 0: it has ended. */
+  /** Memory without mapped files; 0: it has ended. */
   get bytes(): number {
     return this.pid === undefined || this.#isOver ? 0 : (ownBytes(this.pid) ?? 0);
   }
@@ -134,12 +134,12 @@ export class ConfinedProcess<Sent extends object, Received> {
     this.#pipe.send(message, tail);
   }
 
-  /** What it says waits, until it is heard again. */
+  /** Pauses or resumes reading from it. Unread messages wait in the pipe. */
   hear(isHeard: boolean): void {
     this.#pipe.hear(isHeard);
   }
 
-  /** While it has work: its memory is measured. */
+  /** While it has work, its memory is measured. */
   watch(isWatched: boolean): void {
     if (this.#looks !== null && !isWatched) {
       clearInterval(this.#looks);
@@ -147,12 +147,12 @@ export class ConfinedProcess<Sent extends object, Received> {
     } else if (isWatched && !this.#isOver) this.#looks ??= setInterval(() => this.#look(), this.#options.lookMs);
   }
 
-  /** SIGSTOP, and SIGCONT. */
+  /** Sends SIGSTOP or SIGCONT. */
   stop(isStopped: boolean): boolean {
     return this.#child.kill(isStopped ? 'SIGSTOP' : 'SIGCONT');
   }
 
-  /** @param how for people. The first of several holds. */
+  /** @param how for people. The first call determines the reason. */
   kill(cause: EndCause, how: string): void {
     this.#killed ??= {cause, how};
     this.#child.kill('SIGKILL');
@@ -163,7 +163,9 @@ export class ConfinedProcess<Sent extends object, Received> {
     else this.#events.onLook?.();
   }
 
-  /** Its end is all that can be kept, and no more is read in a moment than the worker can do in addition to its own work. */
+  /**
+   * Keeps the tail of its standard error only. Reading is rate-limited, so that the worker can continue its own work.
+   */
   #keepLastWords(stderr: ChildProcess['stderr']): void {
     const said = new Hearing(isHeard => void (isHeard ? stderr?.resume() : stderr?.pause()), NODE_STDERR_PIECES_MAX);
     stderr?.on('data', (piece: Buffer) => {
@@ -173,9 +175,9 @@ export class ConfinedProcess<Sent extends object, Received> {
     });
     stderr?.on('close', () => said.end());
     this.#child.on('exit', (code, signal) => {
-      // What it wrote before its end is on the way.
+      // What it wrote before its end is still in transit.
       stderr?.resume();
-      // What it started may hold its pipes open for as long as it likes.
+      // Its child processes can hold its pipes open indefinitely.
       setTimeout(() => this.#over(signal ?? `exit code ${code}`), CHILD_PIPES_MS_MAX).unref();
     });
   }

@@ -1,7 +1,7 @@
 /**
- * The bytes between a worker and the process of its isolates: frames of `u32 bytes that follow, u32 bytes of the head` (little-endian),
- * a head in JSON, and a tail: the text or bytes that may be large, so that they are not JSON inside JSON. What is
- * said in one turn of the event loop leaves in one write.
+ * The frame format between a worker and its child processes. Each frame is `u32 bytes that follow, u32 bytes of the
+ * head` (little-endian), a JSON head, and a tail. The tail is text or bytes that can be large, so that they are not
+ * JSON inside JSON. Frames of one turn of the event loop are sent in one write.
  */
 import {Buffer} from 'node:buffer';
 import {FRAME_CHUNK_BYTES} from '../../../shared/limits.ts';
@@ -67,7 +67,7 @@ export class FrameSender {
     this.#write(bytes);
   }
 
-  /** A written chunk belongs to the socket until it is sent, so its used part is never written again. */
+  /** The socket owns a written chunk until it is sent, so its used part is never overwritten. */
   #renew(): void {
     this.#flush();
     this.#chunk = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
@@ -77,13 +77,13 @@ export class FrameSender {
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
-/** `tail` is a view into what arrived: who hands it on to a thread copies it. */
+/** `tail` is a view into the received chunk: copy it before you pass it to a thread. */
 export type FrameHandler = (head: Fields, tail: Buffer) => void;
 
 export class FrameReceiver {
   readonly #handler: FrameHandler;
   readonly #bytesMax: number;
-  /** Of a frame that has not arrived whole: joined once all are there. */
+  /** Chunks of a frame that has not arrived completely; joined when all are there. */
   #pieces: Buffer[] = [];
   #have = 0;
   #need = PREFIX_BYTES;
@@ -93,7 +93,7 @@ export class FrameReceiver {
     this.#bytesMax = bytesMax;
   }
 
-  /** @returns false: it can be no frame, or is too long; the receiver is of no use afterwards */
+  /** @returns false: not a valid frame, or too long. The receiver cannot be used afterwards. */
   push(piece: Buffer): boolean {
     let rest = piece;
     if (this.#have > 0) {
@@ -131,7 +131,7 @@ export class FrameReceiver {
   }
 }
 
-/** @returns null: it is none */
+/** @returns null: the text is not a JSON object */
 export function objectIn(json: string): Fields | null {
   try {
     const parsed: unknown = JSON.parse(json);

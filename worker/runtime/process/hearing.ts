@@ -1,4 +1,7 @@
-/** Of what a process says no more is heard in one moment than the worker can do beside its own work: the rest waits in the pipe, and then in the process. */
+/**
+ * Limits how many messages are read from a process at once, so that the worker can continue its own work. The others
+ * wait in the pipe, then in the process.
+ */
 import {NODE_HEARING_MS, NODE_MESSAGES_MAX} from '../limits.ts';
 
 export class Hearing {
@@ -7,13 +10,13 @@ export class Hearing {
   #timer: NodeJS.Timeout | null = null;
   #messages = 0;
 
-  /** @param hear whether it is heard now. @param most so many pieces in one moment */
+  /** @param hear pauses or resumes reading. @param most messages per interval */
   constructor(hear: (isHeard: boolean) => void, most = NODE_MESSAGES_MAX) {
     this.#hear = hear;
     this.#most = most;
   }
 
-  /** It has said something. */
+  /** Counts one message of the process. */
   count(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;

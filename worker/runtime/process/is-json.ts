@@ -1,4 +1,4 @@
-/** Whether text that a process sent as JSON is JSON: it becomes part of a response as it stands. */
+/** Checks that text sent by a process as JSON is JSON, because it becomes part of a response unchanged. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text);

@@ -1,32 +1,35 @@
 /**
- * A worker's end of the pipe to a process that runs code of tenants: frames (frames.ts), both ways. Everything that arrives is outside
- * input, since such code may have left its isolate: it is checked before it is used. A process that breaks a rule of its pipe is reported
- * once, and nothing that it says later is heard.
+ * A worker's end of the pipe to a process that runs code of tenants: frames (frames.ts) in both directions. Everything
+ * that arrives is outside input, because such code can have escaped its isolate: it is checked before use. A protocol
+ * violation is reported once, and later messages of that process are ignored.
  */
 import type {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
 import {type Fields, FrameReceiver, FrameSender} from './frames.ts';
 
 export type PipeRules<Received> = {
-  /** The longest frame. */
+  /** The longest frame, bytes. */
   frameBytesMax: number;
-  /** What may wait to be read by the process: one that requests and reads no answer would have it kept here. */
+  /**
+   * Limit of bytes that the process has not read: a process that sends requests but never reads answers would fill the
+   * worker's memory.
+   */
   unreadBytesMax: number;
-  /** @returns null: no process of ours says this. It must not throw, whatever it is given. */
+  /** @returns null: not a message that our process sends. It must not throw, whatever the input. */
   check: (head: Fields, tail: Buffer) => Received | null;
 };
 
 export type PipeFault = 'malformed' | 'unread';
 
 export type PipeEvents<Received> = {
-  /** `tail` is a view into what arrived. */
+  /** `tail` is a view into the received chunk. */
   onMessage(message: Received, tail: Buffer): void;
-  /** Once. */
+  /** Called once. */
   onFault(fault: PipeFault): void;
 };
 
 export class Pipe<Sent extends object, Received> {
-  /** Null: the process did not come to be. */
+  /** Null: the process could not be started. */
   readonly #socket: Socket | null;
   readonly #events: PipeEvents<Received>;
   readonly #sender: FrameSender;
@@ -53,7 +56,7 @@ export class Pipe<Sent extends object, Received> {
     socket?.on('data', piece => {
       if (!this.#isClosed && !receiver.push(piece as Buffer)) this.#fault('malformed');
     });
-    // The end of the process reports it.
+    // The end of the process is reported instead.
     socket?.on('error', () => undefined);
   }
 
@@ -61,7 +64,7 @@ export class Pipe<Sent extends object, Received> {
     this.#sender.send(message, tail);
   }
 
-  /** What the process says waits, until it is heard again. */
+  /** Pauses or resumes reading. Unread messages wait in the pipe. */
   hear(isHeard: boolean): void {
     if (isHeard) this.#socket?.resume();
     else this.#socket?.pause();

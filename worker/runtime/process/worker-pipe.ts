@@ -1,20 +1,20 @@
 /**
- * The process's end of the pipe to its worker (confined-process.ts). The worker's end is its own: an orderly exit would wait for
- * isolates that run.
+ * The process's end of the pipe to its worker (confined-process.ts). When the pipe closes, the process kills itself: an
+ * orderly exit would wait for running isolates.
  */
 import type {Buffer} from 'node:buffer';
 import {Socket} from 'node:net';
 import {assert} from '../../../shared/assert.ts';
 import {FrameReceiver, FrameSender} from './frames.ts';
 
-/** Where the worker put its end. */
+/** The descriptor of this end, set by the worker. */
 const CHANNEL = 3;
 
 export class WorkerPipe<Sent extends object, Received> {
   readonly #socket = new Socket({fd: CHANNEL});
   readonly #sender = new FrameSender(bytes => this.#socket.write(bytes));
 
-  /** @param frameBytesMax the longest frame of the worker */
+  /** @param frameBytesMax the worker's longest frame */
   constructor(frameBytesMax: number, onMessage: (message: Received, tail: Buffer) => void) {
     const receiver = new FrameReceiver((head, tail) => onMessage(head as Received, tail), frameBytesMax);
     const end = () => process.kill(process.pid, 'SIGKILL');
