@@ -1,4 +1,4 @@
-/** What came of a call: for its caller, and for the log. */
+/** The result of a call: for its caller, and for the log. */
 
 import type {FunctionEntry, LogEntry} from '../../shared/protocol/functions.ts';
 import {CallError, checkReturned, type LiveDeployment, shownPath} from './call.ts';
@@ -11,23 +11,23 @@ export type CallResult = CallLines &
     | {
         ok: true;
         value: string;
-        /** Of a query: the newest commit in what it read. */
+        /** For a query: the newest commit in what it read. */
         sequence?: number;
       }
-    /** `error` is the whole story, with a stack where user code threw; clients may be shown less. */
+    /** `error` is the complete description, with a stack if user code threw; clients can be shown less. */
     | {ok: false; error: string}
   );
 
 export type CallLines = {
-  /** For the caller: those of functions that it called, too. */
+  /** For the caller, including lines of the functions that it called. */
   lines: string[];
-  /** For its entry in the log: its own. */
+  /** For its log entry: only its own lines. */
   own: string[];
 };
 
 export const NO_LINES: CallLines = {lines: [], own: []};
 
-/** A result that does not fit what the function declares is its failure, told with the lines it wrote. */
+/** A result that does not match the declared type fails the function, and is reported with the lines it wrote. */
 export function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: CallLines): CallResult {
   const told = inSources(live.positions, lines);
   if (!outcome.ok) return {ok: false, error: live.positions.describe(withFile(live, entry, outcome.error)), ...told};
@@ -40,19 +40,19 @@ export function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Ou
   return {ok: true, value: outcome.value, ...told};
 }
 
-/** Of a returned value that is no value: with the file of the function that returned it. */
+/** For a returned value that is not valid: adds the file of the function that returned it. */
 function withFile({positions}: LiveDeployment, entry: FunctionEntry, error: RealmError): RealmError {
   if (!error.message.endsWith(RETURNED_BY + shownPath(entry.path))) return error;
   return {...error, message: `${error.message} (${positions.fileOf(entry.module)})`};
 }
 
-/** Stacks of errors that a function logged, as its author knows the files. */
+/** Maps the stacks of logged errors to the files that their author knows. */
 export function inSources(positions: SourcePositions, {lines, own}: CallLines): CallLines {
   const shown = positions.inLines(lines);
   return {lines: shown, own: own === lines ? shown : positions.inLines(own)};
 }
 
-/** The part of a log entry that says how it ended. */
+/** The part of a log entry that describes how it ended. */
 export function ended(
   result: CallResult,
   durationMs: number,

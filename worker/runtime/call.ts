@@ -1,6 +1,6 @@
 /**
- * A call of a function before it runs: which function is meant, whether this caller may call it so, and whether its
- * arguments fit. The order of the checks is the reference's (1.8): exists and visible, kind, arguments.
+ * Checks a call of a function before it runs: the function, whether this caller can call it in this way, and its
+ * arguments. The order of the checks is the reference's (1.8): existence and visibility, kind, arguments.
  */
 
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
@@ -11,22 +11,22 @@ import {FUNCTION_ARGUMENT_BYTES_MAX} from './limits.ts';
 import type {SourcePositions} from './source-positions.ts';
 import {suggestion} from './suggestion.ts';
 
-/** The call failed before, or instead of, running user code. Its message is shown like a thrown error's. */
+/** The call failed before user code ran, or instead of it. Its message is shown like that of a thrown error. */
 export class CallError extends Error {
   override name = 'CallError';
 }
 
 export type CallOrigin = 'client' | 'job' | 'function' | 'admin';
 
-/** What the active deployment knows about its functions. */
+/** The functions of the active deployment. */
 export type FunctionTable = {
   byPath: ReadonlyMap<string, FunctionEntry>;
-  /** Null: nothing was declared. Else null for arguments that fit, or what is wrong with them. */
+  /** Null: no validator was declared. Otherwise returns null for valid arguments, or the error. */
   argsValidator(entry: FunctionEntry): ((value: Value) => string | null) | null;
   returnsValidator(entry: FunctionEntry): ((value: Value) => string | null) | null;
 };
 
-/** The deployment that serves, as calls need it. */
+/** The active deployment, in the form that calls need. */
 export type LiveDeployment = {code: DeploymentCode; table: FunctionTable; positions: SourcePositions};
 
 /** `a/b.js:f` → `a/b:f`, `a/b` → `a/b:default`. */
@@ -36,12 +36,12 @@ export function canonicalPath(path: string): string {
   return `${module}:${colon === -1 ? 'default' : path.slice(colon + 1)}`;
 }
 
-/** As clients see it: a default export has the module's own path. */
+/** The path for clients: a default export has the module's own path. */
 export function shownPath(path: string): string {
   return path.endsWith(':default') ? path.slice(0, -':default'.length) : path;
 }
 
-/** @param kind what the caller wants it to be; null: any but an HTTP action. @throws CallError */
+/** @param kind the kind that the caller expects; null: any except HTTP actions. @throws CallError */
 export function findFunction(
   table: FunctionTable | null,
   path: string,
@@ -61,7 +61,9 @@ export function findFunction(
   return entry;
 }
 
-/** The same words for what is internal and for what is not there. A client is told of public functions only. */
+/**
+ * Uses the same words for internal functions and for missing ones. Clients get suggestions of public functions only.
+ */
 function missing(table: FunctionTable | null, path: string, origin: CallOrigin): string {
   const isClient = origin === 'client';
   const text = `Could not find ${isClient ? 'public ' : ''}function for '${shown(path)}'. Is it exported and deployed?`;
@@ -111,14 +113,14 @@ export function checkArguments(table: FunctionTable, entry: FunctionEntry, args:
   return text;
 }
 
-/** What a page cannot do without is checked although the function declares no arguments. */
+/** The arguments that a page requires are checked even if the function declares no arguments. */
 function hasPage(args: Value): boolean {
   const {paginationOpts} = args as {paginationOpts?: {numItems?: unknown; cursor?: unknown} | null};
   const {numItems, cursor} = paginationOpts ?? {};
   return typeof numItems === 'number' && (typeof cursor === 'string' || cursor === null);
 }
 
-/** @param value wire text that the realm made. @throws CallError */
+/** @param value wire text from the realm. @throws CallError */
 export function checkReturned(table: FunctionTable, entry: FunctionEntry, value: string): void {
   const validate = table.returnsValidator(entry);
   if (validate === null) return;

@@ -1,6 +1,7 @@
 /**
- * Where realms get a deployment's files from: the tenant's own file, over any connection to it. A deployment's files never
- * change, what two deployments have in common is stored once, and a file is held against its digest when it is loaded.
+ * Supplies realms with a deployment's files, read from the tenant's file over any connection to it. A deployment's
+ * files never change, files common to two deployments are stored once, and a file is checked against its digest when it
+ * is loaded.
  */
 
 import type {Connection} from '../../engine/storage/connection.ts';
@@ -16,7 +17,7 @@ type Sources = ReadonlyMap<string, string>;
 
 export class CodeStore {
   readonly #connection: Connection;
-  /** By deployment: path → SHA-256 of the source. The newest is the last. */
+  /** By deployment: path → SHA-256 of the source. The newest is last. */
   readonly #files = new Map<number, Sources>();
 
   constructor(connection: Connection) {
@@ -35,7 +36,7 @@ export class CodeStore {
         .prepare<[string], StoredFile>('SELECT source, source_map FROM code WHERE sha256 = ?')
         .get(sha256),
     );
-    // Code that is not what was deployed is never run.
+    // Code that differs from the deployed code is never run.
     if (stored === undefined || digestOf(stored.source, stored.source_map ?? '') !== sha256)
       throw storageDamaged({check: 'code', path});
     return stored.source;

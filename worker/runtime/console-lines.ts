@@ -1,6 +1,7 @@
 /**
- * The console lines of one execution: so many, the last of which says that there were more, and each so long. (reference
- * 11.3, check 66) The realm keeps to it by itself; this holds code to it that has changed its realm's console.
+ * Limits the console lines of one execution in number and length; the last permitted line says that there were more.
+ * (reference 11.3, check 66) The realm applies the same limits; this enforces them on code that has changed its realm's
+ * console.
  */
 import {LOG_LINE_CHARS_MAX, LOG_LINES_MAX} from './guest/limits.ts';
 

@@ -1,19 +1,19 @@
 /**
- * How long one invocation may work, its isolate's time and its host's together. What counts is CPU time of the thread: waiting
- * for a disk, or for a machine that is busy with others, is no fault of the function. The wall clock is an upper bound, for
- * the sake of those who wait behind it.
+ * Limits the time of one invocation: that of its isolate and its host together. CPU time of the thread counts, because
+ * waiting for a disk or a busy machine is not the function's fault. Wall time has an upper limit too, for the sake of
+ * the calls that wait behind it.
  *
- * isolated-vm's own time-out ends code that never calls the host; it stands still during a call of the host. So each call
- * looks here, and so does work of the host that can be long, every so many rows.
+ * isolated-vm's own time-out ends code that never calls the host, but it stops during a host call. So each host call
+ * checks this deadline, and so does long work of the host, every few rows.
  */
 import {readFileSync} from 'node:fs';
 
-/** The invocation has had its time. The host ends its isolate; no user code can catch it. */
+/** The invocation is out of time. The host ends its isolate; user code cannot catch this error. */
 export class TimeIsUp extends Error {
   override name = 'TimeIsUp';
 }
 
-/** Milliseconds of the clock, and of CPU time of this thread. */
+/** Wall time, and CPU time of this thread, in milliseconds. */
 export type Clocks = {wallMs(): number; cpuMs(): number};
 
 export class Deadline {
@@ -21,10 +21,10 @@ export class Deadline {
   #cpuMsMax = 0;
   #startedMs = 0;
   #startedCpuMs = 0;
-  /** CPU time as it was last asked for, and when that was. */
+  /** The last reading of CPU time, and when it was taken. */
   #askedCpuMs = 0;
   #askedMs = Number.NEGATIVE_INFINITY;
-  /** Before this the CPU time cannot be used up, so nobody asks for it: asking is a system call. */
+  /** CPU time cannot be used up before this, so it is not read: a read is a system call. */
   #lookAtMs = 0;
   #endMs = 0;
 
@@ -48,7 +48,7 @@ export class Deadline {
     return Math.max(0, this.#clocks.cpuMs() - this.#startedCpuMs);
   }
 
-  /** About, and never too little: asking is a system call, and one invocation follows another. */
+  /** Approximate, and never too low: a read is a system call, and invocations follow each other closely. */
   #cpuMsAt(nowMs: number): number {
     if (nowMs - this.#askedMs > CPU_ASKED_EVERY_MS) {
       this.#askedMs = nowMs;
@@ -67,10 +67,10 @@ export class Deadline {
   }
 }
 
-/** How much more CPU time than it may an invocation gets at most. */
+/** Maximum age of a reading of CPU time, and so the most extra CPU time that an invocation can get. */
 const CPU_ASKED_EVERY_MS = 5;
 
-/** CPU time of this thread so far. Node before 22.19 does not tell it, Linux does. */
+/** CPU time of this thread so far. Node reports it since 22.19; before that, Linux does. */
 const threadCpuMs: () => number =
   typeof process.threadCpuUsage === 'function'
     ? () => {

@@ -1,4 +1,4 @@
-/** Environment variables of a tenant: what its functions see as `process.env`, from the next call on. */
+/** Environment variables of a tenant: its functions see them as `process.env`, from the next call on. */
 import {Buffer} from 'node:buffer';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -12,7 +12,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 
 export class Environment {
   readonly #groups: CommitGroups;
-  /** Replaced as a whole by every change: an execution keeps the one it began with. */
+  /** Every change replaces the whole object, so an execution keeps the variables it began with. */
   #variables: Variables;
 
   constructor(writer: Writer, groups: CommitGroups) {
@@ -20,13 +20,13 @@ export class Environment {
     this.#variables = read(writer);
   }
 
-  /** @throws op.storage_damaged 503 while one of them is damaged: it can be set again or deleted */
+  /** @throws op.storage_damaged 503 while a variable is damaged: it can be set again or deleted */
   get current(): Readonly<Record<string, string>> {
     if (this.#variables.damage !== null) throw this.#variables.damage;
     return this.#variables.sound;
   }
 
-  /** Whether this is what `current` gives, now. */
+  /** Whether these are the variables that `current` returns now. */
   isCurrent(variables: Readonly<Record<string, string>>): boolean {
     return this.#variables.damage === null && this.#variables.sound === variables;
   }
@@ -38,14 +38,14 @@ export class Environment {
     return value;
   }
 
-  /** @throws op.invalid_input 400; op.rate_limited 429 when there are too many */
+  /** @throws op.invalid_input 400; op.rate_limited 429 if there are too many */
   async set(name: string, value: string): Promise<void> {
     checkName(name);
     if (!value.isWellFormed() || Buffer.byteLength(value) > ENVIRONMENT_VALUE_BYTES_MAX) {
       throw new ServiceError('op.invalid_input', `a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
     }
     await this.#change(writer => {
-      const known = read(writer).sound; // others may be set in the same group
+      const known = read(writer).sound; // others can be set in the same group
       if (!Object.hasOwn(known, name) && Object.keys(known).length >= ENVIRONMENT_VARIABLES_MAX) {
         throw new ServiceError('op.rate_limited', `a tenant has at most ${ENVIRONMENT_VARIABLES_MAX} variables`);
       }

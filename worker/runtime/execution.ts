@@ -1,17 +1,20 @@
-/** One run of a function, as the hosts of queries, mutations and actions take it and what they give back. */
+/** One run of a function: input and results of the hosts of queries, mutations and actions. */
 
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {RealmError} from './guest/host-call.ts';
 
-/** Who is asking, for `ctx.auth`. `invalid`: a header was there and is no token of this tenant, and why (HTTP actions only). */
+/**
+ * The caller's identity, for `ctx.auth`. `invalid`: a header was sent, but its token is not valid for this tenant, and
+ * why (HTTP actions only).
+ */
 export type Caller = {identity: string | null} | {invalid: string};
 
-/** What asking for an identity fails with that a header should have given. */
+/** The error for reading an identity whose header was not valid. */
 export function unverified({invalid}: {invalid: string}): string {
   return `Could not verify the Authorization header: ${invalid}`;
 }
 
-/** What makes code of a deployment: enough for a thread to load it by itself. */
+/** A deployment's code: enough for a thread to load it by itself. */
 export type DeploymentCode = {
   id: number;
   /** The deployment timestamp, epoch milliseconds. */
@@ -37,13 +40,13 @@ export type Execution = {
   nowMs: number;
   /** 32 hex characters. */
   seed: string;
-  /** Paginated queries that are run again: where the page ended first. */
+  /** For paginated queries that are run again: where the page ended the first time. */
   endCursor: string | null;
-  /** Somebody watches what it reads: that is told whatever comes of the run. */
+  /** The query has a subscriber, which gets every result of the run. */
   isWatched?: true;
 };
 
 export type Outcome = {ok: true; value: string} | {ok: false; error: RealmError};
 
-/** It could not be run, or not to its end, for a reason that is not the code's. */
+/** It could not be run, or not completely, for a reason other than its code. */
 export type Refused = {refused: ErrorObject};

@@ -1,15 +1,15 @@
-/** What callers over HTTP are told of a call: the reply of the function endpoints, and how much of an error they see. */
+/** The reply of the function endpoints over HTTP, and how much of an error callers see. */
 import type {CallResult} from './call-result.ts';
 
-/** As it leaves a handler that does not catch it, in whatever class of error. */
+/** The error as it leaves a handler that does not catch it, with any class name. */
 const INVALID_CURSOR = /^(?:Uncaught )?(?:\w*Error: )?InvalidCursor: /;
 
 export type ReplyForm = {
   /** The caller learns that a function failed, but not why. */
   isRedacted: boolean;
-  /** `json` shows special numbers as text, anything else as `$float`. */
+  /** `json` returns special numbers as text; any other value returns `$float`. */
   format: string | undefined;
-  /** Null: the reply says nothing of versions. */
+  /** Null: the reply does not contain versions. */
   timeline: string | null;
 };
 
@@ -31,8 +31,8 @@ export function functionReply(
 }
 
 /**
- * `[Request ID: x] Server Error`, and unless errors are redacted what happened. That a cursor is of another query is told in any case, and
- * no more than that: clients begin with the first page again.
+ * `[Request ID: x] Server Error`, followed by the error unless errors are redacted. A cursor of another query is
+ * reported in any case, without details, because clients then start again with the first page.
  */
 export function shownError(error: string, requestId: string, redactErrors: boolean): string {
   const head = `[Request ID: ${requestId}] Server Error`;
@@ -41,8 +41,8 @@ export function shownError(error: string, requestId: string, redactErrors: boole
 }
 
 /**
- * What an action learns of the failure of a function it called. It may hand that on to its own caller, so where errors are
- * redacted it gets the message alone: no stack, no names of files.
+ * The error that an action gets if a function that it called failed. The action can pass it on to its own caller, so if
+ * errors are redacted it gets only the message: no stack, and no file names.
  */
 export function nestedError(error: string, redactErrors: boolean): string {
   if (!redactErrors) return error;

@@ -1,83 +1,127 @@
-/** Limits of what runs code of tenants, with their units in their names: why that number, and what happens beyond it. docs/limits.md is made of them. */
+/**
+ * Limits of the processes and threads that run code of tenants. Units are in the names; comments give the reason for
+ * the number and what happens beyond it. docs/limits.md is generated from this file.
+ */
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /* Functions */
 
-/** CPU time of one query or mutation, the work of its host for it included. Beyond: the function fails, its realm is dropped. (reference 11.4) */
+/**
+ * CPU time of one query or mutation, including the host's work for it. Beyond: the function fails and its realm is
+ * dropped. (reference 11.4)
+ */
 export const FUNCTION_MS_MAX = 1_000;
-/** The clock's time it may take on a machine that is busy, of a query and of a mutation, which others wait for. Beyond: 503. (ours) */
+/** Wall-clock time of a query on a busy machine; other calls wait for it. Beyond: 503. (ours) */
 export const QUERY_WALL_MS_MAX = 8_000;
-/** From this much of its time on, a log line says so. (reference 11.4) */
+/** A log line warns when a function has used this much of its time. (reference 11.4) */
 export const FUNCTION_MS_WARNING = 800;
-/** Evaluating a module and all it imports. Beyond: the deploy is refused, the call fails. (reference 11.1) */
+/** Time to evaluate a module and all it imports. Beyond: the deploy is refused, or the call fails. (reference 11.1) */
 export const FUNCTION_LOAD_MS_MAX = 4_000;
-/** Heap and buffers of one isolate, MiB. Beyond: the isolate ends, and with it the invocation. (reference 11.4) */
+/** Heap and buffers of one isolate, MiB. Beyond: the isolate and its invocation end. (reference 11.4) */
 export const ISOLATE_MEMORY_MB = 64;
 /** An isolate whose heap is larger than this between two invocations is replaced. (ours) */
 export const ISOLATE_HEAP_RECYCLE_BYTES = 40 * MIB;
-/** Deployments whose code an isolate keeps: the active one and the one it replaces or is replaced by. (ours) */
+/** Deployments whose code an isolate keeps: the active one and its predecessor or successor. (ours) */
 export const REALMS_PER_ISOLATE_MAX = 2;
-/** A released realm leaves memory in its isolate until that is replaced, which costs 5 ms. */
+/**
+ * Realms made in one isolate before it is replaced, which costs 5 ms: a released realm leaves memory in its isolate
+ * until then.
+ */
 export const REALMS_MADE_PER_ISOLATE_MAX = 8;
 /** Arguments of a function, as JSON. Beyond: the call fails. (design) */
 export const FUNCTION_ARGUMENT_BYTES_MAX = 8 * MIB;
-/** Of an action with all it calls, in characters, for its caller. Beyond: one last line says so. (ours) */
+/**
+ * Characters of the console lines that the caller of an action gets, from the action and all functions that it calls.
+ * Beyond: one last line reports it. (ours)
+ */
 export const LOG_CALL_CHARS_MAX = 1 * MIB;
-/** Source maps kept parsed, and the longest that is: parsing takes the thread that serves. Beyond: frames are left out. (ours) */
+/**
+ * Parsed source maps to keep, and the longest one to parse: parsing blocks the serving thread. Beyond: frames are left
+ * out. (ours)
+ */
 export const SOURCE_MAPS_KEEP = 64;
 export const SOURCE_MAP_CHARS_MAX = 8 * MIB;
-/** Characters of console lines those entries hold together. The oldest leave. (ours) */
+/**
+ * Characters of console lines that the newest log entries in memory hold together. Beyond: the oldest are dropped.
+ * (ours)
+ */
 export const LOG_CHARS_KEEP = 4 * MIB;
-/** Executions on disk, of those that failed or wrote a line: a file is begun anew from this size on, so many are kept. The oldest leave. (ours) */
+/**
+ * Log files on disk of executions that failed or wrote a line: the size at which a new file begins, and the number of
+ * files. Beyond: the oldest are removed. (ours)
+ */
 export const LOG_FILE_BYTES = 4 * MIB;
 export const LOG_FILES_KEEP = 8;
-/** They are written this much later, together. A killed process loses them. (ours) */
+/** Delay before log entries are written to disk, together. A killed process loses them. (ours) */
 export const LOG_FLUSH_MS = 100;
-/** Of them, what waits for a slow disk. Beyond: dropped, and the service's log says so. (ours) */
+/** Log entries that wait for a slow disk. Beyond: they are dropped, and the service's log reports it. (ours) */
 export const LOG_UNWRITTEN_CHARS_MAX = 16 * MIB;
-/** Failed executions of a tenant in the service's log: at once, and a second. Beyond: counted in the next line. (ours) */
+/**
+ * Failed executions of a tenant in the service's log: the burst, and the rate per second. Beyond: they are counted in
+ * the next line. (ours)
+ */
 export const LOG_FAILURES_BURST = 20;
 export const LOG_FAILURES_PER_SECOND = 1;
 /** Readers that follow the log of one tenant. Beyond: 503 session.overloaded. (ours) */
 export const LOG_FOLLOWERS_MAX = 16;
-/** Threads that run queries of one tenant; the second and more start only while another is held up. (ours) */
+/** Threads that run queries of one tenant. All but the first start only while another is blocked by a query. (ours) */
 export const QUERY_THREADS_MAX = 4;
-/** Queries handed to a thread at once: they share one snapshot and one crossing. (ours) */
+/** Queries sent to a thread at once: they share one snapshot and one message. (ours) */
 export const QUERY_BATCH_MAX = 32;
-/** So many queries wait while a thread is busy: it gets a second batch to go on with. (ours) */
+/** Waiting queries from which a busy thread gets a second batch in advance. (ours) */
 export const QUERY_LOOK_AHEAD_MIN = 8;
-/** A batch ends after this long, whatever is left of it: that goes on at once, here or on another thread. (ours) */
+/** A batch ends after this time. Its remaining queries continue at once, on this thread or another. (ours) */
 export const QUERY_SLICE_MS = 25;
-/** A query that still runs at the second look holds up its thread: the others of its batch go to another. (ours) */
+/**
+ * Poll interval for running queries. A query that still runs at the second poll blocks its thread: the others of its
+ * batch move to another thread. (ours)
+ */
 export const QUERY_LOOK_MS = 40;
-/** … at so many looks when it is the first one that needs its module, which is loaded meanwhile. (ours) */
+/**
+ * Number of polls instead, if the query is the first that needs its module, which is loaded during that time. (ours)
+ */
 export const QUERY_LOOKS_FIRST = 12;
-/** … at so many times as many when its thread was hardly let run meanwhile, or waited for the disk. (ours) */
+/** Factor for the number of polls if the thread got little CPU time or waited for the disk. (ours) */
 export const QUERY_LOOKS_STARVED = 5;
-/** A function that did counts as slow for this long, and so many of them: it runs alone, and one thread is kept for others. (ours) */
+/**
+ * How long a function that blocked its thread counts as slow, and how many functions can. A slow function runs alone,
+ * and one thread is kept for others. (ours)
+ */
 export const QUERY_SLOW_MS = 10_000;
 export const QUERY_SLOW_PATHS_MAX = 1_000;
-/** Beyond the time-outs of its queries a thread that still has not answered hangs: the worker is ended and replaced. (ours) */
+/**
+ * A thread that has not answered this long after the time-outs of its queries is hung: the worker is ended and
+ * replaced. (ours)
+ */
 export const QUERY_WEDGED_MS = 15_000;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
-/** Threads and isolates without work for this long end, so that memory returns after a burst; threads a little later. (ours) */
+/**
+ * Idle time after which threads and isolates end, so that memory is freed after a burst; threads end the margin later.
+ * (ours)
+ */
 export const FUNCTION_IDLE_MS = 30_000;
 export const FUNCTION_IDLE_MARGIN_MS = 5_000;
 
 /* Functions: actions */
 
-/** Actions and HTTP actions of a tenant under way, those called by others included. Beyond: 503 session.overloaded. (ours) */
+/**
+ * Running actions and HTTP actions of a tenant, including those called by other functions. Beyond: 503
+ * session.overloaded. (ours)
+ */
 export const ACTIONS_MAX = 128;
-/** Characters of their arguments together: they wait in several copies. Beyond: 503 session.overloaded. (ours) */
+/**
+ * Characters of the arguments of all running actions: they exist in several copies. Beyond: 503 session.overloaded.
+ * (ours)
+ */
 export const ACTION_ARGUMENTS_CHARS_MAX = 64 * MIB;
 /**
- * Memory of a worker without mapped files, from which isolates that no call has used for this long are given back; from which
- * it starts no more functions (503 session.overloaded); and from which actions are ended, the largest first, well below
- * PROCESS_BYTES_MAX: an isolate's limit does not see one large string, nor WebAssembly. Looked at this often while functions
- * are under way. (ours)
+ * Memory of a worker without mapped files. At the first limit, isolates that have been idle for this long are freed. At
+ * the next, no more functions start (503 session.overloaded). At the last, actions are ended, the largest first. All
+ * are well below PROCESS_BYTES_MAX, because an isolate's limit counts neither one large string nor WebAssembly. Memory
+ * is polled at this interval while functions run. (ours)
  */
 export const FUNCTIONS_PROCESS_BYTES_SHORT = 1024 * MIB;
 export const FUNCTIONS_SHORT_IDLE_MS = 1_000;
@@ -85,76 +129,103 @@ export const FUNCTIONS_PROCESS_BYTES_MAX = 2 * 1024 * MIB;
 export const FUNCTIONS_PROCESS_BYTES_END = 2.5 * 1024 * MIB;
 export const FUNCTIONS_PROCESS_LOOK_MS = 100;
 /**
- * What an action's isolate may take before it can be ended, and for how long since it began to compute it is expected to, at
- * most also while memory is short. Others of its thread wait when there would not be as much for them. (ours)
+ * Memory that an action's isolate can use before it can be ended, and how long after it starts to compute this is
+ * assumed; the last value applies while memory is short. Others of its thread wait if there would not be enough memory.
+ * (ours)
  */
 export const ENTRY_BYTES = 1024 * MIB;
 export const ENTRY_YOUNG_MS = 500;
 export const ENTRY_YOUNG_MS_MAX = 5_000;
 /**
- * The process of query and action isolates: how long it stays without a call, and may take to end in order. Beyond: it is
- * killed. (ours)
+ * The process of query and action isolates: how long it stays without a call, and how long it can take to shut down.
+ * Beyond: it is killed. (ours)
  */
 export const ISOLATE_PROCESS_IDLE_MS = 60_000;
 export const ISOLATE_PROCESS_CLOSE_MS_MAX = 15_000;
-/** While it has calls, its memory is looked at this often, and so many looks it may be silent. Beyond: it is killed. (ours) */
+/**
+ * Poll interval for the memory of that process while it has calls, and the number of polls it can leave unanswered.
+ * Beyond: it is killed. (ours)
+ */
 export const ISOLATE_PROCESS_LOOK_MS = 100;
 export const ISOLATE_PROCESS_SILENT_LOOKS_MAX = 100;
-/** What it and its worker tell each other at once: a result whose characters take three bytes each, and its lines. Beyond: it is killed. (ours) */
+/**
+ * Longest message between that process and its worker: a result whose characters take three bytes each, and its lines.
+ * Beyond: it is killed. (ours)
+ */
 export const ISOLATE_FRAME_BYTES_MAX = 128 * MIB;
-/** What waits to be read by it. Beyond, it is killed: it does not read what it asked for. (ours) */
+/**
+ * Bytes sent to that process that it has not read. Beyond: it is killed, because it does not read its answers. (ours)
+ */
 export const ISOLATE_UNREAD_BYTES_MAX = 512 * MIB;
-/** A process has ended, and what it started holds its pipes open: what they still bring is waited for so long. (ours) */
+/** How long to wait for output of a process that has ended, while its child processes hold its pipes open. (ours) */
 export const CHILD_PIPES_MS_MAX = 1_000;
 /** Starts that fail in a row before calls are refused with 503. (ours) */
 export const ISOLATE_PROCESS_STARTS_MAX = 2;
-/** Threads that run them; the second starts when the first has its half. (ours) */
+/** Threads that run actions; the second starts when the first has half of the maximum. (ours) */
 export const ACTION_THREADS_MAX = 2;
-/** JavaScript heap of one of these threads; the isolates in it have ISOLATE_MEMORY_MB each besides. (ours) */
+/** JavaScript heap of one of these threads, MiB; its isolates have ISOLATE_MEMORY_MB each in addition. (ours) */
 export const ACTION_THREAD_HEAP_MB = 256;
-/** One action, waiting included. Beyond: it fails, and what it left running ends with it. (reference 11.4) */
+/** Duration of one action, including waits. Beyond: it fails, and the code it left running ends. (reference 11.4) */
 export const ACTION_MS_MAX = 10 * 60 * 1000;
-/** User code of one action without what it waits for. Beyond: it fails. (ours) */
+/** Time that user code of one action computes, without waits. Beyond: it fails. (ours) */
 export const ACTION_CPU_MS_MAX = 30_000;
-/** How often that is looked at. (ours) */
+/** Poll interval for that time. (ours) */
 export const ACTION_CPU_CHECK_MS = 100;
-/** An action that has its result but still runs code: its isolate is ended after this. (ours) */
+/** An action that has its result but still runs code: its isolate is ended after this time. (ours) */
 export const ACTION_LINGER_MS = 1_000;
-/** Isolates that a thread keeps for the next action, and for how long. (ours) */
+/** Idle isolates that a thread keeps for later actions, and for how long. (ours) */
 export const ACTION_ISOLATES_IDLE_MAX = 32;
 export const ACTION_ISOLATE_IDLE_MS = 10_000;
-/** Timers of one action under way. Beyond: setTimeout throws. (ours) */
+/** Running timers of one action. Beyond: setTimeout throws. (ours) */
 export const ACTION_TIMERS_MAX = 10_000;
-/** Fetches of one action whose answers are not read to the end, and its WebSockets. Beyond: the call fails. (ours) */
+/** Fetches of one action whose responses are not read to the end, and its WebSockets. Beyond: the call fails. (ours) */
 export const ACTION_FETCHES_MAX = 128;
 export const ACTION_SOCKETS_MAX = 16;
-/** Old heap of a Node process, MiB, and all its memory, looked at this often. Beyond: it ends and its calls fail. (reference 11.4) */
+/**
+ * Old heap of a Node process, MiB; all its memory; and the poll interval. Beyond: it ends and its calls fail.
+ * (reference 11.4)
+ */
 export const NODE_HEAP_MB = 512;
 export const NODE_PROCESS_BYTES_MAX = 768 * MIB;
 export const NODE_LOOK_MS = 100;
-/** Node processes of a tenant: one that computes is joined by another for calls that have waited so long. Beyond: they wait. (ours) */
+/**
+ * Node processes of a tenant. While one computes, another starts for calls that have waited this long. Beyond: they
+ * wait. (ours)
+ */
 export const NODE_PROCESSES_MAX = 4;
 export const NODE_BUSY_MS = 250;
-/** How long one without calls stays for the next, and how long it may take to start. (ours) */
+/** How long a Node process without calls stays, and how long it can take to start. (ours) */
 export const NODE_IDLE_MS = 30_000;
 export const NODE_START_MS_MAX = 15_000;
-/** What a Node process and its worker tell each other at once. Beyond: it ends and its calls fail. (ours) */
+/** Longest message between a Node process and its worker. Beyond: it ends and its calls fail. (ours) */
 export const NODE_FRAME_BYTES_MAX = 64 * MIB;
-/** What the process of a service or a sandbox may say in one moment; the rest waits for the next. (ours) */
+/**
+ * Messages read from the process of a service or sandbox per interval; the others wait for the next interval. (ours)
+ */
 export const NODE_MESSAGES_MAX = 1_000;
 export const NODE_HEARING_MS = 100;
-/** What waits to be read by a Node process. Beyond, it is ended: it does not read what it asked for. (ours) */
+/**
+ * Bytes sent to a Node process that it has not read. Beyond: it is ended, because it does not read its answers. (ours)
+ */
 export const NODE_UNREAD_BYTES_MAX = 192 * MIB;
-/** Pieces of up to 64 KiB of its standard error that are read in NODE_HEARING_MS; the rest waits in the process. (ours) */
+/**
+ * Chunks of up to 64 KiB of its standard error that are read in NODE_HEARING_MS; the others wait in the process. (ours)
+ */
 export const NODE_STDERR_PIECES_MAX = 16;
-/** An answer of fetch, or messages of a socket, that wait for the action to read them. Beyond: the sender waits; the socket is closed. (ours) */
+/**
+ * Unread data of a response of fetch, and unread messages of a socket. Beyond: the sender of the response waits; the
+ * socket is closed. (ours)
+ */
 export const FETCH_READ_AHEAD_BYTES = 64 * KIB;
 export const SOCKET_READ_AHEAD_BYTES_MAX = 32 * MIB;
-/** What an action sent on a socket and the network has not taken. Beyond: the socket is closed. (ours) */
+/** Bytes that an action sent on a socket and the network has not accepted. Beyond: the socket is closed. (ours) */
 export const SOCKET_UNSENT_BYTES_MAX = 16 * MIB;
-/** How often a socket with something unsent is looked at, for its bufferedAmount. (ours) */
+/** Poll interval for the bufferedAmount of a socket with unsent bytes. (ours) */
 export const SOCKET_UNSENT_CHECK_MS = 5;
-/** Response of an HTTP action: its body, and its headers. Beyond: the body is cut; 500. From the warning on a log line says so. (reference 6.2) */
+/**
+ * Response of an HTTP action: its body, the body size from which a log line warns, and its headers. Beyond: the body is
+ * cut; headers get a 500. (reference 6.2)
+ */
 export const HTTP_ACTION_RESPONSE_BYTES_MAX = 20 * MIB;
 export const HTTP_ACTION_RESPONSE_BYTES_WARNING = 16 * MIB;
 export const HTTP_ACTION_HEADERS_BYTES_MAX = 64 * KIB;
@@ -164,44 +235,68 @@ export const HTTP_ACTION_HEADERS_BYTES_MAX = 64 * KIB;
 /** Input of one crypto.subtle call, and its parameters with the key. Beyond: OperationError. (ours) */
 export const CRYPTO_INPUT_BYTES_MAX = 16 * MIB;
 export const CRYPTO_PARAMETERS_CHARS_MAX = 256 * KIB;
-/** PBKDF2: iterations times blocks of the result, which is half a second to a second; of one call in actions, of all calls of a query or mutation. Beyond: OperationError. (ours) */
+/**
+ * PBKDF2: iterations times blocks of the result, about half a second to a second. Applies to one call in actions, and
+ * to all calls together of a query or mutation. Beyond: OperationError. (ours)
+ */
 export const PBKDF2_WORK_MAX = 1_000_000;
 /** Result of one deriveBits. Beyond: OperationError. (ours) */
 export const DERIVED_BYTES_MAX = 8 * KIB;
-/** RSA keys that are used, and that are made: time grows with the third power and more. Beyond: OperationError. (ours) */
+/**
+ * RSA keys that can be used, and that can be generated: the time grows with the third power or faster. Beyond:
+ * OperationError. (ours)
+ */
 export const RSA_MODULUS_BITS_MAX = 8_192;
 export const RSA_GENERATED_BITS_MAX = 4_096;
 
 /* Functions: outgoing connections, and tokens */
 
-/** Connections of one thread to one origin, and origins at once. Beyond: requests wait; the request fails. (ours) */
+/**
+ * Connections of one thread to one origin, and origins at once. Beyond: requests wait for a connection; a request to
+ * one more origin fails. (ours)
+ */
 export const EGRESS_CONNECTIONS_PER_ORIGIN_MAX = 32;
 export const EGRESS_ORIGINS_MAX = 1_024;
-/** Time to resolve and connect; then for the headers of the answer; then between two pieces of its body. Beyond: it fails. (ours) */
+/**
+ * Time to resolve and connect, then for the headers of the response, then between two chunks of its body. Beyond: it
+ * fails. (ours)
+ */
 export const EGRESS_HEADERS_TIMEOUT_MS = 60_000;
 export const EGRESS_BODY_TIMEOUT_MS = 60_000;
-/** How long whoever wants out waits for an egress process that is being started (again). Beyond: the connection fails. (ours) */
+/**
+ * How long a connection waits for an egress process that is starting, and the poll interval. Beyond: the connection
+ * fails. (ours)
+ */
 export const EGRESS_START_MS_MAX = 5_000;
 export const EGRESS_START_LOOK_MS = 50;
-/** Headers of an answer from outside. Beyond: the request fails. (ours) */
+/** Headers of a response from outside. Beyond: the request fails. (ours) */
 export const EGRESS_HEADERS_BYTES_MAX = 64 * KIB;
-/** Body of an answer from outside, after it was unpacked, so that a packed one cannot grow without end. Beyond: it fails. (ours) */
+/**
+ * Body of a response from outside, after decompression, so that a compressed one cannot grow without limit. Beyond: it
+ * fails. (ours)
+ */
 export const EGRESS_RESPONSE_BYTES_MAX = 64 * MIB;
-/** A message a WebSocket of an action receives, after it was unpacked. Beyond: that socket is closed. (ours) */
+/** A message that a WebSocket of an action receives, after decompression. Beyond: that socket is closed. (ours) */
 export const EGRESS_SOCKET_MESSAGE_BYTES_MAX = 16 * MIB;
 
 /* One query or mutation */
 
-/** A pushed response leaves in pieces of at most this size, well below STREAM_WINDOW_BYTES. (ours) */
+/**
+ * Documents that one query or mutation reads, and their bytes. Beyond: the call fails, and a mutation that catches the
+ * error does not commit. (reference 3.8)
+ */
 export const FUNCTION_READ_DOCUMENTS_MAX = 32_000;
 export const FUNCTION_READ_BYTES_MAX = 16 * MIB;
-/** Gets and queries. */
+/**
+ * Gets and queries of one query or mutation; documents that one mutation writes, and their bytes. Beyond: the call
+ * fails, and a mutation that catches the error does not commit. (reference 3.8)
+ */
 export const FUNCTION_READS_MAX = 4_096;
 export const FUNCTION_WRITTEN_DOCUMENTS_MAX = 16_000;
 export const FUNCTION_WRITTEN_BYTES_MAX = 16 * MIB;
-/** A warning is logged from this part of a limit on. */
+/** A warning is logged when a function has used this part of a limit. */
 export const FUNCTION_LIMIT_WARNING = 0.8;
-/** Text of documents handed to an isolate at once; at least one document. (ours) */
+/** Text of documents sent to an isolate at once; at least one document is sent. (ours) */
 export const QUERY_PIECE_CHARS = 1 * MIB;
 /** Operators, fields and values in the filters of one query. Beyond: the call fails. (ours) */
 export const FILTER_NODES_MAX = 2_000;
@@ -210,49 +305,58 @@ export const FUNCTION_PAGE_ITEMS_MAX = 32_000;
 
 /* Deployments */
 
-/** Characters at the top of a file of a bundle in which a runtime directive is looked for. (ours) */
+/** Characters at the start of a bundled file that are searched for a runtime directive. (ours) */
 export const DIRECTIVE_CHARS_MAX = 64 * KIB;
-/** Functions a mistyped path is compared with, for a "did you mean". Beyond: none is suggested. (ours) */
+/** Functions that a mistyped path is compared with, for a "did you mean". Beyond: no suggestion. (ours) */
 export const SUGGESTION_FUNCTIONS_MAX = 2_000;
 /** Functions and HTTP routes of a deployment. Beyond: the deploy is refused. (ours) */
 export const DEPLOYMENT_FUNCTIONS_MAX = 20_000;
 /** Tables of a deployment's schema. Beyond: the deploy is refused. (ours) */
 export const SCHEMA_TABLES_MAX = 1_000;
-/** Running all modules of a deployment once, to see what they export. Beyond: the deploy is refused. (ours) */
+/** Time to run all modules of a deployment once and read their exports. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_MS_MAX = 60_000;
-/** Heap of the isolate that does it, MiB: all modules are in it at once. (ours) */
+/** Heap of the isolate that runs them, MiB: it holds all modules at once. (ours) */
 export const ANALYSIS_MEMORY_MB = 256;
-/** Memory of its process, checked this often. Beyond: the deploy is refused. (ours) */
+/** Memory of the analysis process, and the poll interval. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_PROCESS_BYTES_MAX = 1_536 * MIB;
 export const ANALYSIS_LOOK_MS = 100;
-/** Its writable memory, in use or not, held by the kernel: code that allocates faster than it is checked gets no further. (ours) */
+/**
+ * Writable memory of that process, in use or not. The kernel enforces it, so that code which allocates faster than it
+ * is polled is stopped. (ours)
+ */
 export const ANALYSIS_DATA_BYTES_MAX = 2_048 * MIB;
-/** What it answers besides the code: the manifest. Beyond: the deploy is refused. (ours) */
+/** What the analysis returns in addition to the code: the manifest. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_ANSWER_BYTES_MAX = 64 * MIB;
 /** Errors listed for a refused deployment. (ours) */
 export const DEPLOYMENT_ERRORS_SHOWN = 100;
-/** Text of one of them; user code throws what it likes. (ours) */
+/** Characters of one of them; user code can throw anything. (ours) */
 export const DEPLOYMENT_ERROR_CHARS_MAX = 4_000;
-/** Packages of a deployment, with those that they depend on; their files, one file's path and bytes, and all bytes. Beyond: the deploy is refused. (ours) */
+/**
+ * Packages of a deployment, including their dependencies: the files, one file's path and bytes, and all bytes. Beyond:
+ * the deploy is refused. (ours)
+ */
 export const PACKAGES_FILES_MAX = 50_000;
 export const PACKAGE_PATH_CHARS_MAX = 512;
 export const PACKAGE_FILE_BYTES_MAX = 64 * MIB;
 export const PACKAGES_UNPACKED_BYTES_MAX = 256 * MIB;
-/** Packages as published that a tenant keeps for all its deployments together. Beyond: 429 op.rate_limited. (ours) */
+/** Published packages that a tenant stores for all its deployments together. Beyond: 429 op.rate_limited. (ours) */
 export const PACKAGES_KEPT_BYTES_MAX = 512 * MIB;
-/** A package that no deployment has stays for so long: its deploy may be about to come. (ours) */
+/** How long a package that no deployment uses is kept: its deploy can be about to arrive. (ours) */
 export const PACKAGE_UNUSED_KEEP_MS = 60 * 60 * 1000;
-/** Environment variables of a tenant, their names and values. Beyond: 400, or 429 for one more. (reference 12.3) */
+/** Environment variables of a tenant. Beyond: 429 op.rate_limited. (reference 12.3) */
 export const ENVIRONMENT_VARIABLES_MAX = 1_000;
 
 /* Batches, caches and pauses that no client sees */
 
-/** How often it is said that log entries were dropped. (ours) */
+/** Interval at which the service's log reports dropped log entries. (ours) */
 export const LOG_DROPPED_TOLD_EVERY_MS = 60_000;
-/** Part of a budget, and items of a page, from which on a page should be split. (reference) */
+/** Part of a budget, and items of a page, from which a page should be split. (reference) */
 export const PAGE_SPLIT_RECOMMENDED_PART = 0.75;
 export const PAGE_SPLIT_RECOMMENDED_ITEMS = 6_144;
-/** Frames shown; deep recursion has no more to say. (ours) */
+/** Stack frames shown; the frames of a deep recursion repeat. (ours) */
 export const STACK_FRAMES_SHOWN = 10;
-/** Frames in the console lines of one execution that are looked up: a function can print as many as it likes. (ours) */
+/**
+ * Frames in the console lines of one execution that are mapped to sources: a function can print any number of them.
+ * (ours)
+ */
 export const LOG_STACK_FRAMES_MAX = 200;

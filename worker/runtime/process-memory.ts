@@ -1,10 +1,11 @@
 /**
- * The memory of this worker, looked at while functions are called. An isolate's limit counts its heap and buffers, but not one
- * large string and not WebAssembly; the supervisor's limit of the process would end it with all that goes on in it. So:
+ * Watches the memory of this worker while functions run. An isolate's limit counts its heap and buffers, but neither
+ * one large string nor WebAssembly. The supervisor's process limit would end the worker with everything in it.
+ * Therefore:
  *
- *   from FUNCTIONS_PROCESS_BYTES_SHORT on   isolates that no call has used for a moment are given back
- *   from FUNCTIONS_PROCESS_BYTES_MAX on     so are all that no call uses now, and no more functions start
- *   from FUNCTIONS_PROCESS_BYTES_END on     actions are ended, the one that takes most first
+ *   from FUNCTIONS_PROCESS_BYTES_SHORT on   isolates that no call has used for a moment are freed
+ *   from FUNCTIONS_PROCESS_BYTES_MAX on     all idle isolates are freed, and no more functions start
+ *   from FUNCTIONS_PROCESS_BYTES_END on     actions are ended, the largest first
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {ownBytes} from '../../shared/own-memory.ts';
@@ -16,13 +17,13 @@ import {
   FUNCTIONS_SHORT_IDLE_MS,
 } from './limits.ts';
 
-/** Who holds isolates. */
+/** A pool that holds isolates. */
 export type IsolateHolder = {
-  /** Calls under way. */
+  /** Number of running calls. */
   readonly underWay: number;
-  /** Gives back what no call has used for this long: nothing else would, as long as no function starts. */
+  /** Frees isolates that no call has used for this long: while no function starts, nothing else would free them. */
   releaseIdle(unusedMs: number): void;
-  /** Ends the call that takes most, if any can be ended. */
+  /** Ends the largest call, if one can be ended. */
   endLargest?(): void;
 };
 
@@ -33,7 +34,7 @@ export class ProcessMemory {
   #bytes = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param bytesNow for tests: what the process takes */
+  /** @param bytesNow measures the memory of the process; tests replace it */
   constructor(bytesNow: () => number = () => ownBytes('self') ?? process.memoryUsage.rss()) {
     this.#bytesNow = bytesNow;
   }
@@ -42,7 +43,7 @@ export class ProcessMemory {
     this.#holders.push(holder);
   }
 
-  /** To be called before a function starts. @throws session.overloaded 503 when no more functions should start now */
+  /** Call this before a function starts. @throws session.overloaded 503 if no more functions can start now */
   check(): void {
     if (performance.now() - this.#lookedMs >= FUNCTIONS_PROCESS_LOOK_MS) this.#look();
     this.#timer ??= setInterval(() => this.#tick(), FUNCTIONS_PROCESS_LOOK_MS).unref();
@@ -55,7 +56,7 @@ export class ProcessMemory {
     this.#timer = null;
   }
 
-  /** While calls are under way, and until memory is not short any more for their leavings. */
+  /** Runs while calls are running, and afterwards until memory is no longer short. */
   #tick(): void {
     this.#look();
     const isUsed = this.#holders.some(({underWay}) => underWay > 0);

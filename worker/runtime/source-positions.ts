@@ -1,26 +1,28 @@
 /**
- * Stack traces as their authors know them: positions in the bundle's files become positions in the project's sources. Done
- * when something failed, never on the way of a call that succeeds.
+ * Maps stack traces to their authors' files: positions in the bundle become positions in the project's sources. This
+ * runs only after a failure, never for a call that succeeds.
  */
 import {originalPositionFor, TraceMap} from '@jridgewell/trace-mapping';
 import type {RealmError} from './guest/host-call.ts';
 import {ERROR_STACK_CHARS_MAX} from './guest/limits.ts';
 import {LOG_STACK_FRAMES_MAX, SOURCE_MAP_CHARS_MAX, SOURCE_MAPS_KEEP, STACK_FRAMES_SHOWN} from './limits.ts';
 
-/** Sources of ours in a bundle, and of packages. */
+/** Our own sources in a bundle, and those of packages. */
 const SDK_SOURCE = /^svc:/;
 const PACKAGE_SOURCE = /(?:^|\/)node_modules\//;
 const FRAME = /^ {4}at (?:(.*?) \()?([^()\s]+):(\d+):(\d+)\)?$/;
-/** A frame of a stack that was printed, maybe as a member of something else. */
+/** A frame of a printed stack, perhaps inside another value. */
 const LINE_FRAME = /^( +)at (?:([^(]*) \()?([^()\s]+):(\d+):(\d+)\)?(.*)$/;
 const FRAME_IN_LINE = /\n +at /;
 
 export class SourcePositions {
   readonly #mapOf: (path: string) => string | null;
-  /** The one used last is the last. What has no map is not kept: user code names files as it likes. */
+  /**
+   * The most recently used one is last. Files without a map are not cached, because user code can name files freely.
+   */
   readonly #maps = new Map<string, TraceMap | null>();
 
-  /** @param mapOf the source map of a file of the bundle, as JSON text */
+  /** @param mapOf returns the source map of a file of the bundle, as JSON text */
   constructor(mapOf: (path: string) => string | null) {
     this.#mapOf = mapOf;
   }
@@ -32,7 +34,7 @@ export class SourcePositions {
     return [title, ...frames, ''].join('\n');
   }
 
-  /** Where a position in the bundle comes from; null when it is not the project's. */
+  /** The source of a position in the bundle; null if it is not in the project. */
   find(path: string, line: number, column: number): {file: string; line: number; column: number} | null {
     const map = this.#map(path);
     if (map === null) return null;
@@ -45,20 +47,20 @@ export class SourcePositions {
     return {file: source, line: sourceLine, column: sourceColumn + 1};
   }
 
-  /** The project's files that went into a file of the bundle. */
+  /** The project's files that are part of a bundled file. */
   sourcesOf(path: string): string[] {
     const sources = (this.#map(path)?.sources ?? []).filter(source => source !== null);
     return sources.filter(source => !SDK_SOURCE.test(source) && !PACKAGE_SOURCE.test(source));
   }
 
-  /** The file that is the module itself, as far as its source map names it: `svc/messages.ts`. */
+  /** The module's own file, as named by its source map: `svc/messages.ts`. */
   fileOf(module: string): string {
     const isIt = (file: string) => file.replace(/\.[^./]+$/, '').endsWith(`/${module}`);
     const files = this.sourcesOf(`${module}.js`).filter(isIt);
     return files.sort((a, b) => a.length - b.length)[0] ?? `svc/${module}`;
   }
 
-  /** Where the innermost frame of the project is, or else of a package it uses; null: there is none. */
+  /** The innermost frame in the project, or otherwise in a package that it uses; null: there is none. */
   first(stack: string | null): {file: string; line: number} | null {
     let inPackage: {file: string; line: number} | null = null;
     for (const text of (stack ?? '').slice(0, ERROR_STACK_CHARS_MAX).split('\n')) {
@@ -71,7 +73,7 @@ export class SourcePositions {
     return inPackage;
   }
 
-  /** Console lines: frames in them get positions in the sources, and those of the kernel are left out. */
+  /** Console lines: their stack frames get positions in the sources, and the kernel's frames are removed. */
   inLines(lines: string[]): string[] {
     if (!lines.some(line => FRAME_IN_LINE.test(line))) return lines;
     let framesLeft = LOG_STACK_FRAMES_MAX;
@@ -118,7 +120,7 @@ export class SourcePositions {
   }
 }
 
-/** Null: it is no source map, which is no reason to keep back the error that is being told. */
+/** Null: it is not a source map. The original error must be reported nevertheless. */
 function readMap(text: string): TraceMap | null {
   try {
     return new TraceMap(text);
@@ -132,7 +134,7 @@ function frameText(name: string, {file, line, column}: {file: string; line: numb
   return name === '' ? `at ${at}` : `at ${readable(name)} (${at})`;
 }
 
-/** `Object.handler` and `Function.handler [as _handler]` say no more than `handler`. */
+/** Shortens `Object.handler` and `Function.handler [as _handler]` to `handler`. */
 function readable(name: string): string {
   return name.replace(/^(async )?(?:Object|Module|Function)\./, '$1').replace(/ \[as [^\]]+\]$/, '');
 }

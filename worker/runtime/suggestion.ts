@@ -1,11 +1,11 @@
-/** "Did you mean": the function whose path is closest to one that is not there. */
+/** "Did you mean": finds the function whose path is closest to a missing one. */
 import {SUGGESTION_FUNCTIONS_MAX} from './limits.ts';
 
-/** Changes of one character, at most, for a path to be taken for a mistyped one. */
+/** Maximum number of one-character changes for a path to count as mistyped. */
 const CHANGES_MAX = 2;
 const PATH_CHARS_MAX = 100;
 
-/** @param paths those that may be named to whoever asks. @returns null: none is close */
+/** @param paths that the caller can see. @returns null: none is close */
 export function suggestion(path: string, paths: readonly string[]): string | null {
   if (path.length > PATH_CHARS_MAX || paths.length > SUGGESTION_FUNCTIONS_MAX) return null;
   let closest: string | null = null;
@@ -19,7 +19,10 @@ export function suggestion(path: string, paths: readonly string[]): string | nul
   return closest;
 }
 
-/** Characters to insert, remove, replace or swap with the next one. @returns more than `most` when it is more than that */
+/**
+ * Number of characters to insert, remove, replace or swap with the next one. @returns more than `most` if there are
+ * more
+ */
 function changesBetween(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let beforeLast: number[] = [];

@@ -1,4 +1,4 @@
-/** The fetches of one action: under way, or answered with a body that is not read to its end. */
+/** The fetches of one action: those that run, and those whose response body is not yet read to its end. */
 import {Buffer} from 'node:buffer';
 import type {Egress} from '../egress/connector.ts';
 import {egressFetch} from '../egress/fetch.ts';
@@ -14,14 +14,17 @@ export class ActionFetches {
   /** Null: there is no network. */
   readonly #egress: Egress | null;
   readonly #fetches = new Map<number, Fetch>();
-  /** Answered, and the body is at its end here. Kept for the action to read. */
+  /**
+   * Fetches that run, or whose body has not ended here. Fetches that have ended stay in the map until the action reads
+   * them.
+   */
   #open = 0;
 
   constructor(egress: Egress | null) {
     this.#egress = egress;
   }
 
-  /** @param call from the isolate. @throws what fetch throws, with a message for the author of the code */
+  /** @param call from the isolate. @throws fetch errors, with a message for the author of the code */
   async start(call: FetchCall, bytes: Uint8Array | null): Promise<FetchAnswer> {
     const egress = connected(this.#egress);
     if (this.#open >= ACTION_FETCHES_MAX) {
@@ -51,7 +54,7 @@ export class ActionFetches {
     }
   }
 
-  /** The next piece of an answer's body; null at its end. */
+  /** The next chunk of a response body; null at its end. */
   async read(id: number): Promise<Uint8Array | null> {
     const body = this.#fetches.get(id)?.body;
     if (body === undefined || body === null) throw new Error('this body was cancelled');
@@ -60,7 +63,7 @@ export class ActionFetches {
     return piece;
   }
 
-  /** Resolves when there is room for more. @param bytes null: that was all */
+  /** Resolves when there is room for more. @param bytes null: the end of the body */
   async send(id: number, bytes: Uint8Array | null): Promise<void> {
     const sent = this.#fetches.get(id)?.sent;
     if (sent === undefined || sent === null) throw new Error('this request is over');
@@ -75,7 +78,7 @@ export class ActionFetches {
     fetch.sent?.break();
   }
 
-  /** The action is over. */
+  /** Called when the action is over. */
   close(): void {
     for (const id of [...this.#fetches.keys()]) this.cancel(id);
   }

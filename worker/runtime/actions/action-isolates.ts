@@ -1,7 +1,7 @@
 /**
- * The isolates of an action thread, one for each action under way. An action ends and its isolate waits for the next of the
- * same deployment, for a while: memory returns after a burst. One whose action did not end in order, or has
- * changed built-ins, is never used again.
+ * The isolates of an action thread, one per running action. When an action ends, its isolate waits a while for the next
+ * action of the same deployment; then its memory is freed. An isolate is never reused if its action did not end in
+ * order or has changed built-ins.
  */
 
 import type {DeploymentCode} from '../execution.ts';
@@ -19,7 +19,7 @@ export class ActionIsolate {
   readonly deployment: number;
   readonly host: RealmHost;
   readonly realm: Realm;
-  /** Who answers what the isolate asks. */
+  /** Handles the host calls of the isolate. */
   #answers: HostCall = idle;
   #invocation = 0;
 
@@ -44,14 +44,14 @@ const idle: HostCall = () => refusal('no action is under way');
 
 export class ActionIsolates {
   readonly #codeOf: (deployment: DeploymentCode) => CodeSource;
-  /** The one used last is the last. */
+  /** The most recently used one is last. */
   #idle: {isolate: ActionIsolate; timer: NodeJS.Timeout; sinceMs: number}[] = [];
 
   constructor(codeOf: (deployment: DeploymentCode) => CodeSource) {
     this.#codeOf = codeOf;
   }
 
-  /** Of the deployment: one that waits, or a new one. */
+  /** Takes an idle isolate of the deployment, or creates one. */
   take(deployment: DeploymentCode): ActionIsolate {
     const at = this.#idle.findLastIndex(({isolate}) => isolate.deployment === deployment.id);
     if (at === -1) return new ActionIsolate(deployment, this.#codeOf(deployment));

@@ -1,7 +1,8 @@
 /**
- * The console lines of an action and of what it calls. Whoever called it gets all of them, in order; its entry in the log has
- * its own alone, since what it calls has entries of its own. Together they are no more lines than one execution may write, and no more than LOG_CALL_CHARS_MAX of text: an action
- * that calls a talkative query a hundred times would otherwise be answered with a hundred times as much.
+ * Collects the console lines of an action and of the functions that it calls. The caller of the action gets all of
+ * them, in order. The action's log entry has only its own lines, because the functions have entries of their own.
+ * Together they are limited to the number of lines of one execution and to LOG_CALL_CHARS_MAX of text. Otherwise an
+ * action that calls a talkative query a hundred times would return a hundred times as many lines.
  */
 
 import {LOG_OVERFLOW} from '../console-lines.ts';
@@ -13,7 +14,7 @@ export class ActionLines {
   readonly all: string[] = [];
   #chars = 0;
 
-  /** A line of its own: limited already. */
+  /** Adds the action's own line, which is already limited. */
   add(line: string): void {
     this.own.push(line);
     this.#addToAll(line);

@@ -1,4 +1,4 @@
-/** What an action asks of the worker's main thread, and who answers it there. */
+/** The calls of an action to the worker's main thread, and their handlers there. */
 import type {Buffer} from 'node:buffer';
 import {storageFailure} from '../../../engine/storage/database.ts';
 import {AssertionError} from '../../../shared/assert.ts';
@@ -8,15 +8,15 @@ import {type ActionRequest, type HttpOperation, type MainOperation, refusal} fro
 import {UNAVAILABLE} from './action-outcome.ts';
 import type {HttpExchange, HttpIncoming, HttpOutgoing} from './http-exchange.ts';
 
-/** What one action asks of the main thread. */
+/** The main thread's interface for one action. */
 export type ActionLink = {
   /**
-   * @param parameters of `run*` JSON of {path, args: wire text}; of `schedule` JSON of {path, args, delayMs | runAtMs}; of
-   * `cancel` the job id
+   * @param parameters of `run*` JSON of {path, args: wire text}; of `schedule` JSON of {path, args, delayMs | runAtMs};
+   * of `cancel` the job id
    * @returns a host answer: `+` and wire text (or the job's id), or `-` and JSON of {name, message}
    */
   call(operation: MainOperation, parameters: string): Promise<string>;
-  /** Where its console lines go, each complete with its level. */
+  /** Receives its console lines, each complete with its level. */
   lines: ActionLines;
 };
 
@@ -28,8 +28,8 @@ export type ActionRunner = {
 
 export type HttpActionRunner = {
   /**
-   * Runs an HTTP action until the last piece of its response was written. The caller ends the response: with a 500 when the
-   * outcome is a failure and `start` was not called, else by cutting it short.
+   * Runs an HTTP action until the last chunk of its response is written. The caller ends the response: with a 500 if
+   * the outcome is a failure and `start` was not called, otherwise by cutting it short.
    */
   runHttp(
     request: ActionRequest,
@@ -42,13 +42,13 @@ export type HttpActionRunner = {
 
 export type ActionAnswer = {answer: string; bytes: Uint8Array | Buffer | null};
 
-/** The main thread's side of one action, as its thread is told. */
+/** The main thread's handlers for the messages of one action. */
 export type ActionAnswers = {
   answer(operation: MainOperation | HttpOperation, parameters: string, bytes: Uint8Array | null): Promise<ActionAnswer>;
   log(line: string): void;
 };
 
-/** @param exchange of an HTTP action; null: it is none */
+/** @param exchange null: not an HTTP action */
 export function answersOf({call, lines}: ActionLink, exchange: HttpExchange | null): ActionAnswers {
   return {
     log: line => lines.add(line),

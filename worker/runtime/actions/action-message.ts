@@ -1,4 +1,4 @@
-/** What the main thread and an action thread say to each other. */
+/** The messages between the main thread and an action thread. */
 
 import type {MessagePort} from 'node:worker_threads';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
@@ -11,16 +11,16 @@ export type ActionRequest = Pick<Execution, 'deployment' | 'module' | 'name' | '
   egress: EgressDoor;
 };
 
-/** What a thread is told at its start. Smaller limits are for tests. */
+/** Settings of a thread, passed at its start. Smaller limits are for tests. */
 export type ActionThreadSettings = {databasePath: string; actionMsMax: number; actionCpuMsMax: number};
 
-/** One task of the pool; everything else about the action comes and goes over the thread's port. */
+/** One task of the pool; all other messages about the action use the thread's port. */
 export type ActionTask = {action: number; request: ActionRequest};
 
 /** The first message of a thread. */
 export type ThreadReady = {actionPort: MessagePort};
 
-/** Operations that the main thread does; those of the network and of time stay in the thread. */
+/** Operations that the main thread carries out; network and timer operations stay in the thread. */
 export const MAIN_OPERATIONS = ['runQuery', 'runMutation', 'runAction', 'schedule', 'cancel'] as const;
 export type MainOperation = (typeof MAIN_OPERATIONS)[number];
 export const HTTP_OPERATIONS = ['httpBody', 'httpBodyCancel', 'httpRespond', 'httpWrite'] as const;
@@ -42,18 +42,18 @@ export type FromThread =
     }
   | {type: 'log'; action: number; line: string}
   | {type: 'outcome'; action: number; outcome: Outcome | Refused}
-  /** Of its actions, and about how much memory it takes; null: it has none. */
+  /** The largest of its actions, and its approximate memory; null: it has none. */
   | {type: 'heaviest'; weighing: number; action: number | null; bytes: number}
   | {type: 'rested'};
 
 export type ToThread =
   | {type: 'answer'; action: number; call: number; answer: string; bytes: Uint8Array | null}
-  /** The action is of no use any more: it fails with this. */
+  /** The action is no longer needed: it fails with this message. */
   | {type: 'cancel'; action: number; message: string}
-  /** Memory is short: what waits for another action is given back; which action takes most is said. */
+  /** Memory is short: idle isolates are freed, and the thread reports its largest action. */
   | {type: 'releaseIdle'; unusedMs: number}
   | {type: 'weigh'; weighing: number}
-  /** It will be ended: it lets go of everything of isolated-vm's and says so. */
+  /** The thread will be ended: it releases everything of isolated-vm and confirms it. */
   | {type: 'rest'};
 
 /** A host answer that is an error. */

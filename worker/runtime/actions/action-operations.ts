@@ -1,6 +1,6 @@
 /**
- * What one action has started and not been answered: what belongs to the main thread is passed on, time and the network are
- * done here. Parameters come from the isolate and are looked at as outside input.
+ * The unanswered operations of one action. Operations of the main thread are passed on; timers and the network are
+ * handled here. Parameters come from the isolate and are checked as outside input.
  */
 
 import type {Egress} from '../egress/connector.ts';
@@ -30,14 +30,14 @@ export type ActionOperationsParts = {
   egress: Egress | null;
   ask: MainCall;
   settle: (call: number, answer: string, bytes: Uint8Array | null) => void;
-  /** Resolves when the isolate has heard it. */
+  /** Resolves when the isolate has received it. */
   event: (name: string, detail: string, bytes: Uint8Array | null) => Promise<void>;
   load: (path: string) => Promise<string>;
 };
 
 type Answer = {text?: string; bytes?: Uint8Array | null /** Complete already. */; answer?: string};
 
-/** These end by themselves, without anybody waiting: not even for them does an action go on. */
+/** Operations that need no answer: an action does not continue only for them. */
 const UNHEARD = ['sleepCancel', 'fetchCancel', 'httpBodyCancel', 'wsClose'];
 
 export class ActionOperations {
@@ -45,7 +45,7 @@ export class ActionOperations {
   readonly #fetches: ActionFetches;
   readonly #sockets: ActionSockets;
   readonly #sleeping = new Map<number, NodeJS.Timeout>();
-  /** Those that sleep are apart. */
+  /** Without those that sleep. */
   readonly #pending = new PendingOperations();
 
   constructor(parts: ActionOperationsParts) {
@@ -54,20 +54,20 @@ export class ActionOperations {
     this.#sockets = new ActionSockets(parts.egress, (event, bytes) => parts.event('ws', JSON.stringify(event), bytes));
   }
 
-  /** Could anything still wake the action? */
+  /** Whether anything can still resume the action. */
   get arePending(): boolean {
     return this.#pending.size > 0 || this.#sleeping.size > 0 || this.#sockets.size > 0;
   }
 
-  /** Names of the operations whose answers nobody will hear. */
+  /** Names of the operations whose answers will be lost. */
   unawaited(): string[] {
     return this.#pending.unawaited();
   }
 
-  /** @returns a host answer: `+`, it has begun */
+  /** @returns a host answer: `+` means that it has begun */
   start(call: number, operation: string, parameters: string, bytes: Uint8Array | null): string {
     if (operation === 'sleep') return this.#sleep(call, fieldsOf(parameters));
-    // Of messages on sockets the bytes are limited.
+    // For messages on sockets, bytes are limited instead of calls.
     const refused = this.#pending.begin(call, operation, operation === 'wsSend');
     if (refused !== null) return refused;
     if (isOneOf(MAIN_OPERATIONS, operation) || isOneOf(HTTP_OPERATIONS, operation)) {
@@ -82,7 +82,7 @@ export class ActionOperations {
     this.#pending.settled(call);
   }
 
-  /** The action is over. */
+  /** Called when the action is over. */
   close(): void {
     for (const timer of this.#sleeping.values()) clearTimeout(timer);
     this.#sleeping.clear();
@@ -160,6 +160,6 @@ export class ActionOperations {
 
 function refusalOf(failure: unknown): string {
   if (!(failure instanceof Error)) return refusal(String(failure));
-  // What undici throws is for the author of the code; nothing in it is ours but its stack, which stays here.
+  // The message of undici's error is for the author of the code. The stack is ours and stays here.
   return refusal(failure.message, failure.name);
 }

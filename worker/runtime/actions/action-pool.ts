@@ -1,9 +1,10 @@
 /**
- * Hands actions to threads, and what they ask of the worker's main thread to whoever answers it: other functions, the
- * scheduler, the client of an HTTP action. Many actions share a thread, because most of their time is waiting; a second thread
- * starts with the load.
+ * Assigns actions to threads, and passes their calls to the main thread on to the handlers: other functions, the
+ * scheduler, the client of an HTTP action. Many actions share a thread, because they mostly wait; a second thread
+ * starts under load.
  *
- * Everything about an action but its start crosses one port a thread, so its log lines, calls and outcome keep their order.
+ * Everything about an action except its start crosses one port per thread, so its log lines, calls and outcome stay in
+ * order.
  */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -61,7 +62,7 @@ export class ActionPool {
   readonly #underWay = new Map<number, UnderWay>();
   readonly #tasks = new Set<Promise<void>>();
   readonly #threads = new Set<Thread>();
-  /** The actions that take most of their threads, while not all threads have said theirs. */
+  /** The largest actions reported so far, while not all threads have answered. */
   #weighing: Weighing | null = null;
   #weighings = 0;
   #lastAction = 0;
@@ -79,7 +80,8 @@ export class ActionPool {
 
   /**
    * @param signal cancels it
-   * @throws session.overloaded 503; session.outcome_unknown when its thread died; op.storage_damaged 503: its code is not run
+   * @throws session.overloaded 503; session.outcome_unknown if its thread died; op.storage_damaged 503: its code is not
+   * run
    */
   async run(request: ActionRequest, answers: ActionAnswers, signal?: AbortSignal): Promise<Outcome> {
     if (this.#closed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
@@ -100,7 +102,7 @@ export class ActionPool {
     signal?.addEventListener('abort', cancel);
     let outcome: Outcome | Refused;
     try {
-      // The task ends after the outcome was sent, which may arrive later by the other port.
+      // The task ends after the outcome was sent; the outcome can arrive later, on the other port.
       outcome = await Promise.race([promise, this.#task({action, request}).then(() => promise)]);
     } catch (cause) {
       throw new ServiceError('session.outcome_unknown', 'the action did not end; it may have taken effect', undefined, {
@@ -115,7 +117,9 @@ export class ActionPool {
     return outcome;
   }
 
-  /** Actions under way fail. A thread must not be ended while an isolate of it runs: isolated-vm would wait for ever. */
+  /**
+   * Running actions fail. A thread must not be ended while one of its isolates runs: isolated-vm would wait forever.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     for (const action of this.#underWay.keys()) this.#cancel(action, UNAVAILABLE);
@@ -129,7 +133,7 @@ export class ActionPool {
     for (const {port} of this.#threads) send(port, {type: 'releaseIdle', unusedMs});
   }
 
-  /** Asks the threads which it is; those that have not answered by the next time have nothing to say in it. */
+  /** Requests the largest action of each thread. Threads that have not answered by the next call are left out. */
   endLargest(): void {
     if (this.#weighing !== null) {
       this.#endHeaviest();
@@ -154,7 +158,7 @@ export class ActionPool {
     if (action !== null) this.#cancel(action, OUT_OF_MEMORY);
   }
 
-  /** Resolves when the thread has nothing to do with the action any more. */
+  /** Resolves when the thread no longer works on the action. */
   async #task(task: ActionTask): Promise<void> {
     this.#pool ??= this.#open();
     const running = (await this.#pool).run(task);
@@ -169,7 +173,7 @@ export class ActionPool {
     if (underWay.port !== null) send(underWay.port, {type: 'cancel', action, message});
   }
 
-  /** Loaded with the first action: most tenants that are awake run none. */
+  /** Loaded with the first action: most awake tenants run none. */
   async #open(): Promise<Piscina<ActionTask, void>> {
     const {Piscina} = await import('piscina');
     const {databasePath, actionMsMax = ACTION_MS_MAX, actionCpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
@@ -182,7 +186,7 @@ export class ActionPool {
       concurrentTasksPerWorker: Math.ceil(ACTIONS_MAX / ACTION_THREADS_MAX),
       idleTimeout: FUNCTION_IDLE_MS,
       resourceLimits: {maxOldGenerationSizeMb: ACTION_THREAD_HEAP_MB},
-      // A thread that waits inside Atomics.wait would hear neither its port nor its timers.
+      // A thread that waits inside Atomics.wait would receive neither port messages nor timers.
       atomics: 'disabled',
     });
     pool.on('message', (message: ThreadReady) => this.#listen(message.actionPort));
@@ -213,7 +217,7 @@ export class ActionPool {
     switch (message.type) {
       case 'begun':
         underWay.port = port;
-        // The thread has its own copy: large arguments are not kept twice while the action waits.
+        // The thread has its own copy, so that large arguments are not held twice while the action waits.
         underWay.request.args = '';
         if (underWay.cancelled !== null) this.#cancel(message.action, underWay.cancelled);
         return;
@@ -234,7 +238,7 @@ export class ActionPool {
   }
 }
 
-/** Resolves when the thread has let go of its isolates, or has ended. */
+/** Resolves when the thread has released its isolates, or has ended. */
 function rested({port, rested}: Thread): Promise<void> {
   port.ref();
   send(port, {type: 'rest'});

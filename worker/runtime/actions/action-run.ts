@@ -1,11 +1,12 @@
 /**
- * One action in its thread: it enters the isolate for the start and for each answer, one entry after the other, and ends it
- * when there is a result, when a limit is reached, or when nothing can wake it any more.
+ * Runs one action in its thread. It enters the isolate for the start and for each answer, one entry at a time. It ends
+ * the action when there is a result, when a limit is reached, or when nothing can resume it.
  *
  *   running ──done──▶ lingering ──entry returned, or ACTION_LINGER_MS──▶ over
  *      └──failed | time-out | out of memory | cancelled | nothing left to wait for──▶ over
  *
- * What the isolate asks arrives in `#answer`, on this thread, while the isolate waits; nothing there may throw or take long.
+ * Host calls of the isolate arrive in `#answer`, on this thread, while the isolate waits: `#answer` must not throw or
+ * block.
  */
 import {randomBytes} from 'node:crypto';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
@@ -23,7 +24,7 @@ import {ActionOperations, type MainCall} from './action-operations.ts';
 import {checkedResult, failure, OUT_OF_MEMORY, timedOut, UNAVAILABLE, unawaitedWarning} from './action-outcome.ts';
 import type {Entry, EntryGate} from './entry-gate.ts';
 
-/** What it runs in, for as long as it runs. */
+/** The isolate and realm that it runs in, for its duration. */
 export type RunIsolate = {
   readonly host: RealmHost;
   readonly realm: Realm;
@@ -39,10 +40,10 @@ export type ActionRunParts = {
   gate: EntryGate;
   /** Null: there is no network. */
   egress: Egress | null;
-  /** Asks the main thread; the answer comes through `settle`. */
+  /** Calls the main thread; the answer comes through `settle`. */
   ask: MainCall;
   log: (line: string) => void;
-  /** What the isolate may take. */
+  /** Memory limit of the isolate, MiB. */
   memoryMb: number;
   actionMsMax: number;
   actionCpuMsMax: number;
@@ -57,7 +58,7 @@ export class ActionRun {
   readonly #operations: ActionOperations;
   readonly #log: ConsoleLines;
   readonly #cpuAtStartMs: number;
-  /** What this thread computed for it. */
+  /** CPU time that this thread used for it. */
   #hostMs = 0;
   readonly #deadlineMs: number;
   readonly #ended = Promise.withResolvers<Outcome | Refused>();
@@ -65,7 +66,7 @@ export class ActionRun {
   #outcome: Outcome | null = null;
   #entries: (() => Promise<void> | void)[] = [];
   #isEntering = false;
-  /** When the entry under way began; null: none is. */
+  /** When the running entry began; null: none is running. */
   #enteredMs: number | null = null;
   /** The entry that waits at the gate. */
   #waiting: Entry | null = null;
@@ -92,7 +93,7 @@ export class ActionRun {
     });
   }
 
-  /** True when nothing of it is left in the isolate, which may serve another action then. */
+  /** Whether nothing of it is left in the isolate, which can then serve another action. */
   get inOrder(): boolean {
     return this.#inOrder;
   }
@@ -102,19 +103,22 @@ export class ActionRun {
     return this.#fault;
   }
 
-  /** Its code was running when it was ended: what is in the isolate is in no known state. */
+  /** Its code was running when it was ended, so the isolate is in an unknown state. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
-  /** Resolves when the isolate does not run any more; after its end only once it was disposed of, if it did not end in order. */
+  /**
+   * Resolves when the isolate no longer runs. If the action did not end in order, that is after its isolate is disposed
+   * of.
+   */
   get atRest(): Promise<void> {
     return this.#atRest;
   }
 
   /**
-   * About how much memory its isolate takes. One that computes cannot be asked: it counts as a full one, the longer it has
-   * computed the more.
+   * Approximate memory of its isolate. An isolate that computes cannot be measured: it counts as nearer to full the
+   * longer it has computed.
    */
   get bytes(): number {
     if (this.#enteredMs === null) return this.#isolate.host.heapBytes;
@@ -134,7 +138,7 @@ export class ActionRun {
     return this.#ended.promise;
   }
 
-  /** An answer to one of its calls. One that comes too late is dropped. */
+  /** Delivers the answer to one of its calls. A late answer is dropped. */
   settle(call: number, answer: string, bytes: Uint8Array | null): void {
     this.#operations.settled(call);
     this.#enter(() => this.#isolate.realm.settle(call, answer, bytes));
@@ -196,7 +200,7 @@ export class ActionRun {
       } catch (caught) {
         this.#failed(caught);
       } finally {
-        // One that was ended may compute on in a call of V8's that cannot be interrupted.
+        // An ended isolate can continue to compute in a V8 call that cannot be interrupted.
         if (this.#isOver) setTimeout(() => place.leave(), ENTRY_YOUNG_MS_MAX).unref();
         else place.leave();
       }
@@ -211,7 +215,7 @@ export class ActionRun {
     }
   }
 
-  /** An entry did not return in order. */
+  /** Handles an entry that did not return in order. */
   #failed(caught: unknown): void {
     if (this.#isOver) return; // we ended the isolate ourselves
     if (isTimeOut(caught)) {
@@ -224,7 +228,7 @@ export class ActionRun {
     else this.#finish(this.#thrown(caught), false);
   }
 
-  /** @returns the outcome for what user code threw, or for what is no fault of its author: damaged code, an error of ours */
+  /** @returns the outcome for an error of user code, or a refusal for damaged code and internal errors */
   #thrown(caught: unknown): Outcome | Refused {
     if (caught instanceof ServiceError) return {refused: errorEnvelope(caught).error};
     try {
@@ -234,7 +238,7 @@ export class ActionRun {
     }
   }
 
-  /** It is not waited for any longer, whatever it does. */
+  /** Ends the wait for it, whatever it does. */
   #stop(message: string, fault: RunFault): void {
     if (this.#isOver) return;
     this.#isCut = this.#enteredMs !== null;
@@ -252,7 +256,7 @@ export class ActionRun {
     this.#ended.resolve(outcome);
   }
 
-  /** It has a result; what it still runs gets a moment to come to rest. */
+  /** It has a result; code that still runs gets a short time to finish. */
   #settleOutcome(outcome: Outcome): void {
     if (this.#outcome !== null) return;
     const warning = unawaitedWarning(this.#operations.unawaited());
@@ -265,7 +269,7 @@ export class ActionRun {
     return this.#isolate.host.cpuMs - this.#cpuAtStartMs + this.#hostMs;
   }
 
-  /** Others of the thread wait while it computes, so it counts like the action's own code. */
+  /** Counts like the action's own code, because other actions of the thread wait while it computes. */
   #crypto(operation: string, parameters: string, bytes: Uint8Array | undefined): string {
     const {actionCpuMsMax} = this.#parts;
     if (this.#hostMs > actionCpuMsMax) {
@@ -287,7 +291,7 @@ export class ActionRun {
     try {
       return this.#answerTo(op, a, b, c, d);
     } catch (caught) {
-      // An error of ours would carry its stack inside.
+      // An internal error would carry its stack into the isolate.
       this.#stop(UNAVAILABLE, 'cancelled');
       return refusal(caught instanceof Error ? caught.name : 'Error');
     }
@@ -327,5 +331,5 @@ export class ActionRun {
 }
 
 const MIB = 1024 * 1024;
-/** What crypto.getRandomValues gives at most. (web standard) */
+/** Maximum of one crypto.getRandomValues call. (web standard) */
 const RANDOM_BYTES_MAX = 65_536;

@@ -1,4 +1,4 @@
-/** The WebSockets of one action: undici's, under the tenant's egress policy. What happens to them goes to the isolate as events. */
+/** The WebSockets of one action: undici's, under the tenant's egress policy. Their events are passed to the isolate. */
 import {setTimeout} from 'node:timers/promises';
 import {WebSocket} from 'undici';
 import type {Egress} from '../egress/connector.ts';
@@ -11,7 +11,7 @@ import {
   SOCKET_UNSENT_CHECK_MS,
 } from '../limits.ts';
 
-/** Hands an event to the isolate; resolves when it has been there. */
+/** Passes an event to the isolate; resolves when it was delivered. */
 export type OnSocketEvent = (event: SocketEvent, bytes: Uint8Array | null) => Promise<void>;
 
 type Open = {socket: WebSocket; unreadBytes: number};
@@ -27,12 +27,12 @@ export class ActionSockets {
     this.#onEvent = onEvent;
   }
 
-  /** Those that may still have something to say. */
+  /** Number of sockets that can still send events. */
   get size(): number {
     return this.#sockets.size;
   }
 
-  /** @param call from the isolate. @throws what the constructor of WebSocket throws */
+  /** @param call from the isolate. @throws the errors of WebSocket's constructor */
   open({id, url, protocols}: SocketCall): void {
     const egress = connected(this.#egress);
     if (this.#sockets.size >= ACTION_SOCKETS_MAX)
@@ -51,14 +51,14 @@ export class ActionSockets {
     };
   }
 
-  /** Sends at once; resolves when the network has taken it. @param text null: the bytes are the message */
+  /** Sends at once; resolves when the network has accepted it. @param text null: the bytes are the message */
   async send(id: number, text: string | null, bytes: Uint8Array | null): Promise<void> {
     const open = this.#sockets.get(id);
-    if (open === undefined || open.socket.readyState !== WebSocket.OPEN) return; // as the standard says: it is dropped
+    if (open === undefined || open.socket.readyState !== WebSocket.OPEN) return; // the standard says to drop it
     const {socket} = open;
     socket.send(text ?? bytes ?? new Uint8Array(0));
     if (socket.bufferedAmount > SOCKET_UNSENT_BYTES_MAX) this.#drop(id, open, 'more was sent than the network takes');
-    // undici does not tell when it has drained.
+    // undici has no event for a drained socket.
     while (socket.bufferedAmount > 0 && socket.readyState === WebSocket.OPEN) await setTimeout(SOCKET_UNSENT_CHECK_MS);
   }
 
@@ -66,7 +66,7 @@ export class ActionSockets {
     this.#sockets.get(id)?.socket.close(code, reason);
   }
 
-  /** The action is over: nobody is told of anything any more. */
+  /** The action is over: no more events are delivered. */
   closeAll(): void {
     for (const {socket} of this.#sockets.values()) {
       socket.onopen = socket.onmessage = socket.onerror = socket.onclose = null;

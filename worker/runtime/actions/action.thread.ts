@@ -1,6 +1,6 @@
 /**
- * A thread that runs actions: many at a time, each with an isolate of its own that works on a thread of isolated-vm's while
- * this one answers the others. One port leads to the main thread.
+ * A thread that runs actions, many at a time. Each action has its own isolate, which works on a thread of isolated-vm
+ * while this thread handles the others. One port leads to the main thread.
  */
 import {MessageChannel, parentPort, workerData} from 'node:worker_threads';
 import {openReader} from '../../../engine/storage/database.ts';
@@ -51,7 +51,7 @@ port.on('message', (message: ToThread) => {
 
 let restTimer: NodeJS.Timeout | null = null;
 
-/** Nothing of isolated-vm's may be left when the thread ends, not even as garbage. */
+/** When the thread ends, nothing of isolated-vm can be left, not even as garbage. */
 function rest(): void {
   isolates.releaseIdle(0);
   collectGarbage();
@@ -92,7 +92,8 @@ export default async function runAction({action, request}: ActionTask): Promise<
   } finally {
     runs.delete(action);
     isolates.giveBack(isolate, run.inOrder);
-    // The task is not over before: a thread that is ended while isolated-vm has something to tell it takes the process along.
+    // The task must not end earlier: if a thread ends while isolated-vm still has a message for it, the process
+    // crashes.
     await run.atRest;
     if (restTimer !== null) clearTimeout(restTimer);
     restTimer = runs.size > 0 ? null : setTimeout(rest, ACTION_ISOLATE_IDLE_MS).unref();

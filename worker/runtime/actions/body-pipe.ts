@@ -1,14 +1,14 @@
-/** A request body on its way from an action to the network: a piece is taken when the one before is gone. */
+/** A request body in transit from an action to the network: a chunk is accepted when the previous one is gone. */
 export class BodyPipe implements AsyncIterable<Uint8Array> {
   readonly #readable: ReadableStream<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
 
-  /** @param first the piece that came with the request */
+  /** @param first the chunk that came with the request */
   constructor(first: Uint8Array | null) {
     const {readable, writable} = new TransformStream<Uint8Array, Uint8Array>();
     this.#readable = readable;
     this.#writer = writable.getWriter();
-    // Nobody waits for this one; a later piece meets the same failure.
+    // This promise is not awaited; a later chunk gets the same failure.
     if (first !== null) this.#writer.write(first).catch(() => {});
   }
 
@@ -16,14 +16,14 @@ export class BodyPipe implements AsyncIterable<Uint8Array> {
     return this.#readable[Symbol.asyncIterator]();
   }
 
-  /** Resolves when there is room for the next. @param piece null: that was all */
+  /** Resolves when there is room for the next chunk. @param piece null: the end of the body */
   async push(piece: Uint8Array | null): Promise<void> {
     if (piece === null) return this.#writer.close();
     await this.#writer.ready;
     await this.#writer.write(piece);
   }
 
-  /** The request is over; so is its body. */
+  /** The request is over, and therefore its body. */
   break(): void {
     this.#writer.abort(new Error('the request is over')).catch(() => {});
   }

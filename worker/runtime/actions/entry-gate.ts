@@ -1,7 +1,8 @@
 /**
- * How many isolates of an action thread may compute at once, as far as memory allows. One call of V8's can take about a GiB
- * beyond what its isolate may have before anything notices, and cannot be interrupted meanwhile; so one that has just begun
- * counts as if it took that. One that has computed for a while shows in what the process takes, and counts no more.
+ * Limits how many isolates of an action thread can compute at once, by available memory. One V8 call can take about a
+ * GiB more than its isolate's limit before anything notices, and cannot be interrupted. So an entry that has just begun
+ * counts as if it took that much. An entry that has computed for a while shows in the memory of the process and counts
+ * no longer.
  *
  *   enter ──room──▶ young ──ENTRY_YOUNG_MS, and memory is not short──▶ old ──▶ leave
  *      └──none──▶ waits, the first first
@@ -16,7 +17,7 @@ import {
   FUNCTIONS_PROCESS_BYTES_SHORT,
 } from '../limits.ts';
 
-/** How often memory is read, and, while anything waits, whether there is room. */
+/** Interval for measuring memory, and for checking capacity while an entry waits. */
 const LOOK_MS = 10;
 
 export class EntryGate {
@@ -27,12 +28,12 @@ export class EntryGate {
   #bytes = 0;
   #readMs = Number.NEGATIVE_INFINITY;
 
-  /** @param bytesNow for tests: what the process takes */
+  /** @param bytesNow measures the memory of the process; tests replace it */
   constructor(bytesNow: () => number = () => ownBytes('self') ?? process.memoryUsage.rss()) {
     this.#bytesNow = bytesNow;
   }
 
-  /** An entry; it is inside already, or `admitted` resolves when it is, or when it has left without. */
+  /** Returns an entry. It is already inside, or `admitted` resolves when it is inside or has left without entering. */
   enter(): Entry {
     const entry = new Entry(this);
     if (this.#waiting.length === 0 && this.#hasRoom()) this.#admit(entry);
@@ -61,7 +62,7 @@ export class EntryGate {
   }
 
   #hasRoom(): boolean {
-    // Whatever is held besides: something goes on.
+    // At least one entry always runs, whatever memory is in use.
     if (this.#inside.size === 0) return true;
     const nowMs = performance.now();
     if (nowMs - this.#readMs >= LOOK_MS) {
@@ -95,7 +96,7 @@ export class Entry {
     this.#admitted.resolve();
   }
 
-  /** It is over, or is not wanted any more. */
+  /** It is over, or no longer needed. */
   leave(): void {
     this.isInside = false;
     this.#admitted.resolve();

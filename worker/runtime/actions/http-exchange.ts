@@ -1,6 +1,7 @@
 /**
- * The main thread's end of an HTTP action: the client's body goes to it piece by piece as it reads, its response goes out as
- * the client takes it. What comes from the isolate is outside input: nothing in a head may break out of its line.
+ * The main thread's end of an HTTP action. It sends the client's body chunk by chunk as the action reads it, and the
+ * response as the client accepts it. Messages from the isolate are outside input: nothing in a head can break out of
+ * its line.
  */
 
 import {isHeaderName, isHeaderValue} from '../../../shared/http-headers.ts';
@@ -17,7 +18,7 @@ import {type HttpOperation, refusal} from './action-message.ts';
 export type HttpIncoming = {chunks(): AsyncIterable<Uint8Array>};
 export type HttpOutgoing = {
   start(status: number, headers: [string, string][]): void;
-  /** Resolves when the client has room for more; rejects when it is gone. */
+  /** Resolves when the client has room for more; rejects if it has disconnected. */
   write(bytes: Uint8Array): Promise<void>;
 };
 
@@ -67,7 +68,10 @@ export class HttpExchange {
     return DONE;
   }
 
-  /** A large piece comes in parts: the first says how much of it follows, and one that is too large sends nothing. */
+  /**
+   * A large chunk comes in parts. The first part gives the remaining length, so that nothing of a chunk that is too
+   * large is sent.
+   */
   async #write(bytes: Uint8Array, parameters: unknown): Promise<Answer> {
     if (!this.#started) return {answer: refusal('the response has not begun'), bytes: null};
     const wasLarge = this.#bytes > HTTP_ACTION_RESPONSE_BYTES_WARNING;
@@ -91,7 +95,7 @@ function followingBytes(parameters: unknown): number {
   return typeof following === 'number' && following > 0 ? following : 0;
 }
 
-/** @returns what is wrong with it, if anything is */
+/** @returns what is wrong with it, or the head */
 function checkHead(head: unknown): HttpResponseHead | string {
   const {status, headers} = (head ?? {}) as Partial<HttpResponseHead>;
   if (!Number.isInteger(status) || status! < 200 || status! > 599) return 'the status of a response is 200 to 599';

@@ -1,4 +1,4 @@
-/** Parameters of operations as the isolate sends them: outside input, looked at field by field. */
+/** Parses the parameters of operations from the isolate: outside input, checked field by field. */
 import type {FetchCall} from '../guest/actions/network.ts';
 import type {SocketCall} from '../guest/actions/web-socket.ts';
 

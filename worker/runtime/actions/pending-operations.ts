@@ -1,8 +1,8 @@
-/** The operations that an action has started and that are not answered: no more than so many, and told of when it ends. */
+/** The unanswered operations of an action: their number is limited, and they are listed when it ends. */
 import {ACTION_CALLS_MAX} from '../guest/limits.ts';
 import {MAIN_OPERATIONS, refusal} from './action-message.ts';
 
-/** Of these a forgotten one is worth a warning. */
+/** Operations that cause a warning if they are not awaited. */
 const AWAITED = [...MAIN_OPERATIONS, 'fetch'] as readonly string[];
 
 export class PendingOperations {
@@ -13,7 +13,10 @@ export class PendingOperations {
     return this.#operations.size;
   }
 
-  /** User code's side counts too; what it counts could be tampered with. @returns a host answer that refuses it; null: it has begun */
+  /**
+   * User code counts too, but its count can be tampered with. @returns a host answer that refuses it; null: it has
+   * begun
+   */
   begin(call: number, operation: string, isFree = false): string | null {
     if (!isFree && this.#operations.size >= 2 * ACTION_CALLS_MAX) return refusal('Too many concurrent operations');
     if (this.#operations.has(call)) return refusal('an operation of this number is under way');
@@ -21,7 +24,7 @@ export class PendingOperations {
     return null;
   }
 
-  /** One that had begun. */
+  /** Marks an operation that had begun as answered. */
   settled(call: number): void {
     this.#operations.delete(call);
   }
@@ -30,7 +33,7 @@ export class PendingOperations {
     this.#operations.clear();
   }
 
-  /** Names of the operations whose answers nobody will hear. */
+  /** Names of the operations whose answers will be lost. */
   unawaited(): string[] {
     return [...this.#operations.values()].filter(operation => AWAITED.includes(operation));
   }

@@ -1,6 +1,6 @@
 /**
- * The body of an answer of `fetch`, read a little ahead of the action: a short one is here at once and its connection free
- * again even if nobody reads it; behind a long one the sender waits.
+ * The body of a `fetch` response, read slightly ahead of the action. A short body arrives at once and frees its
+ * connection even if it is never read; with a long one, the sender waits.
  */
 import {Buffer} from 'node:buffer';
 import {FETCH_READ_AHEAD_BYTES} from '../limits.ts';
@@ -13,13 +13,16 @@ export class ReadAhead {
   #changed = Promise.withResolvers<void>();
   readonly #onEnd: () => void;
 
-  /** @param onEnd the source has nothing more, or failed */
+  /** @param onEnd the source has ended or failed */
   constructor(source: AsyncIterable<Uint8Array>, onEnd: () => void) {
     this.#onEnd = onEnd;
     void this.#read(source);
   }
 
-  /** All that is here, as one piece, or the next one; null at the end. One caller at a time. @throws what the source threw */
+  /**
+   * Everything buffered, as one chunk, or the next chunk; null at the end. One caller at a time. @throws the source's
+   * error
+   */
   async next(): Promise<Uint8Array | null> {
     while (this.#bytes === 0) {
       if (this.#state === 'failed') throw this.#failure;

@@ -1,6 +1,7 @@
 /**
- * What crosses between a worker and the process that analyses an upload for it (runtime/process/pipe.ts). The process runs code of tenants: the
- * worker checks all that it says, paths included, since files for Node are written below a directory by their paths.
+ * The messages between a worker and the process that analyses an upload for it (runtime/process/pipe.ts). The process
+ * runs code of tenants, so the worker checks everything that it sends. This includes paths, because files for Node are
+ * written below a directory by their paths.
  */
 import type {Buffer} from 'node:buffer';
 import {wireType} from '../../../engine/wire-type.ts';
@@ -11,11 +12,11 @@ import {isBelow, isPackagePath} from './deployment-upload.ts';
 
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};
 
-/** What is stored with the code, and what is to be analysed in Node. */
+/** The facts to store with the code, and the modules to analyse in Node. */
 export type UploadFacts = (AnalysisAnswer & {ok: true})['upload'];
 
 export type ToAnalysis =
-  /** Once. Tail: the upload as it came. Answered by `analyzed`. */
+  /** Sent once. Tail: the unmodified upload. Answered by `analyzed`. */
   | {type: 'analyze'; task: AnalysisTask}
   /** Answered by the next file, in the order of the answer. */
   | {type: 'next'};
@@ -23,7 +24,7 @@ export type ToAnalysis =
 export type SentAnalysis =
   /** Tail: the AnalysisAnswer. */
   | {type: 'analyzed'}
-  /** Tail: the source, so many bytes, and then its map, if it has one. */
+  /** Tail: `sourceBytes` bytes of source, then its map, if it has one. */
   | {type: 'file'; sourceBytes: number};
 
 export type FromAnalysis =
@@ -32,7 +33,7 @@ export type FromAnalysis =
 
 const answerType = wireType(AnalysisAnswer);
 
-/** @returns null: no analysis of ours says this */
+/** @returns null: not a message that our analysis sends */
 export function checkedFromAnalysis({type, sourceBytes}: Fields, tail: Buffer): FromAnalysis | null {
   if (type === 'analyzed' && tail.length <= ANALYSIS_ANSWER_BYTES_MAX) {
     const answer = answerIn(tail.toString());
@@ -50,7 +51,7 @@ function answerIn(json: string): AnalysisAnswer | null {
     answer = JSON.parse(json) as AnalysisAnswer;
     if (!answerType().check(answer)) return null;
   } catch {
-    return null; // It is no JSON, or nested too deep to be checked.
+    return null; // It is not JSON, or nested too deeply to be checked.
   }
   if (!answer.ok) return answer;
   const {upload, files} = answer;

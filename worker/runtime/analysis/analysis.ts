@@ -1,9 +1,9 @@
 /**
- * Has an upload analysed by a process of its own (`main.ts`), which has bounded time and memory and ends afterwards. The
- * upload goes there as it came; what comes back is taken file by file, as fast as the worker can store it.
+ * Has an upload analysed by its own process (`main.ts`), which has bounded time and memory and ends afterwards. The
+ * upload is sent there unmodified. The resulting files are received one by one, as fast as the worker can store them.
  *
- * A thread would not do: isolated-vm ends the whole process when a thread is destroyed while V8 marks its heap, which
- * uploads of 2 MB and more did to every other worker.
+ * A thread would not do: isolated-vm crashes the whole process if a thread is destroyed while V8 marks its heap.
+ * Uploads of 2 MB and more did that to every second worker.
  */
 import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
@@ -37,9 +37,9 @@ export type AnalysedFile = {path: string; sha256: string; source: string; source
 export type Analysed = {
   upload: UploadFacts;
   manifest: Manifest;
-  /** To be read once; of a dry run what is for Node alone. */
+  /** Can be read once. In a dry run: only the files for Node. */
   files: AsyncIterable<AnalysedFile>;
-  /** The process ends, read or not. */
+  /** Ends the process, whether the files were read or not. */
   close(): void;
 };
 
@@ -47,7 +47,7 @@ const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'analysis.js');
 
 export type AnalysisOptions = {main?: string; msMax?: number; processBytesMax?: number; dataBytesMax?: number};
 
-/** @param body the upload as it came. @throws op.invalid_input 400 with every reason; session.overloaded 503 */
+/** @param body the unmodified upload. @throws op.invalid_input 400 with every reason; session.overloaded 503 */
 export async function analyze(body: Buffer, task: AnalysisTask, options: AnalysisOptions = {}): Promise<Analysed> {
   const {command} = await lifeline();
   const limit = await dataLimit(options.dataBytesMax ?? ANALYSIS_DATA_BYTES_MAX);
@@ -103,7 +103,7 @@ class AnalysisProcess {
     this.#late = setTimeout(() => this.#process.kill('time', late), msMax);
   }
 
-  /** One at a time. @throws why there is no answer */
+  /** One at a time. @throws the reason if there is no answer */
   async ask<T extends FromAnalysis['type']>(
     type: T,
     message: ToAnalysis,
@@ -156,7 +156,7 @@ function failureOf({cause, how, isUnasked, lastWords}: ProcessEnd, isUnborn: boo
     const message = 'the machine has no memory to look at the upload now; try again shortly';
     return new ServiceError('session.overloaded', message, undefined, options);
   }
-  // V8 ends its process for some of what code may do; nothing of this worker's was touched.
+  // V8 aborts its process for some things that code can do. This worker is not affected.
   if (isUnasked && how.startsWith('SIG')) return because(`Loading the modules ended the JavaScript engine (${how})`);
   return new ServiceError('op.failed', 'the upload could not be looked at', undefined, options);
 }

@@ -1,6 +1,6 @@
 /**
- * Runs the modules of an uploaded deployment once, in an isolate of its own, and describes what they export. Everything that
- * is wrong is collected, so that one deploy tells all of it. It runs in a process that does nothing else (`main.ts`).
+ * Runs the modules of an uploaded deployment once, in their own isolate, and describes their exports. All errors are
+ * collected, so that one deploy reports all of them. It runs in a process that does nothing else (`main.ts`).
  */
 import {init} from 'es-module-lexer';
 import type {
@@ -34,7 +34,7 @@ export type ModulesToAnalyze = {
   env: Readonly<Record<string, string>>;
 };
 
-/** A manifest without the modules for Node, and the hashes of those, or every reason why there is none. */
+/** A manifest without the Node modules, plus the hashes of those; or every reason why there is none. */
 export type AnalysisResult =
   | {manifest: Manifest; nodeModules: {path: string; hash: string}[]; errors: []}
   | {manifest: null; errors: DeploymentError[]};
@@ -54,7 +54,7 @@ class Analysis {
   readonly #isolate = RealmHost.open({memoryMb: ANALYSIS_MEMORY_MB});
   readonly #realm: Realm;
   readonly #errors: DeploymentError[] = [];
-  /** Variables that were read and are not set, since the last look. */
+  /** Variables that were read but are not set, since the last check. */
   #missing: string[] = [];
 
   constructor(task: ModulesToAnalyze) {
@@ -114,9 +114,9 @@ class Analysis {
     return json === null || this.#missing.length > 0 ? null : this.#checked(module, () => authProviders(json));
   }
 
-  /** JSON of what a module exports; null: it failed, and why is noted. */
+  /** JSON of a module's exports; null: it failed, and the reason is recorded. */
   #read(what: AnalysisTarget, module: string): string | null {
-    // Its worker ends this process after the same time; nobody else does when that worker has ended.
+    // The worker ends this process after the same time; this check is needed if the worker has ended.
     if (this.#isolate.isDisposed || performance.now() > ANALYSIS_MS_MAX) return null;
     try {
       this.#realm.load(`${module}.js`, FUNCTION_LOAD_MS_MAX);

@@ -1,12 +1,14 @@
-/** What the deploys of a tenant are doing, for whoever waits for one: they take as long as installing Node or filling an index does. */
+/**
+ * The current steps of a tenant's deploys, for clients that wait for one: a deploy can install Node or fill an index.
+ */
 import type {DeployProgress, DeployStep} from '../../../shared/protocol/functions.ts';
 
-/** One deploy: says what it does now. */
+/** Reports the current step of one deploy. */
 export type TellStep = (step: DeployStep, detail?: string) => void;
 
 export class DeploysUnderWay {
   readonly #clock: () => number;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #all = new Set<DeployProgress>();
 
   constructor(clock: () => number) {
@@ -17,7 +19,7 @@ export class DeploysUnderWay {
     return [...this.#all];
   }
 
-  /** Until `deploy` is over. @param requestId by which its caller knows it */
+  /** Lists the deploy until `deploy` is over. @param requestId identifies the deploy to its caller */
   async during<T>(requestId: string, deploy: (tell: TellStep) => Promise<T>): Promise<T> {
     const progress: DeployProgress = {request_id: requestId, step: 'waiting', detail: null, since: this.#nowMs};
     const tell: TellStep = (step, detail) => {

@@ -1,4 +1,4 @@
-/** An upload as it arrives, and all that can be said against it before its code runs. */
+/** Decodes an upload, and makes all checks that do not need to run its code. */
 import {Buffer} from 'node:buffer';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -15,14 +15,14 @@ const uploadBody = wireType(DeploymentUploadBody);
 
 /** @throws op.invalid_input 400 with every reason in `detail.errors` */
 export function decodeUpload(body: Buffer): DeploymentUpload {
-  // The version of Node is looked at with the rest.
+  // The version of Node is checked with the rest.
   const upload = decodeBody(uploadBody, body) as DeploymentUpload;
   const errors = uploadErrors(upload);
   if (errors.length > 0) throw refusal(errors);
   return upload;
 }
 
-/** Of a whole deployment, with every reason. @param errors one at least */
+/** The error for a whole deployment, with every reason. @param errors at least one */
 export function refusal(errors: readonly DeploymentError[]): ServiceError {
   const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more)`;
   return new ServiceError('op.invalid_input', `the deployment is refused: ${errors[0]!.message}${more}`, {errors});
@@ -57,16 +57,16 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
   return [...errors, ...packageErrors(upload), ...runtimeErrors(upload)];
 }
 
-/** What is put there besides. */
+/** Names in the directory of the code that bundles cannot use. */
 const NOT_OF_BUNDLES = ['.svc', 'node_modules'];
 
-/** Files of Node modules are written below a directory. */
+/** Whether a path stays below its directory: files of Node modules are written to disk. */
 export function isBelow(path: string): boolean {
   const parts = path.split('/');
   return !NOT_OF_BUNDLES.includes(parts[0]!) && !path.includes('\0') && parts.every(part => !/^\.{0,2}$/.test(part));
 }
 
-/** As npm names them, `a` or `@b/c`. */
+/** Package names of npm, `a` or `@b/c`. */
 const PACKAGE = '(?:@[\\w~-][\\w.~-]*/)?[\\w~-][\\w.~-]*';
 const PACKAGE_PATH = new RegExp(`^node_modules/${PACKAGE}(?:/node_modules/${PACKAGE})*$`);
 
@@ -87,7 +87,7 @@ function packageErrors({node}: DeploymentUpload): DeploymentError[] {
   return errors;
 }
 
-/** What several modules for Node import is below it, and nothing of others. */
+/** Directory of the files that several Node modules import; other modules do not use it. */
 const SHARED_BY_NODE = '_deps/node/';
 
 /** Paths of the files that are for Node. */
@@ -97,7 +97,7 @@ export function nodeFilesOf({files, runtimes = {}}: Pick<DeploymentUpload, 'file
     .filter(path => path.startsWith(SHARED_BY_NODE) || runtimes[path.replace(/\.js$/, '')] === 'node');
 }
 
-/** Code runs where it is written for or not at all, whatever made the bundle. */
+/** Checks that code runs only in the runtime it is written for, whichever bundler was used. */
 function runtimeErrors({files, runtimes = {}, node}: DeploymentUpload): DeploymentError[] {
   const refused = new Map<string, string>();
   const refuse = (module: string, message: string) => {

@@ -1,7 +1,7 @@
 /**
- * The process that analyses one upload: it decodes it, runs its modules, and says what they export. It runs code that nobody
- * has looked at with four times the memory of an isolate, so it is apart from the tenant's worker, and the first to go when
- * the machine runs out of memory. Its worker bounds its time and memory, and ends it.
+ * The process that analyses one upload: it decodes it, runs its modules, and describes their exports. It runs
+ * unreviewed code with four times the memory of an isolate. So it is separate from the tenant's worker, and the first
+ * to be killed when the machine runs out of memory. Its worker limits its time and memory, and ends it.
  */
 import {Buffer} from 'node:buffer';
 import {digestOf} from '../../../engine/storage/file-digest.ts';
@@ -15,7 +15,7 @@ import type {AnalysisTask, SentAnalysis, ToAnalysis} from './analysis-message.ts
 import {analyze} from './analyze.ts';
 import {decodeUpload, nodeFilesOf, refusal} from './deployment-upload.ts';
 
-/** The files follow the answer. */
+/** The files are sent after the answer. */
 type Answered = {answer: Buffer; files: BundleFile[]};
 
 const TOO_MUCH_SAID = {
@@ -25,7 +25,7 @@ const TOO_MUCH_SAID = {
 };
 
 const pipe = new WorkerPipe<SentAnalysis, ToAnalysis>(ISOLATE_FRAME_BYTES_MAX, received);
-/** Those that the worker has not taken. */
+/** Files that the worker has not requested yet. */
 let left: BundleFile[] = [];
 
 function received(message: ToAnalysis, tail: Buffer): void {
@@ -73,7 +73,7 @@ async function answered({seed, env}: AnalysisTask, bytes: Buffer): Promise<Answe
     }));
     const facts = {modifiedMs, message, dryRun, development, node: nodeModules.length === 0 ? null : node};
     const answer = encoded({ok: true, upload: facts, manifest, files: entries});
-    // Code can make validators of any size that it does not have itself.
+    // Code can generate validators of any size, larger than the code itself.
     if (answer.length > ANALYSIS_ANSWER_BYTES_MAX) throw refusal([TOO_MUCH_SAID]);
     return {answer, files};
   } catch (caught) {

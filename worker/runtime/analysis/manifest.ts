@@ -1,6 +1,7 @@
 /**
- * Reads what an isolate said of a deployment's modules. It is text from outside: every shape is checked, and every rule of
- * the contract about names, validators, indexes, routes and providers, so that what is stored can be relied on.
+ * Parses an isolate's description of a deployment's modules. It is outside input. Every shape is checked, and every
+ * rule of the contract about names, validators, indexes, routes and providers, so that the stored manifest can be
+ * trusted.
  */
 
 import {issuerUrl} from '../../../shared/issuer-url.ts';
@@ -17,7 +18,7 @@ import type {ValidatorJson} from '../../../shared/values/validator.ts';
 import {DEPLOYMENT_FUNCTIONS_MAX, SCHEMA_TABLES_MAX} from '../limits.ts';
 import {validatorFault} from './validator-fault.ts';
 
-/** What was said cannot be deployed; a line for each reason. */
+/** The description cannot be deployed; one line per reason. */
 export class ManifestFault extends Error {
   override name = 'ManifestFault';
   readonly lines: string[];
@@ -38,7 +39,7 @@ const NAME_CHARS_MAX = 64;
 const ROUTE_METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
 const SYSTEM_FIELDS = ['_id', '_creationTime', '_updateTime'];
 
-/** @throws ManifestFault when a module cannot have this path */
+/** @throws ManifestFault if a module cannot have this path */
 export function checkModulePath(module: string): void {
   for (const part of module.split('/')) {
     if (COMPONENT.test(part) && part.length <= PATH_COMPONENT_CHARS_MAX) continue;
@@ -186,7 +187,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-/** Whether a document that fits may have something at this path. */
+/** Whether a document that matches the validator can have a value at this path. */
 function isPossible(validator: ValidatorJson, [step, ...rest]: string[]): boolean {
   if (step === undefined || validator.type === 'any') return true;
   if (validator.type === 'union') return validator.value.some(member => isPossible(member, [step, ...rest]));
@@ -228,7 +229,10 @@ function authProvider(item: Record<string, unknown>): AuthProvider | string {
   return {type: 'customJwt', issuer, jwks, algorithm, applicationID: applicationID ?? null};
 }
 
-/** A token's `iss` is compared with it, and an OIDC provider's metadata is looked for below it. `https://` may be missing. */
+/**
+ * The `iss` of tokens is compared with it, and an OIDC provider's metadata is fetched from below it. `https://` can be
+ * missing.
+ */
 function isIssuer(issuer: string): boolean {
   const url = URL.parse(issuerUrl(issuer));
   return url !== null && url.hostname !== '' && !/[\s?#]/.test(issuer);
@@ -240,13 +244,13 @@ function isKeySetAddress(address: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '';
 }
 
-/** Names come as long as a file may be, and what is none can be anything. */
+/** Shortens a name for messages: it can be as long as a file, and of any type. */
 function shown(name: unknown): string {
   if (typeof name !== 'string') return `a name that is a ${typeof name}`;
   return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name;
 }
 
-/** @throws ManifestFault unless it is a list of objects, and not too long */
+/** @throws ManifestFault unless it is a list of objects within the length limit */
 function objectsIn(said: unknown, what: string): Record<string, unknown>[] {
   if (!Array.isArray(said) || said.length > DEPLOYMENT_FUNCTIONS_MAX) {
     throw new ManifestFault([`its ${what} are no list, or more than ${DEPLOYMENT_FUNCTIONS_MAX}`]);

@@ -1,17 +1,17 @@
-/** What a deploy needs of the Node runtime: its modules looked at, and what old ones left taken away. */
+/** A deploy's interface to the Node runtime: it analyses the Node modules, and removes the code of old ones. */
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {FunctionEntry, NodePart, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import type {AnalysedFile} from './analysis.ts';
 import type {TellStep} from './deploy-progress.ts';
 
-/** What an upload has for Node. */
+/** The part of an upload that is for Node. */
 export type NodeUpload = {
   version: NodeVersion;
   /** With the hashes of their code. */
   modules: {path: string; hash: string}[];
-  /** Paths in the bundle of all their code. */
+  /** Paths of all their code in the bundle. */
   files: string[];
-  /** What they import that is in none of those. */
+  /** Imported packages that are not in those files. */
   packages: UploadedPackage[];
 };
 
@@ -20,13 +20,13 @@ export type AnalysedNode = {part: NodePart; functions: FunctionEntry[]};
 export type NodeAnalysisOptions = {
   /** The tenant's variables. */
   env: Readonly<Record<string, string>>;
-  /** Told what takes a moment. */
+  /** Reports steps that take time. */
   tell: TellStep;
 };
 
 export type NodeModules = {
   /**
-   * Runs the modules once, in a Node process of their own.
+   * Runs the modules once, in their own Node process.
    * @param files by path in the bundle
    * @throws op.invalid_input 400 with every reason in `detail.errors`
    */
@@ -35,6 +35,6 @@ export type NodeModules = {
     files: ReadonlyMap<string, AnalysedFile>,
     how: NodeAnalysisOptions,
   ): Promise<AnalysedNode>;
-  /** Takes away what no deployment has any more. */
+  /** Removes code that no deployment uses. */
   forget(kept: () => readonly NodePart[]): Promise<void>;
 };

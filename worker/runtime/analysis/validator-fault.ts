@@ -1,11 +1,11 @@
-/** Whether text from an isolate describes a validator of the contract: its shape, its depth and the names it declares. */
+/** Checks that text from an isolate describes a valid validator: its shape, its depth and the names it declares. */
 
 import {SCHEMA_FIELDS_MAX} from '../../../shared/limits.ts';
 import {NESTING_LEVELS_MAX, VALIDATOR_NAME_CHARS_MAX} from '../../../shared/values/value-limits.ts';
 
 const FIELD_NAME = /^(?!_+$)[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Why this is no validator; null: it is one, or there is none. */
+/** Why this is not a validator; null: it is one, or there is none. */
 export function validatorFault(json: unknown, level = 1): string | null {
   if (json === null) return null;
   if (level > NESTING_LEVELS_MAX) return `a validator nests deeper than ${NESTING_LEVELS_MAX} levels`;

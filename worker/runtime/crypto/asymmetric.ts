@@ -20,7 +20,7 @@ export function asymmetricDecrypt(parameters: CryptoParameters, bytes: Uint8Arra
   return privateDecrypt({key: keyObject(parameters, 'private'), ...oaep(parameters)}, bytes);
 }
 
-/** Ed25519 brings its own. */
+/** Ed25519 has a built-in hash. */
 function digestOf(parameters: CryptoParameters): string | null {
   return parameters.name === 'Ed25519' ? null : hashOf(parameters);
 }

@@ -60,8 +60,9 @@ function tagBytes({tagLength = 128}: CryptoParameters): number {
 }
 
 /**
- * Only the lower bits of the block count; OpenSSL's counter is the whole block. Where it would carry into the rest, the input
- * is cut in two: once around, the counter goes on at 0.
+ * The counter mode of Web Crypto counts only in the lower bits of the block, but OpenSSL's counter is the whole block.
+ * If the counter would overflow into the other bits, the input is split at that point, and the second part starts at
+ * counter 0.
  */
 function counter(parameters: CryptoParameters, key: Buffer, block: Buffer, bytes: Uint8Array): Buffer {
   const {length: bits = 0} = parameters;

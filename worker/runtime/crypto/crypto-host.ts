@@ -1,10 +1,10 @@
 /**
- * The host's side of `crypto.subtle`: synchronous, because queries and mutations are. Parameters and bytes come from user
- * code, so sizes and work are bounded before anything is computed, and nothing that goes wrong is thrown: the answer is `+`
- * and the result, bytes as a one-byte string, or `-` and an error as JSON.
+ * The host's side of `crypto.subtle`: synchronous, because queries and mutations are. Parameters and bytes come from
+ * user code, so sizes and work are limited before anything is computed. It does not throw: an answer is `+` and the
+ * result (bytes as a one-byte string), or `-` and an error as JSON.
  *
- * A key crosses as what it is made of: secret bytes, or DER (SPKI or PKCS #8), in base64. It is the realm's; what `extractable`
- * and the usages forbid is refused there.
+ * A key is passed as its material: secret bytes, or DER (SPKI or PKCS #8), in base64. The realm owns it, and enforces
+ * `extractable` and the usages.
  */
 import {createHash, createHmac, timingSafeEqual} from 'node:crypto';
 import {AssertionError} from '../../../shared/assert.ts';
@@ -37,7 +37,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   generateKey: parameters => JSON.stringify(generateKey(parameters)),
 };
 
-/** What one query or mutation may compute in all: while it does, nothing else of its thread goes on. */
+/** Computing budget of one query or mutation: its thread does nothing else meanwhile. */
 export class CryptoBudget {
   #work = 0;
 
@@ -76,7 +76,7 @@ export function cryptoCall(
   } catch (caught) {
     if (caught instanceof AssertionError) throw caught;
     if (caught instanceof CryptoRefusal) return refusal(caught.name, caught.message);
-    // OpenSSL's words are not a promise, and may tell too much about a key.
+    // OpenSSL's messages are not stable, and could reveal too much about a key.
     return refusal('OperationError', `crypto.subtle.${operation} failed`);
   }
 }

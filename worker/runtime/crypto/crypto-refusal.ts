@@ -1,4 +1,4 @@
-/** What user code asked of `crypto.subtle` cannot be done; `name` is that of the DOMException it sees. */
+/** A `crypto.subtle` call of user code that cannot be carried out; `name` is the name of the DOMException it gets. */
 export class CryptoRefusal extends Error {
   constructor(
     name: 'OperationError' | 'DataError' | 'NotSupportedError' | 'InvalidAccessError' | 'SyntaxError',

@@ -1,21 +1,24 @@
-/** Bits derived from a secret (PBKDF2, HKDF) or agreed on with another's key (ECDH, X25519). Lengths and work are bounded. */
+/**
+ * Derives bits from a secret (PBKDF2, HKDF), or agrees on them with another party's key (ECDH, X25519). Lengths and
+ * work are limited.
+ */
 import {diffieHellman, hkdfSync, pbkdf2Sync} from 'node:crypto';
 import {DERIVED_BYTES_MAX, PBKDF2_WORK_MAX} from '../limits.ts';
 import {CryptoRefusal} from './crypto-refusal.ts';
 import {keyObject, peerKey} from './keys.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf, secretOf} from './parameters.ts';
 
-/** Iterations times blocks; 0 for what is quick, and for what is refused anyway. */
+/** Iterations times blocks; 0 for quick operations, and for those that are refused anyway. */
 export function derivationWork({name, iterations = 0, length = 0, hash = ''}: CryptoParameters): number {
   if (name !== 'PBKDF2' || !Object.hasOwn(HASHES, hash)) return 0;
   return iterations * Math.ceil(length / 8 / HASHES[hash]!.bytes);
 }
 
-/** `length` in bits; without it, as many as the algorithm has. */
+/** `length` in bits; without it, the algorithm's full length. */
 export function deriveBits(parameters: CryptoParameters): Buffer {
   const {name, length} = parameters;
   if (name === 'ECDH' || name === 'X25519') return agreedBits(parameters);
-  // Both give as many as are wanted: an empty secret would be the answer to a length that was forgotten.
+  // Both can give any number of bits: without this check, a forgotten length would give an empty secret.
   if (length === undefined) throw new CryptoRefusal('OperationError', `${name} needs the length, in bits`);
   const hash = hashOf(parameters);
   if (length % 8 !== 0) throw new CryptoRefusal('OperationError', 'the length is not a multiple of 8');
@@ -43,7 +46,7 @@ export function deriveBits(parameters: CryptoParameters): Buffer {
   }
 }
 
-/** The first bits of what both sides can compute. */
+/** The first bits of the shared secret. */
 function agreedBits(parameters: CryptoParameters): Buffer {
   const secret = diffieHellman({privateKey: keyObject(parameters, 'private'), publicKey: peerKey(parameters)});
   const {length = secret.length * 8} = parameters;

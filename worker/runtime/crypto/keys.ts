@@ -1,6 +1,6 @@
 /**
- * Keys in their formats: what a `CryptoKey` of the realm is made of, and back. Whatever format it came in, a key pair's key is
- * kept as DER, so that it is checked once and read quickly afterwards.
+ * Converts keys between their formats and the material of a realm's `CryptoKey`. Keys of a pair are always stored as
+ * DER, whatever format they were imported from, so that they are checked once and read quickly afterwards.
  */
 import {
   createPrivateKey,
@@ -15,7 +15,7 @@ import {CryptoRefusal} from './crypto-refusal.ts';
 import {bytesOf, type CryptoParameters, HASHES, hashOf} from './parameters.ts';
 
 export type KeyType = 'secret' | 'public' | 'private';
-/** What the realm learns of a key. `key` is base64. */
+/** The properties of a key that the realm gets. `key` is base64. */
 export type KeyMaterial = {
   type: KeyType;
   key: string;
@@ -32,7 +32,7 @@ const CURVES: Readonly<Record<string, {node: string; bytes: number}>> = {
   'P-521': {node: 'secp521r1', bytes: 66},
 };
 const EXPONENTS = [3, 65537];
-/** Node's type of the keys of an algorithm. */
+/** Node's key type for an algorithm. */
 const KEY_TYPES: Readonly<Record<string, string>> = {
   'RSASSA-PKCS1-v1_5': 'rsa',
   'RSA-PSS': 'rsa',
@@ -47,12 +47,12 @@ export function isSecretAlgorithm(name: string): boolean {
   return ['HMAC', 'AES-GCM', 'AES-CBC', 'AES-CTR', 'PBKDF2', 'HKDF'].includes(name);
 }
 
-/** The public key of the other side of an agreement. */
+/** The other party's public key in a key agreement. */
 export function peerKey(parameters: CryptoParameters): KeyObject {
   return checkedKey(derKey(bytesOf(parameters, 'publicKey'), 'public'), parameters, 'InvalidAccessError');
 }
 
-/** The key of a call, for Node. @throws when it is of the other type */
+/** The key of a call, for Node. @throws if it is of the other type */
 export function keyObject(parameters: CryptoParameters, type: 'public' | 'private'): KeyObject {
   if (parameters.keyType !== type) throw new CryptoRefusal('InvalidAccessError', `the key is no ${type} key`);
   return checkedKey(derKey(bytesOf(parameters, 'key'), type), parameters, 'InvalidAccessError');
@@ -125,7 +125,7 @@ function rawPublicKey({name, namedCurve = ''}: CryptoParameters, data: Buffer): 
   return {kty: 'EC', crv: namedCurve, x, y: data.subarray(1 + bytes).toString('base64url')};
 }
 
-/** Their keys are one string of bytes, not a point of two. */
+/** Such a key is one string of bytes, not a point with two coordinates. */
 function isOctetPair(name: string): boolean {
   return name === 'Ed25519' || name === 'X25519';
 }
@@ -141,7 +141,7 @@ function curveOf(name: string): {node: string; bytes: number} {
   return CURVES[name]!;
 }
 
-/** @throws when the key is not of the algorithm, or takes too long to use */
+/** @throws if the key is not of the algorithm, or takes too long to use */
 function checkedKey(
   key: KeyObject,
   parameters: CryptoParameters,

@@ -1,4 +1,7 @@
-/** What the realm says of a `crypto.subtle` call. It is outside input: only the members below are looked at, as their types. */
+/**
+ * Parses the realm's parameters of a `crypto.subtle` call. They are outside input: only the members below are read,
+ * with their types checked.
+ */
 import {CryptoRefusal} from './crypto-refusal.ts';
 
 const STRINGS = [

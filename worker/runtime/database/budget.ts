@@ -1,6 +1,6 @@
 /**
- * How much one invocation may read and write. The call that goes beyond fails; that it did is remembered, because a mutation
- * that catches the error must not commit what it got done until then.
+ * Limits how much one invocation can read and write. A call beyond a limit fails. The failure is remembered, because a
+ * mutation that catches the error must not commit its earlier writes.
  */
 
 import {Buffer} from 'node:buffer';
@@ -24,29 +24,29 @@ const LIMITS = {
   writtenBytes: [FUNCTION_WRITTEN_BYTES_MAX, 'Too many bytes written in a single function execution'],
 } as const;
 type Counter = keyof typeof LIMITS;
-/** Documents between two looks at the clock: a filter of FILTER_NODES_MAX takes a good millisecond for so many. */
+/** Documents between two checks of the clock: with a filter of FILTER_NODES_MAX they take slightly more than 1 ms. */
 const LOOK_DOCUMENTS = 16;
 const COUNTERS = Object.keys(LIMITS) as Counter[];
 
 export class Budget {
   readonly #used: Record<Counter, number> = {documents: 0, bytes: 0, reads: 0, writes: 0, writtenBytes: 0};
-  /** The message of the first limit that was exceeded; null: none was. */
+  /** The message of the first exceeded limit; null: none. */
   exceeded: string | null = null;
   #deadline: Deadline | null = null;
 
-  /** @param deadline null: the caller bounds the time */
+  /** @param deadline null: the caller limits the time */
   begin(deadline: Deadline | null): void {
     this.#deadline = deadline;
     for (const counter of COUNTERS) this.#used[counter] = 0;
     this.exceeded = null;
   }
 
-  /** A get or a query. @throws DatabaseFault */
+  /** Counts a get or a query. @throws DatabaseFault */
   read(): void {
     this.#use('reads', 1);
   }
 
-  /** A document that was looked at, also when a filter leaves it out. @throws DatabaseFault, TimeIsUp */
+  /** Counts a document that was read, even if a filter excludes it. @throws DatabaseFault, TimeIsUp */
   scanned(body: string): void {
     this.#use('documents', 1);
     this.#use('bytes', Buffer.byteLength(body));
@@ -65,7 +65,7 @@ export class Budget {
     this.#use('writtenBytes', bytes);
   }
 
-  /** Log lines for limits that came near. */
+  /** Log lines for limits that are nearly reached. */
   warnings(): string[] {
     const lines: string[] = [];
     for (const counter of COUNTERS) {

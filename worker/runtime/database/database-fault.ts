@@ -1,6 +1,6 @@
-/** What a database call of user code did wrong: the realm throws it as an error of its own, and user code may catch it. */
+/** An error in a database call of user code: the realm throws it as its own error, and user code can catch it. */
 export class DatabaseFault extends Error {
-  /** The name of the error user code sees. */
+  /** The name of the error for user code. */
   readonly kind: string;
 
   constructor(message: string, kind = 'Error') {

@@ -1,6 +1,6 @@
 /**
- * `insert`, `patch` and `delete` of mutations. What comes from the realm is outside input: it is parsed, checked and written
- * again by us. Everything that can be wrong is known before the first change, so a call that fails has changed nothing.
+ * `insert`, `patch` and `delete` of mutations. Values from the realm are outside input: they are parsed, checked and
+ * encoded again here. All checks are made before the first change, so a call that fails has changed nothing.
  */
 import {Buffer} from 'node:buffer';
 import type {Fields} from '../../../engine/commit/commit.ts';
@@ -45,13 +45,13 @@ export class DocumentWrites {
     );
   }
 
-  /** @param removed JSON array of the top-level fields that are taken away */
+  /** @param removed JSON array of the top-level fields to remove */
   patch(id: string, wire: string, removed: string): void {
     const row = this.#existing(id, 'patch', 'Update');
     const patch = fieldsOf(wire, 'db.patch');
     checkUnchanged(patch, '_id', row.id);
     checkUnchanged(patch, '_creationTime', row.created);
-    delete patch._updateTime; // a copy of the document that is out of date must not fail
+    delete patch._updateTime; // an outdated copy of the document must not fail
     checkNames(patch);
     const old = parseFields(row);
     const fields = mergeFields(old, patch);
@@ -118,7 +118,7 @@ function checkNames(fields: Record<string, Value>): void {
   throw new DatabaseFault(`Field '${name}' starts with an underscore, which is only allowed for system fields`);
 }
 
-/** A patch may hold the whole document, so system fields may be there, as they are. */
+/** A patch can hold the whole document, so it can contain system fields with their current values. */
 function checkUnchanged(patch: Record<string, Value>, name: '_id' | '_creationTime', current: string | number): void {
   if (!Object.hasOwn(patch, name)) return;
   if (patch[name] !== current)

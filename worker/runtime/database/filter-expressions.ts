@@ -1,6 +1,6 @@
 /**
- * Filter expressions (`filter(q => …)`), compiled once a query and evaluated against parsed documents. Comparisons go by the
- * one total order and never fail; arithmetic wants numbers and `and`, `or`, `not` want booleans.
+ * Filter expressions (`filter(q => …)`), compiled once per query and evaluated against parsed documents. Comparisons
+ * use the total order of values and never fail. Arithmetic requires numbers, and `and`, `or`, `not` require booleans.
  */
 
 import {COMPARISONS, type Predicate} from '../../../engine/reads/filter.ts';
@@ -24,7 +24,7 @@ const ARITHMETIC: Readonly<Record<string, Arithmetic>> = {
   mod: {verb: 'take the remainder of', join: 'and', of: (a, b) => a % b},
 };
 
-/** The filters of one query. @param expressions from a realm, so anything. @throws DatabaseFault */
+/** The filters of one query. @param expressions from a realm, of any type. @throws DatabaseFault */
 export function compileExpressions(expressions: readonly unknown[]): Predicate[] {
   const size = {nodes: 0};
   return expressions.map(expression => {

@@ -1,7 +1,7 @@
 /**
- * The host's side of `ctx.db`, for one invocation after another. Reads of a query come from its thread's snapshot; those of a
- * mutation come from the writer, so it sees what it has written. What user code did wrong is an answer; storage errors and
- * failed assertions are thrown, for whoever runs the invocation.
+ * The host's side of `ctx.db`, for one invocation after another. A query reads from its thread's snapshot. A mutation
+ * reads from the writer, so it sees its own writes. Errors of user code become answers; storage errors and failed
+ * assertions are thrown to the runner of the invocation.
  */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
@@ -37,15 +37,15 @@ export class HostDatabase {
   #paginated: {endCursor: string} | null = null;
   #warnings: string[] = [];
 
-  /** @param writer null: nothing can be written */
+  /** @param writer null: read-only */
   constructor(reader: FunctionReader, writer: Writer | null) {
     this.#reader = reader;
     this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget);
   }
 
   /**
-   * @param endCursor where a page that is computed again ends; null: wherever its options say
-   * @param deadline looked at while documents are read
+   * @param endCursor the end of a page that is computed again; null: the end follows from its options
+   * @param deadline checked while documents are read
    */
   begin({endCursor, deadline = null}: {endCursor: string | null; deadline?: Deadline | null}): void {
     this.#budget.begin(deadline);
@@ -59,24 +59,24 @@ export class HostDatabase {
     this.#warnings = this.#budget.warnings();
   }
 
-  /** Log lines about limits that came near in the invocation that ended. */
+  /** Log lines about limits that the last invocation nearly reached. */
   takeWarnings(): string[] {
     const warnings = this.#warnings;
     this.#warnings = [];
     return warnings;
   }
 
-  /** The message of a limit that was exceeded, also if user code caught it; null: none was. */
+  /** The message of an exceeded limit, even if user code caught it; null: none. */
   get limitExceeded(): string | null {
     return this.#budget.exceeded;
   }
 
-  /** What the invocation has looked at so far. */
+  /** What the invocation has read so far. */
   get readSet(): ReadSet {
     return this.#reads.readSet();
   }
 
-  /** Where the page that was made ends; null: there was none. */
+  /** The end of the page that was made; null: none was made. */
   get paginated(): {endCursor: string} | null {
     return this.#paginated;
   }
@@ -87,7 +87,7 @@ export class HostDatabase {
       return `+${this.#call(op, a, b, c)}`;
     } catch (caught) {
       if (!(caught instanceof DatabaseFault || caught instanceof ServiceError)) throw caught;
-      // No code may go on as if a damaged document were not there.
+      // Code must not continue as if a damaged document did not exist.
       if (caught instanceof ServiceError && caught.code === 'op.storage_damaged') throw caught;
       const name = caught instanceof DatabaseFault ? caught.kind : 'Error';
       return `-${JSON.stringify({name, message: caught.message})}`;
@@ -127,10 +127,10 @@ export class HostDatabase {
     return this.#writes;
   }
 
-  /** The document's text; empty when there is none. */
+  /** The document's text; empty if there is none. */
   #get(id: string): string {
     this.#budget.read();
-    // Before it is kept: what is longer than any id takes memory and time for nothing.
+    // Checked before the id is recorded: an overlong id would only cost memory and time.
     if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable('get');
     this.#reads.id(id);
     const row = this.#reader.documentById(id);
@@ -144,7 +144,7 @@ export class HostDatabase {
     return storedDocumentText(row);
   }
 
-  /** An id of the service names its table; one of a caller's own has to be looked up. */
+  /** An id of the service names its table; a caller's own id must be looked up. */
   #tableOf(id: string): string {
     const decoded = decodeId(id);
     if (decoded !== null) return this.#reader.tableName(decoded.tableNumber) ?? '';

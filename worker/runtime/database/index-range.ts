@@ -1,6 +1,6 @@
 /**
- * Index ranges (`withIndex(name, q => …)`): checked by the reference's rules, whose errors differ for every mistake, and made
- * into what they mean: values the leading fields are fixed to, and bounds on the next one.
+ * Index ranges (`withIndex(name, q => …)`). They are checked by the reference's rules, which have a different error for
+ * each mistake. The result is the fixed values of the leading fields, and bounds on the next one.
  */
 
 import type {IndexRange} from '../../../engine/reads/range.ts';
@@ -13,7 +13,7 @@ const SYMBOLS = {gt: '>', gte: '>=', lt: '<', lte: '<='} as const;
 
 /**
  * @param index `table.name`
- * @param fields declared ones, @param implicit those that every index goes on with
+ * @param fields the declared ones, @param implicit the fields that end every index
  * @throws DatabaseFault
  */
 export function indexRange(
@@ -71,7 +71,7 @@ function addBound(
   range[side] = {value, inclusive: op === 'gte' || op === 'lte'};
 }
 
-/** The fields that are fixed must come first, and the one with bounds next. */
+/** The fixed fields must come first, and the bounded field next. */
 function fixedValues(
   index: string,
   all: readonly string[],

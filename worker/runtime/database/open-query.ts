@@ -1,4 +1,4 @@
-/** A query that hands its rows over in pieces: `collect`, `take` and the like, and `for await`. */
+/** A query that returns its rows in batches: for `collect`, `take` and similar methods, and for `await`. */
 
 import {storedDocumentText} from '../../../engine/documents/document.ts';
 import type {ReadSet} from '../../../engine/reads/read-set.ts';
@@ -12,8 +12,8 @@ export class OpenQuery {
   readonly #scan: Scan;
   readonly #budget: Budget;
   /**
-   * Documents given, in a mutation: one that the mutation moves forward in the index while it reads would come again, and a
-   * loop that moves each would never end. Null: nothing is written.
+   * Documents returned so far, in a mutation. Otherwise a document that the mutation moves forward in the index while
+   * it reads would be returned again, and a loop that moves each document would never end. Null: nothing is written.
    */
   readonly #given: Set<number> | null;
 
@@ -24,7 +24,7 @@ export class OpenQuery {
     this.#given = canWrite ? new Set() : null;
   }
 
-  /** What was looked at so far. */
+  /** What was read so far. */
   readSet(): ReadSet {
     return this.#scan.readSet();
   }
@@ -43,7 +43,7 @@ export class OpenQuery {
       chars += text.length;
       texts.push(text);
     }
-    // What the mutation writes before it asks for more is seen then; and an open query holds no rows.
+    // Then later reads see the mutation's writes, and an open query holds no rows.
     this.#scan.release();
     return {text: `[${texts.join(',')}]`, isDone: false};
   }

@@ -28,7 +28,7 @@ export type PageOptions = {
   maximumBytesRead: number | null;
 };
 
-/** @param options parsed JSON of a realm. @throws DatabaseFault */
+/** @param options parsed JSON from a realm. @throws DatabaseFault */
 export function pageOptions(options: unknown, endCursor: string | null): PageOptions {
   const given = (typeof options === 'object' && options !== null ? options : {}) as Record<string, unknown>;
   const {numItems, cursor = null, maximumRowsRead, maximumBytesRead} = given;
@@ -74,7 +74,7 @@ export function paginate(
   return {endCursor: continued, text, readSet: page.readSet()};
 }
 
-/** @throws DatabaseFault that contains `InvalidCursor`, by which clients know to start again */
+/** @throws DatabaseFault that contains `InvalidCursor`, which makes clients start again */
 function checkedCursor(binding: string, text: string): Cursor {
   const cursor = decodeCursor(binding, text);
   if (cursor === 'malformed') throw invalidCursor('it is not a cursor');
@@ -134,7 +134,7 @@ class Page {
     }
   }
 
-  /** What a page holds was looked at, and is no more than was asked for. */
+  /** Asserts that each item of the page was read for it, and that there are no more items than requested. */
   check(): void {
     assert(this.texts.length <= this.#scanned.length, 'each item of a page was read for it');
     assert(
@@ -149,7 +149,7 @@ class Page {
     return {position, isEnd: this.isDone, delivered: 0};
   }
 
-  /** A page that is computed again covers all of its interval, whatever rows it still has. */
+  /** A page that is computed again covers its whole interval, whatever rows it still has. */
   readSet(): ReadSet {
     const last = this.#scanned.at(-1);
     const lastPosition = last === undefined ? null : positionOn(this.#plan.path, last);
@@ -194,7 +194,7 @@ class Page {
     return this.#end === null && this.#scanned.length > 0 && !this.#budget.admits(row.body);
   }
 
-  /** Looked at after each row, so that a page always gets on by one. */
+  /** Checked after each row, so that a page always advances by at least one. */
   #isBudgetUsed(): boolean {
     const {maximumRowsRead, maximumBytesRead} = this.#options;
     const {length: rows} = this.#scanned;

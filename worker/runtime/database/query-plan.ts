@@ -1,4 +1,4 @@
-/** What a realm asks of a query (QuerySpec), checked and made into a path that is read. */
+/** Checks a realm's query (QuerySpec) and turns it into an access path. */
 
 import {parseDocument} from '../../../engine/documents/document.ts';
 import {isTableName} from '../../../engine/documents/table-name.ts';
@@ -45,12 +45,12 @@ export class QueryPlan {
     return this.#filters.every(filter => filter(document));
   }
 
-  /** @param after rows up to here are left out */
+  /** @param after the position after which rows start */
   scan(after: Position | null): Scan {
     return new Scan(this.#reader, this.path, {after, isFiltered: this.#filters.length > 0});
   }
 
-  /** What its cursors are bound to: this query, and its index as its fields are now. */
+  /** The binding of its cursors: this query, and its index with its current fields. */
   binding(): string {
     return bindingOf(this.#reader.timeline, this.#shape);
   }

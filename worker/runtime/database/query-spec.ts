@@ -1,4 +1,4 @@
-/** What a realm asks for with a query: its shape is checked here, what it means where it is used. */
+/** Parses a realm's query: checks its shape here; other files interpret it. */
 import type {FilterExpression, QueryRangeOp, QuerySpec} from '../guest/host-call.ts';
 import {DatabaseFault} from './database-fault.ts';
 import {parseRealmJson} from './realm-json.ts';

@@ -1,4 +1,7 @@
-/** JSON from a realm. User code may have tampered with what makes it there, so it may be anything, or no JSON at all. */
+/**
+ * Parses JSON from a realm. User code can have tampered with the encoder there, so the text can be anything, even
+ * invalid JSON.
+ */
 import {DatabaseFault} from './database-fault.ts';
 
 /** @throws DatabaseFault */

@@ -1,4 +1,4 @@
-/** Values in ranges and filters as a realm sends them: a wire value, or `{"$undefined": true}` for the missing one. */
+/** Decodes values of ranges and filters from a realm: a wire value, or `{"$undefined": true}` for the missing one. */
 import type {Value} from '../../../shared/values/value.ts';
 import {checkWireDocument, ValueError} from '../../../shared/values/wire-value.ts';
 import {DatabaseFault} from './database-fault.ts';

@@ -73,7 +73,9 @@ export class FunctionIsolates {
     return Object.values(this.#processes).reduce((sum, process) => sum + (process?.bytes ?? 0), 0);
   }
 
-  /** @throws session.overloaded 503; session.worker_unavailable 503 when no process runs it to its end; op.quarantined 503 */
+  /**
+   * @throws session.overloaded 503; session.worker_unavailable 503 if no process runs it to its end; op.quarantined 503
+   */
   async run(execution: Execution): Promise<QueryRun> {
     const [run] = await this.#query(new QueryCall([execution]));
     return run!;

@@ -5,8 +5,8 @@
  *   failed, or wrote a line ───────▶ files beside the tenant's file ──▶ history from before this process, searches
  *   failed ────────────────────────▶ the service's own log, with the request id, as many as it has room for
  *
- * What succeeded without a word is not written to disk: a busy tenant would push everything that matters out of the files.
- * Followers get each entry as it is written; one that reads too slowly loses entries rather than holding them up.
+ * Executions that succeeded and wrote no line are not stored on disk: a busy tenant would displace everything important
+ * from the files. Followers get each entry as it is written; a slow follower loses entries instead of delaying them.
  */
 import {ServiceError} from '../../../shared/errors.ts';
 import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
@@ -39,7 +39,7 @@ export class ExecutionLog {
     for (const follower of this.#followers) follower(entry, text);
   }
 
-  /** The newest entries as JSON lines, oldest first; those from before this process come from the files. */
+  /** The newest entries as JSON lines, oldest first. Entries from before this process come from the files. */
   async newest(count: number): Promise<string> {
     const missing = Math.min(count, LOG_ENTRIES_KEEP) - this.#newest.size;
     if (missing <= 0 || this.#newest.hasForgotten) return this.#newest.text(count);
@@ -48,7 +48,7 @@ export class ExecutionLog {
     return earlier.text(missing) + this.#newest.text(count);
   }
 
-  /** The newest entries that `filter` wants, from files and memory, as JSON lines, oldest first. */
+  /** The newest entries that match `filter`, from files and memory, as JSON lines, oldest first. */
   async search(filter: LogFilter, count: number): Promise<string> {
     const found = new NewestEntries<LogEntry>(Math.min(count, LOG_ENTRIES_KEEP), LOG_CHARS_KEEP);
     await this.#files.flush();
@@ -67,7 +67,10 @@ export class ExecutionLog {
     return found.text(count);
   }
 
-  /** Calls `onLine` with every entry from now on that `filter` wants. @returns how to stop. @throws session.overloaded 503 */
+  /**
+   * Calls `onLine` with every new entry that matches `filter`. @returns a function that stops it. @throws
+   * session.overloaded 503
+   */
   follow(filter: LogFilter, onLine: (line: string) => void): () => void {
     if (this.#followers.size >= LOG_FOLLOWERS_MAX) {
       throw new ServiceError('session.overloaded', `${LOG_FOLLOWERS_MAX} readers follow this tenant's log already`);
@@ -79,13 +82,13 @@ export class ExecutionLog {
     return () => this.#followers.delete(follower);
   }
 
-  /** What was logged is in the files when this resolves, as far as they could be written. */
+  /** Resolves when the logged entries are in the files, as far as they could be written. */
   close(): Promise<void> {
     return this.#files.close();
   }
 }
 
-/** Where executions are kept on disk. */
+/** The executions stored on disk. */
 export function executionFiles(directory: string, log: Logger): LogFiles<LogEntry> {
   const parse = (json: unknown): LogEntry | null => {
     const entry = json as Partial<LogEntry> | null;

@@ -1,6 +1,6 @@
 /**
- * Failed executions as lines of the service's own log, so that a request id that a user reports is found where an operator looks.
- * Anybody can call a function in a way that fails: so many lines a second, and the next one says how many were left out.
+ * Writes failed executions to the service's own log, so that an operator finds a request id that a user reports. Any
+ * client can cause failures, so the lines per second are limited, and the next line gives the number of omitted ones.
  */
 
 import type {Logger} from '../../../shared/log.ts';

@@ -1,9 +1,11 @@
 /**
- * Entries of a log on disk, as JSON lines in a directory beside the tenant's file: `log/` of its executions. Each process begins a file of its own, so what it finds
- * is what was there before it; a full one is followed by the next, and the oldest is removed when there are too many.
+ * Stores entries of a log on disk, as JSON lines in a directory next to the tenant's file: `log/` for its executions.
+ * Each process begins a new file, so the existing files are from earlier processes. A full file is followed by the
+ * next, and the oldest is removed when there are too many.
  *
- * A log is not data: it is written some milliseconds later, without a sync, by a thread of the pool. What cannot be written is
- * dropped, said once in the service's log, and no call waits for it. A line that was torn by a crash is passed over.
+ * A log is not data: it is written some milliseconds later, without a sync, by a thread of the pool. Entries that
+ * cannot be written are dropped, the service's log reports it once, and no call waits. A line torn by a crash is
+ * skipped.
  */
 import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, readdir, rm} from 'node:fs/promises';
@@ -13,24 +15,24 @@ import type {Logger} from '../../../shared/log.ts';
 import {LOG_DROPPED_TOLD_EVERY_MS, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../limits.ts';
 
 export type LogFilesParts<Entry> = {
-  /** Is made with the first line. */
+  /** Created with the first line. */
   directory: string;
-  /** Of the names of its files. */
+  /** Prefix of the names of its files. */
   prefix: string;
-  /** A file is begun anew from this size on. */
+  /** Size from which a new file begins. */
   fileBytes: number;
-  /** So many are kept. */
+  /** Number of files to keep. */
   filesKeep: number;
-  /** Null: a line was torn by a crash, or is damaged. */
+  /** Null: the line was torn by a crash, or is damaged. */
   parse: (json: unknown) => Entry | null;
-  /** Of the service itself. */
+  /** The log of the service itself. */
   log: Logger;
 };
 
 type ReadOptions = {
-  /** Only what other processes wrote. */
+  /** Only entries of earlier processes. */
   beforeThisProcess?: boolean;
-  /** Lines without this text are not even parsed. */
+  /** Lines without this text are not parsed. */
   containing?: string | null;
 };
 
@@ -40,7 +42,7 @@ export class LogFiles<Entry> {
   #first: number | null = null;
   #current: {number: number; handle: FileHandle; bytes: number} | null = null;
   #unwritten: string[] = [];
-  /** Of these and of what a slow disk is still being given. */
+  /** Characters of the entries above, and of those that are being written to a slow disk. */
   #unwrittenChars = 0;
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> = Promise.resolve();
@@ -62,7 +64,7 @@ export class LogFiles<Entry> {
     this.#timer ??= setTimeout(() => void this.flush(), LOG_FLUSH_MS).unref();
   }
 
-  /** Everything written so far is in the files when this resolves, or was dropped. */
+  /** Resolves when everything written so far is in the files, or was dropped. */
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -108,7 +110,7 @@ export class LogFiles<Entry> {
     for (let at = 0; at < lines.length; ) {
       if (this.#current === null || this.#current.bytes >= fileBytes) await this.#next();
       const current = this.#current!;
-      // As many as the file has room for, and one at least.
+      // As many lines as the file has room for, but at least one.
       const pieces: Buffer[] = [];
       let {bytes} = current;
       while (at < lines.length && bytes < fileBytes) {
@@ -163,7 +165,7 @@ export class LogFiles<Entry> {
   }
 }
 
-/** A file may be removed while it is read: then it has no more lines. */
+/** A file can be removed while it is read: then it has no more lines. */
 async function* linesOf(path: string): AsyncGenerator<string> {
   const stream = createReadStream(path, 'utf8');
   let missing = false;

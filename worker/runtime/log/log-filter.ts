@@ -1,11 +1,11 @@
-/** Which entries of the log somebody wants to see. */
+/** Filters entries of the log. */
 import {ServiceError} from '../../../shared/errors.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
 /** A member that is null lets every entry pass. */
 export type LogFilter = {
   requestId: string | null;
-  /** Of the moment it ended, epoch milliseconds, both included. */
+  /** Range of the time at which it ended, epoch milliseconds, both ends included. */
   sinceMs: number | null;
   untilMs: number | null;
   outcome: LogEntry['outcome'] | null;
@@ -36,7 +36,7 @@ export function matches({requestId, sinceMs, untilMs, outcome, path}: LogFilter,
   );
 }
 
-/** It succeeded without a word. */
+/** It succeeded and wrote no line. */
 export function isSilent({outcome, lines}: LogEntry): boolean {
   return outcome === 'success' && lines.length === 0;
 }

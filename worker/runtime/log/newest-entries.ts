@@ -1,4 +1,4 @@
-/** The newest of the entries that were added, as many and as much text as there is room for; one is always kept. */
+/** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
 type Kept<Entry> = {entry: Entry; text: string};
 
 export class NewestEntries<Entry> {

@@ -1,5 +1,6 @@
 /**
- * GET …/logs: the newest entries, or those that a filter wants, then with `follow=true` every one as it is written.
+ * GET …/logs: the newest entries, or those that match a filter; with `follow=true`, then every new entry as it is
+ * written.
  * @throws op.invalid_input 400, session.overloaded 503
  */
 import {Buffer} from 'node:buffer';
@@ -13,20 +14,20 @@ import {EVERY_ENTRY, readFilter} from './log-filter.ts';
 
 const TYPE: HeaderList = [['Content-Type', 'application/x-ndjson']];
 
-/** Where it is written to. */
+/** The destination of the log. */
 export type LogTarget = {
   whole(headers: HeaderList, body: string | Buffer): void;
   start(headers: HeaderList): OutgoingBody;
 };
 
-/** A log that is read. */
+/** A log to read. */
 type Source = {
   history(): Promise<string>;
-  /** @param onEnd there will be no more. @returns how to stop. @throws session.overloaded 503 */
+  /** @param onEnd no more lines will come. @returns a function that stops it. @throws session.overloaded 503 */
   follow(onLine: (line: string) => void, onEnd: () => void): () => void;
 };
 
-/** @param query of the URL */
+/** @param query the query string of the URL */
 export async function readLog(log: ExecutionLog, to: LogTarget, query: string): Promise<void> {
   const parameters = new URLSearchParams(query);
   const count = historyCount(parameters, LOG_ENTRIES_KEEP);
@@ -38,13 +39,13 @@ export async function readLog(log: ExecutionLog, to: LogTarget, query: string): 
   });
 }
 
-/** @param isFollowed the answer goes on with every line as it is written */
+/** @param isFollowed the response continues with every line as it is written */
 export async function sendLog(to: LogTarget, isFollowed: boolean, source: Source): Promise<void> {
   if (!isFollowed) {
     to.whole(TYPE, await source.history());
     return;
   }
-  // What ends while the history is read comes after it, and is not in it again: entries are numbered in a process.
+  // Entries that end while the history is read are sent after it, and not twice: entries are numbered within a process.
   const early: string[] = [];
   let earlyChars = 0;
   let out: OutgoingBody | null = null;
@@ -71,7 +72,7 @@ export async function sendLog(to: LogTarget, isFollowed: boolean, source: Source
   out = to.start(TYPE);
   out.onCancel = stop;
   const news = early.filter(line => !past.includes(line));
-  // An empty line ends the history, and lets the head go out although nothing has been logged yet.
+  // An empty line ends the history, and sends the head even if nothing has been logged yet.
   out.write(Buffer.from(`${past}\n${news.join('')}`));
   if (hasEnded) out.end();
 }

@@ -1,17 +1,17 @@
 /**
- * Whether a query holds up its thread: a pure step a look. By the clock alone, a machine that is busy would make every function a slow one, and
- * slow ones run one at a time, which makes it busier. So what counts is that the thread has worked meanwhile; a query that waits for
- * the disk uses no processor either, and is given some looks more.
+ * Decides whether a query blocks its thread: a pure step per poll. By wall clock alone, a busy machine would make every
+ * function a slow one, and slow functions run one at a time, which makes it busier. So CPU time of the thread counts. A
+ * query that waits for the disk uses no CPU time either, and gets more polls.
  */
 import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../limits.ts';
 
-/** The query that a thread runs, as the looks since it was first seen found it. */
+/** The query that a thread runs, as seen by the polls since the first that found it. */
 export type Running = {
-  /** Which of its batch; 0: none has been seen. */
+  /** Its number in the batch; 0: none has been seen. */
   readonly begun: number;
-  /** How many looks have found it since the first. */
+  /** Number of polls that have found it since the first. */
   readonly looks: number;
-  /** CPU time of the thread at the first; null: the system does not tell. */
+  /** CPU time of the thread at the first poll; null: the system does not report it. */
   readonly cpuMs: number | null;
 };
 
@@ -21,7 +21,7 @@ export function seen(before: Running, begun: number, cpuMs: number | null): Runn
   return begun === before.begun ? {...before, looks: before.looks + 1} : {begun, looks: 0, cpuMs};
 }
 
-/** @param isFirst it loads its module, @param cpuMs of the thread by now */
+/** @param isFirst it loads its module, @param cpuMs current CPU time of the thread */
 export function holdsUp({looks, cpuMs: beforeMs}: Running, isFirst: boolean, cpuMs: number | null): boolean {
   const enough = isFirst ? QUERY_LOOKS_FIRST : 1;
   if (looks < enough) return false;

@@ -1,13 +1,14 @@
 /**
- * Hands queries to threads. All that arrived while a thread was busy go to it together, so the crossing costs little; under
- * load a second batch waits at the thread already when it finishes the first, so it never waits for the main thread.
+ * Assigns queries to threads. Queries that arrive while a thread is busy are sent to it together, so the message costs
+ * little. Under load, a second batch already waits at the thread when it finishes the first, so it never waits for the
+ * main thread.
  *
- * A batch lasts QUERY_SLICE_MS; a query that runs longer is looked after by the main thread, which takes back the others of
- * its batch and gives them to another thread. Those that had been done already are run once more, which costs less than
- * telling of each when it is done: whichever result is first counts. So a query in a loop, or an honest slow one, costs its
- * neighbours QUERY_LOOK_MS twice, not its own time.
+ * A batch lasts QUERY_SLICE_MS. If a query runs longer, the main thread takes back the other queries of its batch and
+ * gives them to another thread. Queries that were already done are run again, which costs less than reporting each one;
+ * the first result counts. So a query in a loop, or one that is legitimately slow, delays its neighbours by two polls
+ * of QUERY_LOOK_MS, not by its own run time.
  *
- * Functions that were slow just now run alone, and never on all threads: one of them is kept for the others.
+ * Functions that were recently slow run alone, and never on all threads: one thread is kept for the others.
  */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -49,7 +50,7 @@ type Waiting = {
   execution: Execution;
   resolve: (result: QueryRun) => void;
   reject: (error: unknown) => void;
-  /** Answered, maybe while it waits to be run once more. */
+  /** Answered, perhaps while it waits to be run again. */
   isDone: boolean;
 };
 
@@ -64,17 +65,17 @@ export class QueryPool {
   readonly #threads: QueryThread[] = [];
   #quick: Waiting[] = [];
   #slow: Waiting[] = [];
-  /** Those that are to read one snapshot. */
+  /** Groups of queries that must each read one snapshot. */
   #whole: Waiting[][] = [];
-  /** Functions that held up a thread → until when they count as slow. */
+  /** Functions that blocked a thread → until when they count as slow. */
   readonly #slowUntilMs = new Map<string, number>();
   #lookTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
   #closed = false;
 
   /**
-   * @param onWedged a thread hangs in a call of V8 that no time-out reaches: only the end of the process frees it
-   * @param idleMs a thread without work gives its isolates back after it
+   * @param onWedged a thread hangs in a V8 call that no time-out can interrupt: only the end of the process frees it
+   * @param idleMs a thread without work releases its isolates after this time
    */
   constructor(
     databasePath: string,
@@ -94,7 +95,7 @@ export class QueryPool {
     return this.#threads.reduce((sum, {underWay}) => sum + underWay, waiting);
   }
 
-  /** @throws session.overloaded 503; session.worker_unavailable 503 when it is closed */
+  /** @throws session.overloaded 503; session.worker_unavailable 503 if it is closed */
   run(execution: Execution): Promise<QueryRun> {
     if (this.#closed) throw closing();
     if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
@@ -107,7 +108,7 @@ export class QueryPool {
     });
   }
 
-  /** Runs all of these in one snapshot, beside what is run meanwhile. @throws as `run` */
+  /** Runs all of these in one snapshot, concurrently with other queries. @throws as `run` */
   async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
     if (this.#closed) throw closing();
     if (executions.length === 0) return [];
@@ -129,7 +130,7 @@ export class QueryPool {
     for (const thread of this.#threads) thread.releaseIdle(unusedMs);
   }
 
-  /** What waits is refused; what runs comes to its end. */
+  /** Waiting queries are refused; running queries complete. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#dispatch();
@@ -145,7 +146,7 @@ export class QueryPool {
     return this.#quick;
   }
 
-  /** At the end of the turn: what arrives together goes together. */
+  /** Dispatches at the end of the turn, so that queries that arrive together are sent together. */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -179,7 +180,7 @@ export class QueryPool {
     }
   }
 
-  /** One thread is kept for what ends soon. */
+  /** One thread is kept for quick queries. */
   get #mayHold(): boolean {
     return this.#threads.filter(({isHeld}) => isHeld).length < QUERY_THREADS_MAX - 1;
   }
@@ -204,7 +205,7 @@ export class QueryPool {
       .then(
         results => this.#answered(batch, results),
         error => {
-          // What was taken back is with another thread.
+          // Queries that were taken back are on another thread.
           for (const one of batch.isTaken ? batch.kept : waiting) settle(one, () => one.reject(error));
         },
       )
@@ -215,7 +216,7 @@ export class QueryPool {
       });
   }
 
-  /** A batch ends before its last query when it has lasted long enough: the rest goes on at once. */
+  /** A batch that has lasted long enough ends before its last query: the rest continues at once. */
   #answered({waiting, kind, isTaken, beganMs}: Batch, results: QueryBatchResult): void {
     for (const [i, result] of results.entries()) {
       const one = waiting[i]!;
@@ -223,7 +224,7 @@ export class QueryPool {
       else settle(one, () => one.resolve(result));
     }
     if (!isTaken) this.#again(waiting.slice(results.length));
-    // It may have been the machine that was slow.
+    // The machine can have been the cause of the slowness.
     if (kind === 'slow' && performance.now() - beganMs < QUERY_LOOK_MS)
       this.#slowUntilMs.delete(waiting[0]!.execution.path);
   }
@@ -235,7 +236,7 @@ export class QueryPool {
     if (this.#slowUntilMs.size > QUERY_SLOW_PATHS_MAX) this.#slowUntilMs.delete(oldest!);
   }
 
-  /** Before those that came later. */
+  /** Requeues them ahead of those that came later. */
   #again(waiting: readonly Waiting[]): void {
     const left = waiting.filter(({isDone}) => !isDone);
     for (const queue of [this.#quick, this.#slow]) {
@@ -243,7 +244,7 @@ export class QueryPool {
     }
   }
 
-  /** While anything is under way, looks for threads that are held up. */
+  /** While queries run, polls for blocked threads. */
   #look(): void {
     this.#lookTimer ??= setTimeout(() => {
       this.#lookTimer = null;
@@ -269,33 +270,33 @@ function settle(one: Waiting, how: () => void): void {
   how();
 }
 
-/** What a thread is running, or has waiting behind that. */
+/** A batch that a thread runs, or that waits behind the running one. */
 type Batch = {
   waiting: readonly Waiting[];
-  /** What it is: to end soon; one that may take long; or to read one snapshot. */
+  /** `quick`: expected to end soon; `slow`: can take long; `whole`: must read one snapshot. */
   kind: 'quick' | 'slow' | 'whole';
   slot: number;
   beganMs: number;
-  /** What the last look found. */
+  /** The result of the last poll. */
   running: Running;
-  /** The main thread has given the others of it to another thread. */
+  /** The main thread has given its other queries to another thread. */
   isTaken: boolean;
-  /** The one that was not given away, because it was being run. */
+  /** The query that was not given away, because it was running. */
   kept: Waiting[];
 };
 
-/** One thread, started when it is first used, ended when it is idle, and started again. */
+/** One thread, started on first use, ended when it is idle, and started again. */
 class QueryThread {
   readonly #file: string;
   readonly #settings: QueryThreadSettings;
   readonly #idleMs: number;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
   #pool: Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> | null = null;
-  /** The one that runs, and the one behind it. */
+  /** The running batch, and the one behind it. */
   readonly #batches: Batch[] = [];
-  /** When the last batch ended; null: the thread holds nothing since. */
+  /** When the last batch ended; null: the thread has held no isolates since. */
   #usedMs: number | null = null;
-  /** Its last rest, which may be under way. */
+  /** Its last release of isolates, which can still be running. */
   #rests: Promise<unknown> = Promise.resolve();
   #idleTimer: NodeJS.Timeout | null = null;
   #resolveFree: (() => void) | null = null;
@@ -310,7 +311,7 @@ class QueryThread {
     return this.#batches.length;
   }
 
-  /** It runs what may take long. */
+  /** It runs something that can take long. */
   get isHeld(): boolean {
     return this.#batches.some(({isTaken, kind}) => isTaken || kind !== 'quick');
   }
@@ -336,7 +337,7 @@ class QueryThread {
     this.#batches.splice(this.#batches.indexOf(batch), 1);
     this.#usedMs = performance.now();
     if (this.#idleTimer !== null) this.#idleTimer.refresh();
-    // Its own timers do not fire: it waits for work inside Atomics.wait.
+    // The thread's own timers do not fire, because it waits for work inside Atomics.wait.
     else this.#idleTimer = setTimeout(() => this.#idle(), this.#idleMs).unref();
     if (this.#batches.length === 0) this.#resolveFree?.();
   }
@@ -347,8 +348,8 @@ class QueryThread {
   }
 
   /**
-   * Whether a query has held it up since the last look. Takes everything else from the thread, which finds that
-   * out when it is done with this one.
+   * Whether a query has blocked it since the last poll. If so, takes all other queries from the thread, which notices
+   * this when it has finished the current one.
    */
   look(): {running: Waiting; others: Waiting[]} | null {
     const batch = this.#batches[0];
@@ -362,7 +363,7 @@ class QueryThread {
     const [at = 0] = this.#batches.map(({slot}) => Atomics.exchange(this.#progress, slot, PROGRESS_TAKEN));
     for (const taken of this.#batches) taken.isTaken = true;
     const running = batch.waiting[at - 1];
-    // Its last query has just ended: what it did is on the way.
+    // Its last query has just ended: the results are in transit.
     if (running === undefined) return null;
     batch.kept.push(running);
     return {running, others: this.#batches.flatMap(({waiting}) => waiting).filter(one => one !== running)};
@@ -370,26 +371,26 @@ class QueryThread {
 
   releaseIdle(unusedMs: number): void {
     if (this.#usedMs === null || (unusedMs > 0 && this.#batches.length > 0)) return;
-    // A thread that ends of it has given everything back as well; the next batch starts another.
+    // If this ends the thread, its isolates are freed as well; the next batch starts another.
     if (performance.now() - this.#usedMs >= unusedMs) this.#rest().catch(() => undefined);
   }
 
-  /** Before piscina ends the thread. */
+  /** Runs before piscina ends the thread. */
   #idle(): void {
     if (this.#batches.length === 0) this.#rest().catch(() => undefined);
   }
 
-  /** isolated-vm may not have anything left in a thread that is ended. */
+  /** When a thread is ended, isolated-vm must not have anything left in it. */
   async close(): Promise<void> {
     if (this.#batches.length > 0) await new Promise<void>(resolve => (this.#resolveFree = resolve));
-    // A thread that cannot even rest is ended as it is.
+    // A thread that cannot even release its isolates is ended as it is.
     await this.#rest().catch(() => undefined);
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     const pool = await this.#pool;
     await pool?.destroy();
   }
 
-  /** Resolves when the thread has given everything back; it may be about to. */
+  /** Resolves when the thread has released its isolates; a release can already be running. */
   #rest(): Promise<unknown> {
     if (this.#usedMs !== null) {
       this.#usedMs = null;
@@ -398,7 +399,7 @@ class QueryThread {
     return this.#rests;
   }
 
-  /** Piscina is loaded with the first query: most tenants that are awake run none. */
+  /** Piscina is loaded with the first query: most awake tenants run none. */
   async #open(): Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> {
     const {Piscina} = await import('piscina');
     return new Piscina({
@@ -407,7 +408,8 @@ class QueryThread {
       minThreads: 0,
       maxThreads: 1,
       concurrentTasksPerWorker: 2,
-      // By then it has let go of its isolates: isolated-vm may not have anything left to tell a thread that has ended.
+      // By then the thread has released its isolates: isolated-vm must not have messages left for a thread that has
+      // ended.
       idleTimeout: this.#idleMs + FUNCTION_IDLE_MARGIN_MS,
     });
   }

@@ -1,6 +1,6 @@
 /**
- * A thread that runs queries: an isolate and a read-only connection of its own. The queries of a batch read one snapshot,
- * opened when the batch begins, so they see every write that was acknowledged before they were asked for.
+ * A thread that runs queries: it has its own isolate and its own read-only connection. The queries of a batch read one
+ * snapshot, opened when the batch begins, so they see every write that was acknowledged before they were requested.
  */
 import {workerData} from 'node:worker_threads';
 import {Catalog} from '../../../engine/storage/catalog.ts';
@@ -58,20 +58,20 @@ function runBatch({env, executions, isWhole, slot}: QueryBatch): QueryBatchResul
     } while (isWhole || performance.now() < endMs);
     return results;
   } catch (caught) {
-    // What comes before all of them is damaged: none can be run.
+    // Damage that affects all of them: none can be run.
     return executions.map(() => refused(caught));
   } finally {
     reader.endSnapshot();
   }
 }
 
-/** Nothing of isolated-vm's may be left when the thread ends, not even as garbage. */
+/** When the thread ends, nothing of isolated-vm can be left, not even as garbage. */
 function rest(): void {
   runner.dispose();
   collectGarbage();
 }
 
-/** A query that meets damage fails alone. */
+/** Runs it alone, so that a query that meets damage fails alone. */
 function runAlone(execution: Execution, sequence: number): QueryBatchResult[number] {
   try {
     return {...runToEnd(execution), sequence};
@@ -85,7 +85,7 @@ function refused(caught: unknown): QueryBatchResult[number] {
   return {refused: errorEnvelope(caught).error};
 }
 
-/** On a machine that is busy it is run again, with more of the clock's time. */
+/** On a busy machine it is run again, with more wall-clock time. */
 function runToEnd(execution: Execution): SyncResult {
   for (;;) {
     const result = runner.run(execution);

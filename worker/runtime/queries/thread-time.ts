@@ -1,7 +1,7 @@
-/** CPU time of a thread of this process, asked for by another. Other systems than Linux tell nothing here. */
+/** CPU time of a thread of this process, read by another thread. Only Linux reports it. */
 import {readFileSync, readlinkSync} from 'node:fs';
 
-/** The kernel's number of the thread that asks; 0: it has none that is known. */
+/** The kernel's id of the calling thread; 0: unknown. */
 export function ownThread(): number {
   try {
     return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
@@ -10,7 +10,7 @@ export function ownThread(): number {
   }
 }
 
-/** Milliseconds so far; null: nobody knows. */
+/** CPU time so far, in milliseconds; null: unknown. */
 export function cpuMsOf(thread: number): number | null {
   if (thread === 0) return null;
   try {
